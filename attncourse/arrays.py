@@ -1,0 +1,66 @@
+"""Checks on arguments: wrong input fails at once and says what was expected and what came."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def as_floats(name: str, value, axes: str, *, allow_nan: bool = False) -> np.ndarray:
+    """``value`` as a floating-point array whose axes are those that ``axes`` names.
+
+    ``axes`` is written as in a signature: ``"n d"`` for a matrix, ``"... n d"`` for a matrix
+    behind any number of batch axes. Whole numbers become float64; a floating dtype stays.
+
+    Raises ``ValueError`` for anything that is not an array of real numbers, for another number
+    of axes, for an axis of length 0 and, unless ``allow_nan``, for NaN.
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{name}: expected an array of shape ({axes}), got {error}") from None
+    if array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        raise ValueError(f"{name}: expected real numbers, got an array of dtype {array.dtype}")
+    require_axes(name, array.shape, axes)
+    if not allow_nan and np.isnan(array).any():
+        where = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
+        raise ValueError(f"{name}: expected numbers, got NaN at index {where}")
+    return array
+
+
+def require_float_tensor(name: str, value, axes: str) -> None:
+    """Raises ``ValueError`` unless ``value`` is a floating-point torch tensor with these axes."""
+    if not hasattr(value, "is_floating_point"):
+        raise ValueError(f"{name}: expected a torch tensor, got {type(value).__name__}")
+    if not value.is_floating_point():
+        raise ValueError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
+    require_axes(name, tuple(value.shape), axes)
+
+
+def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
+    """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty."""
+    names = axes.split()
+    batched = names[0] == "..."
+    wanted = len(names) - batched
+    if len(shape) < wanted or (not batched and len(shape) != wanted):
+        raise ValueError(f"{name}: expected shape ({', '.join(names)}), got {tuple(shape)}")
+    if 0 in shape:
+        raise ValueError(
+            f"{name}: expected at least one entry along every axis, got {tuple(shape)}"
+        )
+
+
+def require_count(name: str, value, *, least: int = 1) -> int:
+    """``value`` as an ``int``; ``ValueError`` unless it is a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def require_positive(name: str, value) -> float:
+    """``value`` as a ``float``; ``ValueError`` unless it is a finite number above 0."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if not number or isinstance(value, bool) or not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
+    return float(value)
