@@ -1,0 +1,184 @@
+"""One call of an implementation, kept safe, and what came of it."""
+
+import copy
+import linecache
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.exercise import Case, Exercise
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one call. ``kind``: "value", "raised", "hung" or "skipped".
+
+    ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
+    ``text`` its message with the line that raised it. ``mutated`` names an argument that the
+    call changed.
+    """
+
+    kind: str
+    value: Any = None
+    error: type[BaseException] | None = None
+    text: str = ""
+    mutated: str = ""
+
+
+class TimeUp(BaseException):
+    """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
+
+
+class Forbidden(Exception):
+    """Raised when an implementation hands its work to a function that the exercise forbids."""
+
+
+def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
+    """The outcome of using ``implementation`` on a copy of the case's arguments."""
+    args, kwargs = copy_of(case.args), copy_of(case.kwargs)
+
+    def call() -> Outcome:
+        try:
+            with quiet(), forbidding(exercise.forbids):
+                value = case.use(implementation, *args, **kwargs)
+        except (Exception, SystemExit) as error:
+            return Outcome("raised", error=type(error), text=describe_error(error))
+        # A value that shares memory with the arguments is kept as it is now.
+        return Outcome("value", value=copy_of(value))
+
+    outcome = within(exercise.limit, call)
+    before = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
+    after = {**dict(zip(argument_names(exercise), args, strict=False)), **kwargs}
+    changed = [name for name in before if not identical(before[name], after[name])]
+    return Outcome(outcome.kind, outcome.value, outcome.error, outcome.text, ", ".join(changed))
+
+
+def argument_names(exercise: Exercise) -> list[str]:
+    """The names of the reference's arguments, in order."""
+    code = getattr(exercise.reference, "__code__", None)
+    return (
+        list(code.co_varnames[: code.co_argcount]) if code else [f"argument {i}" for i in range(9)]
+    )
+
+
+def copy_of(value: Any) -> Any:
+    """A copy with the same memory layout, so that a non-contiguous array stays one."""
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")
+    if is_tensor(value):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, tuple | list):
+        return type(value)(copy_of(item) for item in value)
+    if isinstance(value, dict):
+        return {key: copy_of(item) for key, item in value.items()}
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # what a student returns may refuse to be copied
+        return value
+
+
+def identical(a: Any, b: Any) -> bool:
+    """Whether an argument is, bit for bit, what it was before the call."""
+    if isinstance(a, np.ndarray):
+        return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if is_tensor(a):
+        return identical(a.detach().numpy(), b.detach().numpy())
+    return callable(a) or isinstance(a, np.random.Generator) or bool(a == b)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether ``value`` is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def describe_error(error: BaseException) -> str:
+    """The exception as a student reads it: its message and the line of their code behind it."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, Forbidden):
+        return str(error)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_students(f.filename)]
+    if not frames:
+        return text
+    line = linecache.getline(frames[-1].filename, frames[-1].lineno or 0).strip()
+    return f"{text} (in the line `{line}`)" if line else text
+
+
+def is_students(filename: str) -> bool:
+    """Whether a traceback's file is neither this package nor an installed library."""
+    here = __file__.rsplit("checks", 1)[0]
+    return not filename.startswith(here) and "site-packages" not in filename
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings: a student's overflow is judged by its result, not reported twice."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def forbidding(names: tuple[str, ...]):
+    """A context in which calling a torch function of one of these names raises ``Forbidden``.
+
+    It watches the calls themselves, so another name for the same function does not help.
+    """
+    if not names:
+        return nullcontext()
+    from torch.overrides import TorchFunctionMode
+
+    class Forbid(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if getattr(func, "__name__", "") in names:
+                raise Forbidden(f"called {func.__name__}, which this exercise asks you to build")
+            return func(*args, **(kwargs or {}))
+
+    return Forbid()
+
+
+def within(seconds: float, call: Callable[[], Outcome]) -> Outcome:
+    """``call()``, or an outcome of kind "hung" if it is not back in ``seconds``."""
+    main = threading.current_thread() is threading.main_thread()
+    if main and hasattr(signal, "setitimer"):
+        return within_by_alarm(seconds, call)
+    box: list[Outcome] = []
+    thread = threading.Thread(target=lambda: box.append(call()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return box[0] if box else Outcome("hung")
+
+
+def within_by_alarm(seconds: float, call: Callable[[], Outcome]) -> Outcome:
+    """``within``, by an alarm that repeats in case the call swallows the first one."""
+    running = True
+
+    def ring(signum, frame):
+        if running:
+            raise TimeUp
+
+    started = time.monotonic()
+    outer_handler = signal.signal(signal.SIGALRM, ring)
+    outer_left, outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    try:
+        outcome = call()
+        running = False
+    except TimeUp:
+        running = False
+        outcome = Outcome("hung")
+    finally:
+        running = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, outer_handler)
+        if outer_left:  # a grader's own limit goes on where it was
+            left = max(outer_left - (time.monotonic() - started), 0.001)
+            signal.setitimer(signal.ITIMER_REAL, left, outer_interval)
+    return outcome

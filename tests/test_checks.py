@@ -1,0 +1,60 @@
+"""The checks against their banks: every misconception is caught, named and told apart."""
+
+import importlib
+
+import pytest
+
+from attncourse.checks import exercises
+from attncourse.checks.judging import judge
+
+SEEDS = (0, 1, 20261121)
+ALL = exercises()
+WRONG = [(e, m) for e in ALL.values() for m in e.misconceptions]
+
+
+def right_answers() -> list:
+    """(exercise, implementation) for each right alternative in the chapters' test modules."""
+    banks = {
+        stem: importlib.import_module(f"test_{stem}").RIGHT
+        for stem in {e.stem for e in ALL.values()}
+    }
+    return [(ALL[target], f) for bank in banks.values() for target, fs in bank.items() for f in fs]
+
+
+RIGHT = right_answers()
+
+
+def name(value) -> str:
+    return getattr(value, "target", None) or getattr(value, "name", None) or value.__name__
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+def test_reference_passes(exercise, seed):
+    verdict = judge(exercise, exercise.reference, seed)
+    assert verdict.passed, verdict
+    assert verdict.earned == verdict.possible == exercise.points
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("exercise", "misconception"), WRONG, ids=name)
+def test_misconception_is_caught_and_named(exercise, misconception, seed):
+    verdict = judge(exercise, misconception.wrong, seed)
+    assert not verdict.passed
+    assert verdict.diagnosis is not None, verdict
+    assert verdict.diagnosis.name == misconception.name
+
+
+@pytest.mark.parametrize(("exercise", "implementation"), RIGHT, ids=name)
+def test_right_answer_passes(exercise, implementation):
+    for seed in SEEDS:
+        verdict = judge(exercise, implementation, seed)
+        assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+def test_bank_is_large_enough(exercise):
+    names = [m.name for m in exercise.misconceptions]
+    assert len(set(names)) == len(names) >= 4
+    assert len([f for e, f in RIGHT if e is exercise]) >= 4
+    assert len(exercise.hints) >= 2
