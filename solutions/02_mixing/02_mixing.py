@@ -1,0 +1,312 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercises 2 · Mixing
+#
+# You write the six functions of chapter 2. Fill in the cells marked *your code*, run the check
+# below each of them, and read what it says: it tells you which part of the answer holds, and
+# where one does not, on which small example and what your function did there. Run a check as often
+# as you like; it uses new numbers every time.
+#
+# A token is a row of `X`, shape `(n, d)`. Row i of `A`, shape `(m, n)`, holds the weights of
+# output i. Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes,
+# none included.
+
+# %%
+import numpy as np
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `mix`
+#
+# <!-- facts: mix -->
+#
+# Everything in this course that moves information between tokens ends in one operation: a weighted
+# sum of the tokens. Output i is
+#
+# $$U_i = \sum_j A_{ij} X_j .$$
+#
+# Write `mix(A, X)`, which returns all of these sums at once.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `A` | `(..., m, n)` | one row of weights per output |
+# | `X` | `(..., n, d)` | one row per token |
+# | returns | `(..., m, d)` | one row per output |
+#
+# `mix` takes any `A`: whether its rows sum to 1 is not its concern.
+#
+# <!-- hints: mix -->
+
+
+# %% nbgrader={"grade_id": "mix", "solution": true}
+def mix(A, X):
+    ### BEGIN SOLUTION
+    return A @ X
+    ### END SOLUTION
+
+
+# %% [markdown]
+# With half of each token in the first output and only the second token in the second output,
+# expect `[[4. 6.] [6. 8.]]`:
+
+# %%
+mix(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[2.0, 4.0], [6.0, 8.0]]))
+
+# %% nbgrader={"grade_id": "check_mix", "locked": true}
+check("mixing.mix", mix)
+
+# %% [markdown]
+# ## 2 · `normalize_rows`
+#
+# <!-- facts: normalize_rows -->
+#
+# Weights in a mixture are shares: none is negative and those of one output sum to 1. Write
+# `normalize_rows(A)`, which turns a matrix of amounts into a matrix of shares by dividing every
+# row by its sum. The proportions inside a row stay what they were.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `A` | `(..., m, n)` | no entry below 0 |
+# | returns | `(..., m, n)` | every row sums to 1, except that a row of zeros stays a row of zeros |
+#
+# A negative entry raises `ValueError`. The array that was passed in stays as it is.
+#
+# <!-- hints: normalize_rows -->
+
+
+# %% nbgrader={"grade_id": "normalize_rows", "solution": true}
+def normalize_rows(A):
+    ### BEGIN SOLUTION
+    if (A < 0).any():
+        raise ValueError("normalize_rows: an entry is negative")
+    sums = A.sum(axis=-1, keepdims=True)
+    return A / np.where(sums == 0, 1, sums)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `[[0.25 0.75] [0. 0.]]`:
+
+# %%
+normalize_rows(np.array([[1.0, 3.0], [0.0, 0.0]]))
+
+# %% nbgrader={"grade_id": "check_normalize_rows", "locked": true}
+check("mixing.normalize_rows", normalize_rows)
+
+# %% [markdown]
+# ## 3 · `is_row_stochastic`
+#
+# <!-- facts: is_row_stochastic -->
+#
+# A matrix whose entries are at least 0 and whose rows sum to 1 is called *row-stochastic*. Write
+# `is_row_stochastic(A, atol=1e-8)`, which says whether a matrix is one, up to rounding: no entry
+# below `-atol`, every row sum within `atol` of 1. The tolerance is absolute, the same for every
+# matrix. A matrix with a NaN in it is not row-stochastic.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `A` | `(..., m, n)` | any numbers |
+# | returns | one `bool` | for a batch: whether all of its matrices are |
+#
+# <!-- hints: is_row_stochastic -->
+
+
+# %% nbgrader={"grade_id": "is_row_stochastic", "solution": true}
+def is_row_stochastic(A, atol=1e-8):
+    ### BEGIN SOLUTION
+    nonnegative = (A >= -atol).all()
+    sums_to_one = (np.abs(A.sum(axis=-1) - 1) <= atol).all()
+    return bool(nonnegative and sums_to_one)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The first matrix has rows that sum to 1, the second only columns that do. Expect `(True, False)`:
+
+# %%
+W = np.array([[0.5, 0.5], [0.1, 0.9]])
+is_row_stochastic(W), is_row_stochastic(W.T)
+
+# %% nbgrader={"grade_id": "check_is_row_stochastic", "locked": true}
+check("mixing.is_row_stochastic", is_row_stochastic)
+
+# %% [markdown]
+# ## 4 · `uniform_weights`
+#
+# <!-- facts: uniform_weights -->
+#
+# The simplest mixture gives every token the same share. Write `uniform_weights(n)`, the matrix
+# `(n, n)` with which `mix` replaces every one of n tokens by their average.
+#
+# <!-- hints: uniform_weights -->
+
+
+# %% nbgrader={"grade_id": "uniform_weights", "solution": true}
+def uniform_weights(n):
+    ### BEGIN SOLUTION
+    return np.full((n, n), 1 / n)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect a 4 × 4 matrix of 0.25:
+
+# %%
+uniform_weights(4)
+
+# %% nbgrader={"grade_id": "check_uniform_weights", "locked": true}
+check("mixing.uniform_weights", uniform_weights)
+
+# %% [markdown]
+# ## 5 · `causal_mean_weights`
+#
+# <!-- facts: causal_mean_weights -->
+#
+# Someone who reads from left to right can average only what has been read so far. Write
+# `causal_mean_weights(n)`, the matrix `(n, n)` with which output i becomes the average of tokens
+# 0 … i, token i included.
+#
+# <!-- hints: causal_mean_weights -->
+
+
+# %% nbgrader={"grade_id": "causal_mean_weights", "solution": true}
+def causal_mean_weights(n):
+    ### BEGIN SOLUTION
+    return normalize_rows(np.tril(np.ones((n, n))))
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect rows `[1, 0, 0]`, `[1/2, 1/2, 0]`, `[1/3, 1/3, 1/3]`:
+
+# %%
+causal_mean_weights(3)
+
+# %% nbgrader={"grade_id": "check_causal_mean_weights", "locked": true}
+check("mixing.causal_mean_weights", causal_mean_weights)
+
+# %% [markdown]
+# ## 6 · `window_weights`
+#
+# <!-- facts: window_weights -->
+#
+# A moving average looks at the neighbours only. Write `window_weights(n, width)`, the matrix
+# `(n, n)` with which output i becomes the average of the `width` tokens centred on token i.
+#
+# `width` counts all tokens in the window, token i included, and is odd; an even width raises
+# `ValueError`. At both ends of the sequence a part of the window has no tokens: it is cut off, and
+# what remains is averaged, so that those rows sum to 1 too. The window may be wider than the
+# sequence.
+#
+# <!-- hints: window_weights -->
+
+
+# %% nbgrader={"grade_id": "window_weights", "solution": true}
+def window_weights(n, width):
+    ### BEGIN SOLUTION
+    if width % 2 == 0:
+        raise ValueError("window_weights: the width is even")
+    positions = np.arange(n)
+    distance = np.abs(positions[:, None] - positions[None, :])
+    return normalize_rows((distance <= width // 2).astype(float))
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect thirds in the middle rows and halves in the first and the last:
+
+# %%
+window_weights(5, 3)
+
+# %% nbgrader={"grade_id": "check_window_weights", "locked": true}
+check("mixing.window_weights", window_weights)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test that you will
+# see with your grade.
+
+# %% nbgrader={"grade_id": "points_mix", "grade": true, "locked": true}
+examine("mixing.mix", mix).earned
+
+# %% nbgrader={"grade_id": "hidden_mix", "grade": true, "locked": true, "points": 1}
+# One more test of mix.
+### BEGIN HIDDEN TESTS
+X = np.random.default_rng().normal(size=(5, 3))
+order = np.array([3, 0, 4, 2, 1])
+assert np.array_equal(mix(np.eye(5)[order], X), X[order]), "a permutation matrix reorders tokens"
+assert np.allclose(mix(np.full((1, 5), 0.2), X)[0], X.mean(axis=0)), "one row of 1/n is the mean"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_normalize_rows", "grade": true, "locked": true}
+examine("mixing.normalize_rows", normalize_rows).earned
+
+# %% nbgrader={"grade_id": "hidden_normalize_rows", "grade": true, "locked": true, "points": 1}
+# One more test of normalize_rows.
+### BEGIN HIDDEN TESTS
+amounts = np.random.default_rng().uniform(1, 9, size=(7, 5))
+shares = normalize_rows(amounts)
+assert np.allclose([sum(row) for row in shares], 1), "every row sums to 1"
+assert np.allclose(shares[:, 1] / shares[:, 4], amounts[:, 1] / amounts[:, 4]), "same proportions"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_is_row_stochastic", "grade": true, "locked": true}
+examine("mixing.is_row_stochastic", is_row_stochastic).earned
+
+# %% nbgrader={"grade_id": "hidden_is_row_stochastic", "grade": true, "locked": true, "points": 1}
+# One more test of is_row_stochastic.
+### BEGIN HIDDEN TESTS
+shares = np.random.default_rng().dirichlet(np.ones(5), size=7)
+swapped = shares.copy()
+swapped[2, 0], swapped[2, 1] = shares[2, 0] + 2, shares[2, 1] - 2
+assert is_row_stochastic(shares) and is_row_stochastic(shares[::2]), "rows of shares"
+assert not is_row_stochastic(swapped), "the sums are 1, but an entry is negative"
+assert not is_row_stochastic(shares.T), "these columns sum to 1, not the rows"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_uniform_weights", "grade": true, "locked": true}
+examine("mixing.uniform_weights", uniform_weights).earned
+
+# %% nbgrader={"grade_id": "hidden_uniform_weights", "grade": true, "locked": true, "points": 1}
+# One more test of uniform_weights.
+### BEGIN HIDDEN TESTS
+X = np.random.default_rng().normal(size=(7, 3))
+assert np.allclose(uniform_weights(7) @ X, X.mean(axis=0)), "every token becomes the mean"
+assert np.asarray(uniform_weights(7)).shape == (7, 7), "one row for every token"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_causal_mean_weights", "grade": true, "locked": true}
+examine("mixing.causal_mean_weights", causal_mean_weights).earned
+
+# %% nbgrader={"grade_id": "hidden_causal_mean_weights", "grade": true, "locked": true, "points": 1}
+# One more test of causal_mean_weights.
+### BEGIN HIDDEN TESTS
+x = np.random.default_rng().normal(size=11)
+running = [sum(x[: i + 1]) / (i + 1) for i in range(11)]
+assert np.allclose(causal_mean_weights(11) @ x, running), "the running mean"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_window_weights", "grade": true, "locked": true}
+examine("mixing.window_weights", window_weights).earned
+
+# %% nbgrader={"grade_id": "hidden_window_weights", "grade": true, "locked": true, "points": 1}
+# One more test of window_weights.
+### BEGIN HIDDEN TESTS
+x = np.random.default_rng().normal(size=17)
+moving = [np.mean(x[max(0, i - 2) : i + 3]) for i in range(17)]
+assert np.allclose(window_weights(17, 5) @ x, moving), "the moving mean over five tokens"
+### END HIDDEN TESTS
