@@ -28,7 +28,7 @@ __all__ = [
     "observe",
 ]
 
-STEMS = ("mixing",)
+STEMS = ("tokens", "mixing", "lookup", "self_attention")
 
 _observers: list[list[Verdict]] = []
 

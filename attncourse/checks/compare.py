@@ -34,6 +34,8 @@ def difference(value: Any, expected: Any) -> str | None:
         if not isinstance(value, list | tuple):
             return wrong_type(value, "a list")
         return exact(list(value), list(expected), "a list")
+    if isinstance(expected, list | tuple):
+        return items(value, expected)
     if is_tensor(expected):
         if not is_tensor(value):
             return wrong_type(value, "a torch tensor")
@@ -49,6 +51,14 @@ def entries(value: Any, expected: dict) -> str | None:
         if problem:
             return f"{key}: {problem}"
     return None
+
+
+def items(value: Any, expected: list | tuple) -> str | None:
+    """The first difference between two lists of results."""
+    if not isinstance(value, list | tuple) or len(value) != len(expected):
+        return wrong_type(value, f"{len(expected)} results")
+    problems = (difference(got, want) for got, want in zip(value, expected, strict=True))
+    return next((problem for problem in problems if problem), None)
 
 
 def numbers(value: Any, expected: Any) -> str | None:
@@ -106,12 +116,12 @@ def number(value: Any) -> str:
 
 def as_numbers(value: Any) -> np.ndarray | None:
     """A NumPy array of the numbers in ``value``; None where it holds something else."""
-    if is_tensor(value):
-        value = value.detach().cpu()
-        value = value.float().numpy() if str(value.dtype) == "torch.bfloat16" else value.numpy()
     if isinstance(value, list | tuple | dict | str | bytes | set):
         return None
     try:
+        if is_tensor(value):
+            value = value.detach().cpu()
+            value = value.float() if name_of(value) == "bfloat16" else value
         array = np.asarray(value)
     except Exception:  # an object that refuses to become an array is of the wrong type
         return None
@@ -133,12 +143,16 @@ def exact(value: Any, expected: Any, kind: str) -> str | None:
 
 
 def wrong_type(value: Any, wanted: str) -> str:
-    return f"returned {article(type(value).__name__)}, expected {wanted}"
+    kind = article(type(value).__name__)
+    if hasattr(value, "dtype"):
+        kind += f" of dtype {name_of(value)}"
+    return f"returned {kind}, expected {wanted}"
 
 
 def article(word: str) -> str:
-    return f"{'an' if word[0] in 'aeiouAEIOU' else 'a'} {word}"
+    return f"{'an' if word[0] in 'aeiouAEIOU' or word == 'ndarray' else 'a'} {word}"
 
 
-def name_of(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+def name_of(array: Any) -> str:
+    """The dtype's name, the same in NumPy and torch."""
+    return str(array.dtype).removeprefix("torch.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from attncourse.checks.compare import as_numbers, difference, indent
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
-from attncourse.checks.outcome import Outcome, argument_names, is_tensor, run
+from attncourse.checks.outcome import Outcome, Unusable, argument_names, is_tensor, run
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
 
@@ -84,7 +84,8 @@ def problem_with(
         ok = outcome.error is not None and issubclass(outcome.error, case.raises)
         return None if ok else f"raised {outcome.text}, expected {wanted}"
     if outcome.kind == "raised":
-        return f"raised {outcome.text}"
+        told = outcome.error is not None and issubclass(outcome.error, Unusable)
+        return outcome.text if told else f"raised {outcome.text}"
     problem = difference(outcome.value, expected.value)
     if problem is None or criterion.holds is None:
         return problem

@@ -38,7 +38,11 @@ class TimeUp(BaseException):
     """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
 
 
-class Forbidden(Exception):
+class Unusable(Exception):
+    """Raised for an answer that cannot be tried any further. Its message is all there is to say."""
+
+
+class Forbidden(Unusable):
     """Raised when an implementation hands its work to a function that the exercise forbids."""
 
 
@@ -48,14 +52,14 @@ def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
 
     def call() -> Outcome:
         try:
-            with quiet(), forbidding(exercise.forbids):
-                value = case.use(implementation, *args, **kwargs)
+            value = case.use(implementation, *args, **kwargs)
         except (Exception, SystemExit) as error:
             return Outcome("raised", error=type(error), text=describe_error(error))
         # A value that shares memory with the arguments is kept as it is now.
         return Outcome("value", value=copy_of(value))
 
-    outcome = within(exercise.limit, call)
+    with quiet(), forbidding(exercise.forbids):
+        outcome = within(exercise.limit, call)
     before = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
     after = {**dict(zip(argument_names(exercise), args, strict=False)), **kwargs}
     changed = [name for name in before if not identical(before[name], after[name])]
@@ -76,9 +80,9 @@ def copy_of(value: Any) -> Any:
         return value.copy(order="K")
     if is_tensor(value):
         return value.detach().clone().requires_grad_(value.requires_grad)
-    if isinstance(value, tuple | list):
+    if type(value) in (tuple, list):
         return type(value)(copy_of(item) for item in value)
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {key: copy_of(item) for key, item in value.items()}
     try:
         return copy.deepcopy(value)
@@ -92,6 +96,10 @@ def identical(a: Any, b: Any) -> bool:
         return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
     if is_tensor(a):
         return identical(a.detach().numpy(), b.detach().numpy())
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(identical(a[key], b[key]) for key in a)
     return callable(a) or isinstance(a, np.random.Generator) or bool(a == b)
 
 
@@ -104,7 +112,7 @@ def is_tensor(value: Any) -> bool:
 def describe_error(error: BaseException) -> str:
     """The exception as a student reads it: its message and the line of their code behind it."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, Forbidden):
+    if isinstance(error, Unusable):
         return str(error)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_students(f.filename)]
     if not frames:
@@ -158,16 +166,35 @@ def within(seconds: float, call: Callable[[], Outcome]) -> Outcome:
 
 
 def within_by_alarm(seconds: float, call: Callable[[], Outcome]) -> Outcome:
-    """``within``, by an alarm that repeats in case the call swallows the first one."""
-    running = True
+    """``within``, by an alarm that raises ``TimeUp`` in the call, again and again.
+
+    A loop around a bare ``except`` swallows every one of them. So from the third on, a trace
+    function is left behind that raises once more on the next line, which is in the handler and no
+    longer guarded by it.
+    """
+    running, rung = True, 0
+    tracer = sys.gettrace()
 
     def ring(signum, frame):
-        if running:
+        nonlocal rung
+        rung += 1
+        if not running:
+            return
+        if rung > 2:
+            sys.settrace(raise_on_next_line)
+            while frame is not None and frame.f_code is not within_by_alarm.__code__:
+                frame.f_trace = raise_on_next_line
+                frame = frame.f_back
+        raise TimeUp
+
+    def raise_on_next_line(frame, event, arg):
+        if running and event in ("line", "call"):  # an "exception" is still inside the try
             raise TimeUp
+        return raise_on_next_line
 
     started = time.monotonic()
     outer_handler = signal.signal(signal.SIGALRM, ring)
-    outer_left, outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    outer_left, outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
     try:
         outcome = call()
         running = False
@@ -178,6 +205,7 @@ def within_by_alarm(seconds: float, call: Callable[[], Outcome]) -> Outcome:
         running = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, outer_handler)
+        sys.settrace(tracer)
         if outer_left:  # a grader's own limit goes on where it was
             left = max(outer_left - (time.monotonic() - started), 0.001)
             signal.setitimer(signal.ITIMER_REAL, left, outer_interval)

@@ -129,7 +129,10 @@ def brief(message: str) -> str:
     return f"{call}: {told}" if told else call
 
 
-VERBS = ("returned", "raised", "did not", "not tried", "changed", "at [", "row", "counts")
+VERBS = (
+    *("returned", "raised", "did not", "not tried", "changed", "at [", "row", "counts"),
+    *("your module", "no gradient", "called", "built"),
+)
 
 
 def inline(text: str) -> str:

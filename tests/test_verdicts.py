@@ -1,0 +1,255 @@
+"""What a verdict says of answers that break: each in its own words, never with a traceback."""
+
+import collections
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from attncourse import mixing
+from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, observe
+from attncourse.checks.compare import difference
+from attncourse.checks.exercise import Case, Criterion, Exercise, leaves_arguments_alone
+from attncourse.checks.judging import judge
+
+
+def raises(A, X):
+    return A[99] @ X
+
+
+def hangs(A, X):
+    while True:
+        try:
+            while True:
+                pass
+        except:  # noqa: E722 - the limit has to get past this, as a student may write it
+            pass
+
+
+def mutates(A, X):
+    A *= 2
+    return A / 2 @ X
+
+
+def leaves(A, X):
+    sys.exit("goodbye")
+
+
+def recurses(A, X):
+    return recurses(A, X)
+
+
+class Hostile:
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("no")
+
+    def __eq__(self, other):
+        raise RuntimeError("no")
+
+    __hash__ = None
+
+    def __deepcopy__(self, memo):
+        raise RuntimeError("no")
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+BROKEN = [
+    (raises, "raised IndexError: index 99 is out of bounds"),
+    (raises, "in the line `return A[99] @ X`"),
+    (leaves, "raised SystemExit: goodbye"),
+    (recurses, "raised RecursionError"),
+    (lambda A, X: None, "returned None: is a return missing?"),
+    (lambda A, X: (A @ X).tolist(), "returned a list, expected an array of numbers"),
+    (lambda A, X: "U", "returned a str, expected an array of numbers"),
+    (lambda A, X: Pair(A, X), "returned a Pair, expected an array of numbers"),
+    (lambda A, X: Hostile(), "returned a Hostile, expected an array of numbers"),
+    (lambda A, X: (A @ X).astype(object), "an ndarray of dtype object, expected an array of"),
+    (lambda A, X: (A @ X) * 1j, "an ndarray of dtype complex128, expected an array of numbers"),
+    (lambda A, X: (A @ X)[..., :1], "returned shape (3, 1), expected (3, 2)"),
+    (lambda A, X: (A @ X) * np.nan, "returned NaN"),
+    (lambda A, X: A.astype("f4") @ X.astype("f4"), "precision was lost"),
+    (lambda A: A, "raised TypeError: <lambda>() takes 1 positional argument but 2 were given"),
+    (3, "raised TypeError: 'int' object is not callable"),
+]
+
+
+@pytest.mark.parametrize(("answer", "said"), BROKEN, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_broken_answer_is_told_in_words(answer, said):
+    verdict = examine("mixing.mix", answer, seed=0)
+    assert not verdict.passed
+    assert said in str(verdict)
+    assert "Traceback" not in str(verdict)
+    assert "<pre" in verdict._repr_html_()
+
+
+@pytest.mark.parametrize("answer", [b for b, _ in BROKEN[:11]])
+def test_broken_answer_earns_nothing(answer):
+    assert examine("mixing.mix", answer, seed=0).earned == 0
+
+
+def quick(reference, limit=0.2) -> Exercise:
+    """A small exercise with a short limit."""
+    cases = lambda rng: [Case((rng.normal(size=(3, 3)), rng.normal(size=(3, 2))))]  # noqa: E731
+    criteria = (Criterion("values", 2, cases), Criterion("again", 1, cases))
+    return Exercise(
+        "mixing.mix",
+        reference,
+        "Chapter 2",
+        (*criteria, leaves_arguments_alone()),
+        (),
+        ("a", "b"),
+        1,
+        1,
+        limit=limit,
+    )
+
+
+def test_endless_loop_is_stopped_and_the_rest_not_tried():
+    verdict = judge(quick(mixing.mix), hangs)
+    assert "did not return in time" in verdict.criteria[0].message
+    assert "not tried" in verdict.criteria[1].message
+    assert verdict.earned == 0
+
+
+def test_endless_loop_is_stopped_in_another_thread_too():
+    verdicts = []
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=lambda: verdicts.append(judge(quick(mixing.mix), lambda A, X: stop.wait(9)))
+    )
+    thread.start()
+    thread.join(5)
+    stop.set()
+    assert "did not return in time" in verdicts[0].criteria[0].message
+
+
+def test_changed_argument_costs_its_own_criterion_only():
+    verdict = examine("mixing.mix", mutates, seed=0)
+    failed = [c for c in verdict.criteria if not c.passed]
+    assert [c.name for c in failed] == ["does not change its arguments"]
+    assert "changed its argument A in place" in failed[0].message
+    assert verdict.earned == verdict.possible - 1
+
+
+def test_result_that_is_a_view_of_an_argument_is_judged_as_returned():
+    shared = np.zeros((3, 2))
+
+    def answer(A, X):
+        shared[...] = A @ X if X.shape == (3, 2) else 0
+        return shared
+
+    assert judge(quick(mixing.mix), answer, seed=1).passed
+
+
+def test_refusals_count_only_once_values_are_right():
+    def refuses_everything(n, width):
+        raise ValueError
+
+    assert examine("mixing.window_weights", refuses_everything).earned == 0
+    assert examine("mixing.normalize_rows", lambda A: None).earned == 0
+
+
+def test_wrong_refusal_says_so():
+    def answer(n, width):
+        if width % 2 == 0:
+            raise KeyError("even")
+        return mixing.window_weights(n, width)
+
+    verdict = examine("mixing.window_weights", answer)
+    failed = [c for c in verdict.criteria if not c.passed]
+    assert len(failed) == 1
+    assert "raised KeyError: 'even'" in failed[0].message
+    assert "expected ValueError" in failed[0].message
+
+
+def test_seed_repeats_the_verdict_and_none_is_fresh():
+    wrong = lambda A, X: A.T @ X  # noqa: E731
+    assert str(examine("mixing.mix", wrong, seed=7)) == str(examine("mixing.mix", wrong, seed=7))
+    assert examine("mixing.mix", wrong).seed != examine("mixing.mix", wrong).seed
+
+
+def test_check_prints_a_pass_and_raises_a_failure(capsys):
+    check("mixing.mix", mixing.mix)
+    assert "✓ mixing.mix: 7 of 7 points" in capsys.readouterr().out
+    with pytest.raises(CheckFailed, match="A is transposed") as caught:
+        check("mixing.mix", lambda A, X: np.swapaxes(A, -1, -2) @ X)
+    assert caught.value.verdict.diagnosis.name == "A is transposed"
+    assert not any("Traceback" in line for line in caught.value._render_traceback_())
+
+
+def test_two_mistakes_still_name_one():
+    """A transposition that also crashes on batches is still told as a transposition."""
+    verdict = examine("mixing.mix", lambda A, X: A.T @ X)
+    assert verdict.diagnosis.name == "A is transposed"
+
+
+def test_a_mistake_of_no_known_kind_gets_no_name():
+    assert examine("mixing.mix", lambda A, X: np.sin(A @ X)).diagnosis is None
+    assert examine("mixing.mix", raises).diagnosis is None
+
+
+def test_unknown_target_suggests_the_nearest():
+    with pytest.raises(ValueError, match=r"no exercise is called 'mixing.mixx'.*'mixing.mix'"):
+        examine("mixing.mixx", mixing.mix)
+    with pytest.raises(ValueError, match="no exercise is called"):
+        examine(None, mixing.mix)
+
+
+def test_observe_collects_verdicts():
+    with observe() as seen:
+        examine("mixing.mix", mixing.mix)
+    examine("mixing.mix", mixing.mix)
+    assert [type(v) for v in seen] == [Verdict]
+
+
+def test_html_escapes_what_a_student_wrote():
+    def answer(A, X):
+        raise ValueError("<script>alert(1)</script>")
+
+    html = examine("mixing.mix", answer)._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "same"),
+    [
+        (1.0 + 1e-7, 1.0, False),
+        (1.0 + 1e-12, 1.0, True),
+        (np.float32(1.00001), np.float32(1), True),
+        (np.float32(1.001), np.float32(1), False),
+        (np.bool_(True), True, True),
+        (1, True, False),
+        (["a"], ["a"], True),
+        (("a",), ["a"], True),
+        (["a"], ["b"], False),
+        ("a", ["a"], False),
+    ],
+)
+def test_difference(value, expected, same):
+    assert (difference(value, expected) is None) is same
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import attncourse", ("numpy", "torch", "matplotlib")),
+        ("import attncourse.mixing", ("torch", "matplotlib")),
+        ("import attncourse.lookup, attncourse.self_attention", ("torch", "matplotlib")),
+        ("from attncourse.checks import examine; from attncourse.mixing import mix; "
+         "assert examine('mixing.mix', mix).passed", ("torch", "matplotlib")),
+    ],
+)  # fmt: skip
+def test_imports_stay_light(statement, absent):
+    code = f"import sys; {statement}; print([m for m in {absent!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_exercises_are_named_after_their_chapter():
+    for target, exercise in exercises().items():
+        assert target == f"{exercise.stem}.{exercise.name}"
+        assert exercise.points == sum(c.points for c in exercise.criteria) > 0
