@@ -1,0 +1,94 @@
+"""The steps of CONTRIBUTING.md, run in a copy of the repository."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("attncourse", "book", "exercises", "solutions", "tests", "tools")
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """The repository without its history and builds."""
+    for name in PARTS:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in ROOT.iterdir():
+        if path.is_file() and path.suffix in (".md", ".py", ".yml", ".toml", ".txt"):
+            shutil.copy(path, tmp_path)
+    shutil.copy(ROOT / "LICENSE", tmp_path)
+    return tmp_path
+
+
+def run(root: Path, *command: str) -> str:
+    """A tool of the environment in the copy, whose package comes before the installed one."""
+    done = subprocess.run(
+        [BIN / command[0], *command[1:]],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def generate_and_test(root: Path, stem: str, name: str) -> None:
+    """What `make exercises` and `make test` run, on what was added."""
+    where = run(root, "python", "-c", "import attncourse; print(attncourse.__file__)")
+    assert Path(where.strip()).is_relative_to(root)
+    run(root, "python", "tools/exercises.py")
+    run(root, "python", "tools/exercises.py", "--check")
+    run(root, "lint-imports", "--no-cache")
+    tests = ["tests/test_checks.py", f"tests/test_{stem}.py", "tests/test_layout.py"]
+    out = run(root, "python", "-m", "pytest", "-p", "no:cacheprovider", *tests, "-v", "-k",
+              f"{name} or layout or row")  # fmt: skip
+    assert "test_misconception_is_caught_and_named" in out
+    assert "test_right_answer_passes" in out
+    exercise = next((root / "exercises").glob(f"*_{stem}/*.ipynb")).read_text()
+    assert f"def {name}" in exercise
+    assert "YOUR CODE HERE" in exercise
+
+
+@pytest.mark.slow
+def test_adding_an_exercise(copy):
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    steps = re.findall(
+        r"`([\w/.]+\.py)`(?:, here at\s+its end)?:\n\n```python\n(.*?)```", text, re.S
+    )
+    assert [path for path, _ in steps] == [
+        "attncourse/mixing.py",
+        "attncourse/checks/mixing.py",
+        "tests/test_mixing.py",
+        "solutions/02_mixing/02_mixing.py",
+    ]
+    for path, code in steps:
+        with (copy / path).open("a") as file:
+            file.write("\n\n" + code)
+    generate_and_test(copy, "mixing", "exponential_weights")
+
+
+@pytest.mark.slow
+def test_adding_a_chapter(copy):
+    fixture = ROOT / "tests/fixtures/chapter"
+    shutil.copytree(fixture, copy, dirs_exist_ok=True)
+
+    def edit(path: str, old: str, new: str) -> None:
+        text = (copy / path).read_text()
+        assert text.count(old) >= 1, f"{path} has no {old!r}"
+        (copy / path).write_text(text.replace(old, new))
+
+    edit("_toc.yml", "      - file: book/05_kqv\n",
+         "      - file: book/05_kqv\n      - file: book/06_smallest\n")  # fmt: skip
+    edit("attncourse/checks/__init__.py", '"kqv")', '"kqv", "smallest")')
+    edit("pyproject.toml", '    "attncourse.kqv",\n    "attncourse.self',
+         '    "attncourse.smallest",\n    "attncourse.kqv",\n    "attncourse.self')  # fmt: skip
+    edit("pyproject.toml", '"attncourse.kqv | ', '"attncourse.smallest | attncourse.kqv | ')
+    edit("pyproject.toml", '"attncourse.kqv"]', '"attncourse.kqv", "attncourse.smallest"]')
+    generate_and_test(copy, "smallest", "spread")
