@@ -94,7 +94,7 @@ def margin(want: np.ndarray) -> float:
 
 def show(got: np.ndarray, want: np.ndarray) -> str:
     """Both arrays where they are small, else the entry that differs most."""
-    if want.size <= 16:
+    if want.size <= 16 and indent(got) != indent(want):  # rounded, they may look the same
         return f"\nreturned\n{indent(got)}\nexpected\n{indent(want)}"
     with np.errstate(all="ignore"):
         error = np.abs(got.astype(float) - want.astype(float))

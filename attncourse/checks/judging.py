@@ -219,7 +219,8 @@ def tells(trial: Trial) -> bool:
     array = as_numbers(value) if value is not None else None
     if array is None or array.dtype.kind != "f":
         return False
-    return np.unique(array[np.isfinite(array)]).size > 2
+    distinct = np.unique(array[np.isfinite(array)]).size
+    return distinct > 2 or (distinct == 2 and array.size >= 12)
 
 
 def picture(trials: list[Trial]) -> Picture | None:

@@ -1,0 +1,256 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercises 1 · Tokens
+#
+# You write the four functions that take a text to vectors and compare them. Fill in the cells
+# marked *your code*, run the check below each of them, and read what it says: it tells you which
+# part of the answer holds, and where one does not, on which small example and what your function
+# did there. Run a check as often as you like; it uses new numbers every time.
+#
+# A text of n tokens is an array of ids, shape `(n,)`, and then a matrix `X` with one token per
+# row, shape `(n, d)`. Where a shape is written `(..., n, d)`, the dots stand for any number of
+# batch axes, none included.
+
+# %%
+import re
+
+import numpy as np
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `tokenize`
+#
+# <!-- facts: tokenize -->
+#
+# Write `tokenize(text)`, which cuts a text into a list of tokens, in the order of the text and in
+# lower case. There are two kinds of tokens:
+#
+# - a *word*: a longest run of word characters, that is, of letters of any alphabet, digits and
+#   underscores (`\w` in a regular expression);
+# - a *mark*: every other visible character, each by itself.
+#
+# White space (spaces, tabs, line ends) separates tokens and is dropped. So *don't* becomes
+# `don`, `'`, `t`, and *?!* becomes two tokens. An empty text has no tokens: the empty list.
+#
+# The module `re` is imported above; you may also do without.
+#
+# <!-- hints: tokenize -->
+
+
+# %% nbgrader={"grade_id": "tokenize", "solution": true}
+def tokenize(text):
+    ### BEGIN SOLUTION
+    return re.findall(r"\w+|[^\w\s]", text.lower())
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `['my', 'cat', 'is', 'small', ',', 'cute', ',', 'and', 'fluffy', '.']`:
+
+# %%
+tokenize("My cat is small, cute, and fluffy.")
+
+# %% nbgrader={"grade_id": "check_tokenize", "locked": true}
+check("tokens.tokenize", tokenize)
+
+# %% [markdown]
+# ## 2 · `one_hot`
+#
+# <!-- facts: one_hot -->
+#
+# A one-hot vector turns an id into numbers without saying anything but which id it is: zeros, and
+# a single 1 in the column of the id,
+#
+# $$H_{ik} = 1 \text{ if } k = \text{ids}_i, \text{ else } 0 .$$
+#
+# Write `one_hot(ids, n_vocab)`.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `ids` | `(..., n)` | an array of whole numbers, counted from 0 |
+# | `n_vocab` | one number | the size of the vocabulary |
+# | returns | `(..., n, n_vocab)` | float64, one row per id |
+#
+# The ids that exist are 0 … `n_vocab` − 1. If any other is among them, raise `ValueError`; mind
+# that NumPy takes a negative index without complaint.
+#
+# <!-- hints: one_hot -->
+
+
+# %% nbgrader={"grade_id": "one_hot", "solution": true}
+def one_hot(ids, n_vocab):
+    ### BEGIN SOLUTION
+    if (ids < 0).any() or (ids >= n_vocab).any():
+        raise ValueError(f"one_hot: ids go from 0 to {n_vocab - 1}")
+    return np.eye(n_vocab)[ids]
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `[[0. 0. 1. 0.] [1. 0. 0. 0.] [0. 0. 1. 0.]]`:
+
+# %%
+one_hot(np.array([2, 0, 2]), 4)
+
+# %% nbgrader={"grade_id": "check_one_hot", "locked": true}
+check("tokens.one_hot", one_hot)
+
+# %% [markdown]
+# ## 3 · `embed`
+#
+# <!-- facts: embed -->
+#
+# An embedding table holds a vector for each token of the vocabulary, row k for the token with
+# id k. Write `embed(ids, table)`, which returns the vectors of the tokens of a text. It equals
+# `one_hot(ids, n_vocab) @ table`, and may be written so, but a lookup is shorter.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `ids` | `(..., n)` | an array of whole numbers, counted from 0 |
+# | `table` | `(n_vocab, d)` | one row per token of the vocabulary |
+# | returns | `(..., n, d)` | one row per token of the text |
+#
+# An id that is not in 0 … `n_vocab` − 1 raises `ValueError`. The table stays as it is.
+#
+# <!-- hints: embed -->
+
+
+# %% nbgrader={"grade_id": "embed", "solution": true}
+def embed(ids, table):
+    ### BEGIN SOLUTION
+    if (ids < 0).any() or (ids >= len(table)).any():
+        raise ValueError(f"embed: ids go from 0 to {len(table) - 1}")
+    return table[ids]
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Rows 2, 0 and 2 of a table of three tokens. Expect `[[5. 6.] [1. 2.] [5. 6.]]`:
+
+# %%
+embed(np.array([2, 0, 2]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+
+# %% nbgrader={"grade_id": "check_embed", "locked": true}
+check("tokens.embed", embed)
+
+# %% [markdown]
+# ## 4 · `cosine_similarity`
+#
+# <!-- facts: cosine_similarity -->
+#
+# How alike are two vectors, whatever their lengths? The cosine of the angle between them says so,
+#
+# $$S_{ij} = \frac{X_i \cdot Y_j}{\lVert X_i \rVert \, \lVert Y_j \rVert} ,
+# \qquad \lVert x \rVert = \sqrt{x \cdot x} .$$
+#
+# Write `cosine_similarity(X, Y)`, which compares every row of `X` with every row of `Y`.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `X` | `(..., n, d)` | n vectors |
+# | `Y` | `(..., m, d)` | m vectors, behind the same batch axes |
+# | returns | `(..., n, m)` | from −1 to 1 |
+#
+# A vector of zeros has no direction: its similarity with everything is 0. The arrays that were
+# passed in stay as they are.
+#
+# <!-- hints: cosine_similarity -->
+
+
+# %% nbgrader={"grade_id": "cosine_similarity", "solution": true}
+def cosine_similarity(X, Y):
+    ### BEGIN SOLUTION
+    def unit_rows(Z):
+        lengths = np.linalg.norm(Z, axis=-1, keepdims=True)
+        return Z / np.where(lengths == 0, 1, lengths)
+
+    return unit_rows(X) @ np.swapaxes(unit_rows(Y), -1, -2)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The first vector of `X` has the direction of the first and a right angle with the second of `Y`;
+# the second is zero. Expect `[[1. 0.] [0. 0.]]`:
+
+# %%
+cosine_similarity(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[6.0, 8.0], [-4.0, 3.0]]))
+
+# %% nbgrader={"grade_id": "check_cosine_similarity", "locked": true}
+check("tokens.cosine_similarity", cosine_similarity)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test that you will
+# see with your grade.
+
+# %% nbgrader={"grade_id": "points_tokenize", "grade": true, "locked": true}
+examine("tokens.tokenize", tokenize).earned
+
+# %% nbgrader={"grade_id": "hidden_tokenize", "grade": true, "locked": true, "points": 1}
+# One more test of tokenize.
+### BEGIN HIDDEN TESTS
+text = "She said: “Hungry?!” — he\tdidn't (2 of 3 well-fed cats did).\nShe said no more."
+found = list(tokenize(text))
+assert "".join(found) == "".join(text.lower().split()), "nothing is lost but white space"
+assert all(token.isalnum() or len(token) == 1 for token in found), "words and single marks"
+assert [found.count(token) for token in ("she", "-", "did", "2")] == [2, 1, 1, 1], "the counts"
+assert len(found) == 29, "the number of tokens"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_one_hot", "grade": true, "locked": true}
+examine("tokens.one_hot", one_hot).earned
+
+# %% nbgrader={"grade_id": "hidden_one_hot", "grade": true, "locked": true, "points": 1}
+# One more test of one_hot.
+### BEGIN HIDDEN TESTS
+some = np.random.default_rng().integers(0, 9, size=(3, 7))
+rows = np.asarray(one_hot(some, 11))
+assert rows.shape == (3, 7, 11), "one row of n_vocab entries for each id of a batch"
+assert np.array_equal(rows @ np.arange(11.0), some), "the 1 stands in the column of the id"
+assert (rows.sum(axis=-1) == 1).all() and (rows.max(axis=-1) == 1).all(), "one 1, the rest 0"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_embed", "grade": true, "locked": true}
+examine("tokens.embed", embed).earned
+
+# %% nbgrader={"grade_id": "hidden_embed", "grade": true, "locked": true, "points": 1}
+# One more test of embed.
+### BEGIN HIDDEN TESTS
+some = np.random.default_rng().integers(0, 7, size=(2, 5))
+numbered = 10.0 * np.arange(7)[:, None] + np.arange(3)  # entry [k, c] is 10 k + c
+looked_up = np.asarray(embed(some, numbered))
+assert looked_up.shape == (2, 5, 3), "one row of d entries for each id of a batch"
+assert np.array_equal(looked_up // 10, np.stack([some] * 3, axis=-1)), "the row of the id"
+assert np.array_equal(looked_up[0, 0] % 10, [0, 1, 2]), "its features in order"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_cosine_similarity", "grade": true, "locked": true}
+examine("tokens.cosine_similarity", cosine_similarity).earned
+
+# %% nbgrader={"grade_id": "hidden_cosine_similarity", "grade": true, "locked": true, "points": 1}
+# One more test of cosine_similarity.
+### BEGIN HIDDEN TESTS
+rng = np.random.default_rng()
+a, b = rng.uniform(-np.pi, np.pi, size=5), rng.uniform(-np.pi, np.pi, size=7)
+X = rng.uniform(10, 99, size=(5, 1)) * np.stack([np.cos(a), np.sin(a)], axis=-1)
+Y = rng.uniform(10, 99, size=(7, 1)) * np.stack([np.cos(b), np.sin(b)], axis=-1)
+S = np.asarray(cosine_similarity(X, Y))
+assert np.allclose(S, np.cos(a[:, None] - b[None, :])), "the cosine of the angle between"
+X[3] = 0
+S = np.asarray(cosine_similarity(X, Y))
+assert (S[3] == 0).all() and (S[2] != 0).any(), "a zero vector is like nothing"
+### END HIDDEN TESTS
