@@ -89,6 +89,6 @@ def test_adding_a_chapter(copy):
     edit("attncourse/checks/__init__.py", '"kqv")', '"kqv", "smallest")')
     edit("pyproject.toml", '    "attncourse.kqv",\n    "attncourse.self',
          '    "attncourse.smallest",\n    "attncourse.kqv",\n    "attncourse.self')  # fmt: skip
-    edit("pyproject.toml", '"attncourse.kqv | ', '"attncourse.smallest | attncourse.kqv | ')
+    edit("pyproject.toml", '"attncourse.kqv : ', '"attncourse.smallest : attncourse.kqv : ')
     edit("pyproject.toml", '"attncourse.kqv"]', '"attncourse.kqv", "attncourse.smallest"]')
     generate_and_test(copy, "smallest", "spread")

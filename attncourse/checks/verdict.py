@@ -70,14 +70,19 @@ class Verdict:
             elif c.message:
                 lines.append("      " + brief(c.message))
         if self.diagnosis:
-            lines += ["", f"What happened: {self.diagnosis.name}", self.diagnosis.explanation]
+            lines += [
+                "",
+                f"What happened: {sentence(self.diagnosis.name)}",
+                self.diagnosis.explanation,
+            ]
         if not self.passed:
             lines += ["", f"Read again: {self.section}.", f"The same numbers again: {self.again}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         colour = "#1a7f5a" if self.passed else "#b4541a"
-        rows = "".join(criterion_html(c) for c in self.criteria)
+        first = next((c for c in self.criteria if not c.passed), None)
+        rows = "".join(criterion_html(c, is_open=c is first) for c in self.criteria)
         parts = [
             f'<div class="attncourse-verdict" style="border-left:4px solid {colour};'
             'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">',
@@ -86,12 +91,13 @@ class Verdict:
         ]
         if self.diagnosis:
             parts.append(
-                f'<p style="margin:.5em 0"><strong>{escape(self.diagnosis.name)}.</strong> '
+                '<p style="margin:.5em 0">'
+                f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
                 f"{inline(self.diagnosis.explanation)}</p>"
             )
-        parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
         if self.picture:
             parts.append(picture_html(self.picture))
+        parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
         if not self.passed:
             parts.append(
                 f'<div style="opacity:.8;font-size:90%">Read again: {escape(self.section)}. '
@@ -141,16 +147,26 @@ def inline(text: str) -> str:
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
 
 
-def criterion_html(c: CriterionVerdict) -> str:
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+MESSAGE_STYLE = (
+    "white-space:pre-wrap;overflow-wrap:anywhere;font-family:monospace;margin:.2em 0 .4em 1.4em;"
+    "padding:.4em;border:1px solid rgba(128,128,128,.4);background:transparent;color:inherit"
+)
+
+
+def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
+    """One criterion; what went wrong is folded unless it is the first to read."""
     mark = "✓" if c.passed else "✗"
     head = f"{mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
     if not c.message:
         return f"<li>{head}</li>"
+    state = " open" if is_open else ""
     return (
-        f"<li><details open><summary>{head}</summary>"
-        f'<pre style="white-space:pre-wrap;margin:.2em 0 .4em 1.4em;padding:.4em;'
-        f'border:1px solid rgba(128,128,128,.4);background:transparent;color:inherit">'
-        f"{escape(c.message)}</pre></details></li>"
+        f"<li><details{state}><summary>{head}</summary>"
+        f'<pre style="{MESSAGE_STYLE}">{escape(c.message)}</pre></details></li>'
     )
 
 
