@@ -1,12 +1,15 @@
 """The checks against their banks: every misconception is caught, named and told apart."""
 
 import importlib
+import re
+from pathlib import Path
 
 import pytest
 
 from attncourse.checks import exercises
 from attncourse.checks.judging import judge
 
+ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (0, 1, 20261121)
 ALL = exercises()
 WRONG = [(e, m) for e in ALL.values() for m in e.misconceptions]
@@ -58,3 +61,28 @@ def test_bank_is_large_enough(exercise):
     assert len(set(names)) == len(names) >= 4
     assert len([f for e, f in RIGHT if e is exercise]) >= 4
     assert len(exercise.hints) >= 2
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+def test_section_is_a_heading_of_the_chapters_page(exercise):
+    chapter, heading = re.fullmatch(r"Chapter (\d+), “(.+)”", exercise.section).groups()
+    page = ROOT / f"book/{int(chapter):02d}_{exercise.stem}.md"
+    assert f"\n## {heading}\n" in page.read_text(encoding="utf-8")
+
+
+def test_counts_are_printed(capsys):
+    """The power of the checks, in one line."""
+    caught = named = accepted = 0
+    for exercise, misconception in WRONG:
+        verdict = judge(exercise, misconception.wrong, seed=7)
+        caught += not verdict.passed
+        named += verdict.diagnosis is not None and verdict.diagnosis.name == misconception.name
+    for exercise, implementation in RIGHT:
+        accepted += judge(exercise, implementation, seed=7).passed
+    with capsys.disabled():
+        print(
+            f"\nchecks: {caught} caught and {named} named of {len(WRONG)} misconceptions, "
+            f"{accepted} accepted of {len(RIGHT)} right answers, {len(ALL)} exercises"
+        )
+    assert caught == named == len(WRONG)
+    assert accepted == len(RIGHT)

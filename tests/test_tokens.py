@@ -140,7 +140,7 @@ def cosine_einsum(X, Y):
 
 
 def cosine_guarded(X, Y):
-    X = X / (np.linalg.norm(X, axis=-1, keepdims=True) + 1e-8)
+    X = X / (np.linalg.norm(X, axis=-1, keepdims=True) + 1e-12)
     Y = Y / np.maximum(np.linalg.norm(Y, axis=-1, keepdims=True), 1e-12)
     return X @ Y.swapaxes(-1, -2)
 
