@@ -1,0 +1,51 @@
+# The whole course. Every target sets up its own environment, in .venv, the first time.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test book exercises bench clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+.venv/.stamp: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "This needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv --clear .venv || { \
+	  echo "$(PYTHON) cannot make a virtual environment; on Debian: apt install python3-venv" >&2; exit 2; }
+	@echo "Setting up .venv (about a minute the first time) …"
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt \
+	  > .venv/setup.log 2>&1 || { tail -n 20 .venv/setup.log >&2; exit 1; }
+	@touch $@
+
+demo: .venv/.stamp ## build the book and the exercises, grade a sample class
+	@$(BIN)/python tools/book.py
+	@$(BIN)/python tools/exercises.py
+	@$(BIN)/attncourse demo
+	@echo "Read the book: $(CURDIR)/_build/html/index.html"
+
+test: .venv/.stamp ## everything that must hold: style, contracts, generated files, tests
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "run .venv/bin/ruff format" >&2; exit 1; }
+	@$(BIN)/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt >&2; exit 1; }
+	@$(BIN)/python tools/exercises.py --check
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+book: .venv/.stamp ## build the book into _build/html; only changed pages run again
+	@$(BIN)/python tools/book.py
+
+exercises: .venv/.stamp ## regenerate every notebook and the README's table from their sources
+	@$(BIN)/python tools/exercises.py
+
+bench: .venv/.stamp ## run every script in benchmarks/
+	@shopt -s nullglob; scripts=(benchmarks/*.py); \
+	test $${#scripts[@]} -gt 0 || { echo "benchmarks/ holds no script yet"; exit 0; }; \
+	for script in "$${scripts[@]}"; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+clean: ## remove what was built (the environment in .venv stays)
+	@rm -rf _build build dist .pytest_cache .hypothesis .ruff_cache .import_linter_cache .grimp_cache
+	@find attncourse tools tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,190 @@
+"""The book builds with warnings as errors, runs only what changed, and counts as Colab does."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from pathlib import Path
+
+import colab
+import course as settings
+import nbformat
+import pytest
+from conftest import FIXTURE, ROOT, copy_course, run_tool
+
+import book
+
+pytestmark = pytest.mark.slow
+OTHER = "https://github.com/someone/else"
+
+
+def build(root: Path) -> dict[str, str]:
+    """Build a book that must succeed; what became of each page with code."""
+    done = run_tool("book", "--root", root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return dict(re.findall(r"^  (book/\w+): (cached|executed)", done.stdout, re.MULTILINE))
+
+
+def runs(root: Path) -> int:
+    """How often a page has been executed: each run leaves one folder in the cache."""
+    return len(list((root / "_build" / ".jupyter_cache" / "executed").iterdir()))
+
+
+def article(root: Path, page: str) -> str:
+    """A built page's own content."""
+    text = (root / "_build" / "html" / f"{page}.html").read_text(encoding="utf-8")
+    return text[text.index("<article") : text.index("</article>")]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Path:
+    """The fixture course, which holds every piece of the dialect, of another repository."""
+    root = copy_course(tmp_path_factory.mktemp("small") / "course", source=FIXTURE)
+    shutil.copytree(ROOT / "tools", root / "tools")
+    config = (root / "_config.yml").read_text()
+    (root / "_config.yml").write_text(re.sub(r"(?m)^  url: .*", f"  url: {OTHER}", config))
+    (root / ".pytest_cache").mkdir()  # a cache that pytest leaves must not become a page
+    (root / ".pytest_cache" / "README.md").write_text("# Not a page\n")
+    assert build(root) == {"book/01_alpha": "executed", "book/02_beta": "executed"}
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The real book, with the outputs of an earlier build where they still hold."""
+    root = copy_course(tmp_path_factory.mktemp("whole") / "course", "attncourse", "tools")
+    built = ROOT / "_build"
+    stamp = built / ".attncourse"
+    if stamp.exists() and stamp.read_text() == book.sources_key(ROOT):
+        shutil.copytree(built / ".jupyter_cache", root / "_build" / ".jupyter_cache")
+        shutil.copy(stamp, root / "_build")
+    pages = build(root)
+    assert set(pages) >= {chapter.page for chapter in settings.load(root).chapters}
+    return root
+
+
+@pytest.mark.parametrize("which", ["small", "whole"])
+def test_numbers_in_the_book_are_those_in_the_notebooks(which, request):
+    root = request.getfixturevalue(which)
+    course = settings.load(root)
+    index = colab.Index(course)
+    counted = 0
+    for chapter in course.chapters:
+        page = article(root, chapter.page)
+        equations = re.findall(r'id="equation-([\w-]+)">\s*<span class="eqno">\(([\d.]+)\)', page)
+        figures = re.findall(
+            r'<figure[^>]* id="([\w-]+)">.*?class="caption-number">Figure ([\d.]+) ', page, re.S
+        )
+        labels = {
+            label: target.text
+            for label, target in index.targets.items()
+            if target.page == chapter.page and target.kind != "section"
+        }
+        assert labels == dict(equations + figures)
+        cells = nbformat.reads(colab.notebook(index, chapter.page), as_version=4).cells
+        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        assert re.findall(r"\\tag\{([\d.]+)\}", text) == [number for _, number in equations]
+        assert re.findall(r"\*\*Figure ([\d.]+)\.\*\*", text) == [n for _, n in figures]
+        title = re.search(r'<h1><span class="section-number">([\d.]+) ?</span>', page)
+        assert text.startswith(f"# {title[1]} ")
+        counted += len(labels)
+    assert counted >= 5
+
+
+@pytest.mark.parametrize("which", ["small", "whole"])
+def test_every_figure_says_in_words_what_it_shows(which, request):
+    root = request.getfixturevalue(which)
+    images = 0
+    for chapter in settings.load(root).chapters:
+        page = article(root, chapter.page).replace("attn-badges", "")
+        for tag in re.findall(r"<img[^>]*_images/[^>]*>", page):
+            alt = re.search(r'alt="([^"]*)"', tag)
+            words = html.unescape(alt[1]) if alt else ""
+            assert len(words) >= 30, f"{chapter.page}: {tag}"
+            assert len(words.split()) >= 5, f"{chapter.page}: not a sentence: {words}"
+            assert not re.search(r"[0-9a-f]{16}|\.(png|svg)\b", words), f"{chapter.page}: {words}"
+            images += 1
+    assert images >= 3
+
+
+def test_a_second_build_runs_nothing_and_a_changed_chapter_runs_alone(whole):
+    before = runs(whole)
+    pages = build(whole)
+    assert set(pages.values()) == {"cached"}
+    assert runs(whole) == before
+    chapter = settings.load(whole).chapters[1]
+    path = whole / f"{chapter.page}.md"
+    path.write_text(path.read_text() + "\n```{code-cell} ipython3\nprint('one more')\n```\n")
+    assert build(whole) == pages | {chapter.page: "executed"}
+    assert runs(whole) == before + 1
+    assert "one more" in article(whole, chapter.page)
+
+
+def test_badges_are_built_from_the_repository_setting(small):
+    page = article(small, "book/01_alpha")
+    colab_host = "https://colab.research.google.com/github/someone/else/blob/main"
+    assert f'href="{colab_host}/book/01_alpha.ipynb"' in page
+    assert f'href="{colab_host}/exercises/01_alpha/01_alpha.ipynb"' in page
+    for name in re.findall(r'src="\.\./(_static/badge[^"]+)"', page):
+        assert (small / "_build" / "html" / name).is_file()
+    assert page.count("_static/badge") == 2
+    assert "attncourse/attncourse" not in page
+
+
+def test_citations_read_as_in_the_notebooks(small):
+    words = re.sub(
+        r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", article(small, "book/01_alpha")))
+    )
+    notebook = colab.notebook(colab.Index(settings.load(small)), "book/01_alpha")
+    for citation in (
+        "See (Three et al., 2017; Müller and Li, 2015), Müller and Li (2015) and Solo (1964).",
+        "as (1.1) and Solo (1964) want it.",
+    ):
+        assert citation in words
+        assert citation in notebook.replace('\\n",\n    "', " ")
+
+
+def test_no_page_declares_thebe_twice(small):
+    page = (small / "_build" / "html" / "book" / "01_alpha.html").read_text()
+    assert "THEBE_JS_URL" not in page
+
+
+@pytest.fixture
+def spoiled(small, tmp_path) -> Path:
+    """A copy of the small book, built, to be spoiled."""
+    return Path(shutil.copytree(small, tmp_path / "course"))
+
+
+def test_a_page_that_raises_fails_the_build_with_its_name(spoiled):
+    page = spoiled / "book" / "02_beta.md"
+    page.write_text(page.read_text() + "\n```{code-cell} ipython3\n1 / 0\n```\n")
+    done = run_tool("book", "--root", spoiled)
+    assert done.returncode == 1
+    assert "book/02_beta.md failed" in done.stderr
+    assert "ZeroDivisionError: division by zero" in done.stderr
+
+
+def test_warnings_and_stderr_fail_this_build_and_the_next(spoiled):
+    page = spoiled / "book" / "02_beta.md"
+    code = "```{code-cell} ipython3\nimport sys\nprint('oh', file=sys.stderr)\n```"
+    page.write_text(f"{page.read_text()}\n{{eq}}`eq-nowhere`\n\n{code}\n")
+    for _ in range(2):
+        done = run_tool("book", "--root", spoiled)
+        assert done.returncode == 1
+        assert "book/02_beta.md" in done.stderr
+        assert "eq-nowhere" in done.stderr
+        assert "stderr was found in the cell outputs" in done.stderr
+
+
+def test_outputs_are_dropped_when_the_package_has_changed(spoiled):
+    (spoiled / "attncourse").mkdir()
+    (spoiled / "attncourse" / "new.py").write_text("x = 1\n")
+    assert set(build(spoiled).values()) == {"executed"}
+
+
+def test_missing_pages_are_named(spoiled):
+    (spoiled / "book" / "notation.md").unlink()
+    done = run_tool("book", "--root", spoiled)
+    assert done.returncode == 2
+    assert "pages that do not exist: book/notation" in done.stderr

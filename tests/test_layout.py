@@ -1,0 +1,43 @@
+"""Every chapter of `_toc.yml` has its whole row: page, code, answers, task, checks, tests."""
+
+from __future__ import annotations
+
+import course as settings
+import pytest
+from conftest import ROOT
+
+CHAPTERS = settings.load(ROOT).chapters
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda c: c.folder)
+def test_the_row_of_a_chapter_is_complete(chapter):
+    stem, folder = chapter.stem, chapter.folder
+    row = [
+        f"book/{folder}.md",
+        f"book/{folder}.ipynb",
+        f"attncourse/{stem}.py",
+        f"solutions/{folder}/{folder}.py",
+        f"solutions/{folder}/{folder}.ipynb",
+        f"exercises/{folder}/{folder}.ipynb",
+        f"attncourse/checks/{stem}.py",
+        f"tests/test_{stem}.py",
+    ]
+    assert [path for path in row if not (ROOT / path).is_file()] == []
+
+
+def test_no_chapter_is_outside_the_table_of_contents():
+    folders = {chapter.folder for chapter in CHAPTERS}
+    pages = {path.stem for path in (ROOT / "book").glob("[0-9][0-9]_*.md")}
+    tasks = {path.name for path in (ROOT / "exercises").iterdir() if path.is_dir()}
+    answers = {path.name for path in (ROOT / "solutions").iterdir() if path.is_dir()}
+    assert pages == folders
+    assert tasks == folders
+    assert answers == folders
+
+
+def test_a_page_out_of_order_is_named(tmp_path):
+    (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text())
+    toc = (ROOT / "_toc.yml").read_text().replace("book/01_tokens", "book/07_tokens")
+    (tmp_path / "_toc.yml").write_text(toc)
+    with pytest.raises(settings.CourseError, match="chapter 1 is book/07_tokens"):
+        settings.load(tmp_path)

@@ -1,0 +1,458 @@
+"""The generated notebooks: fresh, plain, without answers, and running away from the repository."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import requires
+from pathlib import Path
+from types import SimpleNamespace
+
+import colab
+import course as settings
+import nbformat
+import pytest
+from conftest import FIXTURE, ROOT, copy_course, run_tool
+
+COURSE = settings.load(ROOT)
+FOLDERS = [chapter.folder for chapter in COURSE.chapters]
+PAGES = [f"book/{folder}.ipynb" for folder in FOLDERS]
+SOLVED = [f"solutions/{folder}/{folder}.ipynb" for folder in FOLDERS]
+TASKS = [f"exercises/{folder}/{folder}.ipynb" for folder in FOLDERS]
+
+MYST = {
+    "directive": r"^\s*>?\s*(`{3,}|:{3,}|~{3,})\s*\{",
+    "colon fence": r"^\s*>?\s*:{3,}",
+    "role": r"\{[a-z][\w:.-]*\}`[^`\n]+`",
+    "label": r"^\([\w.:-]+\)=",
+    "front matter": r"\A---$",
+    "comment": r"^% ",
+    "cell break": r"^\+\+\+",
+    "option": r"^\s*>?\s*:(label|name|tags|class|alt):",
+    "footnote": r"\[\^\w+\]",
+    "substitution": r"\{\{\s*\w+\s*\}\}",
+}
+
+
+def read(path: Path | str) -> nbformat.NotebookNode:
+    return nbformat.read(ROOT / path, as_version=4)
+
+
+def myst_in(notebook: nbformat.NotebookNode) -> list[str]:
+    """Every piece of MyST that is left in a notebook's Markdown."""
+    found = []
+    for cell in notebook.cells:
+        text = re.sub(r"(?ms)^(> ?)*```.*?^(> ?)*```", "", cell.source)  # code shown as code
+        if cell.cell_type == "code":
+            text = "\n".join(re.findall(r"(?m)^\s*#(.*)$", cell.source))
+        for what, pattern in MYST.items():
+            found += [f"{what}: {m[0]}" for m in re.finditer(pattern, text, re.MULTILINE)]
+    return found
+
+
+# The generated files
+
+
+@pytest.mark.slow
+def test_generated_files_are_fresh_and_a_stale_one_is_named(tmp_path):
+    fresh = run_tool("exercises", "--check")
+    assert fresh.returncode == 0, fresh.stderr
+    root = copy_course(tmp_path / "course", "solutions", "exercises")
+    answers = root / "solutions" / FOLDERS[0] / f"{FOLDERS[0]}.py"
+    answers.write_text(answers.read_text() + "\n# %%\n1 + 1\n")
+    page = root / "book" / f"{FOLDERS[1]}.ipynb"
+    page.write_text(page.read_text() + "\n")
+    stale = run_tool("exercises", "--check", "--root", root)
+    assert stale.returncode == 1
+    assert re.findall(r"stale: (\S+) \(run make exercises\)", stale.stderr) == [
+        f"book/{FOLDERS[1]}.ipynb",
+        f"solutions/{FOLDERS[0]}/{FOLDERS[0]}.ipynb",
+        f"exercises/{FOLDERS[0]}/{FOLDERS[0]}.ipynb",
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES + SOLVED + TASKS)
+def test_a_generated_notebook_is_plain_and_begins_with_badge_and_install(path):
+    notebook = read(path)
+    assert myst_in(notebook) == []
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    head, install = notebook.cells[:2]
+    assert head.source.startswith("# ")
+    assert COURSE.badge(path.replace("solutions/", "exercises/")) in head.source
+    assert install.source == COURSE.install()
+    for cell in notebook.cells:
+        assert cell.source.strip()
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+
+
+@pytest.mark.slow
+def test_the_repository_setting_moves_every_badge_and_install_cell(tmp_path):
+    root = copy_course(tmp_path / "course", "solutions", "exercises")
+    config = (root / "_config.yml").read_text()
+    config = re.sub(r"(?m)^  url: .*", "  url: https://github.com/someone/else", config)
+    (root / "_config.yml").write_text(re.sub(r"(?m)^  branch: .*", "  branch: spring", config))
+    done = run_tool("exercises", "--root", root)
+    assert done.returncode == 0, done.stderr
+    for path in [*PAGES, *SOLVED, *TASKS, "README.md"]:
+        text = (root / path).read_text()
+        assert COURSE.slug not in text
+        assert "/github/someone/else/blob/spring/" in text
+        if path != "README.md":
+            assert "git+https://github.com/someone/else@spring" in text
+
+
+# Answers and hidden tests stay at home
+
+
+def significant(line: str) -> bool:
+    """Is this line an answer, and not a piece of grammar that any code may share?"""
+    line = line.strip()
+    return (
+        len(line) >= 12
+        and not line.startswith(("#", "import ", "from ", "def ", "class ", '"""'))
+        and re.fullmatch(r"return \w+|raise \w+(\(\))?|super\(\).__init__\(\)", line) is None
+    )
+
+
+def regions(source: str, name: str) -> list[str]:
+    """What stands between the markers of this name."""
+    return re.findall(rf"### BEGIN {name}\n(.*?)### END {name}", source, re.DOTALL)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_answer_and_no_hidden_test_is_released(folder):
+    source = (ROOT / "solutions" / folder / f"{folder}.py").read_text()
+    text = "\n".join(cell.source for cell in read(f"exercises/{folder}/{folder}.ipynb").cells)
+    released = {line.strip(" #>`") for line in text.splitlines()}
+    for name in ("SOLUTION", "HIDDEN TESTS"):
+        parts = regions(source, name)
+        assert parts, f"{folder} has no {name} region"
+        lines = [x.strip() for part in parts for x in part.splitlines() if significant(x)]
+        assert lines
+        assert [line for line in lines if line.strip(" #>`") in released] == []
+        assert f"BEGIN {name}" not in text
+    assert text.count("raise NotImplementedError()") == len(regions(source, "SOLUTION"))
+
+
+def test_the_release_holds_notebooks_only():
+    files = [path for path in (ROOT / "exercises").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".ipynb"}
+
+
+# The notebooks run where there is no repository
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory) -> Path:
+    """A Python that has the built wheel and its dependencies, but not the repository."""
+    base = tmp_path_factory.mktemp("elsewhere")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", base, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", base / "env"], check=True)
+    packages = next((base / "env" / "lib").glob("python3.*")) / "site-packages"
+    wheel = next(base.glob("*.whl"))
+    shutil.unpack_archive(wheel, packages, format="zip")
+    # Python reads no .pth file of a folder that a .pth file adds: the editable install that
+    # our own environment holds does not leak into this one.
+    dependencies = next((Path(sys.prefix) / "lib").glob("python3.*")) / "site-packages"
+    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
+    python = base / "env" / "bin" / "python"
+    spec = base / "jupyter" / "kernels" / "elsewhere"
+    spec.mkdir(parents=True)
+    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    content = {"argv": argv, "display_name": "elsewhere", "language": "python"}
+    (spec / "kernel.json").write_text(json.dumps(content))
+    return base
+
+
+RUN = """
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+where = nbformat.v4.new_code_cell("import attncourse; print(attncourse.__file__)")
+notebook.cells.append(where)
+NotebookClient(notebook, kernel_name="elsewhere", timeout=120).execute(cwd=sys.argv[2])
+for cell in notebook.cells:
+    for output in cell.get("outputs", []):
+        meant = "raises-exception" in cell.metadata.get("tags", [])
+        if output.output_type == "error" and not meant:
+            sys.exit(f"{cell.source}\\n{output.ename}: {output.evalue}")
+        if output.output_type == "stream" and output.name == "stderr":
+            sys.exit(f"{cell.source}\\nwrites on stderr:\\n{output.text}")
+print("FILE", notebook.cells[-1].outputs[0].text)
+"""
+
+
+def run_away(path: Path, elsewhere: Path) -> subprocess.CompletedProcess:
+    """Run a notebook in an empty folder, with the Python of `elsewhere`."""
+    folder = elsewhere / "empty" / path.stem / path.parent.name
+    folder.mkdir(parents=True)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
+    environment |= {"JUPYTER_PATH": str(elsewhere / "jupyter"), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", RUN, str(path), str(folder)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def results(elsewhere) -> dict[str, subprocess.CompletedProcess]:
+    """Every chapter and every solved exercise, run two at a time."""
+    paths = PAGES + SOLVED
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda path: run_away(ROOT / path, elsewhere), paths)
+    return dict(zip(paths, done, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES + SOLVED)
+def test_a_notebook_runs_in_an_empty_folder_with_the_wheel_alone(path, results, elsewhere):
+    done = results[path]
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert f"FILE {elsewhere / 'env'}" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import sys; print('oh', file=sys.stderr)", "writes on stderr"),
+        ("open('README.md')", "FileNotFoundError"),
+    ],
+)
+def test_a_notebook_that_fails_is_seen(code, complaint, elsewhere, tmp_path):
+    path = tmp_path / "failing.ipynb"
+    path.write_text(colab.as_notebook([colab.cell(1, "code", code, {})]))
+    done = run_away(path, elsewhere)
+    assert done.returncode != 0
+    assert complaint in done.stderr
+
+
+# What the package imports is what it declares
+
+
+def imports(path: Path) -> set[str]:
+    """The top-level modules a file needs.
+
+    Left out: what it can do without (`try … except ImportError`), and IPython inside a function,
+    which is called in a notebook only.
+    """
+    tree = ast.parse(path.read_text())
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and node.module == "IPython.display"
+    }
+    optional = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.Try)
+        and any("ImportError" in ast.dump(h) or "NotFound" in ast.dump(h) for h in block.handlers)
+        for statement in block.body
+        for node in ast.walk(statement)
+    }
+    names = set()
+    for node in ast.walk(tree):
+        if id(node) in optional | inside:
+            continue
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(node.module.partition(".")[0])
+    return names - set(sys.stdlib_module_names) - {"attncourse"}
+
+
+def test_the_package_declares_what_it_imports():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    def names(lines: list[str]) -> set[str]:
+        return {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in lines}
+
+    declared = names(project["dependencies"])
+    graders = names(project["optional-dependencies"]["grade"]) | names(requires("nbgrader"))
+    for path in sorted((ROOT / "attncourse").rglob("*.py")):
+        allowed = declared | graders if "grading" in path.parts else declared
+        assert {n.lower() for n in imports(path)} <= allowed, path.relative_to(ROOT)
+
+
+# The converter, on a small course that holds the whole dialect
+
+
+@pytest.fixture
+def small(tmp_path) -> Path:
+    return copy_course(tmp_path / "small", source=FIXTURE)
+
+
+def converted(root: Path, page: str = "book/01_alpha") -> nbformat.NotebookNode:
+    return nbformat.reads(colab.notebook(colab.Index(settings.load(root)), page), as_version=4)
+
+
+def test_the_whole_dialect_becomes_plain_markdown(small):
+    notebook = converted(small)
+    assert myst_in(notebook) == []
+    text = "\n\n".join(cell.source for cell in notebook.cells)
+    blob = "https://github.com/attncourse/attncourse/blob/main/book"
+    beta = settings.load(small).colab("book/02_beta.ipynb")
+    for expected in (
+        "# 1. Why $x^2$ comes first\n\n[![Open in Colab](",
+        "The sum in (1.1) is taken over rows, as in (1) of",
+        f"[Notation]({blob}/notation.md) and [the notation's rows]({blob}/notation.md)",
+        "`{eq}` in code",
+        "It costs \\$5",
+        "See (Three et al., 2017; Müller and Li, 2015), Müller and Li (2015) and Solo (1964).",
+        "$$\ns = \\sum_i x_i\n\\tag{1.1}\n$$",
+        "An *attention weight* is a number; two *weights* are two.",
+        "$$\ny = s^2 \\quad\\text{without a number}\n$$",
+        "**Figure 1.1.** A line of slope $2$, as (1.1) and Solo (1964) want it.",
+        "drawn as two boxes.](https://github.com/attncourse/attncourse/raw/main/book/assets/",
+        "**Figure 1.2.** A badge from a file.",
+        "Figure 1.1 comes before Figure 1.2, and\nFigure 2.1 is elsewhere, beyond (2.2).",
+        "| a | $1$ |",
+        "> **Note**\n>\n> A note with (1.1) and **bold** text.\n>\n> $$\n> a = b\n> $$",
+        "> **Seen in the `wild`**\n>\n> A box around a fold.\n>\n> <details>\n"
+        "> <summary><b>What is $1 + 1$ in bold?</b></summary>\n>\n> It is $2$.",
+        "> \\tag{1.2}\n> $$\n>\n> </details>",
+        '> ```python\n> print("a plain fence, ::: and all")\n> ```',
+        f"> Read *Pictures with `code`* and [The end of *it*]({beta}).",
+        "- Jörg Müller and Ana Li (2015). *A paper by two*. Journal of Examples. "
+        "<https://doi.org/10.1000/example>",
+    ):
+        assert expected in text, expected
+    tags = [cell.metadata.get("tags") for cell in notebook.cells if cell.cell_type == "code"]
+    assert tags == [None, ["hide-input"], ["remove-cell"], None]
+    assert "mystnb" not in str(notebook)
+
+
+@pytest.mark.parametrize(
+    ("addition", "complaint"),
+    [
+        ("{sup}`2`", "the role {sup} is not part"),
+        ("```{list-table}\n```", "{list-table} is not part"),
+        ("{eq}`eq-nowhere`", "there is no equation with this label"),
+        ("{numref}`eq-beta-one`", "there is no figure with this label"),
+        ("{ref}`nowhere`", "there is no section with this label"),
+        ("{doc}`nowhere`", "there is no such page"),
+        ("{cite:p}`nobody1900`", "'nobody1900' is not in book/references.bib"),
+        ("[x](figure.png)", "leads nowhere from a notebook"),
+        ("a note[^1]", "a MyST footnote is not allowed"),
+        ("{{ name }}", "a MyST substitution is not allowed"),
+        ("% hidden", "a MyST comment"),
+        ("+++", "a MyST cell break"),
+        ("$$ a $$ (eq-a)", "a label after $$"),
+        ("  ```{note}\n  ```", "an indented directive"),
+        (":::{note}\nno end", "is never closed"),
+        (":::{note}\n```{code-cell} ipython3\n1\n```\n:::", "would not be executed"),
+        (":::{admonition}\nx\n:::", "has no title"),
+        ("```{code-cell} ipython3\n:tags: [odd]\n1\n```", "unknown tags ['odd']"),
+        ("```{math}\n:nowrap: true\na\n```", "has an option 'nowrap'"),
+        ("```{figure} assets/none.svg\n```", "there is no file book/assets/none.svg"),
+        ("```{math}\n:label: eq-beta-one\na\n```", "the label 'eq-beta-one' is used twice"),
+    ],
+)
+def test_anything_else_is_an_error_with_file_and_line(small, addition, complaint):
+    page = small / "book" / "02_beta.md"
+    lines = page.read_text().count("\n")
+    page.write_text(f"{page.read_text()}\n{addition}\n")
+    with pytest.raises(settings.CourseError, match=re.escape(complaint)) as caught:
+        converted(small, "book/02_beta")
+    line = int(re.match(r"book/02_beta\.md:(\d+): ", str(caught.value))[1])
+    assert lines + 2 <= line <= lines + 3
+
+
+# What `make exercises` refuses
+
+
+SOURCE = """# %% [markdown]
+# # Exercises
+#
+# <!-- facts: double -->
+#
+# <!-- hints: double -->
+
+# %% nbgrader={"grade_id": "double", "solution": true}
+def double(x):
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+
+# %% nbgrader={"grade_id": "check_double", "locked": true}
+check("alpha.double", double)
+
+# %% nbgrader={"grade_id": "points_double", "grade": true, "locked": true}
+examine("alpha.double", double).earned
+
+# %% nbgrader={"grade_id": "hidden_double", "grade": true, "locked": true, "points": 1}
+### BEGIN HIDDEN TESTS
+assert double(2) == 4
+### END HIDDEN TESTS
+"""
+
+
+def solve(small: Path, source: str) -> nbformat.NotebookNode:
+    import exercises
+
+    course = settings.load(small)
+    path = small / "solutions" / "01_alpha" / "01_alpha.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    double = SimpleNamespace(
+        points=3, difficulty=2, minutes=5, section="Chapter 1, “Twice”", hints=("Add.", "Twice.")
+    )
+    text = exercises.solved(course, course.chapters[0], {"double": double})
+    return nbformat.reads(text, as_version=4)
+
+
+def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
+    cells = solve(small, SOURCE).cells
+    assert [cell.id for cell in cells] == [
+        *("cell-1", "install", "double", "check_double", "points_double", "hidden_double")
+    ]
+    assert [cell.metadata.nbgrader.get("points") for cell in cells[2:]] == [None, None, 3, 1]
+    assert "*Difficulty ●●○ · about 5 minutes · 3 points, and 1" in cells[0].source
+    assert "<summary>Hint 2 of 2</summary>\n\nTwice.\n\n</details>" in cells[0].source
+    for cell in cells[2:]:
+        assert cell.metadata.nbgrader.schema_version == 3
+        assert cell.metadata.nbgrader.task is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('"check_double"', '"test_double"', "'test_double' is none of x, check_x, points_x"),
+        ('"points_double"', '"points_triple"', "'points_triple' is none of"),
+        ('"check_double"', '"double"', "double has {'locked': True}, it should have"),
+        (', "points": 1', "", "a hidden cell is worth 1 point"),
+        ("<!-- facts: double -->", "", "no cell or marker facts: double"),
+        (
+            "<!-- hints: double -->",
+            "<!-- hints: triple -->",
+            "the checks have no exercise 'triple'",
+        ),
+        ('# %% nbgrader={"grade_id": "check_double", "locked": true}', "# %%", "check_double"),
+        ("# # Exercises", "# Exercises", "begins with the title"),
+    ],
+)
+def test_a_wrong_source_of_answers_is_refused(small, old, new, complaint):
+    assert old in SOURCE
+    with pytest.raises(settings.CourseError, match=re.escape(complaint)) as caught:
+        solve(small, SOURCE.replace(old, new))
+    assert "solutions/01_alpha/01_alpha.py" in str(caught.value)

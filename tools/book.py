@@ -1,0 +1,171 @@
+"""Builds the book: runs the pages whose code is new, in parallel, then Jupyter Book.
+
+    python tools/book.py          what has changed since the last build
+    python tools/book.py --all    everything anew
+
+Warnings are errors. A page's outputs are kept in jupyter-cache by its code; they are dropped
+when the package's own source has changed, for then they could be stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+from course import ROOT, Course, CourseError, load
+
+READER = {"name": "myst_nb_md", "type": "plugin"}
+
+
+def sources_key(root: Path) -> str:
+    """A digest of what the pages' outputs depend on besides the pages: package and versions."""
+    files = [*sorted((root / "attncourse").glob("*.py")), root / "requirements.txt"]
+    digest = hashlib.sha256(sys.version.encode())
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def forget_if_stale(root: Path, everything: bool) -> None:
+    """Empty `_build` when its outputs were computed with another package than today's."""
+    build, key = root / "_build", sources_key(root)
+    stamp = build / ".attncourse"
+    known = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
+    if build.exists() and (everything or known != key):
+        if known and not everything:
+            print("The package has changed: every page runs again.")
+        shutil.rmtree(build)
+    build.mkdir(exist_ok=True)
+    stamp.write_text(key, encoding="utf-8")
+
+
+def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
+    """What became of each page with code (`executed in 3.1 s`, `cached`), and the tracebacks."""
+    from jupyter_cache import get_cache
+    from jupyter_cache.executors.basic import JupyterExecutorLocalMproc
+
+    build = course.root / "_build"
+    cache, log = get_cache(build / ".jupyter_cache"), build / "kernels.log"
+    paths = {str(course.root / f"{page}.md"): page for page in course.pages}
+    for record in cache.list_project_records():
+        cache.remove_nb_from_project(record.pk)
+    for path in paths:
+        if "```{code-cell}" in Path(path).read_text(encoding="utf-8"):
+            cache.add_nb_to_project(path, read_data=READER)
+    todo = [record.uri for record in cache.list_unexecuted()]
+    if todo:
+        # A fresh machine's first plot builds the font cache and says so on stderr, which would
+        # then be part of a page.
+        subprocess.run(
+            [sys.executable, "-c", "import matplotlib.font_manager"],
+            capture_output=True,
+            check=False,
+        )
+        print(f"Running {len(todo)} page{'s' * (len(todo) > 1)}: "
+              + ", ".join(paths[uri] for uri in todo), flush=True)  # fmt: skip
+        config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
+        # One thread a page: as many pages as cores run at once, and sums come out alike anywhere.
+        os.environ["OMP_NUM_THREADS"] = "1"
+        with stderr_into(log):
+            JupyterExecutorLocalMproc(cache).run_and_cache(timeout=config["execute"]["timeout"])
+    outcome, failures = {}, {}
+    for record in cache.list_project_records():
+        page = paths[record.uri]
+        cached = cache.get_cached_project_nb(record.pk)
+        if cached is None:
+            outcome[page] = "failed"
+            failures[page] = record.traceback or log.read_text(encoding="utf-8")
+        elif record.uri in todo:
+            outcome[page] = f"executed in {cached.data.get('execution_seconds', 0):.1f} s"
+        else:
+            outcome[page] = "cached"
+    return outcome, failures
+
+
+@contextmanager
+def stderr_into(path: Path) -> Iterator[None]:
+    """Send what kernels and their processes say on stderr into a file, for a page that dies."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with path.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+def last_lines(traceback: str, count: int = 15) -> str:
+    """The cell that failed and its error, without nbclient's own frames and colours."""
+    start = "An error occurred while executing the following cell:"
+    text = without_colours(traceback).rpartition(start)[2]
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join("    " + line for line in lines[-count:])
+
+
+def sphinx(root: Path) -> int:
+    """Jupyter Book itself; what it warns about is an error and goes to stderr."""
+    jupyter_book = Path(sys.executable).parent / "jupyter-book"
+    done = subprocess.run(
+        [jupyter_book, "build", ".", "-n", "-W", "--keep-going", "-q"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        # Jupyter Book adds its own traceback and a banner to what Sphinx said.
+        said = done.stderr.partition("Traceback (most recent call last)")[0]
+        print(without_colours(said).strip(), file=sys.stderr)
+        # Sphinx warns only about pages that it reads: the next build must read them all again.
+        shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
+    return done.returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--all", action="store_true", help="forget earlier builds")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    started = time.perf_counter()
+    try:
+        course = load(arguments.root.resolve())
+        missing = [page for page in course.pages if not (course.root / f"{page}.md").exists()]
+        if missing:
+            raise CourseError(f"_toc.yml names pages that do not exist: {', '.join(missing)}")
+    except CourseError as error:
+        print(error, file=sys.stderr)
+        return 2
+    forget_if_stale(course.root, arguments.all)
+    outcome, failures = run_pages(course)
+    for page, what in outcome.items():
+        print(f"  {page}: {what}")
+    for page, traceback in failures.items():
+        print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)
+    if failures:
+        return 1
+    if sphinx(course.root):
+        print("The book has warnings or errors: see above.", file=sys.stderr)
+        return 1
+    start = course.root / "_build" / "html" / "index.html"
+    print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What `_config.yml` and `_toc.yml` say: where the course lives and which chapters it has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+COLAB = "https://colab.research.google.com"
+
+
+class CourseError(Exception):
+    """A source file is not as it should be; the message says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    number: int
+    stem: str
+
+    @property
+    def folder(self) -> str:
+        """The name where people browse: `02_mixing`."""
+        return f"{self.number:02d}_{self.stem}"
+
+    @property
+    def page(self) -> str:
+        """The page's name in `_toc.yml`: `book/02_mixing`."""
+        return f"book/{self.folder}"
+
+
+@dataclass(frozen=True)
+class Course:
+    root: Path
+    title: str
+    url: str
+    branch: str
+    pages: tuple[str, ...]
+    """Every page in reading order, as `_toc.yml` names it: no suffix."""
+    chapters: tuple[Chapter, ...]
+
+    @property
+    def slug(self) -> str:
+        """`owner/name`, the part of the repository's address that Colab wants."""
+        return "/".join(self.url.rstrip("/").removesuffix(".git").split("/")[-2:])
+
+    def colab(self, path: str) -> str:
+        return f"{COLAB}/github/{self.slug}/blob/{self.branch}/{path}"
+
+    def badge(self, path: str) -> str:
+        """The Markdown of an *Open in Colab* badge for a notebook of the repository."""
+        return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({self.colab(path)})"
+
+    def blob(self, path: str) -> str:
+        """Where a reader sees a file of the repository."""
+        return f"{self.url}/blob/{self.branch}/{path}"
+
+    def raw(self, path: str) -> str:
+        """Where a notebook finds an image of the repository."""
+        return f"{self.url}/raw/{self.branch}/{path}"
+
+    def chapter(self, page: str) -> Chapter | None:
+        return next((c for c in self.chapters if c.page == page), None)
+
+    def install(self) -> str:
+        """The source of the cell that installs the package where it is missing."""
+        return (
+            "try:\n"
+            "    import attncourse\n"
+            "except ImportError:\n"
+            f'    %pip install -q "attncourse @ git+{self.url}@{self.branch}"'
+        )
+
+
+def load(root: Path = ROOT) -> Course:
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    pages, chapters = [toc["root"]], []
+    for part in toc.get("parts", []):
+        for entry in part["chapters"]:
+            pages.append(entry["file"])
+            if not part.get("numbered"):
+                continue
+            number = len(chapters) + 1
+            name = re.fullmatch(r"book/(\d\d)_([a-z_]+)", entry["file"])
+            if name is None or int(name[1]) != number:
+                raise CourseError(
+                    f"_toc.yml: chapter {number} is {entry['file']}; "
+                    f"its page should be book/{number:02d}_<stem>"
+                )
+            chapters.append(Chapter(number, name[2]))
+    repository = config["repository"]
+    return Course(
+        root,
+        config["title"],
+        repository["url"].rstrip("/"),
+        repository["branch"],
+        tuple(pages),
+        tuple(chapters),
+    )

@@ -1,0 +1,265 @@
+"""Everything that is generated: solved and released notebooks, the pages' notebooks, the table.
+
+    python tools/exercises.py            writes what is stale
+    python tools/exercises.py --check    only names it, and exits 1 when there is any
+
+A chapter's answers are written by hand in `solutions/02_mixing/02_mixing.py`; from them come the
+solved notebook beside it and, through nbgrader's own generate_assignment, the students' notebook
+in `exercises/`. What the checks know of an exercise is written in where the source says
+`<!-- facts: mix -->` and `<!-- hints: mix -->`, and into the points of its graded cell.
+All of it is a function of the sources: a second run changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import colab
+import jupytext
+import nbformat
+from course import ROOT, Chapter, Course, CourseError, load
+
+from attncourse.checks import Exercise, exercises
+
+START, END = "<!-- chapters -->", "<!-- /chapters -->"
+ROLES = {  # of a graded cell, by its id's prefix: the short metadata it must have in the source
+    "": {"solution": True},
+    "check_": {"locked": True},
+    "points_": {"grade": True, "locked": True},
+    "hidden_": {"grade": True, "locked": True},
+}
+
+
+def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
+    """`check_mix` → (`check_`, `mix`), when mix is an exercise of the chapter."""
+    for prefix in ROLES:
+        if grade_id.startswith(prefix) and grade_id[len(prefix) :] in names:
+            return prefix, grade_id[len(prefix) :]
+    return None
+
+
+def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> str:
+    """The solved notebook of a chapter from its source and its exercises by name."""
+    path = f"solutions/{chapter.folder}/{chapter.folder}.py"
+    source = jupytext.read(course.root / path, fmt="py:percent")
+    seen: set[str] = set()
+    cells = []
+    for number, cell in enumerate(source.cells, start=1):
+        short = cell.metadata.get("nbgrader")
+        metadata = {}
+        if short is not None:
+            metadata = {"nbgrader": complete(short, exercises, path)}
+            if short["grade_id"] in seen:
+                raise CourseError(f"{path}: the grade_id {short['grade_id']!r} is used twice")
+            seen.add(short["grade_id"])
+        if tags := cell.metadata.get("tags"):
+            metadata["tags"] = tags
+        text = cell.source.strip("\n")
+        if cell.cell_type == "markdown":
+            text = fill(text, exercises, seen, path)
+        new = colab.cell(number, cell.cell_type, text, metadata)
+        if short is not None:
+            new.id = short["grade_id"]
+        cells.append(new)
+    parts = [*ROLES, "facts: ", "hints: "]
+    missing = [prefix + name for name in exercises for prefix in parts if prefix + name not in seen]
+    if missing:
+        raise CourseError(f"{path}: there is no cell or marker {', '.join(missing)}")
+    if cells[0].cell_type != "markdown" or not cells[0].source.startswith("# "):
+        raise CourseError(f"{path}: the first cell is Markdown and begins with the title")
+    title, _, rest = cells[0].source.partition("\n")
+    badge = course.badge(f"exercises/{chapter.folder}/{chapter.folder}.ipynb")
+    cells[0].source = f"{title}\n\n{badge}\n{rest}".rstrip("\n")
+    cells.insert(1, colab.cell(0, "code", course.install(), {}))
+    cells[1].id = "install"
+    return colab.as_notebook(cells)
+
+
+def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -> str:
+    """A Markdown cell with its markers replaced by what the checks know."""
+
+    def one(match: re.Match) -> str:
+        what, name = match.groups()
+        if name not in exercises:
+            raise CourseError(f"{path}: {match[0]}: the checks have no exercise {name!r}")
+        seen.add(f"{what}: {name}")
+        return facts(exercises[name]) if what == "facts" else hints(exercises[name])
+
+    return re.sub(r"<!-- (facts|hints): (\w+) -->", one, text)
+
+
+def facts(exercise: Exercise) -> str:
+    stars = "●" * exercise.difficulty + "○" * (3 - exercise.difficulty)
+    return (
+        f"*Difficulty {stars} · about {exercise.minutes} minutes · {exercise.points} points, "
+        f"and 1 for further tests · {exercise.section}*"
+    )
+
+
+def hints(exercise: Exercise) -> str:
+    return "\n\n".join(
+        f"<details>\n<summary>Hint {i} of {len(exercise.hints)}</summary>\n\n{hint}\n\n</details>"
+        for i, hint in enumerate(exercise.hints, start=1)
+    )
+
+
+def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
+    """nbgrader's full cell metadata from the few words in the source."""
+    grade_id, names = short.get("grade_id", ""), set(exercises)
+    known = split(grade_id, names)
+    if known is None:
+        raise CourseError(
+            f"{path}: the grade_id {grade_id!r} is none of x, check_x, points_x, hidden_x "
+            f"for an exercise x of attncourse.checks ({', '.join(sorted(names)) or 'none'})"
+        )
+    prefix, name = known
+    worth = short.get("points")
+    flags = {k: v for k, v in short.items() if k not in ("grade_id", "points") and v}
+    if flags != ROLES[prefix]:
+        raise CourseError(f"{path}: {grade_id} has {flags}, it should have {ROLES[prefix]}")
+    if worth != (1 if prefix == "hidden_" else None):
+        raise CourseError(
+            f"{path}: {grade_id}: a hidden cell is worth 1 point, the checks say what others are"
+        )
+    full = {"grade": False, "locked": False, "solution": False} | ROLES[prefix]
+    full |= {"grade_id": grade_id, "schema_version": 3, "task": False}
+    if full["grade"]:
+        full["points"] = 1 if prefix == "hidden_" else exercises[name].points
+    return full
+
+
+def released(course: Course, chapters: list[Chapter], answers: dict[str, str]) -> dict[str, str]:
+    """The students' notebooks, by folder, made by nbgrader in a course of its own."""
+    if not chapters:
+        return {}
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config, PyFileConfigLoader
+
+    config = Config()
+    if (course.root / "nbgrader_config.py").exists():
+        config.merge(PyFileConfigLoader("nbgrader_config.py", path=str(course.root)).load_config())
+    # nbgrader makes its tables with the `alembic` command, which must be found.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    notebooks = {}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        config.CourseDirectory.root = str(root)
+        config.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
+        config.CourseDirectory.source_directory = "solutions"
+        config.CourseDirectory.release_directory = "exercises"
+        # nbgrader reports each step; what matters comes back in its answer.
+        config.NbGraderAPI.log_level = logging.CRITICAL
+        for chapter in chapters:
+            source = root / "solutions" / chapter.folder / f"{chapter.folder}.ipynb"
+            source.parent.mkdir(parents=True)
+            source.write_text(answers[chapter.folder], encoding="utf-8")
+        api = NbGraderAPI(config=config)
+        api.log.setLevel(logging.CRITICAL)
+        for chapter in chapters:
+            result = api.generate_assignment(chapter.folder, force=True, create=True)
+            if not result["success"]:
+                raise CourseError(
+                    f"nbgrader cannot release {chapter.folder}:\n{result.get('log') or result}"
+                )
+            made = root / "exercises" / chapter.folder / f"{chapter.folder}.ipynb"
+            book = nbformat.read(made, as_version=4)
+            notebooks[chapter.folder] = colab.as_notebook(book.cells)
+        api.gradebook.close()
+    return notebooks
+
+
+def table(course: Course, index: colab.Index) -> str:
+    """The README's table of chapters."""
+    lines = ["| | chapter | page | exercises |", "| --- | --- | --- | --- |"]
+    for chapter in course.chapters:
+        title = index.titles.get(chapter.page, chapter.stem)
+        exercise = f"exercises/{chapter.folder}/{chapter.folder}.ipynb"
+        lines.append(
+            f"| {chapter.number} | [{title}]({chapter.page}.md) "
+            f"| {course.badge(chapter.page + '.ipynb')} | {course.badge(exercise)} |"
+        )
+    return "\n".join(lines)
+
+
+def generate(course: Course) -> tuple[dict[str, str], list[str]]:
+    """Every generated file's text by its path, and what stands in the way of the others."""
+    by_stem: dict[str, dict[str, Exercise]] = {}
+    for exercise in exercises().values():
+        by_stem.setdefault(exercise.stem, {})[exercise.name] = exercise
+    files, problems, answers = {}, [], {}
+    index = colab.Index(course)
+    for chapter in course.chapters:
+        folder = chapter.folder
+        if (course.root / f"{chapter.page}.md").exists():
+            try:
+                files[f"{chapter.page}.ipynb"] = colab.notebook(index, chapter.page)
+            except CourseError as error:
+                problems.append(str(error))
+        else:
+            problems.append(f"{chapter.page}.md is missing")
+        if not (course.root / f"solutions/{folder}/{folder}.py").exists():
+            problems.append(f"solutions/{folder}/{folder}.py is missing")
+            continue
+        try:
+            answers[folder] = solved(course, chapter, by_stem.get(chapter.stem, {}))
+        except CourseError as error:
+            problems.append(str(error))
+    ready = [c for c in course.chapters if c.folder in answers]
+    for folder, text in released(course, ready, answers).items():
+        files[f"solutions/{folder}/{folder}.ipynb"] = answers[folder]
+        files[f"exercises/{folder}/{folder}.ipynb"] = text
+    readme = (course.root / "README.md").read_text(encoding="utf-8")
+    if START in readme and END in readme:
+        between = re.compile(f"{START}.*{END}", re.DOTALL)
+        text = f"{START}\n{table(course, index)}\n{END}"
+        files["README.md"] = between.sub(lambda _: text, readme, count=1)
+    else:
+        problems.append(f"README.md has no lines {START} and {END} for the table of chapters")
+    return files, problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="name stale files, write nothing")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    try:
+        course = load(arguments.root.resolve())
+        files, problems = generate(course)
+    except CourseError as error:
+        print(error, file=sys.stderr)
+        return 2
+    stale = []
+    for name, text in files.items():
+        path = course.root / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+    expected = {*files} | {f"{c.page}.ipynb" for c in course.chapters}
+    for folder in ("book", "exercises"):  # what no source makes any more, or nbgrader did not
+        for path in sorted((course.root / folder).rglob("*")):
+            name = path.relative_to(course.root).as_posix()
+            generated = folder == "exercises" or path.suffix == ".ipynb"
+            if path.is_file() and generated and name not in expected:
+                problems.append(f"{name} comes from no source; delete it")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if arguments.check:
+        for name in stale:
+            print(f"stale: {name} (run make exercises)", file=sys.stderr)
+        return 2 if problems else bool(stale)
+    for name in stale:
+        path = course.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[name], encoding="utf-8")
+    print(f"exercises: {len(files)} files from their sources, {len(stale)} of them new or changed")
+    return 2 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
