@@ -28,7 +28,7 @@ __all__ = [
     "observe",
 ]
 
-STEMS = ("tokens", "mixing", "lookup", "self_attention")
+STEMS = ("tokens", "mixing", "lookup", "self_attention", "kqv")
 
 _observers: list[list[Verdict]] = []
 

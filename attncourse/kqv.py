@@ -1,0 +1,225 @@
+"""Chapter 5: queries, keys and values, ``softmax(Q Kᵀ / √d_k) V``.
+
+A token meets the others in three roles. As a query it looks for something, as a key it says what
+can be found at it, as a value it is what the others take away. Queries are the rows of Q
+``(m, d_k)``, keys those of K ``(n, d_k)``, values those of V ``(n, d_v)``; the attention weights
+are ``(m, n)``, and row i belongs to query i.
+
+Every function takes any number of leading batch axes and keeps the floating dtype. NaN in an
+argument comes out as NaN wherever it takes part; where a mask would hide one, that is an error.
+Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
+"""
+
+import math
+from numbers import Real
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attncourse.arrays import require_count, require_float_tensor
+
+
+def project(
+    x: Float[Tensor, "*batch d_in"], weight: Float[Tensor, "d_in d_out"]
+) -> Float[Tensor, "*batch d_out"]:
+    """Another view of every token: row i of the result is ``x[i] @ weight``.
+
+    x: one token per row, ``(..., n, d_in)``. weight: ``(d_in, d_out)``. Returns
+    ``(..., n, d_out)``. Raises ``ValueError`` where x has not one feature per row of weight.
+    """
+    require_projectable(x, weight)
+    return x @ weight  # (..., n, d_in) @ (d_in, d_out)
+
+
+def attention_scores(
+    query: Float[Tensor, "*batch m d_k"], key: Float[Tensor, "*batch n d_k"]
+) -> Float[Tensor, "*batch m n"]:
+    """How well each query and each key fit, ``S = Q Kᵀ``: ``S[i, j] = query[i] · key[j]``.
+
+    query: ``(..., m, d_k)``. key: ``(..., n, d_k)``. Returns ``(..., m, n)``; batch axes broadcast.
+    Nothing is scaled here. Raises ``ValueError`` where queries and keys differ in width.
+    """
+    require_comparable(query, key)
+    return query @ key.mT  # (..., m, d_k) @ (..., d_k, n)
+
+
+def attention_weights(
+    query: Float[Tensor, "*batch m d_k"],
+    key: Float[Tensor, "*batch n d_k"],
+    mask: Bool[Tensor, "*#batch #m #n"] | None = None,
+    *,
+    scale: float | None = None,
+) -> Float[Tensor, "*batch m n"]:
+    """Whom each query listens to, ``A = softmax(scale · Q Kᵀ)``, a softmax over the keys.
+
+    ``scale`` is 1/√d_k unless given. ``mask`` is True where attention is allowed and broadcasts
+    to ``(..., m, n)``; weights elsewhere are 0, and so is a whole row with no allowed key.
+
+    Raises ``ValueError`` for a mask that is not boolean or does not broadcast, for a scale that is
+    no finite number, and for a NaN score that the mask would hide.
+    """
+    scores = attention_scores(query, key)  # (..., m, n)
+    scores = scores * finite_scale(scale, d_k=query.shape[-1])
+    if mask is None:
+        return scores.softmax(dim=-1)
+    mask, scores = require_mask(mask, scores)
+    # A row of nothing but −∞ would be NaN: a row without a key
+    # keeps its scores and loses its weights instead.
+    some_key = mask.any(dim=-1, keepdim=True)  # (..., m, 1)
+    scores = scores.masked_fill(~mask & some_key, -math.inf)
+    return scores.softmax(dim=-1).masked_fill(~mask, 0)
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "*batch m d_k"],
+    key: Float[Tensor, "*batch n d_k"],
+    value: Float[Tensor, "*batch n d_v"],
+    mask: Bool[Tensor, "*#batch #m #n"] | None = None,
+    *,
+    scale: float | None = None,
+) -> Float[Tensor, "*batch m d_v"]:
+    """The blend of values that each query asked for, ``U = softmax(scale · Q Kᵀ) V``.
+
+    query: ``(..., m, d_k)``. key: ``(..., n, d_k)``. value: ``(..., n, d_v)``. mask and scale: as
+    in ``attention_weights``. Returns ``(..., m, d_v)``; a query with no allowed key gets 0.
+
+    Raises ``ValueError`` where there is not one value for each key.
+    """
+    weights = attention_weights(query, key, mask, scale=scale)
+    require_one_value_each(key, value, weights)
+    return weights @ value  # (..., m, n) @ (..., n, d_v)
+
+
+class AttentionHead(nn.Module):
+    """Self-attention with learned views: queries, keys and values are projections of one sequence.
+
+    ``W_q`` and ``W_k`` map d_model features to d_k, ``W_v`` maps them to d_v (d_k unless given).
+    They are ``nn.Linear``, whose ``weight`` is stored as (out, in) and applied transposed.
+    """
+
+    def __init__(self, d_model: int, d_k: int, d_v: int | None = None, bias: bool = False):
+        super().__init__()
+        d_model, d_k = require_count("d_model", d_model), require_count("d_k", d_k)
+        d_v = d_k if d_v is None else require_count("d_v", d_v)
+        self.W_q = nn.Linear(d_model, d_k, bias=bias)
+        self.W_k = nn.Linear(d_model, d_k, bias=bias)
+        self.W_v = nn.Linear(d_model, d_v, bias=bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_v"]:
+        """The output for every token of x, ``(..., n, d_v)``."""
+        require_tokens(x, self.W_q)
+        query, key, value = self.W_q(x), self.W_k(x), self.W_v(x)
+        return scaled_dot_product_attention(query, key, value, mask)
+
+    def weights(
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n n"]:
+        """The attention map that ``forward`` mixes the values with, ``(..., n, n)``."""
+        require_tokens(x, self.W_q)
+        return attention_weights(self.W_q(x), self.W_k(x), mask)
+
+
+def require_projectable(x: Tensor, weight: Tensor) -> None:
+    """Raises ``ValueError`` where x has not one feature for each row of weight."""
+    require_float_tensor("x", x, "... d_in")
+    require_float_tensor("weight", weight, "d_in d_out")
+    require_same_dtype(x=x, weight=weight)
+    if x.shape[-1] != weight.shape[0]:
+        raise ValueError(
+            "project: expected one row of weight for each feature of x, "
+            f"got x of shape {tuple(x.shape)} and weight of shape {tuple(weight.shape)}"
+        )
+
+
+def require_comparable(query: Tensor, key: Tensor) -> None:
+    """Raises ``ValueError`` where queries and keys differ in width or in their batch axes."""
+    require_float_tensor("query", query, "... m d_k")
+    require_float_tensor("key", key, "... n d_k")
+    require_same_dtype(query=query, key=key)
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            "attention_scores: expected queries and keys of the same width d_k, "
+            f"got query of shape {tuple(query.shape)} and key of shape {tuple(key.shape)}"
+        )
+    require_same_batch(query=query, key=key)
+
+
+def require_one_value_each(key: Tensor, value: Tensor, weights: Tensor) -> None:
+    """Raises ``ValueError`` where there is not one value for each key."""
+    require_float_tensor("value", value, "... n d_v")
+    require_same_dtype(key=key, value=value)
+    if value.shape[-2] != key.shape[-2]:
+        raise ValueError(
+            "scaled_dot_product_attention: expected one value for each key, "
+            f"got key of shape {tuple(key.shape)} and value of shape {tuple(value.shape)}"
+        )
+    require_same_batch(weights=weights, value=value)
+
+
+def require_tokens(x: Tensor, layer: nn.Linear) -> None:
+    """Raises ``ValueError`` unless x is a sequence of vectors that the layer takes."""
+    require_float_tensor("x", x, "... n d_model")
+    require_same_dtype(x=x, parameters=layer.weight)
+    if x.shape[-1] != layer.in_features:
+        raise ValueError(
+            f"AttentionHead: expected d_model = {layer.in_features} features a token, "
+            f"got x of shape {tuple(x.shape)}"
+        )
+
+
+def finite_scale(scale: float | None, d_k: int) -> float:
+    """The factor on the scores: 1/√d_k unless another finite number is given."""
+    if scale is None:
+        return 1 / math.sqrt(d_k)
+    if isinstance(scale, bool) or not isinstance(scale, Real) or not math.isfinite(scale):
+        raise ValueError(f"scale: expected a finite number or None, got {scale!r}")
+    return float(scale)
+
+
+def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """The mask and the scores, broadcast to each other.
+
+    Raises ``ValueError`` for a mask that is not boolean or does not broadcast to ``(..., m, n)``,
+    and for one that hides NaN.
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(f"mask: expected a boolean tensor, True where allowed, got {got}")
+    names = {-1: "the keys", -2: "the queries"}
+    for axis in range(-1, -1 - min(mask.ndim, scores.ndim), -1):
+        got, size = mask.shape[axis], scores.shape[axis]
+        batch_of_masks = axis < -2 and size == 1
+        if got not in (1, size) and not batch_of_masks:
+            raise ValueError(
+                f"mask: expected 1 or {size} along axis {axis} ({names.get(axis, 'a batch axis')}),"
+                f" got {got} in a mask of shape {tuple(mask.shape)}"
+            )
+    mask, scores = torch.broadcast_tensors(mask, scores)
+    hidden = scores.isnan() & ~mask
+    if hidden.any():
+        where = tuple(hidden.nonzero()[0].tolist())
+        raise ValueError(f"attention_weights: expected numbers, the mask hides NaN at {where}")
+    return mask, scores
+
+
+def require_same_dtype(**tensors: Tensor) -> None:
+    """Raises ``ValueError`` unless the named tensors have one dtype."""
+    if len({tensor.dtype for tensor in tensors.values()}) > 1:
+        got = ", ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
+        raise ValueError(f"expected one dtype, got {got}")
+
+
+def require_same_batch(**tensors: Tensor) -> None:
+    """Raises ``ValueError`` unless the axes before the last two broadcast."""
+    try:
+        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+    except RuntimeError:
+        got = ", ".join(f"{name} of shape {tuple(t.shape)}" for name, t in tensors.items())
+        raise ValueError(f"expected batch axes that broadcast, got {got}") from None

@@ -1,0 +1,286 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercises 5 · Queries, keys and values
+#
+# You build one attention head: first the two products it is made of, then attention itself, then
+# the module that holds its weights. Fill in the cells marked *your code* and run the check below
+# each. It tells you which part of the answer holds, and where one does not, what your code did on
+# a small example.
+#
+# From this chapter on arrays are PyTorch tensors. A token is a row. Where a shape is written
+# `(..., n, d)`, the dots stand for any number of batch axes, none included. Results keep the
+# floating dtype of what came in, and gradients must be able to flow through everything, so stay
+# with torch operations: no `.detach()`, no `.numpy()`.
+
+# %%
+import math
+
+import torch
+from torch import nn
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `project`
+#
+# <!-- facts: project -->
+#
+# A view of a token is a list of new features, each a weighted sum of its old ones. Feature b of
+# the view of token i is
+#
+# $$y_{ib} = \sum_a x_{ia}\, w_{ab} .$$
+#
+# Write `project(x, weight)`, which does this for every token.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `x` | `(..., n, d_in)` | one token per row |
+# | `weight` | `(d_in, d_out)` | one column per new feature |
+# | returns | `(..., n, d_out)` | |
+#
+# Mind the order of the axes of `weight`: `nn.Linear` stores its own the other way round.
+#
+# <!-- hints: project -->
+
+
+# %% nbgrader={"grade_id": "project", "solution": true}
+def project(x, weight):
+    ### BEGIN SOLUTION
+    return x @ weight
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The token *am* of the page, and the matrix of its query. Expect `tensor([[2., 1.]])`:
+
+# %%
+project(torch.tensor([[0.0, 1.0, 2.0]]), torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]))
+
+# %% nbgrader={"grade_id": "check_project", "locked": true}
+check("kqv.project", project)
+
+# %% [markdown]
+# ## 2 · `attention_scores`
+#
+# <!-- facts: attention_scores -->
+#
+# A score says how well what one token looks for fits what can be found at another: the dot product
+# of the query of the one and the key of the other. Write `attention_scores(query, key)`, which
+# returns the scores of all pairs, the matrix $QK^\top$.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `query` | `(..., m, d_k)` | one query per row |
+# | `key` | `(..., n, d_k)` | one key per row |
+# | returns | `(..., m, n)` | row i holds the scores of query i |
+#
+# These are the bare products. The division by √d_k is a step of its own and comes in the next
+# exercise.
+#
+# <!-- hints: attention_scores -->
+
+
+# %% nbgrader={"grade_id": "attention_scores", "solution": true}
+def attention_scores(query, key):
+    ### BEGIN SOLUTION
+    return query @ key.mT
+    ### END SOLUTION
+
+
+# %% [markdown]
+# One query and three keys. Expect `tensor([[2., 5., 4.]])`:
+
+# %%
+attention_scores(torch.tensor([[2.0, 1.0]]), torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]))
+
+# %% nbgrader={"grade_id": "check_attention_scores", "locked": true}
+check("kqv.attention_scores", attention_scores)
+
+# %% [markdown]
+# ## 3 · `scaled_dot_product_attention`
+#
+# <!-- facts: scaled_dot_product_attention -->
+#
+# Now the whole formula:
+#
+# $$U = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V .$$
+#
+# Write `scaled_dot_product_attention(query, key, value, mask=None, *, scale=None)`.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `query` | `(..., m, d_k)` | |
+# | `key` | `(..., n, d_k)` | |
+# | `value` | `(..., n, d_v)` | one for each key |
+# | `mask` | broadcasts to `(..., m, n)` | boolean, `True` where allowed; `None` allows everything |
+# | `scale` | a number | takes the place of 1/√d_k if it is given |
+# | returns | `(..., m, d_v)` | the output alone, one row for each query |
+#
+# The softmax runs over the keys. Where the mask is `False` the weight is 0, and the weights that
+# are left sum to 1. Every query will be allowed at least one key.
+#
+# PyTorch has a finished function for this. Here you build it, so two of its functions may not be
+# called: `scaled_dot_product_attention` of `torch.nn.functional`, and
+# `multi_head_attention_forward`, which stands behind `nn.MultiheadAttention`. The check notices.
+# Everything else is allowed, `torch.softmax` included.
+#
+# <!-- hints: scaled_dot_product_attention -->
+
+
+# %% nbgrader={"grade_id": "scaled_dot_product_attention", "solution": true}
+def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
+    ### BEGIN SOLUTION
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    scores = attention_scores(query, key) * scale  # (..., m, n)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ value
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The query of *I* from the page. Expect `tensor([[3.4317, 2.8720]])`:
+
+# %%
+scaled_dot_product_attention(
+    torch.tensor([[0.0, 1.0]]),
+    torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]),
+    torch.tensor([[4.0, 0.0], [2.0, 2.0], [4.0, 4.0]]),
+)
+
+# %% nbgrader={"grade_id": "check_scaled_dot_product_attention", "locked": true}
+check("kqv.scaled_dot_product_attention", scaled_dot_product_attention)
+
+# %% [markdown]
+# ## 4 · `AttentionHead`
+#
+# <!-- facts: AttentionHead -->
+#
+# The three matrices have to live somewhere if they are to be learned. Write
+# `AttentionHead(d_model, d_k, d_v=None, bias=False)`, an `nn.Module` with
+#
+# - three layers `W_q`, `W_k` and `W_v`, each an `nn.Linear`: the first two map d_model features to
+#   d_k, the third maps them to d_v, which is d_k unless it is given; with `bias=True` each of them
+#   has a bias, otherwise none has;
+# - `forward(x, mask=None)`: the tokens `x`, `(..., n, d_model)`, are projected three times, and
+#   attention mixes the values; it returns the output alone, `(..., n, d_v)`;
+# - `weights(x, mask=None)`: the attention map `(..., n, n)` that `forward` mixes with.
+#
+# The check builds your class, puts weights of its own into it by these names, and compares what
+# `forward` and `weights` return.
+#
+# <!-- hints: AttentionHead -->
+
+
+# %% nbgrader={"grade_id": "AttentionHead", "solution": true}
+class AttentionHead(nn.Module):
+    ### BEGIN SOLUTION
+    def __init__(self, d_model, d_k, d_v=None, bias=False):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=bias)
+        self.W_k = nn.Linear(d_model, d_k, bias=bias)
+        self.W_v = nn.Linear(d_model, d_k if d_v is None else d_v, bias=bias)
+
+    def forward(self, x, mask=None):
+        return scaled_dot_product_attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+
+    def weights(self, x, mask=None):
+        query, key = self.W_q(x), self.W_k(x)
+        scores = attention_scores(query, key) / math.sqrt(query.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return torch.softmax(scores, dim=-1)
+
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `torch.Size([2, 7, 3])` and `torch.Size([2, 7, 7])`:
+
+# %%
+head = AttentionHead(d_model=5, d_k=4, d_v=3)
+sequences = torch.ones(2, 7, 5)
+head(sequences).shape, head.weights(sequences).shape
+
+# %% nbgrader={"grade_id": "check_AttentionHead", "locked": true}
+check("kqv.AttentionHead", AttentionHead)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test that you will
+# see with your grade.
+
+# %% nbgrader={"grade_id": "points_project", "grade": true, "locked": true}
+examine("kqv.project", project).earned
+
+# %% nbgrader={"grade_id": "hidden_project", "grade": true, "locked": true, "points": 1}
+# One more test of project.
+### BEGIN HIDDEN TESTS
+x, first, second = torch.randn(7, 5), torch.randn(5, 3), torch.randn(3, 2)
+assert torch.allclose(project(torch.eye(5), first), first), "unit vectors pick the rows of weight"
+twice = project(project(x, first), second)
+assert torch.allclose(twice, project(x, first @ second), atol=1e-4), "two projections are one"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_attention_scores", "grade": true, "locked": true}
+examine("kqv.attention_scores", attention_scores).earned
+
+# %% nbgrader={"grade_id": "hidden_attention_scores", "grade": true, "locked": true, "points": 1}
+# One more test of attention_scores.
+### BEGIN HIDDEN TESTS
+query, key = torch.randn(3, 5, 4), torch.randn(3, 7, 4)
+scores = attention_scores(query, key)
+one = sum(query[1, 2, a] * key[1, 6, a] for a in range(4))
+assert torch.isclose(scores[1, 2, 6], one, atol=1e-5), "a score is a dot product"
+squares = (query[:, :, None] - key[:, None]).square().sum(-1)  # |q - k|^2
+lengths = query.square().sum(-1)[:, :, None] + key.square().sum(-1)[:, None]
+assert torch.allclose(2 * scores, lengths - squares, atol=1e-4), "|q - k|^2 = |q|^2 + |k|^2 - 2 q.k"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_scaled_dot_product_attention", "grade": true, "locked": true}
+examine("kqv.scaled_dot_product_attention", scaled_dot_product_attention).earned
+
+# %% nbgrader={"grade_id": "hidden_scaled_dot_product_attention", "grade": true, "locked": true, "points": 1}
+# One more test of scaled_dot_product_attention.
+### BEGIN HIDDEN TESTS
+query, key = 2 * torch.tensor([[math.log(2), 0.0, 0.0, 0.0]]), torch.eye(4)[:3]
+value = torch.tensor([[4.0, 0.0], [0.0, 8.0], [4.0, 4.0]])
+out = scaled_dot_product_attention(query, key, value)  # scores ln 2, 0, 0: weights 1/2, 1/4, 1/4
+assert torch.allclose(out, torch.tensor([[3.0, 3.0]])), "the weights are 1/2, 1/4 and 1/4"
+out = scaled_dot_product_attention(query, key, value, torch.tensor([[True, False, True]]))
+assert torch.allclose(out, torch.tensor([[4.0, 4 / 3]])), "without the second key 2/3 and 1/3"
+out = scaled_dot_product_attention(query, key, value, scale=0.0)
+assert torch.allclose(out, value.mean(0)), "with scale 0 every query gets the average"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_AttentionHead", "grade": true, "locked": true}
+examine("kqv.AttentionHead", AttentionHead).earned
+
+# %% nbgrader={"grade_id": "hidden_AttentionHead", "grade": true, "locked": true, "points": 1}
+# One more test of AttentionHead.
+### BEGIN HIDDEN TESTS
+head = AttentionHead(5, 4, 3)
+state = {"W_q.weight": torch.randn(4, 5), "W_k.weight": torch.randn(4, 5)}
+head.load_state_dict(state | {"W_v.weight": torch.randn(3, 5)})
+x = torch.randn(7, 5)
+log_weights = head.weights(x).log()
+scores = x @ state["W_q.weight"].T @ state["W_k.weight"] @ x.T / 2
+apart = (log_weights - log_weights[:, :1]) - (scores - scores[:, :1])
+assert apart.abs().max() < 1e-2, "log weights differ as the scores x M x' / sqrt(d_k) do"
+order = torch.tensor([3, 0, 6, 4, 2, 1, 5])
+assert torch.allclose(head(x[order]), head(x)[order], atol=1e-4), "equivariant to permutations"
+### END HIDDEN TESTS
