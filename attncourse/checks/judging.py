@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class Trial:
     expected: Outcome
     outcome: Outcome
 
-    @property
+    @cached_property
     def problem(self) -> str | None:
         """What is wrong with the outcome, apart from changed arguments; None if it is right."""
         return problem_with(self.criterion, self.case, self.expected, self.outcome)
@@ -31,42 +32,47 @@ class Trial:
 def judge(exercise: Exercise, implementation: Callable, seed: int | None = None) -> Verdict:
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None)."""
     seed = secrets.randbits(32) if seed is None else seed
-    cases = draw(exercise, seed)
-    expected = [run(exercise, exercise.reference, case) for _, case in cases]
-    outcomes = run_all(exercise, implementation, cases)
-    trials = [
-        Trial(criterion, case, wanted, outcome)
-        for (criterion, case), wanted, outcome in zip(cases, expected, outcomes, strict=True)
-    ]
+    trials = try_out(exercise, implementation, seed)
     verdicts = judge_criteria(exercise, trials)
     passed = all(v.passed for v in verdicts)
     return Verdict(
         target=exercise.target,
         criteria=verdicts,
-        diagnosis=None if passed else diagnose(exercise, trials),
+        diagnosis=None if passed else diagnose(exercise, trials, seed),
         seed=seed,
         section=exercise.section,
         picture=None if passed or not exercise.picture else picture(trials),
     )
 
 
-def draw(exercise: Exercise, seed: int) -> list[tuple[Criterion, Case]]:
-    """Every case of every criterion. Each criterion has its own stream of random numbers."""
+@lru_cache(maxsize=8)
+def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome], ...]:
+    """Every case of every criterion, with what the reference makes of it.
+
+    Each criterion has its own stream of random numbers.
+    """
     streams = np.random.SeedSequence(seed).spawn(len(exercise.criteria))
-    return [
-        (criterion, case)
+    return tuple(
+        (criterion, case, run(exercise, exercise.reference, case))
         for criterion, stream in zip(exercise.criteria, streams, strict=True)
         for case in criterion.cases(np.random.default_rng(stream))
-    ]
+    )
 
 
-def run_all(exercise: Exercise, implementation: Callable, cases: list) -> list[Outcome]:
-    """The outcome of each case. After a call that hangs, the rest are skipped."""
-    outcomes: list[Outcome] = []
-    for _, case in cases:
-        hung = outcomes and outcomes[-1].kind in ("hung", "skipped")
-        outcomes.append(Outcome("skipped") if hung else run(exercise, implementation, case))
-    return outcomes
+def try_out(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
+    """The implementation on each case. After a call that hangs, the rest are skipped."""
+    trials: list[Trial] = []
+    for criterion, case, expected in draw(exercise, seed):
+        hung = trials and trials[-1].outcome.kind in ("hung", "skipped")
+        outcome = Outcome("skipped") if hung else run(exercise, implementation, case)
+        trials.append(Trial(criterion, case, expected, outcome))
+    return tuple(trials)
+
+
+@lru_cache(maxsize=8)
+def mistakes(exercise: Exercise, seed: int) -> tuple[tuple[Misconception, tuple[Trial, ...]], ...]:
+    """Each misconception with what it does on the cases."""
+    return tuple((m, try_out(exercise, m.wrong, seed)) for m in exercise.misconceptions)
 
 
 def problem_with(
@@ -96,7 +102,7 @@ def problem_with(
     return criterion.holds(got, case)
 
 
-def judge_criteria(exercise: Exercise, trials: list[Trial]) -> tuple[CriterionVerdict, ...]:
+def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
     """The verdict on each criterion.
 
     Changing nothing and refusing what is to be refused are things that an empty answer does too:
@@ -115,7 +121,9 @@ def judge_criteria(exercise: Exercise, trials: list[Trial]) -> tuple[CriterionVe
     )
 
 
-def problem_of_criterion(exercise: Exercise, criterion: Criterion, trials: list[Trial]) -> str:
+def problem_of_criterion(
+    exercise: Exercise, criterion: Criterion, trials: tuple[Trial, ...]
+) -> str:
     """The first case in which the criterion does not hold, told in full; "" if there is none."""
     if criterion.unchanged:
         for t in trials:
@@ -155,7 +163,7 @@ def shown(value) -> str:
     return getattr(value, "__name__", None) or repr(value)
 
 
-def diagnose(exercise: Exercise, trials: list[Trial]) -> Misconception | None:
+def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> Misconception | None:
     """The misconception that does what the implementation did, or None.
 
     A misconception's outcomes are compared with the implementation's wherever either is wrong.
@@ -164,25 +172,21 @@ def diagnose(exercise: Exercise, trials: list[Trial]) -> Misconception | None:
     on NaN, on exceptions or on truth values proves little, so there all must agree.
     """
     best, best_score = None, 0.0
-    cases = [(t.criterion, t.case) for t in trials]
-    for misconception in exercise.misconceptions:
-        made = run_all(exercise, misconception.wrong, cases)
+    for misconception, made in mistakes(exercise, seed):
         score = likeness(trials, made)
         if score > best_score:
             best, best_score = misconception, score
     return best
 
 
-def likeness(trials: list[Trial], made: list[Outcome]) -> float:
+def likeness(trials: tuple[Trial, ...], made: tuple[Trial, ...]) -> float:
     """How far the implementation did what made ``made``: 0 for not, 1 for exactly."""
     looked_at = agreed = telling = 0
     for trial, other in zip(trials, made, strict=True):
-        theirs = Trial(trial.criterion, trial.case, trial.expected, other)
-        wrong = trial.problem or trial.outcome.mutated or theirs.problem or other.mutated
-        if not wrong:
+        if not (trial.problem or trial.outcome.mutated or other.problem or other.outcome.mutated):
             continue
         looked_at += 1
-        if same(trial.outcome, other):
+        if same(trial.outcome, other.outcome):
             agreed += 1
             telling += tells(trial)
     if not looked_at or not agreed:
@@ -223,7 +227,7 @@ def tells(trial: Trial) -> bool:
     return distinct > 2 or (distinct == 2 and array.size >= 12)
 
 
-def picture(trials: list[Trial]) -> Picture | None:
+def picture(trials: tuple[Trial, ...]) -> Picture | None:
     """The first wrong matrix beside the right one, if both are small enough to draw."""
     for trial in trials:
         if trial.problem and trial.outcome.kind == "value" and trial.case.raises is None:

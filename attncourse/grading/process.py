@@ -39,6 +39,7 @@ class Cancelled(Exception):
     """Grading was stopped from outside."""
 
 
+Lines = queue.SimpleQueue[bytes | None]
 _running: set[subprocess.Popen] = set()
 _cancelled = threading.Event()
 
@@ -69,12 +70,18 @@ def run_worker(steps: list[Step], cell_limit: float, seconds: float) -> Run:
                 start_new_session=True,
             )
             _running.add(process)
+            order = {"steps": [s.to_json() for s in steps], "cell_limit": cell_limit}
+            lines: Lines = queue.SimpleQueue()
+            speaking = threading.Thread(
+                target=speak, args=(process, json.dumps(order).encode(), lines), daemon=True
+            )
+            speaking.start()
             try:
-                order = {"steps": [s.to_json() for s in steps], "cell_limit": cell_limit}
-                run = listen(process, json.dumps(order).encode(), cell_limit, deadline)
+                run = listen(process, lines, cell_limit, deadline)
             finally:
                 kill(process)
                 _running.discard(process)
+                speaking.join(1)
             errors.seek(0)
             run.errors = errors.read(2000).decode("utf-8", "replace").strip()
     if _cancelled.is_set():
@@ -82,24 +89,24 @@ def run_worker(steps: list[Step], cell_limit: float, seconds: float) -> Run:
     return run
 
 
-def listen(process: subprocess.Popen, order: bytes, cell_limit: float, deadline: float) -> Run:
-    """Sends the order and collects events until the worker is done, dead or too slow."""
-    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+def speak(process: subprocess.Popen, order: bytes, lines: Lines) -> None:
+    """Sends the order, then passes on the worker's lines; ends with None, or b"" for a flood."""
+    with suppress(OSError):  # a worker that cannot start does not read its order
+        process.stdin.write(order)
+    with suppress(OSError):
+        process.stdin.close()
+    left = FLOOD
+    with suppress(OSError, ValueError):
+        while left > 0 and (line := process.stdout.readline(left)):
+            left -= len(line)
+            lines.put(line)
+    lines.put(b"" if left <= 0 else None)
+    with suppress(OSError):
+        process.stdout.close()
 
-    def talk() -> None:
-        with suppress(OSError, ValueError):
-            process.stdin.write(order)
-            process.stdin.close()
-        left = FLOOD
-        with suppress(OSError, ValueError):
-            while left > 0 and (line := process.stdout.readline(left)):
-                left -= len(line)
-                lines.put(line)
-        lines.put(b"" if left <= 0 else None)
-        with suppress(OSError):
-            process.stdout.close()
 
-    threading.Thread(target=talk, daemon=True).start()
+def listen(process: subprocess.Popen, lines: Lines, cell_limit: float, deadline: float) -> Run:
+    """Collects events until the worker is done, dead or too slow."""
     run, step_ends = Run(), time.monotonic() + START
     while True:
         now = time.monotonic()
@@ -119,10 +126,10 @@ def listen(process: subprocess.Popen, order: bytes, cell_limit: float, deadline:
         if "done" in event:
             run.ending, run.during = "done", None
             return run
-        if "begin" in event:
+        if isinstance(event.get("begin"), int):
             run.during = event["begin"]
             step_ends = time.monotonic() + cell_limit + GRACE
-        elif "end" in event:
+        elif isinstance(event.get("end"), int):
             run.outcomes[event["end"]] = event
             run.during = None
 

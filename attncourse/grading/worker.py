@@ -60,11 +60,14 @@ def run(step: dict[str, str], namespace: dict[str, Any], limit: float) -> dict[s
 def outcome(step: dict[str, str], namespace: dict[str, Any], limit: float) -> dict[str, Any]:
     try:
         with time_limit(limit):
-            value = execute(step["source"], f"<{step['name']}>", namespace)
+            return value_of(execute(step["source"], f"<{step['name']}>", namespace))
     except CellTimeout:
         return {"kind": "timeout", "message": f"did not end within {limit:g} s"}
     except BaseException as error:  # SystemExit and KeyboardInterrupt end a cell, not the rest
-        return {"kind": "error", "message": f"{type(error).__name__}: {text_of(error)}"[:MESSAGE]}
+        return {"kind": "error", "message": text_of(error)[:MESSAGE]}
+
+
+def value_of(value: Any) -> dict[str, Any]:
     if value is None:
         return {"kind": "none"}
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -109,13 +112,15 @@ def time_limit(seconds: float) -> Iterator[None]:
 def describe(verdict: Any) -> dict[str, Any]:
     """What a report keeps of a verdict."""
     diagnosis = verdict.diagnosis
+    failed = [c for c in verdict.criteria if not c.passed]
     return {
         "target": verdict.target,
         "passed": bool(verdict.passed),
         "earned": verdict.earned,
         "possible": verdict.possible,
         "misconception": diagnosis.name if diagnosis else "",
-        "failed": [c.name for c in verdict.criteria if not c.passed],
+        "failed": [c.name for c in failed],
+        "reason": failed[0].message.splitlines()[-1] if failed and failed[0].message else "",
         "seed": verdict.seed,
         "text": str(verdict),
     }
@@ -123,9 +128,10 @@ def describe(verdict: Any) -> dict[str, Any]:
 
 def text_of(error: BaseException) -> str:
     try:
-        return str(error)
+        text = str(error)
     except Exception:  # a submission's own exception may refuse to be shown
-        return ""
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def take_over_stdout() -> TextIO:

@@ -275,12 +275,15 @@ examine("kqv.AttentionHead", AttentionHead).earned
 ### BEGIN HIDDEN TESTS
 head = AttentionHead(5, 4, 3)
 state = {"W_q.weight": torch.randn(4, 5), "W_k.weight": torch.randn(4, 5)}
-head.load_state_dict(state | {"W_v.weight": torch.randn(3, 5)})
+W_v = torch.randn(3, 5)
+head.load_state_dict(state | {"W_v.weight": W_v}, strict=False)  # a buffer of your own is fine
 x = torch.randn(7, 5)
 log_weights = head.weights(x).log()
 scores = x @ state["W_q.weight"].T @ state["W_k.weight"] @ x.T / 2
 apart = (log_weights - log_weights[:, :1]) - (scores - scores[:, :1])
 assert apart.abs().max() < 1e-2, "log weights differ as the scores x M x' / sqrt(d_k) do"
+mixed = head.weights(x) @ x @ W_v.T
+assert torch.allclose(head(x), mixed, atol=1e-4), "mixing and projecting values can change places"
 order = torch.tensor([3, 0, 6, 4, 2, 1, 5])
 assert torch.allclose(head(x[order]), head(x)[order], atol=1e-4), "equivariant to permutations"
 ### END HIDDEN TESTS

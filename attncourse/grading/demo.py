@@ -1,0 +1,57 @@
+"""The sample class as a course of its own, ready to be graded."""
+
+import json
+import shutil
+from pathlib import Path
+
+from attncourse.grading.course import find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.judge import Limits
+from attncourse.grading.sample import CLASS
+
+ASSIGNMENT = "05_kqv"
+LIMITS = Limits(submission=90, cell=8)
+
+
+def make_course(source: Path, folder: Path) -> None:
+    """Copies the assignment from the course ``source`` and hands in the sample class's answers.
+
+    What an earlier demo left in ``folder`` is removed; a folder that holds anything else is not
+    touched.
+    """
+    find_assignment(source, ASSIGNMENT)
+    released = source / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    if not released.exists():
+        raise UserError(f"{released} is missing: make it with make exercises")
+    clear(folder)
+    for part in ("solutions", "exercises"):
+        place = folder / part / ASSIGNMENT
+        place.mkdir(parents=True)
+        shutil.copy(source / part / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", place)
+    if (source / "nbgrader_config.py").exists():
+        shutil.copy(source / "nbgrader_config.py", folder)
+    notebook = released.read_text(encoding="utf-8")
+    for student, answers in CLASS.items():
+        place = folder / "submitted" / student / ASSIGNMENT
+        place.mkdir(parents=True)
+        (place / f"{ASSIGNMENT}.ipynb").write_text(fill_in(notebook, answers), encoding="utf-8")
+
+
+def clear(folder: Path) -> None:
+    """Removes a course that an earlier demo made, known by its students."""
+    if not folder.exists():
+        return
+    ours = all((folder / "submitted" / student).is_dir() for student in CLASS)
+    if not folder.is_dir() or (any(folder.iterdir()) and not ours):
+        raise UserError(f"{folder} holds something else than a demo: name another with --folder")
+    shutil.rmtree(folder)
+
+
+def fill_in(notebook: str, answers: dict[str, str]) -> str:
+    """A released notebook with the solution cells filled in, by grade id."""
+    content = json.loads(notebook)
+    for cell in content["cells"]:
+        mark = cell["metadata"].get("nbgrader", {})
+        if mark.get("solution") and mark.get("grade_id") in answers:
+            cell["source"] = answers[mark["grade_id"]]
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,76 @@
+"""A student's own file, judged without the instructor's notebook: only the public checks."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.judge import Limits, grade
+from attncourse.grading.notebook import Assignment, Cell, read_cells
+from attncourse.grading.plan import PUT_BACK
+from attncourse.grading.report import Report
+
+POINTS = """\
+from attncourse.checks import examine as _examine
+_examine("{target}", {name}).earned
+"""
+
+
+def check_file(path: Path, limits: Limits) -> Report:
+    """The verdicts on each exercise of a student's notebook."""
+    try:
+        data = path.read_bytes()
+        cells = read_cells(data)
+    except FileNotFoundError:
+        raise UserError(
+            f"there is no file {path}: name your notebook, say 02_mixing.ipynb"
+        ) from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except Unreadable as error:
+        raise UserError(f"cannot read {path}: {error}; download the notebook again") from None
+    report = grade(data, own_assignment(cells, path.stem), limits=limits)
+    notes = tuple(note for note in report.notes if not note.startswith(PUT_BACK))  # ours, not lost
+    return replace(report, notes=notes)
+
+
+def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
+    """An assignment of one test for each exercise that a student's notebook is about.
+
+    The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run.
+    """
+    from attncourse.checks import exercises
+
+    stem = chapter_of(cells, file_stem)
+    chosen = [e for e in exercises().values() if e.target.split(".")[0] == stem]
+    silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]
+    tests = [
+        Cell(
+            POINTS.format(target=e.target, name=e.name),
+            grade_id=e.target,
+            grade=True,
+            locked=True,
+            points=e.points,
+        )
+        for e in chosen
+    ]
+    return Assignment(stem, (*dict.fromkeys(silent), *tests))
+
+
+def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:
+    """The chapter a notebook belongs to: by its grade ids, or else by the file's name."""
+    from attncourse.checks import exercises
+
+    targets = [target.split(".") for target in exercises()]
+    ids = {cell.grade_id for cell in cells}
+    votes = [stem for stem, name in targets if f"check_{name}" in ids or name in ids]
+    if votes:
+        return max(dict.fromkeys(votes), key=votes.count)
+    stems = dict.fromkeys(stem for stem, _ in targets)
+    named = [stem for stem in stems if re.search(rf"(^|[^a-z]){stem}([^a-z]|$)", file_stem)]
+    if named:
+        return max(named, key=len)
+    raise UserError(
+        f"cannot tell which exercises {file_stem}.ipynb is about: it has none of their cells; "
+        f"name it after its chapter ({', '.join(stems)})"
+    )

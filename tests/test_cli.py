@@ -1,0 +1,302 @@
+"""The command ``attncourse``: what it prints, how it ends, and the demo's grades."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_course import NAME, STUB, cell, graded, make_course, notebook, small
+from small_course import solution as answer
+
+from attncourse.checks import exercises
+from attncourse.grading import sample
+from attncourse.grading.course import find_assignment
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
+
+
+def run(*arguments: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "COLUMNS": "140", **more}
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=environment
+    )
+
+
+def refuses(done: subprocess.CompletedProcess, *words: str) -> None:
+    """Asserts one line on standard error that has these words, and exit status 2."""
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def kqv_course(folder: Path) -> Path:
+    """A course whose one assignment has chapter 5's cells, solved and released."""
+    chapter = [e for e in exercises().values() if e.stem == "kqv"]
+    for part, sources in (
+        ("solutions", sample.answers(sample.MATRICES)),
+        ("exercises", dict.fromkeys(sample.MATRICES, STUB)),
+    ):
+        cells = [cell("from attncourse.checks import check, examine")]
+        for e in chapter:
+            cells.append(answer(e.name, sources[e.name]))
+            cells.append(cell(f'check("{e.target}", {e.name})', f"check_{e.name}", locked=True))
+        for e in chapter:
+            test = f'examine("{e.target}", {e.name}).earned'
+            cells.append(graded(f"points_{e.name}", test, e.points))
+            cells.append(graded(f"hidden_{e.name}", f"assert callable({e.name})", 1))
+        place = folder / part / "05_kqv"
+        place.mkdir(parents=True)
+        (place / "05_kqv.ipynb").write_bytes(notebook(*cells))
+    shutil.copy(ROOT / "nbgrader_config.py", folder)
+    return folder
+
+
+# --- errors -----------------------------------------------------------------------------------
+
+
+def test_help_comes_at_once_and_loads_nothing_heavy():
+    started = time.monotonic()
+    done = run("--help")
+    assert done.returncode == 0
+    assert time.monotonic() - started < 1.5  # 0.2 s on a quiet machine
+    for command in ("check", "grade", "demo"):
+        assert command in done.stdout
+    look = "import sys, attncourse.grading.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True).stdout
+    assert not {"torch", "numpy", "matplotlib", "nbgrader", "nbformat"} & set(loaded.split())
+
+
+def test_unknown_assignment_names_the_nearest(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    refuses(run("grade", "01_smal", cwd=course), "01_smal", "Did you mean 01_small?")
+    refuses(run("grade", "zzz", cwd=course), "zzz", f"There are: {NAME}")
+
+
+def test_missing_folders(tmp_path):
+    refuses(run("grade", NAME, cwd=tmp_path), "no folder solutions", "--course")
+    course = make_course(tmp_path)
+    refuses(run("grade", NAME, cwd=course), "no folder submitted", f"submitted/STUDENT/{NAME}")
+    (course / "submitted").mkdir()
+    refuses(run("grade", NAME, cwd=course), "empty")
+    (course / "solutions" / NAME / f"{NAME}.ipynb").unlink()
+    refuses(run("grade", NAME, cwd=course), "make exercises")
+
+
+def test_unreadable_instructors_notebook(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    path = course / "solutions" / NAME / f"{NAME}.ipynb"
+    path.write_text('{"cells":\n[')
+    refuses(run("grade", NAME, cwd=course), "line 2")
+    path.write_bytes(notebook(cell("x = 1")))
+    refuses(run("grade", NAME, cwd=course), "no graded cells")
+
+
+def test_unknown_student(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    refuses(run("grade", NAME, "--student", "adda", cwd=course), "adda", "did you mean ada?")
+
+
+def test_missing_nbgrader_is_one_line(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    hide = (
+        "import sys; sys.modules['nbgrader'] = None; import attncourse.grading.cli as c; c.main()"
+    )
+    hidden = [sys.executable, "-c", hide, "grade", NAME]
+    done = subprocess.run(hidden, capture_output=True, text=True, cwd=course)
+    refuses(done, "nbgrader is not installed: pip install 'attncourse[grade]'")
+
+
+def test_a_gradebook_that_is_none(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    (course / "gradebook.db").write_text("not a database, but long enough to be looked at" * 40)
+    refuses(run("grade", NAME, cwd=course), "cannot write gradebook.db")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("nothing.ipynb", None, "there is no file"),
+        ("torn.ipynb", '{"cells": [\n', "line 2"),
+        ("02_mixing.py", "x = 1", "line 1"),
+        ("poem.ipynb", '{"cells": []}', "cannot tell which exercises"),
+    ],
+)
+def test_check_refuses_what_it_cannot_use(tmp_path, name, content, word):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    refuses(run("check", tmp_path / name), word)
+
+
+def test_bad_options_end_with_2():
+    assert run("grade").returncode == 2
+    assert run("grade", NAME, "--timeout", "soon").returncode == 2
+    assert run("marks").returncode == 2
+
+
+# --- check ------------------------------------------------------------------------------------
+
+
+def mixing_notebook(mix: str) -> bytes:
+    """The start of a student's notebook for chapter 2."""
+    return notebook(
+        answer("mix", mix),
+        cell('check("mixing.mix", mix)', "check_mix", locked=True),
+        graded("points_mix", "12", 12),
+    )
+
+
+def test_check_gives_a_student_the_verdicts(tmp_path):
+    path = tmp_path / "my work.ipynb"  # known by its cells, not by its name
+    path.write_bytes(mixing_notebook("def mix(A, X):\n    return A.mT @ X"))
+    done = run("check", path)
+    mix = exercises()["mixing.mix"]
+    names = {m.name.lower() for m in mix.misconceptions}
+    told = [x for x in done.stdout.splitlines() if x.startswith("What happened: ")]
+    assert (done.returncode, done.stderr) == (1, "")
+    assert told[0].removeprefix("What happened: ").rstrip(".").lower() in names
+    assert "✗ mixing.mix" in done.stdout
+    assert "✗ mixing.normalize_rows: 0 of" in done.stdout
+    assert "put back" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("total: ")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_check_passes_a_right_notebook_known_by_its_name(tmp_path):
+    right = "from attncourse.mixing import *"
+    path = tmp_path / "02_mixing (1).ipynb"
+    path.write_bytes(notebook(cell(right)))
+    done = run("check", path)
+    total = sum(e.points for e in exercises().values() if e.stem == "mixing")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"total: {total} of {total} points" in done.stdout
+
+
+# --- grade ------------------------------------------------------------------------------------
+
+
+def scores(course: Path) -> dict[str, float]:
+    """Each student's points as they stand in the gradebook."""
+    query = (
+        "select s.student_id, sum(g.auto_score) from submitted_assignment s "
+        "join submitted_notebook n on n.assignment_id = s.id "
+        "join grade g on g.notebook_id = n.id group by s.student_id"
+    )
+    connection = sqlite3.connect(course / "gradebook.db")
+    found = dict(connection.execute(query))
+    connection.close()
+    return found
+
+
+def test_grade_shows_a_table_and_writes_the_gradebook(tmp_path):
+    course = make_course(tmp_path, ada=small(), bob=small(twice=STUB), torn=b'{"cells": [\n]')
+    (course / "submitted" / "nil").mkdir()
+    done = run("grade", NAME, cwd=course)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {x.split()[0]: x for x in done.stdout.splitlines() if "/ 7" in x}
+    assert list(rows) == ["ada", "bob", "nil", "torn"]
+    assert "7 / 7" in rows["ada"]
+    assert "3 / 7" in rows["bob"]
+    assert "not attempted: twice" in rows["bob"]
+    assert "nothing handed in" in rows["nil"]
+    assert "unreadable notebook: line 2" in rows["torn"]
+    assert scores(course) == {"ada": 7, "bob": 3, "torn": 0}
+    assert (course / "autograded" / "bob" / NAME / f"{NAME}.ipynb").is_file()
+
+
+def test_grading_again_follows_what_changed(tmp_path):
+    course = make_course(tmp_path, ada=small(), bob=small(twice=STUB))
+    assert run("grade", NAME, cwd=course).returncode == 0
+    for student in ("ada", "bob"):
+        path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
+        path.write_bytes(small(add=STUB))
+    done = run("grade", NAME, "--student", "ada", cwd=course)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bob" not in done.stdout
+    assert scores(course) == {"ada": 4, "bob": 3}
+    path = course / "solutions" / NAME / f"{NAME}.ipynb"
+    path.write_bytes(path.read_bytes().replace(b"points_twice", b"points_double"))
+    refuses(
+        run("grade", NAME, cwd=course), "changed after submissions were graded", "db assignment"
+    )
+
+
+def test_ctrl_c_leaves_no_process_and_no_points(tmp_path):
+    course = make_course(tmp_path, ada=small(add="import time\ntime.sleep(60)"))
+    process = subprocess.Popen(
+        [*COMMAND, "grade", NAME], cwd=course, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    worker = wait_for_worker(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert stderr.decode().splitlines() == ["attncourse: stopped; no points were written"]
+    assert not still_runs(worker)
+    assert scores(course) == {}
+
+
+def wait_for_worker(parent: int) -> str:
+    """The id of a worker that a process started, once it runs."""
+    for _ in range(400):
+        listed = subprocess.run(
+            ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True
+        )
+        for line in listed.stdout.splitlines():
+            if "grading.worker" in line:
+                time.sleep(0.5)
+                return line.split()[0]
+        time.sleep(0.05)
+    raise AssertionError("no worker was started")
+
+
+def still_runs(pid: str) -> bool:
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True)
+    return listed.stdout.strip()[:1] not in ("", "Z")
+
+
+# --- demo -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_demos_grades_are_what_they_should_be(tmp_path):
+    course = kqv_course(tmp_path)
+    started = time.monotonic()
+    done = run("demo", cwd=course, COLUMNS="220")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.monotonic() - started < 120
+    place = course / "_build" / "demo"
+    total = find_assignment(place, "05_kqv").maximum
+    points = {e.name: e.points for e in exercises().values() if e.stem == "kqv"}
+    attention, head = points["scaled_dot_product_attention"], points["AttentionHead"]
+    found = scores(place)
+    assert list(found) == list(sample.CLASS)
+    full = [s for s in found if found[s] == total]
+    assert full == ["amara-matrices", "bela-einsum", "chidi-loops"]
+    assert found["fay-empty"] == 0
+    assert found["goran-crashes"] == total - attention - head - 1
+    assert total - attention - 1 <= found["hana-endless"] <= total - attention
+    for name in (
+        "scaled_dot_product_attention: divided by d_k",
+        "AttentionHead: super().__init__() is missing",
+        "attention_scores: .T on a batch",
+        "scaled_dot_product_attention: softmax over the queries",
+    ):
+        assert name in done.stdout
+    assert "is there a loop that never ends?" in done.stdout
+    again = run("demo", "--folder", str(course / "solutions"), cwd=course)
+    refuses(again, "holds something else than a demo")
+
+
+def test_the_demo_fits_the_real_assignment():
+    released = ROOT / "exercises" / "05_kqv" / "05_kqv.ipynb"
+    solved = find_assignment(ROOT, "05_kqv")
+    ids = {c.grade_id for c in solved.cells if c.solution}
+    assert released.exists()
+    assert ids == set(sample.MATRICES)
