@@ -17,11 +17,9 @@ WRONG = [(e, m) for e in ALL.values() for m in e.misconceptions]
 
 def right_answers() -> list:
     """(exercise, implementation) for each right alternative in the chapters' test modules."""
-    banks = {
-        stem: importlib.import_module(f"test_{stem}").RIGHT
-        for stem in {e.stem for e in ALL.values()}
-    }
-    return [(ALL[target], f) for bank in banks.values() for target, fs in bank.items() for f in fs]
+    stems = dict.fromkeys(e.stem for e in ALL.values())
+    banks = [importlib.import_module(f"test_{stem}").RIGHT for stem in stems]
+    return [(ALL[target], f) for bank in banks for target, fs in bank.items() for f in fs]
 
 
 RIGHT = right_answers()

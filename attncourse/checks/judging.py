@@ -13,6 +13,8 @@ from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.outcome import Outcome, Unusable, argument_names, is_tensor, run
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
+NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -90,6 +92,8 @@ def problem_with(
         ok = outcome.error is not None and issubclass(outcome.error, case.raises)
         return None if ok else f"raised {outcome.text}, expected {wanted}"
     if outcome.kind == "raised":
+        if outcome.error is NotImplementedError:
+            return NOT_WRITTEN
         told = outcome.error is not None and issubclass(outcome.error, Unusable)
         return outcome.text if told else f"raised {outcome.text}"
     problem = difference(outcome.value, expected.value)

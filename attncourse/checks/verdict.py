@@ -61,13 +61,13 @@ class Verdict:
 
     def __str__(self) -> str:
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}"]
-        told = False
+        told = ""  # the first failure in full, the others in a line, the same ones not again
         for c in self.criteria:
             lines.append(f"  {'✓' if c.passed else '✗'} {c.name} ({c.earned}/{c.possible})")
             if c.message and not told:
                 lines += ["      " + line for line in c.message.splitlines()]
-                told = True
-            elif c.message:
+                told = c.message.splitlines()[-1]
+            elif c.message and not c.message.endswith(told):
                 lines.append("      " + brief(c.message))
         if self.diagnosis:
             lines += [
@@ -136,7 +136,17 @@ def brief(message: str) -> str:
 
 
 VERBS = (
-    *("returned", "raised", "did not", "not tried", "changed", "at [", "row", "counts"),
+    *(
+        "returned",
+        "raised",
+        "did not",
+        "not tried",
+        "not written",
+        "changed",
+        "at [",
+        "row",
+        "counts",
+    ),
     *("your module", "no gradient", "called", "built"),
 )
 
