@@ -77,7 +77,7 @@ def test_numbers_in_the_book_are_those_in_the_notebooks(which, request):
             r'<figure[^>]* id="([\w-]+)">.*?class="caption-number">Figure ([\d.]+) ', page, re.S
         )
         labels = {
-            label: target.text
+            label.replace("_", "-"): target.text  # as Sphinx writes it
             for label, target in index.targets.items()
             if target.page == chapter.page and target.kind != "section"
         }

@@ -231,7 +231,12 @@ def test_grading_again_follows_what_changed(tmp_path):
 def test_ctrl_c_leaves_no_process_and_no_points(tmp_path):
     course = make_course(tmp_path, ada=small(add="import time\ntime.sleep(60)"))
     process = subprocess.Popen(
-        [*COMMAND, "grade", NAME], cwd=course, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "grade", NAME],
+        cwd=course,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Tests that run in the background ignore Ctrl-C, and their children inherit it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     worker = wait_for_worker(process.pid)
     process.send_signal(signal.SIGINT)

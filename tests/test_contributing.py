@@ -47,7 +47,7 @@ def generate_and_test(root: Path, stem: str, name: str) -> None:
     run(root, "python", "tools/exercises.py", "--check")
     run(root, "lint-imports", "--no-cache")
     tests = ["tests/test_checks.py", f"tests/test_{stem}.py", "tests/test_layout.py"]
-    out = run(root, "python", "-m", "pytest", "-p", "no:cacheprovider", *tests, "-v", "-k",
+    out = run(root, "python", "-m", "pytest", "-p", "no:cacheprovider", *tests, "-vv", "-k",
               f"{name} or layout or row")  # fmt: skip
     assert "test_misconception_is_caught_and_named" in out
     assert "test_right_answer_passes" in out

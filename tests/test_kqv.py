@@ -434,11 +434,11 @@ except ImportError as error:
 @pytest.mark.parametrize("seed", range(20))
 def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
     tested = 0
-    for _, case in draw(exercises()["kqv.scaled_dot_product_attention"], seed):
+    for _, case, _ in draw(exercises()["kqv.scaled_dot_product_attention"], seed):
         if len(case.args) == 4:
             query, key, _, mask = case.args
             tested += gap_is_small(attention_scores(query, key) / query.shape[-1] ** 0.5, mask)
-    for _, case in draw(exercises()["kqv.AttentionHead"], seed):
+    for _, case, _ in draw(exercises()["kqv.AttentionHead"], seed):
         mask = case.kwargs.get("mask")
         if mask is not None:
             x, W_q, W_k = (case.kwargs[k] for k in ("x", "W_q.weight", "W_k.weight"))
@@ -532,7 +532,7 @@ def test_weights_alone_are_lost_where_only_weights_is_missing():
 
 def test_a_call_on_a_module_reads_like_a_call():
     exercise = exercises()["kqv.AttentionHead"]
-    texts = [call_text(exercise, case) for _, case in draw(exercise, 0)]
+    texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
     assert texts[0].startswith("AttentionHead(3, 4)(x), where\nx =\n")
     assert "W_q.weight =\n" in texts[0]
     assert any(text.startswith("AttentionHead(5, 4).weights(x, mask)") for text in texts)
