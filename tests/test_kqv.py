@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.judging import call_text, draw
+from attncourse.checks.judging import call_text
+from attncourse.checks.trials import draw
 from attncourse.kqv import (
     AttentionHead,
     attention_scores,

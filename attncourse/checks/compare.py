@@ -71,7 +71,7 @@ def numbers(value: Any, expected: Any) -> str | None:
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return None if np.array_equal(got, want) else show(got, want)
     if np.isnan(got).any() and not np.isnan(want).any():
-        return "returned NaN" + show(got, want)
+        return "returned NaN" + show(got, want).replace("\nreturned\n", ":\n", 1)
     with np.errstate(all="ignore"):
         close = np.isclose(got, want, rtol=0, atol=margin(want), equal_nan=True)
     if close.all():

@@ -1,34 +1,16 @@
 """From an implementation to a verdict: run the cases, judge the criteria, find the mistake."""
 
-import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 
 import numpy as np
 
-from attncourse.checks.compare import as_numbers, difference, indent
-from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
-from attncourse.checks.outcome import Outcome, Unusable, argument_names, is_tensor, run
+from attncourse.checks.compare import as_numbers, indent
+from attncourse.checks.diagnosis import diagnose
+from attncourse.checks.exercise import Case, Criterion, Exercise
+from attncourse.checks.outcome import argument_names, is_tensor
+from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
-
-NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A case, what the reference made of it and what the implementation did."""
-
-    criterion: Criterion
-    case: Case
-    expected: Outcome
-    outcome: Outcome
-
-    @cached_property
-    def problem(self) -> str | None:
-        """What is wrong with the outcome, apart from changed arguments; None if it is right."""
-        return problem_with(self.criterion, self.case, self.expected, self.outcome)
 
 
 def judge(exercise: Exercise, implementation: Callable, seed: int | None = None) -> Verdict:
@@ -45,65 +27,6 @@ def judge(exercise: Exercise, implementation: Callable, seed: int | None = None)
         section=exercise.section,
         picture=None if passed or not exercise.picture else picture(trials),
     )
-
-
-@lru_cache(maxsize=8)
-def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome], ...]:
-    """Every case of every criterion, with what the reference makes of it.
-
-    Each criterion has its own stream of random numbers.
-    """
-    streams = np.random.SeedSequence(seed).spawn(len(exercise.criteria))
-    return tuple(
-        (criterion, case, run(exercise, exercise.reference, case))
-        for criterion, stream in zip(exercise.criteria, streams, strict=True)
-        for case in criterion.cases(np.random.default_rng(stream))
-    )
-
-
-def try_out(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
-    """The implementation on each case. After a call that hangs, the rest are skipped."""
-    trials: list[Trial] = []
-    for criterion, case, expected in draw(exercise, seed):
-        hung = trials and trials[-1].outcome.kind in ("hung", "skipped")
-        outcome = Outcome("skipped") if hung else run(exercise, implementation, case)
-        trials.append(Trial(criterion, case, expected, outcome))
-    return tuple(trials)
-
-
-@lru_cache(maxsize=8)
-def mistakes(exercise: Exercise, seed: int) -> tuple[tuple[Misconception, tuple[Trial, ...]], ...]:
-    """Each misconception with what it does on the cases."""
-    return tuple((m, try_out(exercise, m.wrong, seed)) for m in exercise.misconceptions)
-
-
-def problem_with(
-    criterion: Criterion, case: Case, expected: Outcome, outcome: Outcome
-) -> str | None:
-    """What is wrong with an outcome, in words; None if it is right."""
-    if outcome.kind == "hung":
-        return "did not return in time: is there a loop that never ends?"
-    if outcome.kind == "skipped":
-        return "not tried, because an earlier call did not return in time"
-    if case.raises is not None:
-        wanted = case.raises.__name__
-        if outcome.kind == "value":
-            return f"returned a value, expected it to raise {wanted}"
-        ok = outcome.error is not None and issubclass(outcome.error, case.raises)
-        return None if ok else f"raised {outcome.text}, expected {wanted}"
-    if outcome.kind == "raised":
-        if outcome.error is NotImplementedError:
-            return NOT_WRITTEN
-        told = outcome.error is not None and issubclass(outcome.error, Unusable)
-        return outcome.text if told else f"raised {outcome.text}"
-    problem = difference(outcome.value, expected.value)
-    if problem is None or criterion.holds is None:
-        return problem
-    # A property is judged by itself, once type and shape are those of the reference.
-    got, want = as_numbers(outcome.value), as_numbers(expected.value)
-    if got is None or want is None or got.shape != want.shape:
-        return problem
-    return criterion.holds(got, case)
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
@@ -165,70 +88,6 @@ def is_array(value) -> bool:
 def shown(value) -> str:
     """An argument that is no array, as it would be typed."""
     return getattr(value, "__name__", None) or repr(value)
-
-
-def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> Misconception | None:
-    """The misconception that does what the implementation did, or None.
-
-    A misconception's outcomes are compared with the implementation's wherever either is wrong.
-    Agreement on wrong random numbers does not come about by chance, so a third of the cases is
-    enough when some of them agree in that way (a second mistake may blur the rest); agreement
-    on NaN, on exceptions or on truth values proves little, so there all must agree.
-    """
-    best, best_score = None, 0.0
-    for misconception, made in mistakes(exercise, seed):
-        score = likeness(trials, made)
-        if score > best_score:
-            best, best_score = misconception, score
-    return best
-
-
-def likeness(trials: tuple[Trial, ...], made: tuple[Trial, ...]) -> float:
-    """How far the implementation did what made ``made``: 0 for not, 1 for exactly."""
-    looked_at = agreed = telling = 0
-    for trial, other in zip(trials, made, strict=True):
-        if not (trial.problem or trial.outcome.mutated or other.problem or other.outcome.mutated):
-            continue
-        looked_at += 1
-        if same(trial.outcome, other.outcome):
-            agreed += 1
-            telling += tells(trial)
-    if not looked_at or not agreed:
-        return 0.0
-    score = agreed / looked_at
-    return score if score == 1 or (telling and score >= 1 / 3) else 0.0
-
-
-def same(a: Outcome, b: Outcome) -> bool:
-    """Whether two calls did the same."""
-    if a.kind != b.kind or a.mutated != b.mutated:
-        return False
-    if a.kind == "raised":
-        return a.error is b.error and without_numbers(a.text) == without_numbers(b.text)
-    if a.kind == "value":
-        return b.value is None if a.value is None else difference(a.value, b.value) is None
-    return a.kind == "hung"
-
-
-def without_numbers(text: str) -> str:
-    """An error's message without sizes and without the line that raised it."""
-    return re.sub(r"\d+", "#", text.split(" (in the line")[0])
-
-
-def tells(trial: Trial) -> bool:
-    """Whether an outcome is a wrong value that nobody returns by chance."""
-    if trial.outcome.kind != "value" or not trial.problem:
-        return False
-    value = trial.outcome.value
-    if isinstance(value, dict):
-        value = next(iter(value.values()), None)
-    if isinstance(value, list | tuple):
-        return len(value) > 2
-    array = as_numbers(value) if value is not None else None
-    if array is None or array.dtype.kind != "f":
-        return False
-    distinct = np.unique(array[np.isfinite(array)]).size
-    return distinct > 2 or (distinct == 2 and array.size >= 12)
 
 
 def picture(trials: tuple[Trial, ...]) -> Picture | None:

@@ -132,6 +132,7 @@ def brief(message: str) -> str:
     told = next((x for x in lines[1:] if x.startswith(VERBS)), "")
     if told == "returned":  # followed by the whole array
         told = "returned other numbers"
+    told = told.removesuffix(":")
     return f"{call}: {told}" if told else call
 
 
