@@ -253,3 +253,19 @@ def test_exercises_are_named_after_their_chapter():
     for target, exercise in exercises().items():
         assert target == f"{exercise.stem}.{exercise.name}"
         assert exercise.points == sum(c.points for c in exercise.criteria) > 0
+
+
+def test_agreement_on_wrong_numbers_is_enough_for_a_name():
+    def transposed_where_it_is_easy(A, X):
+        if A.ndim == X.ndim == 2 and A.shape[0] == A.shape[1] and A.dtype == np.float64:
+            return A.T @ X
+        return np.zeros(5)
+
+    for seed in range(5):
+        verdict = examine("mixing.mix", transposed_where_it_is_easy, seed=seed)
+        assert verdict.diagnosis.name == "A is transposed"
+
+
+def test_agreement_on_truth_values_alone_is_not():
+    assert examine("mixing.is_row_stochastic", lambda A, atol=1e-8: True).diagnosis is None
+    assert examine("mixing.is_row_stochastic", lambda A, atol=1e-8: False).diagnosis is None
