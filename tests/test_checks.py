@@ -68,8 +68,8 @@ def test_section_is_a_heading_of_the_chapters_page(exercise):
     assert f"\n## {heading}\n" in page.read_text(encoding="utf-8")
 
 
-def test_counts_are_printed(capsys):
-    """The power of the checks, in one line."""
+def test_counts(record_property):
+    """The power of the checks, in one line that the test run ends with."""
     caught = named = accepted = 0
     for exercise, misconception in WRONG:
         verdict = judge(exercise, misconception.wrong, seed=7)
@@ -77,10 +77,10 @@ def test_counts_are_printed(capsys):
         named += verdict.diagnosis is not None and verdict.diagnosis.name == misconception.name
     for exercise, implementation in RIGHT:
         accepted += judge(exercise, implementation, seed=7).passed
-    with capsys.disabled():
-        print(
-            f"\nchecks: {caught} caught and {named} named of {len(WRONG)} misconceptions, "
-            f"{accepted} accepted of {len(RIGHT)} right answers, {len(ALL)} exercises"
-        )
+    record_property(
+        "summary",
+        f"checks: {caught} caught and {named} named of {len(WRONG)} misconceptions, "
+        f"{accepted} accepted of {len(RIGHT)} right answers, {len(ALL)} exercises",
+    )
     assert caught == named == len(WRONG)
     assert accepted == len(RIGHT)
