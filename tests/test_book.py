@@ -138,7 +138,7 @@ def test_citations_read_as_in_the_notebooks(small):
     )
     notebook = colab.notebook(colab.Index(settings.load(small)), "book/01_alpha")
     for citation in (
-        "See (Three et al., 2017; Müller and Li, 2015), Müller and Li (2015) and Solo (1964).",
+        "See (Müller and Li, 2015; Three et al., 2017), Müller and Li (2015) and Solo (1964).",
         "as (1.1) and Solo (1964) want it.",
     ):
         assert citation in words

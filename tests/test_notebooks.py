@@ -318,7 +318,7 @@ def test_the_whole_dialect_becomes_plain_markdown(small):
         f"[Notation]({blob}/notation.md) and [the notation's rows]({blob}/notation.md)",
         "`{eq}` in code",
         "It costs \\$5",
-        "See (Three et al., 2017; Müller and Li, 2015), Müller and Li (2015) and Solo (1964).",
+        "See (Müller and Li, 2015; Three et al., 2017), Müller and Li (2015) and Solo (1964).",
         "$$\ns = \\sum_i x_i\n\\tag{1.1}\n$$",
         "An *attention weight* is a number; two *weights* are two.",
         "$$\ny = s^2 \\quad\\text{without a number}\n$$",

@@ -218,6 +218,12 @@ def surname(entry: Entry) -> str:
     return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
 
 
+def by_author(entry: Entry) -> tuple:
+    """The bibliography's order, which the book keeps inside a citation too."""
+    people = entry.persons.get("author") or entry.persons["editor"]
+    return [" ".join(p.last_names).casefold() for p in people], entry.fields["year"]
+
+
 def reference(entry: Entry) -> str:
     """A line of the list of references."""
     people = entry.persons.get("author") or entry.persons["editor"]
@@ -297,6 +303,7 @@ class Page:
                 fail(self.page, line, f"{key!r} is not in book/references.bib")
             entries.append(self.index.bibliography[key])
         self.cited.update(keys)
+        entries.sort(key=by_author)
         if name == "cite:t":
             return ", ".join(f"{surname(e)} ({e.fields['year']})" for e in entries)
         return "(" + "; ".join(f"{surname(e)}, {e.fields['year']}" for e in entries) + ")"
