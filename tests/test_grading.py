@@ -13,7 +13,8 @@ from small_course import solution as answer
 
 from attncourse.grading.course import find_assignment, find_submissions, grade_all
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge import Limits, grade, judge_cell
+from attncourse.grading.judge import grade, judge_cell
+from attncourse.grading.limits import Limits
 from attncourse.grading.notebook import Assignment, Cell, read_cells
 from attncourse.grading.plan import plan, without_magics
 

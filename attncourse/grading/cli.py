@@ -11,7 +11,7 @@ import typer
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
-    from attncourse.grading.judge import Limits
+    from attncourse.grading.limits import Limits
     from attncourse.grading.report import Report
 
 app = typer.Typer(
@@ -40,7 +40,7 @@ def check(
     notebook: Annotated[Path, typer.Argument(help="Your notebook.")], timeout: Timeout = 120
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
-    from attncourse.grading.judge import Limits
+    from attncourse.grading.limits import Limits
     from attncourse.grading.selfcheck import check_file
     from attncourse.grading.table import own_verdicts
 
@@ -59,7 +59,7 @@ def grade(
     course: CourseFolder = Path(),
 ) -> None:
     """Grade submitted/*/ASSIGNMENT/ and write nbgrader's gradebook."""
-    from attncourse.grading.judge import Limits
+    from attncourse.grading.limits import Limits
 
     grade_course(course, assignment, student, jobs, Limits.of(timeout))
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge import Limits, grade, nothing
+from attncourse.grading.judge import grade, nothing
+from attncourse.grading.limits import Limits
 from attncourse.grading.notebook import Assignment, read_assignment
 from attncourse.grading.report import Report
 

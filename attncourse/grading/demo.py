@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attncourse.grading.course import find_assignment
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge import Limits
+from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
 ASSIGNMENT = "05_kqv"

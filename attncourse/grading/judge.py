@@ -1,29 +1,16 @@
 """From a submission's bytes to its report: no files, no database, no network."""
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from attncourse.grading.errors import Unreadable
+from attncourse.grading.limits import Limits
 from attncourse.grading.notebook import Assignment, Cell, read_cells
 from attncourse.grading.plan import Step, plan
 from attncourse.grading.process import GRACE, Run, run_worker
 from attncourse.grading.report import CellResult, Report
 
 RESTARTS = 3
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Seconds of wall-clock time: for a whole submission, and for each of its cells."""
-
-    submission: float = 120.0
-    cell: float = 20.0
-
-    @classmethod
-    def of(cls, submission: float) -> "Limits":
-        """A limit for the submission, with time for a few cells that never end."""
-        return cls(submission, min(cls.cell, submission / 4))
 
 
 def grade(

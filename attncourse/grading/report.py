@@ -1,7 +1,10 @@
 """What grading says of one submission."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
+
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -15,11 +18,18 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Report:
-    """One submission's grade. Everything in it is plain data.
+    """One submission's grade. Everything in it is plain data: text, numbers, lists, dicts.
 
     ``status``: "graded", "interrupted" (some of it could not be run to its end), "unreadable" or
-    "missing". ``misconceptions`` are pairs (target, name) in the order they were seen.
-    ``verdicts`` keep the seeds with which each verdict can be made again.
+    "missing". ``cells`` are the graded cells by grade id. ``misconceptions`` are pairs
+    (target, name) in the order they were seen. ``notes`` are sentences that can be forwarded to
+    the student, ``attention`` says why a person should look. ``verdicts`` are dicts with the keys
+    ``cell`` (the grade id of the test it was made in), ``target``, ``passed``, ``earned``,
+    ``possible``, ``criteria`` (a list of name, passed, earned, possible, message),
+    ``misconception``, ``explanation``, ``failed`` (names of criteria), ``reason``, ``seed`` and
+    ``text``. With ``seed`` the whole report can be made again. ``limits`` has, for each limit
+    that was measured, ``limit``, ``used`` and ``met``. ``sandbox`` is False for a run with
+    --unsafe-no-sandbox.
     """
 
     student: str
@@ -28,13 +38,17 @@ class Report:
     cells: dict[str, CellResult]
     misconceptions: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    attention: tuple[str, ...] = ()
     verdicts: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    seed: int = 0
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     duration: float = 0.0
+    sandbox: bool = True
 
     @property
     def points(self) -> float:
-        return sum(cell.points for cell in self.cells.values())
+        return math.fsum(cell.points for cell in self.cells.values())
 
     @property
     def maximum(self) -> float:
-        return sum(cell.maximum for cell in self.cells.values())
+        return math.fsum(cell.maximum for cell in self.cells.values())

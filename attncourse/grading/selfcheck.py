@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.judge import Limits, grade
+from attncourse.grading.judge import grade
+from attncourse.grading.limits import Limits
 from attncourse.grading.notebook import Assignment, Cell, read_cells
 from attncourse.grading.plan import PUT_BACK
 from attncourse.grading.report import Report

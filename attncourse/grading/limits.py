@@ -1,0 +1,43 @@
+"""What a submission may use. The defaults are far above what an honest one needs."""
+
+from dataclasses import dataclass, fields
+
+from attncourse.grading.errors import UserError
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper bounds for one submission. Times are wall-clock seconds unless they say CPU.
+
+    ``submission`` is for all of it, ``cell`` for one of its cells, ``call`` for one call that a
+    test makes, ``cpu`` for the processor time of its process. ``memory`` counts in MB beyond the
+    interpreter's own, ``disk`` is the MB its folder holds, ``output`` the MB it may print,
+    ``message`` the MB that one call may send back. ``processes`` counts the process itself: with
+    1 it cannot start another.
+    """
+
+    submission: float = 120.0
+    cell: float = 20.0
+    call: float = 20.0
+    cpu: float = 120.0
+    memory: int = 2000
+    disk: int = 64
+    output: float = 1.0
+    message: float = 64.0
+    processes: int = 1
+    threads: int = 64
+    files: int = 256
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise UserError(f"limit {field.name}: expected a positive number, got {value!r}")
+
+    @classmethod
+    def of(cls, submission: float) -> "Limits":
+        """Limits for a submission's time, with enough of it for a few cells that never end."""
+        short = min(cls.cell, submission / 4)
+        return cls(submission=submission, cell=short, call=short, cpu=submission)
