@@ -7,8 +7,10 @@ import numpy as np
 
 from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.exercise import Exercise, Misconception
-from attncourse.checks.outcome import Outcome
-from attncourse.checks.trials import Trial, try_out
+from attncourse.checks.outcome import Outcome, run
+from attncourse.checks.trials import Trial, draw
+
+PROBES = 3  # wrong trials on which every misconception is tried first
 
 
 def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> Misconception | None:
@@ -19,24 +21,38 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> Miscon
     enough when some of them agree in that way (a second mistake may blur the rest); agreement
     on NaN, on exceptions or on truth values proves little, so there all must agree.
     """
+    wrong = [i for i, t in enumerate(trials) if t.problem or t.outcome.mutated]
+    if all(trials[i].outcome.error is NotImplementedError for i in wrong):
+        return None  # not written yet
+    attempts = mistakes(exercise, seed)
+    probes = ([i for i in wrong if tells(trials[i])] or wrong)[:PROBES]
     best, best_score = None, 0.0
-    for misconception, made in mistakes(exercise, seed):
-        score = likeness(trials, made)
+    for attempt in sorted(attempts, key=lambda a: -a.agreement(trials, probes)):
+        score = likeness(trials, attempt, best_score)
         if score > best_score:
-            best, best_score = misconception, score
+            best, best_score = attempt.misconception, score
+        if score == 1:  # no two misconceptions do the same everywhere
+            break
     return best
 
 
-def likeness(trials: tuple[Trial, ...], made: tuple[Trial, ...]) -> float:
-    """How far the implementation did what made ``made``: 0 for not, 1 for exactly."""
+def likeness(trials: tuple[Trial, ...], attempt: "Attempt", enough: float = 0.0) -> float:
+    """How far the implementation did what the attempt did: 0 for not, 1 for exactly.
+
+    Gives up with 0 once it cannot come to more than ``enough``.
+    """
     looked_at = agreed = telling = 0
-    for trial, other in zip(trials, made, strict=True):
+    for number, trial in enumerate(trials):
+        other = attempt.trial(number)
         if not (trial.problem or trial.outcome.mutated or other.problem or other.outcome.mutated):
             continue
         looked_at += 1
         if same(trial.outcome, other.outcome):
             agreed += 1
             telling += tells(trial)
+        left = len(trials) - number - 1
+        if agreed + left < max(1 / 3, enough) * (looked_at + left):
+            return 0.0
     if not looked_at or not agreed:
         return 0.0
     score = agreed / looked_at
@@ -77,7 +93,29 @@ def tells(trial: Trial) -> bool:
     return distinct > 2 or (distinct == 2 and array.size >= 12)
 
 
+class Attempt:
+    """What a misconception does on the cases, tried when it is asked for."""
+
+    def __init__(self, exercise: Exercise, misconception: Misconception, seed: int):
+        self.exercise = exercise
+        self.misconception = misconception
+        self.cases = draw(exercise, seed)
+        self.trials: dict[int, Trial] = {}
+
+    def trial(self, number: int) -> Trial:
+        """The trial on one case."""
+        if number not in self.trials:
+            criterion, case, expected = self.cases[number]
+            outcome = run(self.exercise, self.misconception.wrong, case)
+            self.trials[number] = Trial(criterion, case, expected, outcome)
+        return self.trials[number]
+
+    def agreement(self, trials: tuple[Trial, ...], numbers: list[int]) -> int:
+        """On how many of these cases the implementation did the same."""
+        return sum(same(trials[n].outcome, self.trial(n).outcome) for n in numbers)
+
+
 @lru_cache(maxsize=8)
-def mistakes(exercise: Exercise, seed: int) -> tuple[tuple[Misconception, tuple[Trial, ...]], ...]:
+def mistakes(exercise: Exercise, seed: int) -> tuple[Attempt, ...]:
     """Each misconception with what it does on the cases."""
-    return tuple((m, try_out(exercise, m.wrong, seed)) for m in exercise.misconceptions)
+    return tuple(Attempt(exercise, m, seed) for m in exercise.misconceptions)

@@ -2,10 +2,7 @@
 
 import copy
 import linecache
-import signal
 import sys
-import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attncourse.alarm import TimeUp, within
 from attncourse.checks.exercise import Case, Exercise
 
 
@@ -32,10 +30,6 @@ class Outcome:
     error: type[BaseException] | None = None
     text: str = ""
     mutated: str = ""
-
-
-class TimeUp(BaseException):
-    """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
 
 
 class Unusable(Exception):
@@ -58,8 +52,7 @@ def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
         # A value that shares memory with the arguments is kept as it is now.
         return Outcome("value", value=copy_of(value))
 
-    with quiet(), forbidding(exercise.forbids):
-        outcome = within(exercise.limit, call)
+    outcome = guarded(exercise, implementation, call)
     before = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
     after = {**dict(zip(argument_names(exercise), args, strict=False)), **kwargs}
     changed = [name for name in before if not identical(before[name], after[name])]
@@ -114,6 +107,9 @@ def describe_error(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, Unusable):
         return str(error)
+    line = getattr(error, "attncourse_line", None)  # raised in another process
+    if line is not None:
+        return f"{text} (in the line `{line}`)" if line else text
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_students(f.filename)]
     if not frames:
         return text
@@ -147,66 +143,27 @@ def forbidding(names: tuple[str, ...]):
     class Forbid(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             if getattr(func, "__name__", "") in names:
-                raise Forbidden(f"called {func.__name__}, which this exercise asks you to build")
+                raise Forbidden(forbidden_call(func.__name__))
             return func(*args, **(kwargs or {}))
 
     return Forbid()
 
 
-def within(seconds: float, call: Callable[[], Outcome]) -> Outcome:
-    """``call()``, or an outcome of kind "hung" if it is not back in ``seconds``."""
-    main = threading.current_thread() is threading.main_thread()
-    if main and hasattr(signal, "setitimer"):
-        return within_by_alarm(seconds, call)
-    box: list[Outcome] = []
-    thread = threading.Thread(target=lambda: box.append(call()), daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return box[0] if box else Outcome("hung")
+def forbidden_call(name: str) -> str:
+    return f"called {name}, which this exercise asks you to build"
 
 
-def within_by_alarm(seconds: float, call: Callable[[], Outcome]) -> Outcome:
-    """``within``, by an alarm that raises ``TimeUp`` in the call, again and again.
+def guarded(exercise: Exercise, implementation: Callable, call: Callable[[], Outcome]) -> Outcome:
+    """``call()`` in silence and within the exercise's limit, which "hung" says it passed.
 
-    A loop around a bare ``except`` swallows every one of them. So from the third on, a trace
-    function is left behind that raises once more on the next line, which is in the handler and no
-    longer guarded by it.
+    An implementation that lives in another process keeps the time and what is forbidden there.
     """
-    running, rung = True, 0
-    tracer = sys.gettrace()
-
-    def ring(signum, frame):
-        nonlocal rung
-        rung += 1
-        if not running:
-            return
-        if rung > 2:
-            sys.settrace(raise_on_next_line)
-            while frame is not None and frame.f_code is not within_by_alarm.__code__:
-                frame.f_trace = raise_on_next_line
-                frame = frame.f_back
-        raise TimeUp
-
-    def raise_on_next_line(frame, event, arg):
-        if running and event in ("line", "call"):  # an "exception" is still inside the try
-            raise TimeUp
-        return raise_on_next_line
-
-    started = time.monotonic()
-    outer_handler = signal.signal(signal.SIGALRM, ring)
-    outer_left, outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
+    elsewhere = getattr(type(implementation), "attncourse_guard", None)
     try:
-        outcome = call()
-        running = False
+        if elsewhere:
+            with quiet(), elsewhere(implementation, exercise.limit, exercise.forbids):
+                return call()
+        with quiet(), forbidding(exercise.forbids):
+            return within(exercise.limit, call)
     except TimeUp:
-        running = False
-        outcome = Outcome("hung")
-    finally:
-        running = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, outer_handler)
-        sys.settrace(tracer)
-        if outer_left:  # a grader's own limit goes on where it was
-            left = max(outer_left - (time.monotonic() - started), 0.001)
-            signal.setitimer(signal.ITIMER_REAL, left, outer_interval)
-    return outcome
+        return Outcome("hung")

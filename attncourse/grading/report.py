@@ -1,7 +1,7 @@
 """What grading says of one submission."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 SCHEMA = 2
@@ -52,3 +52,32 @@ class Report:
     @property
     def maximum(self) -> float:
         return math.fsum(cell.maximum for cell in self.cells.values())
+
+
+def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Report:
+    """The report on a submission of which nothing could be run: zero, and why."""
+    cells = {g: CellResult(0.0, cell.points, reason) for g, cell in assignment.graded.items()}
+    return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """A report as JSON can hold it, with the number of its schema."""
+    found: dict[str, Any] = {"schema": SCHEMA}
+    found |= {field.name: getattr(report, field.name) for field in fields(Report)}
+    found["cells"] = {name: asdict(cell) for name, cell in report.cells.items()}
+    found["misconceptions"] = [list(pair) for pair in report.misconceptions]
+    for name in ("notes", "attention", "verdicts"):
+        found[name] = list(found[name])
+    return found
+
+
+def from_json(data: dict[str, Any]) -> Report:
+    """The report that ``to_json`` made this of. Raises ``ValueError`` where it is of another."""
+    if data.get("schema") != SCHEMA:
+        raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")
+    given = {name: value for name, value in data.items() if name != "schema"}
+    given["cells"] = {name: CellResult(**cell) for name, cell in data["cells"].items()}
+    given["misconceptions"] = tuple((target, name) for target, name in data["misconceptions"])
+    for name in ("notes", "attention", "verdicts"):
+        given[name] = tuple(given[name])
+    return Report(**given)
