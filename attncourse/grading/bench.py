@@ -19,7 +19,7 @@ from attncourse.grading.notebook import Assignment, Cell, read
 from attncourse.grading.plan import plan
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.session import Session
-from attncourse.grading.view import make_view, taught_before
+from attncourse.grading.view import make_view
 
 
 class Refused(Exception):
@@ -34,14 +34,14 @@ class Bench:
         driver: socket.socket,
         zygote: socket.socket,
         folder: Path,
-        limits: Limits,
-        sandbox: bool,
+        order: dict[str, Any],
     ):
         self.driver = driver
         self.zygote = zygote
         self.folder = folder
-        self.limits = limits
-        self.sandbox = sandbox
+        self.order = order
+        self.sandbox = order["sandbox"]
+        self.limits = Limits(processes=order["processes"])
         self.settled = False
         self.spare: socket.socket | None = None  # the checker's end of the next worker
         self.spare_pid = 0  # once the zygote has told it
@@ -51,27 +51,37 @@ class Bench:
         """Grades what the driver sends until it hangs up."""
         while (request := hear(self.driver)) is not None:
             try:
+                self.settle()
+                self.work_within(Limits(**request["limits"]))
                 assignment = assignment_of(request["assignment"])
-                self.settle(assignment)
                 notebook = base64.b64decode(request["notebook"])
                 report = self.grade(notebook, assignment, request["student"], request["seed"])
                 say(self.driver, {"report": to_json(report)})
             except Refused as problem:
                 say(self.driver, {"refused": str(problem)})
 
-    def settle(self, assignment: Assignment) -> None:
+    def settle(self) -> None:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
         if self.settled:
             return
         os.chmod(self.folder, 0o755)
-        make_view(self.folder, taught_before(assignment))
-        order = {"view": str(self.folder), "limits": asdict(self.limits), "sandbox": self.sandbox}
-        self.tell(order)
+        make_view(self.folder, tuple(self.order["chapters"]))
+        limits = asdict(self.limits)
+        self.tell({"view": str(self.folder), "limits": limits, "sandbox": self.sandbox})
         answer = self.answer()
         if "error" in answer:
             raise Refused(answer["error"])
         self.settled = True
-        self.begin()
+
+    def work_within(self, limits: Limits) -> None:
+        """Has the workers from now on made with these limits."""
+        if self.spare is not None and limits != self.limits:
+            self.spare.close()
+            self.end(self.made())
+            self.spare = None
+        self.limits = limits
+        if self.spare is None:
+            self.begin()
 
     # --- one submission -------------------------------------------------------------------------
 
@@ -146,7 +156,8 @@ class Bench:
     def begin(self) -> None:
         """Has the zygote make a worker; its answer is fetched when the worker is needed."""
         ours, theirs = socket.socketpair()
-        socket.send_fds(self.zygote, [b'{"do": "start"}'], [theirs.fileno()])
+        order = {"do": "start", "limits": asdict(self.limits)}
+        socket.send_fds(self.zygote, [json.dumps(order).encode()], [theirs.fileno()])
         theirs.close()
         self.spare, self.spare_pid = ours, 0
 

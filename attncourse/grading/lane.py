@@ -17,11 +17,8 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-from attncourse.grading.limits import Limits
 
 HEAD = struct.Struct("!I")
 
@@ -52,7 +49,7 @@ def exactly(connection: socket.socket, size: int) -> bytes | None:
 def main() -> None:
     driver = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
-    order = hear(driver)  # limits and places, nothing of the course
+    order = hear(driver)  # names of libraries and chapters, nothing of the course
     try:
         load(order["modules"])
     except Exception as problem:
@@ -71,7 +68,7 @@ def main() -> None:
     from attncourse.grading.bench import Bench
 
     with tempfile.TemporaryDirectory(prefix="attncourse-view-") as view:
-        Bench(driver, ours, Path(view), Limits(**order["limits"]), order["sandbox"]).serve()
+        Bench(driver, ours, Path(view), order).serve()
 
 
 def load(modules: list[str]) -> None:
@@ -112,7 +109,9 @@ class LaneLost(Exception):
 class Lane:
     """A lane as the driver holds it."""
 
-    def __init__(self, modules: tuple[str, ...], limits: Limits, sandbox: bool):
+    def __init__(
+        self, modules: tuple[str, ...], chapters: tuple[str, ...], sandbox: bool, processes: int
+    ):
         import subprocess
 
         self.connection, theirs = socket.socketpair()
@@ -132,7 +131,8 @@ class Lane:
         )
         theirs.close()
         os.close(ended)
-        say(self.connection, {"modules": modules, "limits": asdict(limits), "sandbox": sandbox})
+        order = {"modules": modules, "chapters": chapters}
+        say(self.connection, {**order, "sandbox": sandbox, "processes": processes})
 
     def ask(self, request: dict[str, Any], seconds: float, progress: Any) -> dict[str, Any]:
         """The answer to a request; ``progress`` hears of what comes before it."""
@@ -187,7 +187,7 @@ def environment() -> dict[str, str]:
 class Lanes:
     """The lanes of this process, one for each thread that grades, kept for the next submission.
 
-    A key is what a lane starts with (modules, limits, sandbox) and the assignment it serves.
+    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be.
     """
 
     IDLE = 4  # lanes kept waiting
@@ -204,7 +204,7 @@ class Lanes:
             if self.stopped:
                 raise LaneLost("was stopped")
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
-            lane = Lane(*key[:3]) if place is None else self.idle.pop(place)[1]
+            lane = Lane(*key) if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)
         return lane
 

@@ -77,7 +77,7 @@ class Mirrors:
         for name, value in description["plain"].items():
             if NAME.fullmatch(name) and not hasattr(nn.Module, name):
                 copy.__dict__[name] = value
-        shared = {n: p for n, p in copy.__dict__.get("_attncourse_ids", {}).items()}
+        shared = dict(copy.__dict__.get("_attncourse_ids", {}))
         ids: dict[int, nn.Parameter] = {}
         copy._parameters.clear()
         for name, (number, value) in description["parameters"].items():
@@ -92,9 +92,9 @@ class Mirrors:
         copy._buffers.clear()
         copy._buffers.update(description["buffers"])
         copy._non_persistent_buffers_set = set(description["transient"])
+        children = {n: self.mirror(natural(t.get("h"))) for n, t in description["children"].items()}
         copy._modules.clear()
-        for name, told in description["children"].items():
-            copy._modules[name] = self.mirror(natural(told.get("h")))
+        copy._modules.update(children)
         if description["plain"].get("training") in (True, False):
             copy.training = description["plain"]["training"]
         copy.__dict__["_attncourse_sent"] = state_of(copy)
@@ -297,6 +297,10 @@ def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
         }
     except (TypeError, KeyError, AttributeError, ValueError, RuntimeError):
         raise WireError("sent no module") from None
+
+
+def parameter_of(told: dict[str, Any], decoder: Decoder) -> nn.Parameter:
+    return nn.Parameter(tensor_of(told["value"], decoder), told["grad"] is True)
 
 
 def tensor_of(form: Any, decoder: Decoder) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import lru_cache
 from pathlib import Path
 
 import attncourse
@@ -39,6 +40,7 @@ raise ImportError(
 """
 
 
+@lru_cache(maxsize=8)
 def taught_before(assignment: Assignment) -> tuple[str, ...]:
     """The chapters before the first that the assignment has exercises of."""
     targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]

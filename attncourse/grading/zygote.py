@@ -38,25 +38,24 @@ class Zygote:
     def __init__(self, control: socket.socket):
         self.control = control
         order, _ = self.receive()
-        self.limits = Limits(**order["limits"])
-        self.jail = self.settle(Path(order["view"]), order["sandbox"])
+        self.jail = self.settle(Path(order["view"]), Limits(**order["limits"]), order["sandbox"])
         self.view = "/course" if self.jail else order["view"]
         see_only(self.view)
         gc.collect()
         gc.freeze()  # the collector of a worker leaves these pages shared
 
-    def settle(self, view: Path, sandbox: bool) -> Any:
+    def settle(self, view: Path, limits: Limits, sandbox: bool) -> Any:
         """The jail, entered; None without a sandbox."""
         if not sandbox:
             self.send({"ready": True})
             return None
-        from attncourse.grading.jail import Jail
+        from attncourse.grading.jail import Jail, JailError
 
-        jail = Jail(view, self.limits)
+        jail = Jail(view, limits)
         try:
             jail.enter()
-        except OSError as problem:
-            self.send({"error": f"cannot enter the sandbox: {problem}"})
+        except (JailError, OSError) as problem:
+            self.send({"error": str(problem)})
             os._exit(1)
         self.send({"ready": True})
         return jail
@@ -65,13 +64,15 @@ class Zygote:
         while True:
             order, fds = self.receive()
             if order["do"] == "start":
-                self.send({"pid": self.start(fds[0])})
+                self.send({"pid": self.start(fds[0], Limits(**order["limits"]))})
                 os.close(fds[0])
             else:
                 self.send(self.stop(order["pid"]))
 
-    def start(self, fd: int) -> int:
-        """Forks a worker that talks over ``fd``; its process id."""
+    def start(self, fd: int, limits: Limits) -> int:
+        """Forks a worker with these limits that talks over ``fd``; its process id."""
+        if self.jail:
+            self.jail.limits = limits
         pid = self.jail.fork() if self.jail else os.fork()
         if pid:
             return pid
@@ -81,7 +82,7 @@ class Zygote:
                 self.jail.enter_worker(keep=(fd,))
             else:
                 settle_without_jail()
-            worker.start(socket.socket(fileno=fd), self.limits.output)
+            worker.start(socket.socket(fileno=fd), limits.output)
         finally:
             os._exit(1)
 

@@ -1,0 +1,401 @@
+"""Split execution: what a test can do with a submission that lives in another process."""
+
+import ast
+
+import pytest
+from small_course import cell, graded, notebook, solution
+
+from attncourse.grading.judge import grade, libraries
+from attncourse.grading.limits import Limits
+from attncourse.grading.notebook import Assignment, read_cells
+
+LIMITS = Limits(submission=30, cell=3, call=3)
+IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)
+
+
+def judged(
+    answer: str,
+    *tests: str,
+    given: str = "",
+    defines: tuple[str, ...] = (),
+    limits: Limits = LIMITS,
+    seed: int = 7,
+):
+    """The messages of the tests, "" for each that holds, run against a submission.
+
+    ``defines`` are the names of the instructor's solution, those of the answer unless given.
+    """
+    stub = "### BEGIN SOLUTION\n" + "\n".join(f"{n} = None" for n in defines or names_in(answer))
+    cells = [
+        IMPORTS,
+        *([cell(given, "given")] if given else []),
+        solution("answer", stub + "\n### END SOLUTION"),
+        *(graded(f"t{i}", test, 1) for i, test in enumerate(tests)),
+    ]
+    assignment = Assignment("01_split", read_cells(notebook(*cells)))
+    place = next(i for i, c in enumerate(cells) if c["id"] == "answer")
+    handed_in = [*cells[:place], solution("answer", answer), *cells[place + 1 :]]
+    data = notebook(*handed_in)
+    report = grade(data, assignment, limits=limits, seed=seed)
+    assert [c.points for c in report.cells.values()] == [
+        0 if c.message else 1 for c in report.cells.values()
+    ]
+    return [c.message for c in report.cells.values()]
+
+
+def names_in(answer: str) -> list[str]:
+    """What an answer defines; nothing where it is no Python."""
+    try:
+        body = ast.parse(answer).body
+    except SyntaxError:
+        return ["f"]
+    made = [n.name for n in body if hasattr(n, "name")]
+    made += [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if hasattr(t, "id")]
+    return made or ["f"]
+
+
+def holds(answer: str, *tests: str, **options) -> bool:
+    found = judged(answer, *tests, **options)
+    assert found == [""] * len(tests), found
+    return True
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+def test_values_of_every_kind_come_back_as_they_are():
+    assert holds(
+        "def f(x):\n    return x",
+        "for x in (True, 3, -2.5, 'é', None, b'ab', 2**70, 1 + 2j, [1, (2, {'a': 3})], {4}, ...):\n"
+        "    assert f(x) == x and type(f(x)) is type(x), x\n"
+        "assert np.isnan(f(float('nan'))) and f(float('inf')) == float('inf')",
+        "for a in (np.arange(6.).reshape(2, 3).T, np.zeros((0, 3)), np.float32(2), np.array(True)):\n"
+        "    b = f(a)\n"
+        "    assert b.dtype == a.dtype and b.shape == a.shape and (b == a).all()\n"
+        "    assert b.strides == a.strides",
+        "for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.bool):\n"
+        "    t = torch.arange(6).reshape(2, 3).to(dtype).T\n"
+        "    assert torch.equal(f(t), t) and f(t).dtype is dtype and f(t).stride() == t.stride()",
+        "assert f(np.dtype('float64')) == np.float64 and f(torch.float32) is torch.float32\n"
+        "assert f(slice(1, None)) == slice(1, None) and list(f(range(3))) == [0, 1, 2]\n"
+        "assert (f(np.array(['a', 'bc'])) == ['a', 'bc']).all()",
+        "x = np.ones(3)\nassert f(x) is x",
+    )
+
+
+def test_fields_of_a_named_tuple_keep_their_names():
+    answer = "from collections import namedtuple\nP = namedtuple('P', 'out weights')\n"
+    answer += "def f():\n    return P(np.ones(2), [1])"
+    assert holds(answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2")
+
+
+def test_a_number_class_of_the_submissions_own_is_the_number_it_holds():
+    answer = "class N(float):\n    def __eq__(self, other):\n        return True\n"
+    answer += "    __hash__ = None\ndef f():\n    return N(2)"
+    assert judged(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
+
+
+# --- functions --------------------------------------------------------------------------------
+
+
+def test_arguments_changed_in_place_are_changed_for_the_test():
+    assert holds(
+        "def f(a):\n    a += 1\ndef g(items):\n    items.append(4)\n    items[0] = 9\n"
+        "def h(d, s):\n    d['k'] = 1\n    s.clear()",
+        "x = np.zeros((2, 3)).T\nf(x)\nassert (x == 1).all()\n"
+        "t = torch.zeros(3)\nf(t)\nassert t.tolist() == [1, 1, 1]",
+        "items = [1, 2]\ng(items)\nassert items == [9, 2, 4]",
+        "d, s = {}, {1}\nh(d, s)\nassert d == {'k': 1} and s == set()",
+    )
+
+
+def test_what_is_left_alone_stays_alone():
+    answer = "def f(a, b):\n    b *= 2\n    return a"
+    assert holds(answer, "a, b = np.ones(2), np.ones(2)\nf(a, b)\nassert a.sum() == 2 < b.sum()")
+
+
+def test_closures_keywords_and_callbacks():
+    assert holds(
+        "def make(n):\n    calls = []\n    def inner(x, *, k=1):\n        calls.append(x)\n"
+        "        return n * x + k + len(calls)\n    return inner\n"
+        "def twice(function, x):\n    return function(function(x))",
+        "inner = make(10)\nassert inner(2) == 22 and inner(2, k=0) == 22",
+        "assert twice(lambda x: x + np.ones(2), np.zeros(2)).tolist() == [2, 2]",
+        "try:\n    twice(lambda x: 1 / 0, 3)\n    assert False\nexcept ZeroDivisionError:\n    pass",
+        "assert twice(make(2), 1) == 11",
+    )
+
+
+def test_exceptions_keep_their_class_and_message():
+    answer = "class Mine(ValueError):\n    pass\ndef f(kind):\n    if kind == 'mine':\n"
+    answer += "        raise Mine('not so')\n    raise KeyError(kind)"
+    assert holds(
+        answer,
+        "try:\n    f('mine')\nexcept ValueError as error:\n    assert str(error) == 'not so'\n"
+        "    assert type(error).__name__ == 'Mine'\nelse:\n    assert False",
+        "try:\n    f('x')\nexcept KeyError as error:\n    assert 'x' in str(error)\nelse:\n    assert 0",
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["StopIteration", "GeneratorExit", "SystemExit", "KeyboardInterrupt"]
+)
+def test_no_exception_ends_a_tests_loop_as_if_all_were_well(kind):
+    test = "for y in map(f, [1, 2]):\n    assert y == 3"
+    (found,) = judged(f"def f(x):\n    raise {kind}", test)
+    assert kind in found
+
+
+def test_what_is_printed_can_be_read_by_the_test():
+    test = "import contextlib, io\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n"
+    test += "    f()\nassert out.getvalue() == 'hi\\n'"
+    assert holds("def f():\n    print('hi')", test)
+
+
+def test_a_generator_is_followed_lazily_and_ends():
+    answer = "def f(n):\n    for i in range(n):\n        yield i * i\ndef g():\n    i = 0\n"
+    answer += "    while True:\n        yield i\n        i += 1"
+    assert holds(
+        answer,
+        "assert list(f(4)) == [0, 1, 4, 9]",
+        "import itertools\nassert list(itertools.islice(g(), 3)) == [0, 1, 2]\nassert next(f(1)) == 0",
+    )
+
+
+def test_a_seed_set_by_a_test_holds_in_the_submission():
+    answer = "def f():\n    return torch.rand(2), np.random.rand(2)"
+    test = "torch.manual_seed(3)\nnp.random.seed(3)\na = f()\nb = f()\ntorch.manual_seed(3)\n"
+    test += "np.random.seed(3)\nc = f()\nassert torch.equal(a[0], c[0]) and (a[1] == c[1]).all()\n"
+    assert holds(answer, test + "assert not torch.equal(a[0], b[0])")
+
+
+def test_signatures_can_be_asked_for():
+    test = "import inspect\nassert list(inspect.signature(f).parameters) == ['a', 'b']\n"
+    test += "assert f.__name__ == 'f' and callable(f)\n"
+    assert holds("def f(a, b=2):\n    pass", test + "bound = inspect.signature(f).bind(1)")
+
+
+# --- objects and classes ----------------------------------------------------------------------
+
+VOCABULARY = """
+class Vocabulary:
+    kind = "words"
+    def __init__(self, words):
+        self.words = list(words)
+        self.extra = None
+    def __len__(self):
+        return len(self.words)
+    def __getitem__(self, i):
+        return self.words[i]
+    def index(self, word):
+        return self.words.index(word)
+    def __eq__(self, other):
+        return isinstance(other, Vocabulary) and self.words == other.words
+    __hash__ = None
+    @classmethod
+    def of(cls, text):
+        return cls(text.split())
+"""
+
+
+def test_objects_of_the_submissions_classes():
+    assert holds(
+        VOCABULARY,
+        "v = Vocabulary(['a', 'b'])\nassert len(v) == 2 and v[1] == 'b' and v.index('b') == 1\n"
+        "assert list(v) == ['a', 'b'] and 'a' in v and 'z' not in v and v.words == ['a', 'b']",
+        "v = Vocabulary.of('x y')\nassert isinstance(v, Vocabulary) and Vocabulary.kind == 'words'\n"
+        "v.extra = 5\nassert v.extra == 5 and v == Vocabulary(['x', 'y']) != Vocabulary([])",
+        "try:\n    Vocabulary([]).index('a')\nexcept ValueError:\n    pass\nelse:\n    assert False",
+    )
+
+
+def test_an_object_that_says_it_equals_everything_equals_nothing():
+    answer = "class Yes:\n    __hash__ = None\n"
+    for name in ("eq", "lt", "le", "gt", "ge", "sub", "rsub", "contains"):
+        answer += f"    def __{name}__(self, other):\n        return True\n"
+    answer += "    def __bool__(self):\n        return True\n    def __float__(self):\n"
+    answer += "        return 0.0\n    def __abs__(self):\n        return 0.0\n"
+    answer += "    def __array__(self, *a, **k):\n        return np.array(3.0)\n"
+    answer += "def f():\n    return Yes()"
+    tests = ["assert f() == 3", "assert f()", "assert f() <= 3", "assert abs(f() - 3) < 1e-9"]
+    tests += [
+        "assert np.allclose(f(), 3)",
+        "assert 5 in f()",
+        "assert float(f()) == 0",
+        "2.0 * f()",
+    ]
+    assert all(judged(answer, *tests))
+
+
+# --- modules ----------------------------------------------------------------------------------
+
+HEAD = """
+class Head(nn.Module):
+    def __init__(self, d, k):
+        super().__init__()
+        self.d = d
+        self.W = nn.Linear(d, k)
+        self.scale = nn.Parameter(torch.ones(()))
+        self.register_buffer("seen", torch.zeros(()))
+        self.drop = nn.Dropout(0.5)
+    def weights(self, x):
+        return torch.softmax(self.W(x) * self.scale, -1)
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.seen += 1
+        return self.drop(self.weights(x))
+"""
+
+
+def test_modules_are_modules():
+    assert holds(
+        HEAD,
+        "head = Head(3, 2).eval()\nassert isinstance(head, nn.Module) and issubclass(Head, nn.Module)\n"
+        "assert isinstance(head, Head) and isinstance(head.W, nn.Linear) and head.W.in_features == 3\n"
+        "assert list(head.state_dict()) == ['scale', 'seen', 'W.weight', 'W.bias']\n"
+        "assert sum(p.numel() for p in head.parameters()) == 9 and head.d == 3",
+        "head = Head(3, 2).eval()\nx = torch.randn(4, 3)\n"
+        "want = torch.softmax(x @ head.W.weight.T + head.W.bias, -1)\n"
+        "assert torch.allclose(head(x), want) and torch.allclose(head.weights(x), want)\n"
+        "assert torch.allclose(head.W(x), x @ head.W.weight.T + head.W.bias)",
+        "head = Head(3, 2).double().eval()\nstate = {n: torch.randn_like(p) for n, p in "
+        "head.state_dict().items()}\nhead.load_state_dict(state)\nx = torch.randn(4, 3).double()\n"
+        "want = torch.softmax((x @ state['W.weight'].T + state['W.bias']) * state['scale'], -1)\n"
+        "assert torch.allclose(head(x), want)",
+        "head = Head(3, 2)\nx = torch.ones(50, 3)\nassert (head(x) == 0).any()\n"
+        "head(x)\nassert head.seen == 2\nhead.eval()\nassert not (head(x) == 0).any()\n"
+        "assert head.seen == 2",
+    )
+
+
+def test_training_with_an_optimizer_of_the_tests_own():
+    assert holds(
+        HEAD,
+        "torch.manual_seed(0)\nhead = Head(3, 2).eval()\nx = torch.randn(16, 3)\n"
+        "y = (x[:, 0] > 0).long()\noptimizer = torch.optim.Adam(head.parameters(), lr=0.1)\n"
+        "losses = []\nfor _ in range(30):\n    optimizer.zero_grad()\n"
+        "    loss = -torch.log(head(x)[range(16), y]).mean()\n    loss.backward()\n"
+        "    optimizer.step()\n    losses.append(loss.item())\n"
+        "assert losses[-1] < losses[0] / 2, losses",
+    )
+
+
+def test_gradients_reach_arguments_and_parameters():
+    answer = HEAD + "def f(x, w):\n    return (x @ w).sigmoid(), x.sum()\n"
+    answer += "def g(x):\n    return x.detach() * 2\n"
+    assert holds(
+        answer,
+        "x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)\n"
+        "w = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)\n"
+        "assert torch.autograd.gradcheck(lambda a, b: f(a, b)[0], (x, w))",
+        "x = torch.randn(2, 3, requires_grad=True)\ny, s = f(x * 2, torch.ones(3, 1))\n"
+        "(y.sum() * 0 + s).backward()\nassert torch.equal(x.grad, torch.full((2, 3), 2.0))",
+        "head = Head(3, 2).eval()\nx = torch.randn(4, 3)\nwant = torch.autograd.grad(torch.softmax("
+        "(x @ head.W.weight.T + head.W.bias) * head.scale, -1)[:, 0].sum(), head.W.weight)[0]\n"
+        "got = torch.autograd.grad(head(x)[:, 0].sum(), head.W.weight)[0]\n"
+        "assert torch.allclose(got, want, atol=1e-6)\n"
+        "assert torch.allclose(torch.autograd.grad(head.weights(x)[:, 0].sum(), head.W.weight)[0], "
+        "want, atol=1e-6)",
+        "x = torch.ones(2, requires_grad=True)\nassert not g(x).requires_grad\n"
+        "with torch.no_grad():\n    assert not f(x[None], torch.ones(2, 1))[0].requires_grad",
+    )
+
+
+def test_shared_layers_are_shared_here_too():
+    answer = "class Tied(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    answer += "        self.a = nn.Linear(2, 2)\n        self.b = self.a\n"
+    answer += "    def forward(self, x):\n        return self.b(self.a(x))"
+    test = "m = Tied()\nassert m.a is m.b and len(list(m.parameters())) == 2\n"
+    test += "with torch.no_grad():\n    m.a.weight.copy_(torch.eye(2))\n    m.a.bias.fill_(1.0)\n"
+    assert holds(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
+
+
+def test_sequential_and_copies():
+    answer = "def build():\n    return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))"
+    test = "import copy\nm = build()\nc = copy.deepcopy(m)\nx = torch.randn(5, 2)\n"
+    test += "assert isinstance(m, nn.Sequential) and len(m) == 3 and m[0].out_features == 3\n"
+    test += "assert torch.equal(m(x), c(x))\nwith torch.no_grad():\n    c[0].weight.zero_()\n"
+    assert holds(answer, test + "assert not torch.equal(m(x), c(x)) and m(x).shape == (5, 1)")
+
+
+# --- what the instructor's cells define -------------------------------------------------------
+
+
+def test_data_of_given_cells_is_the_instructors():
+    given = "data = np.arange(3.0)\ndef expected(x):\n    return 2 * x"
+    edited = "data = np.zeros(3)\ndef expected(x):\n    return f(x)\ndef f(x):\n    return x"
+    tests = ["assert np.allclose(f(data), expected(data))"]
+    assert judged("def f(x):\n    return 2 * x", *tests, given=given) == [""]
+    assert judged(edited, *tests, given=given, defines=("f",)) == ["AssertionError"]
+
+
+def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
+    answer = "import builtins\nbuiltins.abs = lambda x: 0\nnp.allclose = lambda *a, **k: True\n"
+    answer += "abs = builtins.abs\ndef f():\n    return 1"
+    tests = ["assert abs(f() - 3) < 1e-9", "assert np.allclose(f(), 3)"]
+    assert judged(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
+
+
+def test_names_a_test_defines_stay_for_the_next_one():
+    assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
+
+
+def test_a_name_that_is_missing_is_a_name_error():
+    assert judged("y = 1", "assert y == 1", "f()") == ["", "NameError: name 'f' is not defined"]
+
+
+# --- limits -----------------------------------------------------------------------------------
+
+
+def test_a_call_that_never_ends_costs_its_test_alone():
+    answer = "def f():\n    while True:\n        pass\ndef g():\n    return 1"
+    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1))
+    assert found == ["", "did not end within 1 s", ""]
+
+
+def test_a_call_that_will_not_be_interrupted_costs_its_test_alone():
+    answer = (
+        "import signal\ndef f():\n    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+    )
+    answer += "    while True:\n        pass\ndef g():\n    return 1"
+    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1))
+    assert found[::2] == ["", ""]
+    assert "did not end" in found[1]
+
+
+def test_a_process_that_ends_costs_its_test_alone():
+    answer = "import os\ndef f():\n    os._exit(0)\ndef g():\n    return 1"
+    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1")
+    assert found[::2] == ["", ""]
+    assert "ended its process" in found[1]
+
+
+def test_a_test_that_loops_for_ever_over_an_answer_is_stopped():
+    limits = Limits(submission=2, cell=1, call=1)
+    found = judged(
+        "def f():\n    return 0", "assert f() == 0", "while f() < 1:\n    pass", limits=limits
+    )
+    assert found[0] == ""
+    assert found[1]
+
+
+def test_an_answer_too_large_for_the_wire_is_refused():
+    answer = "def f():\n    return np.zeros(10**7)\ndef g():\n    return 1"
+    found = judged(answer, "f()", "assert g() == 1", limits=Limits(message=1))
+    assert "sent" in found[0]
+    assert found[1] == ""
+
+
+def test_the_same_seed_draws_the_same_cases():
+    answer = "def f(x):\n    return x"
+    test = "assert f(np.random.rand()) < 0.5"
+    found = [judged(answer, *[test] * 8, seed=seed) for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_worker_starts_with_the_libraries_of_the_assignment():
+    cells = read_cells(
+        notebook(cell("import torch, math\nfrom torch.nn import functional\nimport os"))
+    )
+    assert libraries(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
