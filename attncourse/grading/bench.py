@@ -70,7 +70,7 @@ class Bench:
         self.tell({"view": str(self.folder), "limits": limits, "sandbox": self.sandbox})
         answer = self.answer()
         if "error" in answer:
-            raise Refused(answer["error"])
+            raise Refused(f"{answer['error']} (--unsafe-no-sandbox grades without a jail)")
         self.settled = True
 
     def work_within(self, limits: Limits) -> None:

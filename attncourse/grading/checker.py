@@ -9,7 +9,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Set
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -186,7 +186,8 @@ class Checker:
         if value is None:
             return Outcome("none")
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
-            return Outcome("number", value=float(value))
+            with suppress(OverflowError):
+                return Outcome("number", value=float(value))
         return Outcome("other", f"a value of type {type(value).__name__}")
 
     def evaluate(self, step: Step) -> Any:

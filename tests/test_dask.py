@@ -1,0 +1,132 @@
+"""Grading on a Dask cluster: the same points, whatever happens to a worker."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from small_course import NAME, make_course, small
+
+from attncourse.grading.cluster import open_cluster
+from attncourse.grading.errors import UserError
+
+pytestmark = pytest.mark.slow
+ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+
+
+@contextmanager
+def running(*arguments: str):
+    """A process of dask's command line; ended with its children."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=ENVIRONMENT,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def cluster(folder, workers: int):
+    """A scheduler's address, and the worker processes."""
+    with running("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard") as first:
+        address = next(
+            found[0]
+            for line in first.stdout
+            if (found := re.search(r"tcp://127\.0\.0\.1:\d+", line))
+        )
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
+        place = ("--local-directory", str(folder))
+        made = [running("dask_worker", address, *options, *place) for _ in range(workers)]
+        try:
+            yield address, [context.__enter__() for context in made]
+        finally:
+            for context in made:
+                context.__exit__(None, None, None)
+
+
+def grade(course, *options: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, *options]
+    return subprocess.run(command, cwd=course, env=ENVIRONMENT, capture_output=True, text=True)
+
+
+def reports(course) -> dict[str, dict]:
+    return {
+        path.stem: json.loads(path.read_text())
+        for path in (course / "reports" / NAME).glob("*.json")
+    }
+
+
+def points(report: dict) -> dict[str, float]:
+    return {name: cell["points"] for name, cell in report["cells"].items()}
+
+
+SLOW = "import time\ntime.sleep(0.1)\n"
+
+
+def submissions() -> dict[str, bytes]:
+    """Right, partly right and wrong ones; each takes a moment."""
+    kinds = [
+        small(add=SLOW + "def add(a, b): return a + b"),
+        small(add=SLOW + "def add(a, b): return 0"),
+        small(add=SLOW, twice="def twice(a): return 3"),
+    ]
+    return {f"s{i:02d}": kinds[i % 3] for i in range(36)}
+
+
+def test_a_worker_killed_on_the_way_changes_no_grade(tmp_path):
+    here = make_course(tmp_path / "here", **submissions())
+    there = make_course(tmp_path / "there", **submissions())
+    done = grade(here)
+    assert done.returncode == 0, done.stderr
+    with cluster(tmp_path, 2) as (address, workers):
+        time.sleep(1)
+        command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, "--dask", address]
+        driver = subprocess.Popen(command, cwd=there, env=ENVIRONMENT, stderr=subprocess.PIPE)
+        journal = there / "reports" / NAME / "journal.jsonl"
+        until = time.monotonic() + 60
+        while time.monotonic() < until:  # in the middle: some results are there, not all
+            lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
+            if lines > 6:
+                break
+            time.sleep(0.02)
+        assert 6 < lines < 30
+        os.killpg(workers[0].pid, signal.SIGKILL)
+        _, said = driver.communicate(timeout=90)
+        assert driver.returncode == 0, said.decode()
+    expected, found = reports(here), reports(there)
+    assert found.keys() == expected.keys() == submissions().keys()
+    assert {s: points(r) for s, r in found.items()} == {s: points(r) for s, r in expected.items()}
+    assert {r["status"] for r in found.values()} == {"graded"}
+    records = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    assert len({record["key"] for record in records}) == len(records) == 36
+
+
+def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    done = grade(course, "--dask", "tcp://127.0.0.1:9")
+    assert done.returncode == 2
+    (line,) = done.stderr.strip().splitlines()
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in line
+    assert "dask scheduler" in line
+
+
+def test_a_scheduler_without_workers_is_one_line(tmp_path):
+    with (
+        cluster(tmp_path, 0) as (address, _),
+        pytest.raises(UserError, match="has no workers"),
+        open_cluster(address),
+    ):
+        pass
