@@ -329,7 +329,7 @@ def big(number: int) -> str:
 
 def content(tensor: Any) -> tuple:
     """What a tensor holds, as something to compare."""
-    bare = tensor.detach().contiguous()
+    bare = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     if str(tensor.dtype) == "torch.bfloat16":
         bare = bare.float()
     return tensor.dtype, tuple(tensor.shape), tensor.requires_grad, bare.numpy().tobytes()

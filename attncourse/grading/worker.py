@@ -17,6 +17,7 @@ import sys
 import types
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -407,7 +408,11 @@ def is_array(value: Any) -> bool:
 
 def image(value: Any) -> Any:
     """Something equal exactly while a mutable argument stays as it is; None for others."""
-    if not is_array(value) and not isinstance(value, list | dict | set):
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, value.tobytes()
+    if is_array(value):
+        return content(value)
+    if not isinstance(value, list | dict | set):
         return None
     encoder = Encoder(lambda other: {"h": id(other)})
     try:
@@ -421,15 +426,25 @@ def forbidding(request: dict[str, Any]) -> Any:
     names = request.get("forbid")
     if not names or "torch" not in sys.modules:
         return nullcontext()
+    return watch()(names)
+
+
+@cache
+def watch() -> type:
+    """The class of those contexts; made once torch is there."""
     from torch.overrides import TorchFunctionMode
 
     class Forbid(TorchFunctionMode):
+        def __init__(self, names: list[str]):
+            super().__init__()
+            self.names = names
+
         def __torch_function__(self, func, types, args=(), kwargs=None):
-            if getattr(func, "__name__", "") in names:
+            if getattr(func, "__name__", "") in self.names:
                 raise Forbidden(func.__name__)
             return func(*args, **(kwargs or {}))
 
-    return Forbid()
+    return Forbid
 
 
 class Forbidden(Exception):
