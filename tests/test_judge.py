@@ -399,3 +399,19 @@ def test_a_worker_starts_with_the_libraries_of_the_assignment():
         notebook(cell("import torch, math\nfrom torch.nn import functional\nimport os"))
     )
     assert libraries(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
+
+
+def test_libraries_are_the_checkers_own_wherever_they_are_imported():
+    solved = "import numpy as np\n### BEGIN SOLUTION\ndef f():\n    return 3\n### END SOLUTION"
+    cells = [solution("answer", solved), graded("t", "assert np.allclose(f(), 3)", 1)]
+    forged = "import numpy as np\nnp.allclose = lambda *a: True\ndef f():\n    return 4"
+    for answer, points in ((solved, 1), (forged, 0)):
+        handed_in = notebook(solution("answer", answer), cells[1])
+        report = grade(handed_in, Assignment("a", read_cells(notebook(*cells))), limits=LIMITS)
+        assert report.points == points, report
+
+
+@pytest.mark.parametrize("thing", ["lambda: 0", "type('C', (), {})", "nn.ReLU()", "object()"])
+def test_what_is_no_value_is_no_truth(thing):
+    (found,) = judged(f"def f():\n    return {thing}", "assert f()")
+    assert "no truth value" in found

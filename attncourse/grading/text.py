@@ -1,0 +1,124 @@
+"""A submitted file's bytes as text: its encoding, the two sides of a conflict, or what else it is.
+
+Nothing here knows cells. Whatever the bytes are, the result is a text or ``Unreadable``.
+"""
+
+import codecs
+import re
+
+from attncourse.grading.errors import Unreadable
+
+MEGABYTE = 1_000_000
+LARGEST = 20 * MEGABYTE
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# The first bytes of what is handed in by mistake, and what it is called.
+OTHERS = (
+    (b"%PDF", "a PDF document"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document"),
+    (b"{\\rtf", "an RTF document"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"bplist", "a macOS bookmark"),
+    (b"version https://git-lfs", "a Git LFS pointer to the notebook"),
+)
+ZIPS = ((b"word/", "a Word document"), (b"xl/", "an Excel sheet"), (b"ppt/", "a presentation"))
+HTML = re.compile(
+    r"\s*(?:<!--.{0,500}?-->\s*|<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)", re.I
+)
+WINDOWS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "replace") for byte in range(0x80, 0x100)}
+LINE_ENDS = re.compile(r"\r\n?")
+
+
+def to_text(data: bytes) -> tuple[str, list[str]]:
+    """The text of a file with plain line ends, and notes on what had to be guessed."""
+    if len(data) > LARGEST:
+        raise Unreadable(
+            f"the file has {len(data) / MEGABYTE:.0f} MB, and at most {LARGEST // MEGABYTE} MB are "
+            "read: clear the notebook's outputs and hand it in again"
+        )
+    content = data.strip(b"\x00 \t\r\n")
+    if not content:
+        raise Unreadable("the file is empty" + (" (zero bytes alone)" if b"\x00" in data else ""))
+    refuse_others(content)
+    text, notes = decode(data)
+    if HTML.match(text):
+        raise Unreadable(
+            "this is an HTML page, not a notebook: download the notebook itself, as .ipynb"
+        )
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+        notes.append("zero bytes in the file were left out")
+    return LINE_ENDS.sub("\n", text), notes
+
+
+def refuse_others(content: bytes) -> None:
+    """Raises ``Unreadable`` with the name of what was handed in where it is no text at all."""
+    for start, name in OTHERS:
+        if content.startswith(start):
+            raise Unreadable(f"this is {name}, not a notebook: hand in the .ipynb file itself")
+    if content.startswith(b"PK\x03\x04"):
+        name = next((name for part, name in ZIPS if part in content), "a zip archive")
+        raise Unreadable(f"this is {name}, not a notebook: hand in the .ipynb file itself")
+
+
+def decode(data: bytes) -> tuple[str, list[str]]:
+    """The bytes as text; where they are no valid UTF-8, byte by byte as Windows reads them."""
+    for mark, encoding in BOMS:
+        if data.startswith(mark):
+            said = [] if encoding == "utf-8" else [told(encoding)]
+            text, notes = as_utf8(data[len(mark) :]) if encoding == "utf-8" else ("", [])
+            return text or data[len(mark) :].decode(encoding, "replace"), said + notes
+    head = data[:4]
+    if len(head) == 4 and any(head):
+        zeros = [byte == 0 for byte in head]
+        for pattern, encoding in (([0, 1, 0, 1], "utf-16-le"), ([1, 0, 1, 0], "utf-16-be")):
+            if zeros == pattern:
+                return data.decode(encoding, "replace"), [told(encoding)]
+    return as_utf8(data)
+
+
+def as_utf8(data: bytes) -> tuple[str, list[str]]:
+    try:
+        return data.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+    text = data.decode("utf-8", "surrogateescape").translate(WINDOWS)
+    return text, [f"line {line} of the file is not UTF-8: it was read as Windows-1252"]
+
+
+def told(encoding: str) -> str:
+    return f"the file was saved as {encoding[:6].upper()} instead of UTF-8"
+
+
+def sides(text: str) -> tuple[str, str] | None:
+    """The text as either side of its merge conflicts has it; None where there is no conflict."""
+    if "<<<<<<<" not in text or ">>>>>>>" not in text:
+        return None
+    ours: list[str] = []
+    theirs: list[str] = []
+    state, found = "both", False
+    for line in text.split("\n"):
+        mark = line[:7] if line[7:8] in ("", " ") else ""
+        if mark == "<<<<<<<" and state == "both":
+            state = "ours"
+        elif mark == "|||||||" and state == "ours":
+            state = "base"
+        elif mark == "=======" and state in ("ours", "base"):
+            state = "theirs"
+        elif mark == ">>>>>>>" and state == "theirs":
+            state, found = "both", True
+        else:
+            if state in ("both", "ours"):
+                ours.append(line)
+            if state in ("both", "theirs"):
+                theirs.append(line)
+    return ("\n".join(ours), "\n".join(theirs)) if found and state == "both" else None

@@ -1,0 +1,478 @@
+"""Honest submissions that something has happened to, and the points a fair person gives them.
+
+``make`` takes the notebook as its student left it, with every answer right, and returns what was
+handed in. Most use the assignment of ``small_course``, some chapter 5's with the sample answers.
+"""
+
+import codecs
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from small_course import RIGHT, STUB
+
+FULL = {"points_add": 2.0, "hidden_add": 1.0, "points_twice": 4.0}
+NOTHING = dict.fromkeys(FULL, 0.0)
+ONLY_TWICE = NOTHING | {"points_twice": 4.0}
+Cells = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """One case. ``deserves`` None stands for everything; ``kqv`` for chapter 5's assignment.
+
+    ``says`` is part of a note that the student gets.
+    """
+
+    name: str
+    make: Callable[[bytes], bytes] = field(repr=False)
+    why: str
+    deserves: dict[str, float] | None = None
+    says: str = ""
+    kqv: bool = False
+
+
+def cells(change: Callable[[Cells], Cells | None]) -> Callable[[bytes], bytes]:
+    """A case that changes the list of cells, in place or to another."""
+
+    def make(data: bytes) -> bytes:
+        content = json.loads(data)
+        changed = change(content["cells"])
+        content["cells"] = content["cells"] if changed is None else changed
+        return json.dumps(content, indent=1).encode()
+
+    return make
+
+
+def text(change: Callable[[str], str], encoding: str = "utf-8") -> Callable[[bytes], bytes]:
+    """A case that changes the file's text, or saves it in another encoding."""
+    return lambda data: change(data.decode()).encode(encoding)
+
+
+def instead(data: bytes) -> Callable[[bytes], bytes]:
+    return lambda _: data
+
+
+def named(found: Cells, grade_id: str) -> dict[str, Any]:
+    return next(c for c in found if marks(c).get("grade_id") == grade_id)
+
+
+def marks(cell: dict[str, Any]) -> dict[str, Any]:
+    return cell["metadata"].get("nbgrader", {})
+
+
+def new(source: str, kind: str = "code", **metadata: Any) -> dict[str, Any]:
+    more = {"outputs": [], "execution_count": None} if kind == "code" else {}
+    return {"cell_type": kind, "metadata": metadata, "source": source, **more}
+
+
+def answered(grade_id: str, source: str) -> Callable[[bytes], bytes]:
+    """The right notebook with another text in one cell."""
+    return cells(lambda found: named(found, grade_id).update(source=source))
+
+
+def is_test(cell: dict[str, Any]) -> bool:
+    return bool(marks(cell).get("locked"))
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def old_format(data: bytes) -> bytes:
+    content = json.loads(data)
+    for cell in content["cells"]:
+        cell.pop("id", None)
+        cell["input"] = cell.pop("source").splitlines(keepends=True)
+    return json.dumps({"nbformat": 3, "worksheets": [{"cells": content["cells"]}]}).encode()
+
+
+def without_ids(found: Cells) -> None:
+    for cell in found:
+        del cell["id"]
+        cell["source"] = cell["source"].splitlines(keepends=True)
+
+
+def windows_text(data: bytes) -> bytes:
+    source = "# Größe – für „alle“\n" + RIGHT[1]
+    content = json.loads(answered("twice", source)(data))
+    return json.dumps(content, ensure_ascii=False, indent=1).encode("cp1252")
+
+
+def line_ends(found: Cells) -> None:
+    for cell in found:
+        cell["source"] = cell["source"].replace("\n", "\r\n")
+
+
+def spare_commas(data: str) -> str:
+    return data.replace("}\n ]", "},\n ]").replace('"metadata": {}', '"metadata": {"a, ]": 1,}')
+
+
+def double_save(data: str) -> str:
+    return data + data[len(data) // 2 :]
+
+
+def repeated_keys(data: str) -> str:
+    return data.replace('"source": ', '"source": "raise SystemExit", "source": ')
+
+
+def strange_numbers(data: str) -> str:
+    huge = "9" * 5000
+    return data.replace(
+        '"metadata": {', f'"metadata": {{"a": NaN, "b": -Infinity, "c": {huge}, ', 1
+    )
+
+
+def surrogates(data: str) -> str:
+    return data.replace("return 2 * a", "return 2 * a  # \\ud83d and \\udc00")
+
+
+def raw_controls(data: str) -> str:
+    return data.replace("return 2 * a\\n", "return 2 * a\t#\n")
+
+
+def conflict(ours: str, theirs: str, base: str | None = None) -> str:
+    middle = "" if base is None else f"||||||| parent\n{base}\n"
+    return f"<<<<<<< HEAD\n{ours}\n{middle}=======\n{theirs}\n>>>>>>> main"
+
+
+def conflict_of_lines(data: str) -> str:
+    """Two students' answers to one exercise, as git leaves them: lines of JSON."""
+    lines = data.split("\n")
+    n = next(n for n, line in enumerate(lines) if "return 2 * a" in line)
+    wrong = lines[n].replace("2 * a", "a ** 2 - 7")
+    return "\n".join([*lines[:n], *conflict(wrong, lines[n]).split("\n"), *lines[n + 1 :]])
+
+
+def conflict_of_metadata(data: str) -> str:
+    line = '  "display_name": "Python 3",'
+    assert line[2:] in data
+    lines = data.split("\n")
+    n = next(n for n, found in enumerate(lines) if '"display_name"' in found)
+    other = lines[n].replace("Python 3", "Python 3.12")
+    return "\n".join([*lines[:n], *conflict(lines[n], other).split("\n"), *lines[n + 1 :]])
+
+
+def percent_script(data: bytes) -> bytes:
+    pieces = ["# ---\n# jupyter:\n#   jupytext:\n#     format_name: percent\n# ---\n"]
+    for cell in json.loads(data)["cells"]:
+        if cell["cell_type"] == "markdown":
+            body = "\n".join("# " + line for line in cell["source"].split("\n"))
+            pieces.append(f"# %% [markdown]\n{body}\n")
+        else:
+            told = f" nbgrader={json.dumps(marks(cell))}" if marks(cell) else ""
+            pieces.append(f"# %%{told}\n{cell['source']}\n")
+    return "\n".join(pieces).encode()
+
+
+def exported_script(data: bytes) -> bytes:
+    found = [c["source"] for c in json.loads(data)["cells"] if c["cell_type"] == "code"]
+    return (
+        "#!/usr/bin/env python\n# coding: utf-8\n\n" + "\n\n# In[7]:\n\n\n".join(found)
+    ).encode()
+
+
+def plain_script(data: bytes) -> bytes:
+    return f"limit = 3\n!ls\n\n{RIGHT[0]}\n\nadd('a')\n\n{RIGHT[1]}\n".encode()
+
+
+def too_many(found: Cells) -> Cells:
+    return [*found, *(new("") for _ in range(5000))]
+
+
+# --- the cells ----------------------------------------------------------------------------------
+
+
+def bare(found: Cells) -> None:
+    for cell in found:
+        cell["metadata"] = {}
+
+
+def strange_ids(found: Cells) -> None:
+    for n, cell in enumerate(found):
+        if marks(cell):
+            marks(cell)["grade_id"] = f"cell-{n:016x}"
+
+
+def edited_marks(found: Cells) -> None:
+    for cell in found:
+        if marks(cell):
+            test = bool(marks(cell)["grade"])
+            cell["metadata"]["nbgrader"] |= {
+                "grade": not test,
+                "locked": False,
+                "points": 100,
+                "solution": test,
+                "task": True,
+            }
+
+
+def swapped(first: str, second: str) -> Callable[[bytes], bytes]:
+    def change(found: Cells) -> None:
+        a, b = named(found, first), named(found, second)
+        a["metadata"], b["metadata"] = b["metadata"], a["metadata"]
+
+    return cells(change)
+
+
+def test_id_on_answer(found: Cells) -> None:
+    marks(named(found, "add"))["grade_id"] = "points_add"
+
+
+def same_id_everywhere(found: Cells) -> None:
+    for cell in found:
+        if marks(cell):
+            marks(cell)["grade_id"] = "points_twice"
+
+
+def answer_over_test(found: Cells) -> None:
+    named(found, "points_twice")["source"] = RIGHT[1] + "\n\n4 * (twice(2) == 4)"
+    named(found, "twice")["source"] = STUB
+
+
+def moved(chosen: Callable[[dict], bool], *, last: bool) -> Callable[[bytes], bytes]:
+    return cells(lambda found: sorted(found, key=lambda cell: chosen(cell) == last))
+
+
+def copied(grade_id: str, source: str, *, before: bool) -> Callable[[bytes], bytes]:
+    """A second cell with the same grade id."""
+
+    def change(found: Cells) -> None:
+        cell = named(found, grade_id)
+        found.insert(found.index(cell) + (not before), cell | {"source": source, "id": "copy"})
+
+    return cells(change)
+
+
+def retyped(kind: str) -> Callable[[Cells], None]:
+    def change(found: Cells) -> None:
+        cell = named(found, "twice")
+        cell["cell_type"] = kind
+        del cell["outputs"], cell["execution_count"]
+
+    return change
+
+
+def parked_attempt(found: Cells) -> None:
+    """An old attempt made Markdown to keep it, and the answer in a cell of its own."""
+    answer = named(found, "twice")
+    found.insert(2, new(answer["source"]))
+    retyped("markdown")(found)
+    answer["source"] = "def twice(a):\n    return a"
+
+
+def below_everything(found: Cells) -> None:
+    found.append(new(named(found, "twice")["source"]))
+    named(found, "twice")["source"] = STUB
+
+
+def split(grade_id: str, *pieces: str, keep: bool = True) -> Callable[[bytes], bytes]:
+    """A cell cut into these; Jupyter gives each of them the metadata."""
+
+    def change(found: Cells) -> None:
+        cell = named(found, grade_id)
+        at = found.index(cell)
+        metadata = cell["metadata"] if keep else {}
+        found[at : at + 1] = [
+            cell
+            | {"source": piece, "id": f"piece-{n}", "metadata": metadata if n else cell["metadata"]}
+            for n, piece in enumerate(pieces)
+        ]
+
+    return cells(change)
+
+
+def one_cell(found: Cells) -> Cells:
+    return [new("\n\n".join(["limit = 3", *RIGHT]))]
+
+
+def tests_edited(found: Cells) -> None:
+    for cell in found:
+        if marks(cell).get("grade"):
+            cell["source"] = "7"
+
+
+def spaced_copies(found: Cells) -> Cells:
+    """The tests without their metadata, formatted by an editor, twice."""
+    tests = [c for c in found if marks(c).get("grade")]
+    loose = [new("\n" + c["source"].replace("\n", "  \n\n") + "\n") for c in tests]
+    return [*(c for c in found if c not in tests), *loose, *loose]
+
+
+MAGICS = """\
+%matplotlib inline
+if True:
+    !pip install \\
+        numpy
+files = !ls
+timing = %timeit -o sum([1])
+?print
+print?
+text = '''
+%d items
+!'''
+assert text.count("%d") == 1
+%time def_ran = True
+assert def_ran
+get_ipython = lambda: None
+def twice(a):
+    return 2 * a
+"""
+
+FILE = [
+    Damaged("mark", lambda d: codecs.BOM_UTF8 + d, "an editor's byte-order mark"),
+    Damaged("utf-16", text(str, "utf-16"), "Windows PowerShell's >", says="UTF-16"),
+    Damaged("utf-16-be", text(str, "utf-16-be"), "the same without a mark", says="UTF-16"),
+    Damaged("utf-32", text(str, "utf-32"), "a tool's own idea of Unicode", says="UTF-32"),
+    Damaged("windows", windows_text, "saved as Windows-1252", says="Windows-1252"),
+    Damaged("crlf", text(lambda t: t.replace("\n", "\r\n")), "git on Windows"),
+    Damaged("cr", text(lambda t: t.replace("\n", "\r")), "line ends of an old Mac"),
+    Damaged("crlf-inside", cells(line_ends), "line ends of Windows inside of cells"),
+    Damaged("format-3", old_format, "an old tool's format"),
+    Damaged("no-ids", cells(without_ids), "format 4.0, sources as lists"),
+    Damaged("padding", lambda d: d + bytes(512), "a disk's padding", says="zero bytes"),
+    Damaged("commas", text(spare_commas), "edited by hand", says="commas"),
+    Damaged(
+        "double-save", text(double_save), "the end of a longer, older save", says="end in line"
+    ),
+    Damaged("repeated-keys", text(repeated_keys), "the last of equal keys counts"),
+    Damaged("numbers", text(strange_numbers), "NaN and an integer of 5000 digits"),
+    Damaged("surrogates", text(surrogates), "half a character in a comment"),
+    Damaged("controls", text(raw_controls), "a tab and a line end inside of a string"),
+    Damaged("no-cells-among", cells(lambda c: [3, *c, None]), "what is no cell", says="no cells"),
+    Damaged("conflict-lines", text(conflict_of_lines), "theirs is right", says="merge conflict"),
+    Damaged(
+        "conflict-metadata", text(conflict_of_metadata), "both are right", says="merge conflict"
+    ),
+    Damaged(
+        "conflict-source",
+        answered("twice", conflict(RIGHT[1], "def twice(a): return a", "def twice(a): ...")),
+        "a conflict inside of a cell, with its base: ours is right",
+        says="merge conflict",
+    ),
+    Damaged("percent", percent_script, "jupytext's text as .ipynb", says="script"),
+    Damaged("exported", exported_script, "nbconvert --to script as .ipynb", says="script"),
+    Damaged("plain-script", plain_script, "a script; one line of it fails", says="script"),
+    Damaged(
+        "wrapped", lambda d: b'{"result": {"ipynb": ' + d + b"}}", "Colab's answer", says="inside"
+    ),
+    Damaged("html", instead(b"\n<!DOCTYPE html>\n<html>"), "the page", NOTHING, says="HTML page"),
+    Damaged("zip", instead(b"PK\x03\x04 a/b.ipynb"), "an archive", NOTHING, says="zip archive"),
+    Damaged("docx", instead(b"PK\x03\x04 word/document.xml"), "a text", NOTHING, says="Word"),
+    Damaged("pdf", instead(b"%PDF-1.7"), "a print", NOTHING, says="PDF"),
+    Damaged("gzip", gzip.compress, "packed", NOTHING, says="gzip"),
+    Damaged("empty", instead(b""), "nothing", NOTHING, says="empty"),
+    Damaged(
+        "zeros", instead(bytes(4096)), "a crash while saving", NOTHING, says="zero bytes alone"
+    ),
+    Damaged("cut", lambda d: d[: len(d) // 2], "nobody can be sure", NOTHING, says="breaks off"),
+    Damaged("deep", instead(b"[" * 100_000), "no notebook", NOTHING, says="nested too deeply"),
+    Damaged("many", cells(too_many), "a loop's work", NOTHING, says="more than 5000 cells"),
+]
+
+CELLS = [
+    Damaged("no-metadata", cells(bare), "a tool dropped all metadata"),
+    Damaged("strange-ids", cells(strange_ids), "a tool gave out new ids"),
+    Damaged("edited-marks", cells(edited_marks), "100 points and grade false have no effect"),
+    Damaged(
+        "no-tests", cells(lambda c: [x for x in c if not is_test(x)]), "deleted", says="put back"
+    ),
+    Damaged("tests-first", moved(is_test, last=False), "moved to the top"),
+    Damaged("reversed", cells(lambda c: c[::-1]), "upside down"),
+    Damaged("setup-last", moved(lambda c: marks(c).get("grade_id") == "setup", last=True), "moved"),
+    Damaged("tests-twice", cells(lambda c: c + c), "everything twice", says="second copy"),
+    Damaged("tests-loose", cells(spaced_copies), "tests without metadata, reformatted, twice"),
+    Damaged("tests-edited", cells(tests_edited), "another text in the tests"),
+    Damaged(
+        "answer-deleted",
+        cells(lambda c: [x for x in c if marks(x).get("grade_id") != "add"]),
+        "what is not there earns nothing",
+        ONLY_TWICE,
+    ),
+    Damaged(
+        "attempt-first", copied("twice", "def twice(a): return a", before=True), "the last counts"
+    ),
+    Damaged("copy-empty", copied("twice", STUB, before=False), "an empty copy undoes nothing"),
+    Damaged("below-everything", cells(below_everything), "the answer in a cell below the tests"),
+    Damaged("as-markdown", cells(retyped("markdown")), "code turned Markdown", says="no code cell"),
+    Damaged("as-raw", cells(retyped("raw")), "code turned raw", says="no code cell"),
+    Damaged("parked", cells(parked_attempt), "an old attempt kept as Markdown"),
+    Damaged("split", split("twice", "def twice(a):", "    return 2 * a"), "cut", says="joined"),
+    Damaged(
+        "split-in-three",
+        split(
+            "twice", "def twice(a):\n    b = (", "        2 *", "    a)\n    return b", keep=False
+        ),
+        "cut twice, the pieces without metadata",
+        says="joined",
+    ),
+    Damaged(
+        "split-late",
+        split("twice", "def twice(a):\n    b = 2 * a", "    return b"),
+        "both halves look whole on their own",
+        says="joined",
+    ),
+    Damaged("ids-swapped", swapped("add", "twice"), "two answers with each other's ids"),
+    Damaged("id-of-test", cells(test_id_on_answer), "an answer with a test's id"),
+    Damaged("test-swapped", swapped("add", "points_twice"), "an answer and a test swapped ids"),
+    Damaged("one-id", cells(same_id_everywhere), "every cell has the same test's id"),
+    Damaged("answer-over-test", cells(answer_over_test), "the answer written into the test"),
+    Damaged("one-cell", cells(one_cell), "everything in one cell, all others deleted"),
+    Damaged(
+        "indented", answered("twice", "  def twice(a):\n      return 2 * a"), "IPython runs it"
+    ),
+    Damaged(
+        "spaces", answered("twice", "def twice(a):\n\u00a0   return\u20032 * a"), "from the web"
+    ),
+    Damaged(
+        "zero-width", answered("twice", "def twice\u200b(a):\n    return 2 * a"), "from the web"
+    ),
+    Damaged(
+        "quotes",
+        answered("twice", "def twice(a):\n    return {“two”: 2}[‘two’] * a"),
+        "from a text processor",
+        says="typographic",
+    ),
+    Damaged("magics", answered("twice", MAGICS), "IPython's own lines", says="!pip install"),
+    Damaged("timed", answered("twice", "%%time\n" + RIGHT[1]), "a magic that runs its cell"),
+    Damaged("automagic", answered("twice", "pip install numpy\n" + RIGHT[1]), "pip without %"),
+    Damaged(
+        "written",
+        cells(lambda c: [new("%%writefile x.py\nraise"), new("%%bash\nexit 1"), *c]),
+        "cells that are no Python",
+        says="%%writefile x.py and the cell below it",
+    ),
+    Damaged(
+        "noise",
+        answered(
+            "twice",
+            "import sys, warnings\nwarnings.warn('x')\nprint('|#', file=sys.stderr)\n" + RIGHT[1],
+        ),
+        "warnings and progress bars on stderr",
+    ),
+]
+
+
+def split_class(found: Cells) -> None:
+    cell = named(found, "AttentionHead")
+    at = cell["source"].index("\n    def weights")
+    rest = new(cell["source"][at:])
+    cell["source"] = cell["source"][:at]
+    found.insert(found.index(cell) + 1, rest)
+
+
+def imports_last(found: Cells) -> None:
+    found.append(
+        found.pop(next(n for n, c in enumerate(found) if "import math" in "".join(c["source"])))
+    )
+
+
+CHAPTER = [
+    Damaged("kqv-imports-lost", cells(lambda c: c[3:]), "the imports deleted", kqv=True),
+    Damaged("kqv-imports-last", cells(imports_last), "the imports moved to the end", kqv=True),
+    Damaged("kqv-bare", cells(lambda c: bare(c) or c[::-1]), "no metadata, upside down", kqv=True),
+    Damaged("kqv-split", cells(split_class), "a class cut in two", says="joined", kqv=True),
+]
+
+DAMAGED = [*FILE, *CELLS, *CHAPTER]

@@ -1,0 +1,271 @@
+"""Reading submissions: what is mended, what is unreadable and why, and nothing else."""
+
+import json
+import random
+
+import pytest
+from corpus.damaged import FILE, conflict
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_course import NAME, RIGHT, cell, notebook, small
+from small_course import solution as answer
+
+from attncourse.grading.errors import Unreadable
+from attncourse.grading.judge import grade
+from attncourse.grading.notebook import Assignment, Cell, Reading, read, read_cells
+from attncourse.grading.plan import plan
+from attncourse.grading.source import names, repaired
+from attncourse.grading.text import LARGEST, sides
+
+SMALL = Assignment(NAME, read_cells(small()))
+
+
+def test_cells_come_with_nbgraders_marks():
+    tests = {c.grade_id: c for c in read_cells(small()) if c.test}
+    assert list(tests) == ["setup", "points_add", "hidden_add", "points_twice"]
+    assert [c.points for c in tests.values()] == [0, 2, 1, 4]
+    assert SMALL.maximum == 7
+    assert "setup" not in SMALL.graded
+
+
+SAME_CELLS = {"mark", "utf-16", "utf-16-be", "utf-32", "crlf", "cr", "crlf-inside", "format-3"}
+SAME_CELLS |= {"no-ids", "padding", "commas", "double-save", "repeated-keys", "numbers"}
+SAME_CELLS |= {"no-cells-among", "wrapped", "conflict-metadata", "percent"}
+
+
+@pytest.mark.parametrize("case", [c for c in FILE if c.name in SAME_CELLS], ids=lambda c: c.name)
+def test_a_mended_file_has_the_cells_of_the_intact_one(case):
+    found = read(case.make(small()))
+    assert found.versions == (read_cells(small()),)
+    assert bool(found.notes) == bool(case.says)
+
+
+def test_an_intact_file_gives_no_notes():
+    assert read(small()) == Reading((read_cells(small()),))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b" \n\t\x00\x00", "empty"),
+        (b'{"cells": [\n\n  oops', "line 3"),
+        (b'{"cells": [\n{"source":\n"a = 1', "line 3: the file breaks off"),
+        (b'{"cells": [\n{"source": ""},\n', "line 3: the file breaks off"),
+        (b"[1, 2]", "no list of cells"),
+        (b'{"cells": [1]}', "no list of cells"),
+        (b'{"cells": "none"}', "no list of cells"),
+        (b"[" * 100_000, "nested"),
+        (b'{"a": ' * 100_000, "nested"),
+        (b"I could not do it, sorry.", "line 1"),
+        (b"sorry", "line 1"),
+        (b"<!-- saved -->\n<html lang='en'>", "HTML"),
+        (b"\x89PNG\r\n", "PNG"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+        (b'{\n<<<<<<< a\n"b\n=======\n"c\n>>>>>>> d\n}', "line 2: a merge conflict"),
+        (b'{"cells": [' + b"{}," * 5000 + b"{}]}", "more than 5000 cells"),
+        (b"# %%\n" * 5001, "more than 5000 cells"),
+        (b" " * LARGEST + b"{}", "20 MB"),
+    ],
+)
+def test_what_is_no_notebook_is_unreadable_for_a_reason(data, reason):
+    with pytest.raises(Unreadable, match=reason):
+        read(data)
+
+
+def test_an_unreadable_submission_has_a_report():
+    report = grade(b'{"cells": [\n', SMALL)
+    assert (report.status, report.points, report.maximum) == ("unreadable", 0, 7)
+    assert "line 2" in report.notes[0]
+
+
+def test_too_much_code_is_unreadable_and_much_else_is_not():
+    with pytest.raises(Unreadable, match="1000001 characters"):
+        read(notebook(cell("#" * 1_000_001)))
+    picture = cell("![](data:" + "A" * 2_000_000 + ")", code=False)
+    assert len(read(notebook(picture)).versions[0]) == 1
+
+
+@pytest.mark.parametrize("junk", [None, 3, [], {"nbgrader": 7}, {"nbgrader": {"grade_id": 5}}])
+def test_damaged_metadata_counts_as_none(junk):
+    raw = {"cell_type": "code", "source": ["a = 1\n", 5, "b = 2"], "metadata": junk}
+    assert read_cells(json.dumps({"cells": [raw]}).encode()) == (Cell("a = 1\nb = 2"),)
+
+
+def test_every_text_can_be_written_again():
+    raw = '{"cells": [{"cell_type": "code", "source": "\\ud800", "metadata": {"nbgrader": '
+    found = read(f'{raw}{{"grade_id": "\\udfff"}}}}}}]}}'.encode()).versions[0][0]
+    assert (found.source, found.grade_id) == ("\ufffd", "\ufffd")
+
+
+def test_zero_bytes_are_left_out():
+    found = read(small().replace(b"\n", b"\x00\n"))
+    assert found.versions == (read_cells(small()),)
+    assert "zero bytes" in found.notes[0]
+
+
+def test_windows_text_is_read_without_harm_to_utf_8_beside_it():
+    source = "# é ".encode() + b"\xe9 \x93"
+    data = notebook(cell("SOURCE")).replace(b"SOURCE", source)
+    found = read(data)
+    assert found.versions[0][0].source == "# é é “"
+    assert "not UTF-8" in found.notes[0]
+
+
+# --- conflicts --------------------------------------------------------------------------------
+
+
+def test_both_sides_of_a_conflict_are_versions():
+    source = "a = 1\n" + conflict("b = 2", "b = 3\nc = 4", base="b = 0") + "\nd = 5"
+    found = read(notebook(cell("same"), cell(source)))
+    assert [version[1].source for version in found.versions] == [
+        "a = 1\nb = 2\nd = 5",
+        "a = 1\nb = 3\nc = 4\nd = 5",
+    ]
+    with pytest.raises(Unreadable, match="conflict"):
+        read_cells(notebook(cell(source)))
+
+
+def test_a_side_that_is_no_notebook_is_left_out():
+    lines = small().decode().split("\n")
+    torn = "\n".join([lines[0], *conflict("oops", lines[1]).split("\n"), *lines[2:]])
+    assert read(torn.encode()).versions == (read_cells(small()),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=======\na title\n=======",
+        "<<<<<<< a\nb",
+        "<<<<<<< a\nb\n>>>>>>> c",
+        "<<<<<<<< a\nb\n=======\nc\n>>>>>>>> d",
+        ">>>>>>> a\n<<<<<<< b",
+        "print('<<<<<<< and >>>>>>>')",
+    ],
+)
+def test_what_only_looks_like_a_conflict_is_none(text):
+    assert sides(text) is None
+
+
+# --- Python -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a =\u00a01", "a = 1"),
+        ("a = “b”", 'a = "b"'),
+        ("a = 1 − 2", "a = 1 - 2"),
+        ("a\u200b = '\u201c'", "a = '\u201c'"),  # the quote inside of a string is nobody's fault
+        ("a = '\u00a0'", None),
+        ("a = “", None),
+        ("plain nonsense", None),
+    ],
+)
+def test_characters_are_replaced_only_where_that_makes_python(source, expected):
+    assert repaired(source) == expected
+
+
+def test_the_names_that_a_cell_binds_and_reads():
+    loop = "import a.b as c, d.e\nfor f in g:\n    h: int = i\n"
+    source = loop + "def j(k=l):\n    m = k\nclass n(o): p = q"
+    found = names(source)
+    assert found.bound == set("cdfhjn")
+    assert found.read == {*"giloq", "int"}
+    assert names("return 1") is None
+    assert names("def f(:") is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["(" * 90_000, "-" * 90_000 + "1", "a." * 45_000 + "a", "x+" * 45_000 + "x", "!l\n" * 30_000],
+)
+def test_hostile_sources_are_looked_at_and_left_alone(source):
+    found = read(notebook(cell(source), cell(source + " "), answer("add", RIGHT[0])))
+    steps, _ = plan(found.versions[0], SMALL)
+    assert len(steps) == 3 + 4
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"cells": "' + b'\\"' * 9_000_000,
+        b'{"cells": [' + b", " * 9_000_000,
+        b'{"cells": "' + b"\xe4" * 19_000_000,
+        b"<<<<<<<\n" * 2_000_000 + b">>>>>>> ",
+        b" " * 19_000_000 + b"<?xml",
+    ],
+    ids=["quotes", "commas", "bytes", "conflict", "spaces"],
+)
+def test_twenty_megabytes_come_to_an_end(data):
+    """Work that grows with the square of the size would take days."""
+    with pytest.raises(Unreadable):
+        read(data)
+
+
+# --- anything at all ----------------------------------------------------------------------------
+
+
+def read_if_readable(data: bytes) -> None:
+    """Reads and plans; what comes of it is sound."""
+    try:
+        found = read(data)
+    except Unreadable:
+        return
+    for version in found.versions:
+        steps, notes = plan(version, SMALL)
+        json.dumps([step.to_json() for step in steps]).encode()
+        "".join((*found.notes, *notes)).encode()
+        assert sorted(s.grade_id for s in steps if s.kind == "test") == sorted(SMALL.graded)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_unreadable(data):
+    read_if_readable(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "cells",
+                        "worksheets",
+                        "source",
+                        "input",
+                        "cell_type",
+                        "metadata",
+                        "nbgrader",
+                        "grade_id",
+                    ]
+                ),
+                inner,
+            )
+        ),
+    )
+)
+def test_any_json_is_read_or_unreadable(content):
+    read_if_readable(json.dumps({"cells": content}).encode())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["flip", "cut", "insert", "swap"]))
+def test_a_torn_notebook_is_read_or_unreadable(seed, how):
+    draw = random.Random(seed)
+    data = bytearray(small())
+    for _ in range(draw.randint(1, 4)):
+        a, b = sorted(draw.randrange(len(data)) for _ in range(2))
+        if how == "flip":
+            data[a] ^= 1 << draw.randrange(8)
+        elif how == "cut":
+            del data[a : min(b, a + 30)]
+        elif how == "insert":
+            data[a:a] = draw.randbytes(draw.randint(1, 9))
+        else:
+            data[a:b] = data[a:b][::-1]
+    read_if_readable(bytes(data))

@@ -1,0 +1,294 @@
+"""What runs for a submission and in which order."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
+from small_course import solution as answer
+
+from attncourse.grading.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.magics import without_magics
+from attncourse.grading.notebook import Assignment, Cell, read_cells
+from attncourse.grading.parts import as_released
+from attncourse.grading.plan import arrange, plan
+
+LIMITS = Limits(submission=30, cell=2)
+SMALL = Assignment(NAME, read_cells(small()))
+ADD, TWICE = answer("add", RIGHT[0]), answer("twice", RIGHT[1])
+SETUP, POINTS_ADD, HIDDEN_ADD, POINTS_TWICE = TESTS
+
+
+def assigned(*cells: dict) -> Assignment:
+    return Assignment("a", read_cells(notebook(*cells)))
+
+
+def names(*cells: dict, assignment: Assignment = SMALL) -> list[str]:
+    steps, _ = plan(read_cells(notebook(*cells)), assignment)
+    return [step.name.removeprefix("cell ").removeprefix("test ") for step in steps]
+
+
+def notes(*cells: dict, assignment: Assignment = SMALL) -> list[str]:
+    return plan(read_cells(notebook(*cells)), assignment)[1]
+
+
+# --- tests ------------------------------------------------------------------------------------
+
+
+def test_tests_are_the_instructors_whatever_the_submission_holds():
+    changed = notebook(graded("points_add", "2", 2), answer("add", "def add(a, b): ..."))
+    steps, _ = plan(read_cells(changed), SMALL)
+    assert next(s.source for s in steps if s.grade_id == "points_add") == TESTS[1]["source"]
+
+
+def test_steps_say_whose_they_are():
+    loose = cell("helper = 1")
+    steps, _ = plan(read_cells(notebook(SETUP, ADD, loose, TWICE, *TESTS[1:])), SMALL)
+    kinds = ["given", "cell", "cell", "cell", "test", "test", "test"]
+    assert [step.kind for step in steps] == kinds
+    assert [bool(step.grade_id) for step in steps] == [kind == "test" for kind in kinds]
+
+
+def test_lost_tests_come_back_before_the_next_kept_one_or_last():
+    full = ["setup", "add", "twice", "points_add", "hidden_add", "points_twice"]
+    assert names(SETUP, ADD, TWICE, POINTS_ADD, HIDDEN_ADD) == full
+    assert names(SETUP, ADD, TWICE, HIDDEN_ADD, POINTS_TWICE) == full
+    assert names(ADD, TWICE) == full
+    assert names(ADD, TWICE, POINTS_ADD) == full
+    assert "put back: setup, hidden_add" in notes(ADD, TWICE, POINTS_ADD, POINTS_TWICE)[0]
+
+
+def test_a_second_copy_of_a_test_is_ignored():
+    assert names(ADD, *TESTS, *TESTS) == names(ADD, *TESTS)
+    assert sum("second copy" in note for note in notes(ADD, *TESTS, *TESTS)) == len(TESTS)
+
+
+def test_a_cell_is_a_copy_by_what_it_holds():
+    loose = [cell("  \n" + as_released(t["source"]) + "\n\n") for t in TESTS]
+    assert names(ADD, TWICE, *loose) == names(ADD, TWICE, *TESTS)
+    assert notes(ADD, TWICE, *loose) == []
+    mine = graded("points_add", RIGHT[0], 2)
+    expected = ["setup", "2", "twice", "points_add", "hidden_add", "points_twice"]
+    assert names(SETUP, mine, TWICE) == expected
+    older = graded("points_add", "assert add(1, 1) == 2", 2)
+    assert names(SETUP, ADD, TWICE, older, *TESTS[2:])[3:5] == ["4", "points_add"]
+
+
+TASKS = assigned(
+    cell("import math"),
+    answer("one", "### BEGIN SOLUTION\ndef f(): return 1\n### END SOLUTION"),
+    graded("points_one", "assert f() == 1", 1),
+    answer("two", "### BEGIN SOLUTION\ndef g(): return 2\n### END SOLUTION"),
+    graded("points_two", "assert g() == 2", 1),
+)
+ONE, TWO = answer("one", "def f(): return 1"), answer("two", "def g(): return 2")
+POINTS_ONE = graded("points_one", "assert f() == 1", 1)
+POINTS_TWO = graded("points_two", "assert g() == 2", 1)
+HELPER = cell("helper = 1")
+
+
+@pytest.mark.parametrize(
+    ("cells", "order"),
+    [
+        ([ONE, POINTS_ONE, TWO, POINTS_TWO], "one points_one two points_two"),
+        ([TWO, POINTS_TWO, ONE, POINTS_ONE], "two one points_two points_one"),
+        ([POINTS_ONE, POINTS_TWO, ONE, TWO], "one points_one two points_two"),
+        ([ONE, TWO, POINTS_TWO, POINTS_ONE], "one two points_one points_two"),
+        ([ONE, HELPER, TWO, POINTS_TWO], "one 2 points_one two points_two"),
+        ([ONE, TWO, HELPER], "one points_one two 3 points_two"),
+        ([ONE, POINTS_ONE, HELPER, TWO], "one points_one 3 two points_two"),
+        ([POINTS_ONE, cell("def f(): return 1"), TWO], "2 points_one two points_two"),
+        ([HELPER, cell("f = g = None")], "1 2 points_one points_two"),
+        ([ONE, graded("points_one", "f()", 1), HELPER, TWO], "one 2 points_one 3 two points_two"),
+        ([TWO, ONE, ONE], "two one one points_one points_two"),
+        ([], "points_one points_two"),
+    ],
+)
+def test_a_test_comes_after_all_that_it_needs(cells, order):
+    assert names(*cells, assignment=TASKS) == order.split()
+
+
+def test_a_name_that_is_answered_twice_is_tested_twice():
+    again = assigned(
+        answer("first", "def f(): return 1"),
+        graded("points_first", "assert f() == 1", 1),
+        answer("second", "def f(): return 2"),
+        graded("points_second", "assert f() == 2", 1),
+    )
+    first, second = answer("first", "def f(): return 1"), answer("second", "def f(): return 2")
+    expected = ["first", "points_first", "second", "points_second"]
+    assert names(first, second, assignment=again) == expected
+    test = graded("points_first", "assert f() == 1", 1)
+    assert names(first, second, test, assignment=again)[-1] == "points_second"
+    assert names(test, second, cell("def f(): return 2"), assignment=again)[0] == "points_first"
+
+
+def test_a_test_comes_after_those_whose_names_it_uses():
+    course = assigned(
+        answer("one", "def f(): return 1"),
+        graded("points_one", "def near(a, b): return a == b\nassert near(f(), 1)", 1),
+        answer("two", "def g(): return 2"),
+        graded("points_two", "assert near(g(), 2)", 1),
+    )
+    test = graded("points_two", "assert near(g(), 2)", 1)
+    expected = ["two", "one", "4", "points_one", "points_two"]
+    assert names(TWO, test, ONE, HELPER, assignment=course) == expected
+
+
+def test_a_setup_comes_before_the_answers_that_follow_it():
+    course = assigned(
+        cell("import math"),
+        answer("one", "def f(): return 1"),
+        cell("x = f()", "setup", locked=True),
+        answer("two", "y = x"),
+        graded("points", "assert y == 1", 1),
+    )
+    one, two = answer("one", "def f(): return 1"), answer("two", "y = x")
+    setup = cell("x = f()", "setup", locked=True)
+    expected = ["one", "setup", "two", "points"]
+    for cells in ([one, setup, two], [setup, one, two], [one, two, setup], [one, two]):
+        assert names(*cells, assignment=course) == expected
+    given = assigned(cell("import math"), cell("x = math.e", "setup", locked=True), POINTS_ONE)
+    assert names(cell("import math"), assignment=given) == ["1", "setup", "points_one"]
+    edited = cell("x = 7\nmine = 1", "setup", locked=True)
+    assert names(one, edited, two, assignment=course) == ["one", "2", "setup", "two", "points"]
+
+
+def test_given_cells_come_back_where_they_are_needed():
+    used, unused = answer("one", "def f(): return math.pi"), answer("one", "def f(): return 3")
+    assert names(used, assignment=TASKS)[:2] == ["given", "one"]
+    assert names(used, cell("import math"), assignment=TASKS)[:3] == ["given", "one", "2"]
+    assert names(cell("import math, sys"), used, assignment=TASKS)[:2] == ["1", "one"]
+    assert names(cell("y = math.pi"), used, assignment=TASKS)[:2] == ["given", "1"]
+    assert names(unused, assignment=TASKS)[0] == "one"
+    steps, _ = plan(read_cells(notebook(cell("import math"), ONE)), TASKS)
+    assert [step.kind for step in steps][:2] == ["given", "cell"]
+
+
+def test_a_cell_that_only_shows_a_verdict_is_left_out():
+    check = cell("check('g', g)", "check_two", locked=True)
+    course = Assignment("a", (*TASKS.cells[:4], *read_cells(notebook(check)), *TASKS.cells[4:]))
+    tests = [ONE, POINTS_ONE, TWO, POINTS_TWO]
+    expected = ["one", "points_one", "two", "points_two"]
+    for cells in ([ONE, check, TWO], [*tests, check], [check, *tests]):
+        assert names(*cells, assignment=course) == expected
+    assert names(*tests, HELPER, check, assignment=course) == [*expected, "5"]
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+def test_what_was_left_empty_does_not_undo_an_answer():
+    stub = answer("one", "def f():\n    raise NotImplementedError()")
+    course = assigned(
+        answer("one", "def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"),
+        graded("points_one", "assert f() == 1", 1),
+    )
+    mine = cell("def f():\n    return 1")
+    assert names(mine, stub, POINTS_ONE, assignment=course) == ["1", "points_one"]
+    assert names(stub, POINTS_ONE, mine, assignment=course) == ["3", "points_one"]
+    assert names(ONE, stub, assignment=course) == ["one", "points_one"]
+    assert names(stub, assignment=course) == ["one", "points_one"]
+    assert names(ADD, answer("add", STUB), TWICE, *TESTS).count("add") == 1
+
+
+def test_markdown_runs_only_where_it_is_the_only_answer():
+    parked = {**TWO, "cell_type": "markdown", "source": "def g(): return 3"}
+    assert names(ONE, parked, assignment=TASKS) == ["one", "points_one", "two", "points_two"]
+    assert "3" not in names(ONE, parked, cell("def g(): return 2"), assignment=TASKS)[2]
+    prose = {**parked, "source": "Done"}
+    assert names(ONE, prose, assignment=TASKS) == ["one", "points_one", "points_two"]
+
+
+def test_halves_are_joined_and_whole_cells_are_not():
+    def sources(*texts):
+        steps, _ = plan(tuple(Cell(text) for text in texts), Assignment("a", ()))
+        return [step.source for step in steps]
+
+    assert sources("def f():", "    return 1") == ["def f():\n    return 1"]
+    assert sources("a = (", "1 +", "2)", "b = 1") == ["a = (\n1 +\n2)", "b = 1"]
+    assert sources("def f(:", "a = 1") == ["def f(:", "a = 1"]
+    assert sources("a = 1", "  b = 2") == ["a = 1", "b = 2"]
+    assert sources("@g", "def f(): pass") == ["@g", "def f(): pass"]
+    assert sources("%%bash\nls", "    b = 2")[1] == "b = 2"
+
+
+def test_names_of_cells_are_the_assignments_and_not_the_students():
+    strange = cell("a = 1", "x" * 500 + "\n")
+    assert names(strange)[0] in ("1", "setup")
+    arranged, _ = arrange(read_cells(notebook(strange)), SMALL)
+    assert arranged[0][0] == "test setup"
+
+
+# --- IPython ----------------------------------------------------------------------------------
+
+
+def test_ipythons_lines_are_taken_out_and_noted():
+    source = "%matplotlib inline\nif x:\n    !ls -l\nfiles = !ls\nprint?\ny = 5 % 3"
+    plain, changed = without_magics(source)
+    assert plain == "pass\nif x:\n    pass\nfiles = None\npass\ny = 5 % 3"
+    assert changed == ("!ls -l", "files = !ls", "print?")
+    assert without_magics('text = """\n%d items\n"""') == ('text = """\n%d items\n"""', ())
+    assert without_magics("%%bash\nrm -r x")[0] == "\n"
+    assert without_magics("%%time\nx = 1") == ("\nx = 1", ())
+    assert without_magics("%time x = 1") == ("x = 1", ())
+
+
+@pytest.mark.parametrize(
+    ("source", "plain"),
+    [
+        ("x = %timeit -o f()", "x = None"),
+        ("a.b, c[0] = %who_ls", "a.b, c[0] = None"),
+        ("%time x = f()", "x = f()"),
+        ("x = %time f()", "x = f()"),
+        ("?f\nf??\nf.g?\n%magic?", "pass\npass\npass\npass"),
+        ("!pip install \\\n  numpy\nx = 1", "pass\n\nx = 1"),
+        ("!ls\nx = (5\n%b)", "pass\nx = (5\n%b)"),
+        ("!it's\nx = '''\n!y\n'''", "pass\nx = '''\n!y\n'''"),
+        ("!ls\nx = 5 \\\n%b", "pass\nx = 5 \\\n%b"),
+        ("!ls\nx = '\\'' # '''\n!ls", "pass\nx = '\\'' # '''\npass"),
+        ("if x:\n  !ls\nelse:\n  %cd a", "if x:\n  pass\nelse:\n  pass"),
+        ("pip install x\nx = 1", "pass\nx = 1"),
+        ("%%writefile a.py\nx = 1", "\n"),
+        ("\n%%capture\n!ls\nx = 1", "\n\npass\nx = 1"),
+        ("  x = 1\n  y = 2", "x = 1\ny = 2"),
+        ("await f()", "await f()"),
+        ("get_ipython().run_line_magic('a', 'b')", "get_ipython().run_line_magic('a', 'b')"),
+        ("x = !", "x = None"),
+        ("def f(", "def f("),
+    ],
+)
+def test_what_stands_in_their_place(source, plain):
+    assert without_magics(source)[0] == plain
+
+
+# --- the whole --------------------------------------------------------------------------------
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32))
+def test_points_do_not_depend_on_the_cells_that_are_no_answers(seed):
+    """Given cells and tests are shuffled among the answers, deleted, and doubled."""
+    draw = random.Random(seed)
+    others = [cell("# Small\nA title.", code=False), cell("note = 1"), *TESTS]
+    others = [c for c in others for _ in range(draw.choice([0, 1, 1, 2]))]
+    cells = [*draw.sample(others, len(others))]
+    for found in draw.sample([ADD, TWICE], 2):
+        cells.insert(draw.randint(0, len(cells)), found)
+    report = grade(notebook(*cells), SMALL, limits=LIMITS)
+    assert report.points == 7, (report.notes, [c["source"] for c in cells])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([ADD, TWICE, *TESTS, HELPER, answer("add", STUB)]), max_size=12))
+def test_every_test_runs_once_and_every_cell_of_the_student(cells):
+    planned = names(*cells)
+    for found in TESTS:
+        assert planned.count(found["metadata"]["nbgrader"]["grade_id"]) == 1
+    own = [c["source"] for c in cells if c in (ADD, TWICE, HELPER)]
+    steps, _ = plan(read_cells(notebook(*cells)), SMALL)
+    assert [s.source for s in steps if s.source in own] == own
+    last = max((n for n, name in enumerate(planned) if name in ("add", "twice")), default=-1)
+    assert planned.index("points_twice") > last
