@@ -182,6 +182,8 @@ class Checker:
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
+            if isinstance(error, TimeUp) and time.monotonic() >= self.deadline:
+                raise OutOfTime from None
             return self.failure(error, self.limits.call)
         if value is None:
             return Outcome("none")
@@ -245,14 +247,23 @@ class Desk:
         for cell in assignment.cells:
             if not cell.code:
                 continue
+            source = without_magics(cell.source)[0]
+            if cell.solution:  # libraries are the checker's own, wherever they are imported
+                self.add("given", imports_in(source))
             if cell.grade_id:
                 self.place[cell.grade_id] = len(self.sources)
             graded = cell.grade and not cell.solution
-            self.kinds.append("solution" if cell.solution else "test" if graded else "given")
-            self.sources.append(without_magics(cell.source)[0])
-        self.bound = [binds(source) for source in self.sources]
+            self.add("solution" if cell.solution else "test" if graded else "given", source)
+        self.bound = [
+            binds(source) - (binds(imports_in(source)) if kind == "solution" else set())
+            for source, kind in zip(self.sources, self.kinds, strict=True)
+        ]
         tests = [s for s, kind in zip(self.sources, self.kinds, strict=True) if kind == "test"]
         self.seeds = any("seed" in source for source in tests)
+
+    def add(self, kind: str, source: str) -> None:
+        self.kinds.append(kind)
+        self.sources.append(source)
 
     def binder(self, name: str, before: int) -> int | None:
         """The last cell before a place that binds a name."""
@@ -314,6 +325,13 @@ def binds(source: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
+def imports_in(source: str) -> str:
+    """The import statements at a cell's top level, alone."""
+    nodes = [n for n in parsed(source).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    return "\n".join(ast.unparse(node) for node in nodes)
+
+
+@lru_cache(maxsize=256)
 def loads(source: str) -> tuple[str, ...]:
     """The names that a cell reads, anywhere in it."""
     nodes = ast.walk(parsed(source))
@@ -364,14 +382,25 @@ def describe(verdict: Any, grade_id: str) -> dict[str, Any]:
         "passed": bool(verdict.passed),
         "earned": verdict.earned,
         "possible": verdict.possible,
-        "criteria": [{name: getattr(c, name) for name in names} for c in verdict.criteria],
+        "criteria": [
+            {name: shortened(getattr(c, name)) for name in names} for c in verdict.criteria
+        ],
         "misconception": diagnosis.name if diagnosis else "",
         "explanation": diagnosis.explanation if diagnosis else "",
         "failed": [c.name for c in failed],
-        "reason": failed[0].message.splitlines()[-1] if failed and failed[0].message else "",
+        "reason": shortened(last_line(failed[0].message) if failed else "", 500),
         "seed": verdict.seed,
-        "text": str(verdict),
+        "text": shortened(str(verdict), 10_000),
     }
+
+
+def last_line(text: str) -> str:
+    return text.splitlines()[-1] if text else ""
+
+
+def shortened(value: Any, limit: int = MESSAGE) -> Any:
+    """A text that a submission may have made long, cut; anything else as it is."""
+    return value[:limit] + "…" if isinstance(value, str) and len(value) > limit else value
 
 
 def text_of(error: BaseException) -> str:

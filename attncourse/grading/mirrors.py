@@ -75,7 +75,7 @@ class Mirrors:
     def bring_up_to_date(self, copy: "RemoteModule", description: dict[str, Any]) -> None:
         """Gives a copy the parameters, buffers and children that its module has."""
         for name, value in description["plain"].items():
-            if NAME.fullmatch(name) and not hasattr(nn.Module, name):
+            if NAME.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
                 copy.__dict__[name] = value
         shared = dict(copy.__dict__.get("_attncourse_ids", {}))
         ids: dict[int, nn.Parameter] = {}
@@ -205,6 +205,9 @@ class RemoteModule(nn.Module):
             self.__dict__["_attncourse"][0].use("setattr", self, name, value)
             return
         super().__setattr__(name, value)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"got a {type(self).__name__}, which is no truth value")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RemoteModule":
         return self.__dict__["_attncourse"][0].use("copy", self)

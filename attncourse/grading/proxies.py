@@ -70,9 +70,6 @@ class RemoteFunction(Remote):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._session.use("call", self, *args, **kwargs)
 
-    def __bool__(self) -> bool:
-        return True
-
     def __setattr__(self, name: str, value: Any) -> None:
         self._session.use("setattr", self, name, value)
 
@@ -144,6 +141,9 @@ class RemoteClass(type):
         if not hasattr(type(instance), "attncourse_handle"):
             return False
         return cls._session.use("isinstance", instance, cls) is True
+
+    def __bool__(cls) -> bool:
+        raise TypeError(f"got the class {cls.__name__}, which is no truth value")
 
     def __deepcopy__(cls, memo: dict[int, Any]) -> "RemoteClass":
         return cls

@@ -19,6 +19,7 @@ from attncourse.grading.limits import MB, Limits
 from attncourse.grading.wire import Decoder, Encoder, Unsendable, WireError, pack, unpack
 
 GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
+SHOWN = 20_000  # characters of what a call prints that a test may read
 # Their raising ends a loop or a generator of the caller's as if all were well.
 ENDS_LOOPS = {"StopIteration", "StopAsyncIteration", "GeneratorExit"}
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
@@ -138,7 +139,7 @@ class Session:
         self.longest = max(self.longest, time.monotonic() - started)
         self.printed_too_much |= reply.get("over") is True
         if isinstance(reply.get("out"), str) and reply["out"]:
-            print(reply["out"], end="")
+            print(reply["out"][:SHOWN], end="")
         if "error" in reply:
             raise self.raised(reply["error"])
         return reply, decoder

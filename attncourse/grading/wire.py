@@ -24,6 +24,7 @@ TORCH = {
 }
 BUILTINS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
 PLAIN_TYPES = {t.__name__: t for t in BUILTINS}
+UNFIT = (TypeError, ValueError, LookupError, AttributeError, OverflowError, RuntimeError)
 DEPTH = 60
 TEXT = 32_000_000  # characters of JSON in one frame
 RANGE = 100_000  # numbers in a range that may stand for a loop in a test
@@ -205,14 +206,7 @@ class Decoder:
         ((mark, body),) = form.items()
         try:
             return self.value(mark, body, depth + 1)
-        except (
-            TypeError,
-            ValueError,
-            KeyError,
-            IndexError,
-            AttributeError,
-            OverflowError,
-        ) as error:
+        except UNFIT as error:
             raise WireError(f"sent no value ({type(error).__name__})") from None
 
     def value(self, mark: str, body: Any, depth: int) -> Any:
@@ -250,7 +244,10 @@ class Decoder:
         if mark == "y":
             return PLAIN_TYPES[body]
         if mark == "U":
-            return np.array(body[1], dtype=str).reshape(body[0])
+            shape, texts = body
+            if len(texts) * max(map(len, texts), default=0) > TEXT:
+                raise WireError("sent an array of strings that is too large")
+            return np.array(texts, dtype=str).reshape(shape)
         if mark == "N":
             name, fields, values = body
             return namedtuple(name, fields)(*self.items(values, depth))

@@ -28,6 +28,7 @@ from attncourse.grading.wire import Decoder, Encoder, Unsendable, content, pack,
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 SHOWN = 20_000  # characters of printed output that a reply carries
 NO_LIMIT = 1 << 40
+NOTHING = object()
 
 
 class Gone(BaseException):
@@ -96,13 +97,13 @@ class Worker:
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
         """Does what is asked for and sends what came of it."""
-        encoder = Encoder(self.opaque)
+        encoder = Encoder(self.handle)
         try:
             reply = self.limited(request, Decoder(buffers, self.meant), encoder)
         except Gone:
             raise
         except BaseException as error:
-            encoder = Encoder(self.opaque)
+            encoder = Encoder(self.handle)
             reply = {"error": describe(error)}
         reply["out"] = self.printed.taken()
         reply["over"] = self.printed.left < 0
@@ -129,11 +130,13 @@ class Worker:
         """The values of those names that the submission has."""
         values = {}
         for name in request["names"]:
-            if name in self.namespace:
-                try:
-                    values[name] = encoder.encode(self.namespace[name])
-                except Unsendable:
-                    values[name] = {"o": self.handle(self.namespace[name])}
+            value = self.namespace.get(name, NOTHING)
+            if value is NOTHING or isinstance(value, types.ModuleType):
+                continue
+            try:
+                values[name] = encoder.encode(value)
+            except Unsendable:
+                values[name] = {"o": self.handle(value)}
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -203,13 +206,8 @@ class Worker:
             self.handles[number] = value
         return number
 
-    def opaque(self, value: Any) -> dict[str, Any]:
-        """What the checker is told of an object: enough to stand in for it."""
-        if isinstance(value, types.ModuleType):
-            raise Unsendable(f"the module {value.__name__}")
-        return self.handle(value)
-
     def handle(self, value: Any) -> dict[str, Any]:
+        """What the checker is told of an object: enough to stand in for it."""
         torch = sys.modules.get("torch")
         told = {"h": self.number_of(value), "type": type(value).__name__}
         if torch is not None and isinstance(value, torch.nn.Module):
@@ -239,7 +237,7 @@ class Worker:
         """A function that lives in the checker."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            encoder = Encoder(self.opaque)
+            encoder = Encoder(self.handle)
             asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
             self.connection.sendall(pack({"callback": number, **asked}, encoder.buffers))
             reply, buffers = self.receive()
@@ -509,6 +507,7 @@ def line_of(error: BaseException) -> str:
 def start(connection: Any, output: float) -> None:
     """Runs in the process that was made for a submission; never returns."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path.append(os.getcwd())  # last: a file of the submission's hides no library
     try:
         serve(connection, output)
     finally:
