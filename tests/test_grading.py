@@ -3,7 +3,9 @@
 import math
 import os
 import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -230,3 +232,48 @@ def test_a_lost_title_or_a_note_of_ones_own_changes_nothing():
     )
     _, points = graded_points(extra)
     assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 0}
+
+
+ENDLESS_DRIVER = """
+import sys
+sys.path.insert(0, {tests!r})
+from small_course import NAME, small
+from attncourse.grading.judge import grade
+from attncourse.grading.notebook import Assignment, read_cells
+endless = "import threading\\nwhile True: pass"
+print("go", flush=True)
+grade(small(twice=endless), Assignment(NAME, read_cells(small())))
+"""
+
+
+def test_nothing_outlives_a_driver_that_is_killed():
+    code = ENDLESS_DRIVER.format(tests=os.path.dirname(__file__))
+    driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert driver.stdout.readline() == b"go\n"
+    below: list[psutil.Process] = []
+    until = time.monotonic() + 20
+    while len(below) < 4 and time.monotonic() < until:  # lane, zygote, worker, and the next one
+        below = psutil.Process(driver.pid).children(recursive=True)
+        time.sleep(0.1)
+    assert len(below) >= 4
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    _, alive = psutil.wait_procs(below, timeout=10)
+    assert alive == []
+
+
+def test_a_lane_that_is_killed_costs_only_what_was_not_earned(tmp_path):
+    slow = small(twice="import time\ntime.sleep(30)")
+    with ThreadPoolExecutor() as pool:
+        graded_points(small())
+        before = set(psutil.Process().children())
+        running = pool.submit(graded_points, slow, SMALL, Limits(submission=40, cell=35))
+        time.sleep(2)
+        for lane in before:
+            lane.kill()
+        report, _ = running.result()
+    assert report.status == "interrupted"
+    assert report.points < 7
+    assert report.attention
+    assert graded_points(small())[0].points == 7

@@ -75,6 +75,8 @@ def load(modules: list[str]) -> None:
     """Imports what submissions need, single-threaded, and uses it once."""
     for name in modules:
         importlib.import_module(name)
+    if any(name.split(".")[0] == "matplotlib" for name in modules):
+        importlib.import_module("matplotlib.font_manager")
     if "torch" in modules:
         import torch
 
@@ -91,6 +93,7 @@ def warm(torch: Any) -> None:
     out = torch.softmax(layer(x) @ layer(x).mT, dim=-1).masked_fill(torch.eye(4).bool(), 0.0)
     torch.autograd.grad([out], [x], [torch.ones_like(out)], allow_unused=True, retain_graph=True)
     layer.load_state_dict(layer.state_dict(), assign=True)
+    torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
 
 
 def end_with(lifeline: int) -> None:
@@ -170,6 +173,7 @@ class Lane:
 
 def environment() -> dict[str, str]:
     """A lane's environment: it is inherited, so it holds nothing that is nobody's business."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     kept = {n: os.environ[n] for n in ("PYTHONPATH", "VIRTUAL_ENV") if n in os.environ}
     return kept | {
         "PATH": "/usr/bin:/bin",
@@ -178,7 +182,7 @@ def environment() -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": tempfile.gettempdir(),
+        "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
     }
@@ -203,6 +207,7 @@ class Lanes:
         with self.lock:
             if self.stopped:
                 raise LaneLost("was stopped")
+            self.idle = [(k, lane) for k, lane in self.idle if lane.process.poll() is None]
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
             lane = Lane(*key) if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)

@@ -1,0 +1,67 @@
+"""What this machine has for grading: the jail's layers, the packages, cores and memory."""
+
+from importlib import metadata
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.layers import PROTECTS, Layer
+from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
+
+PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
+
+
+def layer_table(layers: list[Layer]) -> Table:
+    """Each layer, whether it is in force, what it is for, and what to do where it is missing."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("layer", no_wrap=True)
+    table.add_column("here", no_wrap=True)
+    table.add_column("what it is for", overflow="fold")
+    for layer in layers:
+        lines = [PROTECTS[layer.name]]
+        if not layer.in_force:
+            found = {"found": layer.detail, "to do": layer.remedy}
+            lines += [f"{part}: {text}" for part, text in found.items() if text]
+        style = "green" if layer.in_force else "bold red" if layer.floor else "yellow"
+        state = "in force" if layer.in_force else "missing"
+        table.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
+    return table
+
+
+def machine_table() -> Table:
+    """The packages that grading uses, the number of cores, and the memory for each lane."""
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
+    for name, remedy in PACKAGES.items():
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found = f"missing{': ' if remedy else ''}{remedy}"
+        table.add_row(name, Text(found))
+    table.add_row("cores", str(cores()))
+    table.add_row("memory", Text(memory()))
+    return table
+
+
+def memory() -> str:
+    available = available_mb()
+    if available is None:
+        return "unknown"
+    try:
+        lanes = choose_lanes(0)
+    except UserError as error:
+        return str(error)
+    return f"{available // lanes} MB for each of {lanes} lanes; one takes about {LANE_MB} MB"
+
+
+def verdict(layers: list[Layer]) -> str:
+    """One line: whether submissions can be graded in a jail here."""
+    gone = [layer for layer in layers if not layer.in_force]
+    below = [layer.name for layer in gone if layer.floor]
+    if below:
+        return f"no jail here ({', '.join(below)} missing): attncourse grade refuses"
+    if gone:
+        names = " and ".join(layer.name for layer in gone)
+        return f"the jail holds; {names} would make it stronger"
+    return "the jail holds, every layer is in force"

@@ -1,0 +1,808 @@
+"""The jail: small programs in a real one find that they cannot do what they can outside it."""
+
+import errno
+import json
+import os
+import platform
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attncourse.grading import doctor, jail, layers, rootfs, seccomp
+from attncourse.grading.cli import app
+from attncourse.grading.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, numbers, program
+
+ROOT = Path(__file__).resolve().parents[1]
+DRIVER = ROOT / "tests" / "jailed.py"
+SYSTEM_PYTHON = "/usr/bin/python3"
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module", autouse=True)
+def open_to_all():
+    """Folders made by these tests can be entered by the users that a jail has."""
+    mask = os.umask(0o022)
+    yield
+    os.umask(mask)
+
+
+class Prison:
+    """Runs programs in a jail, as root's or an ordinary user's, or beside it."""
+
+    def __init__(self, view: Path, command: list[str]):
+        self.view, self.command = view, command
+
+    def order(self, code: str, *, view: Path | None, limits=None, without=(), hidden=(), secret=""):
+        found = {"program": code, "view": str(view or ""), "limits": limits or {}}
+        found |= {"without": list(without), "hidden": list(map(str, hidden)), "secret": str(secret)}
+        return [*self.command, str(DRIVER), json.dumps(found)]
+
+    def start(self, code: str, **more) -> subprocess.Popen:
+        command = self.order(code, **{"view": self.view, **more})
+        environment = {**os.environ, "TOKEN": "a-secret-of-the-environment"}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd="/")
+
+    def run(self, code: str, **more) -> tuple[dict, int | None]:
+        """What the program found, and the status that it ended with."""
+        process = self.start(code, **more)
+        try:
+            text, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()  # with it goes whatever a test that fails has left
+        lines = [json.loads(line) for line in text.splitlines()]
+        found = lines[0] if lines and isinstance(lines[0], dict) else {}
+        return found, lines[-1] if lines and isinstance(lines[-1], int) else None
+
+    def inside(self, code: str, **more):
+        """``result`` of the program in the jail; what it raised as (type, code)."""
+        return self.value(self.run(code, **more))
+
+    def beside(self, code: str):
+        return self.value(self.run(code, view=None))
+
+    def value(self, ran: tuple[dict, int | None]):
+        found, status = ran
+        assert found, f"the program ended with status {status} before it said anything"
+        if "raised" in found:
+            return (found["raised"], found["code"] or found["text"])
+        return found["result"]
+
+
+def floor_or_skip() -> None:
+    gone = jail.missing_floor()
+    if any(layer.detail == layers.BROKEN for layer in gone):
+        pytest.fail(f"the jail does not hold: {gone}")
+    if gone:
+        pytest.skip(f"no jail here: {gone[0].name}: {gone[0].detail}")
+
+
+@pytest.fixture
+def folder():
+    """A temporary folder that any user can enter; pytest's own are for one user."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(params=["this user", "nobody"])
+def prison(request, folder):
+    """A jail as this user has it, and as a user without any rights has it."""
+    floor_or_skip()
+    view = folder / "view"
+    view.mkdir()
+    (view / "lesson.py").write_text("TAUGHT = 7\n")
+    command = [sys.executable]
+    if request.param == "nobody":
+        if os.geteuid() != 0:
+            pytest.skip("only root can become nobody; this user is an ordinary one already")
+        if not shutil.which("setpriv") or not Path(SYSTEM_PYTHON).exists():
+            pytest.skip(f"needs setpriv and {SYSTEM_PYTHON}, which any user can start")
+        user = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        command = ["setpriv", *user, SYSTEM_PYTHON]
+        check = f"import sys; open({str(DRIVER)!r}); sys.exit(sys.version_info < (3, 11))"
+        if subprocess.run([*command, "-c", check], capture_output=True).returncode:
+            pytest.skip(f"nobody cannot read {DRIVER}, or {SYSTEM_PYTHON} is older than 3.11")
+    return Prison(view, command)
+
+
+@pytest.fixture
+def own(prison, request):
+    """The jail of this user only: for tests that need this Python, or time."""
+    if request.node.callspec.params["prison"] == "nobody":
+        pytest.skip("once is enough")
+    return prison
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def test_the_machine_s_files_are_not_there(prison, folder):
+    (folder / "gradebook.db").write_text("x")
+    paths = [ROOT / "pyproject.toml", ROOT / "solutions", ROOT / "attncourse", folder]
+    paths += [folder / "gradebook.db", "/proc", "/proc/self/maps", "/sys", "/etc/shadow", "/home"]
+    paths += ["/var", "/run", "/opt", "/mnt", "/etc/hostname", "/dev/tty", "/dev/mem"]
+    home = [str(path) for path in Path.home().iterdir() if path.name != ".pyenv"][:20]
+    code = f"import os; result = [p for p in {[*map(str, paths), *home]} if os.path.lexists(p)]"
+    assert prison.inside(code) == []
+    assert str(ROOT / "pyproject.toml") in prison.beside(code)
+    assert "/proc/self/maps" in prison.beside(code)
+
+
+def test_the_view_and_python_are_there(prison):
+    code = """
+import os, json, sqlite3, sysconfig, email.mime.text, encodings.idna
+result = [open("/course/lesson.py").read(), os.getcwd(), sorted(os.listdir("/dev"))]
+"""
+    devices = ["full", "null", "random", "shm", "urandom", "zero"]
+    assert prison.inside(code) == ["TAUGHT = 7\n", "/submission", devices]
+
+
+def test_no_trace_of_the_package_in_the_whole_jail(own):
+    code = """
+import os
+result, seen = [], 0
+for folder, folders, files in os.walk("/", followlinks=False):
+    seen += len(files)
+    for name in folders + files:
+        path = os.path.join(folder, name)
+        if "attncourse" in name and not folder.startswith("/usr/local/bin"):
+            full = os.listdir(path) if os.path.isdir(path) else open(path).read()
+            result.append([path, len(full)])
+assert seen > 5000, seen
+"""
+    found = own.inside(code)
+    assert all(size == 0 for _, size in found), found
+    if (Path(rootfs.__file__).parents[1]).parent == ROOT:  # installed in place: there are traces
+        assert any(path.endswith((".pth", "-info")) for path, _ in found)
+
+
+def test_hidden_folders_are_empty(prison):
+    code = "import os; result = [os.listdir('/usr/share'), os.listdir('/course')]"
+    assert prison.inside(code, hidden=["/usr/share", "/nowhere"]) == [[], ["lesson.py"]]
+    assert prison.inside(code)[0] != []
+
+
+def test_nothing_is_written_outside_the_work_folder(prison):
+    places = ["/", "/usr", "/course", "/etc", "/dev", "/usr/lib", "/empty"]
+    places += [os.__file__.rpartition("/")[0]]
+    code = f"""
+import os
+def tries(action, *args):
+    try: action(*args); return True
+    except OSError: return False
+result = []
+for place in {places}:
+    name = place + "/made"
+    deeds = [(open, name, "w"), (os.mkdir, name), (os.symlink, "/", name), (os.chmod, place, 7)]
+    result += [[place, deed[0].__name__] for deed in deeds if tries(*deed)]
+for path in ("/course/lesson.py", "/etc/passwd"):
+    result += [path for deed in ((open, path, "a"), (os.unlink, path)) if tries(*deed)]
+"""
+    assert prison.inside(code) == []
+    for left_out in ("Landlock", "seccomp"):  # each of several locks is enough
+        assert prison.inside(code, without=[left_out]) == []
+
+
+def test_the_work_folder_is_also_tmp_and_shm(prison):
+    code = """
+import os, tempfile
+for folder in ("/tmp", "/dev/shm", tempfile.gettempdir()):
+    assert os.path.samefile(folder, "/submission"), folder
+os.makedirs("a/b"); open("a/b/f", "w").write("x"); os.rename("a/b/f", "g"); os.symlink("g", "h")
+result = [open("h").read(), oct(os.stat("g").st_mode & 0o777)]
+open("/dev/null", "w").write("x")
+"""
+    assert prison.inside(code) == ["x", "0o600"]
+
+
+def test_a_file_of_this_user_s_own_cannot_be_read_by_ownership(own):
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user's jail has this user's own number")
+    (own.view / "private").write_text("x")
+    (own.view / "private").chmod(0o600)
+    assert own.inside("open('/course/private')") == ("PermissionError", "EACCES")
+
+
+# --- limits -------------------------------------------------------------------------------------
+
+
+def test_the_disk_has_an_end(prison):
+    code = """
+import os
+try:
+    for number in range(100):
+        with open(f"f{number}", "wb") as file: file.write(bytes(500_000))
+except OSError as error:
+    result = [error.errno, sum(os.stat(name).st_size for name in os.listdir() if name[0] == "f")]
+"""
+    code_of_error, size = prison.inside(code, limits={"disk": 3})
+    assert code_of_error == errno.ENOSPC
+    assert 2_000_000 <= size <= 3_000_000 + 4096
+
+
+def test_one_file_and_the_number_of_files_have_an_end(prison):
+    big = "f = open('f', 'wb'); f.truncate(2_000_000)"
+    assert prison.inside(big, limits={"disk": 1}) == ("OSError", "EFBIG")
+    many = "import os\nfor n in range(20_000): os.close(os.open(str(n), os.O_CREAT))"
+    assert prison.inside(many) == ("OSError", "ENOSPC")
+
+
+def test_memory_has_an_end(prison):
+    code = "result = len(bytearray(150_000_000))"
+    assert prison.inside(code, limits={"memory": 100})[0] == "MemoryError"
+    assert prison.inside(code, limits={"memory": 200}) == 150_000_000
+    shared = "import mmap; mmap.mmap(-1, 150_000_000)"
+    assert prison.inside(shared, limits={"memory": 100})[0] == "OSError"
+
+
+def test_threads_have_an_end(prison):
+    code = """
+import threading
+wait, result = threading.Event(), 0
+try:
+    while result < 100:
+        thread = threading.Thread(target=wait.wait, daemon=True); thread.start(); result += 1
+except RuntimeError: pass
+wait.set()
+"""
+    assert prison.inside(code, limits={"threads": 20}) == 19
+    assert prison.beside(code) == 100
+
+
+def test_processor_time_has_an_end(own):
+    started = time.monotonic()
+    _, status = own.run("import signal; signal.signal(24, 1)\nwhile True: pass", limits={"cpu": 1})
+    assert status == -signal.SIGKILL
+    assert time.monotonic() - started < 15
+
+
+def test_other_limits(prison):
+    code = """
+import resource as r
+names = ("CORE", "NOFILE", "MSGQUEUE", "RTPRIO", "MEMLOCK")
+result = [r.getrlimit(getattr(r, "RLIMIT_" + name)) for name in names]
+try: r.setrlimit(r.RLIMIT_NOFILE, (300, 300)); result.append("raised")
+except (ValueError, OSError): pass
+"""
+    expected = [[0, 0], [256, 256], [0, 0], [0, 0], [65536, 65536]]
+    assert prison.inside(code) == expected
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+
+def test_another_process_is_refused(prison):
+    for code in ("import os; os.fork()", "import subprocess; subprocess.run(['/bin/true'])"):
+        assert prison.inside(code) == ("BlockingIOError", "EAGAIN")
+    assert prison.inside("import os; os.execv('/bin/true', ['true'])")[0] == "PermissionError"
+    two = "import subprocess as s; result = s.check_output(['/usr/bin/id', '-u'], text=True)"
+    assert prison.inside(two, limits={"processes": 2}) == "1000\n"
+    assert prison.beside(two).strip().isdigit()
+
+
+def test_processes_have_an_end_without_seccomp(prison):
+    code = """
+import os, signal
+result = 0
+try:
+    while result < 100:
+        if os.fork() == 0: signal.pause()
+        result += 1
+except OSError: pass
+"""
+    assert prison.inside(code, without=["seccomp"], limits={"threads": 12}) == 11
+
+
+def test_it_is_alone(prison):
+    code = (
+        "import os; result = [os.getpid(), os.getppid(), os.getsid(0), os.getpgrp(), os.getuid()]"
+    )
+    assert prison.inside(code) == [1, 0, 1, 1, 1000]
+
+
+def test_signals_reach_nobody(prison):
+    """Guarded: where it is not alone it sends none."""
+    bystander = subprocess.Popen(["sleep", "60"], user=NOBODY if os.geteuid() == 0 else None)
+    code = f"""
+import os, signal
+assert (os.getpid(), os.getppid(), os.getsid(0)) == (1, 0, 1)
+result = []
+for target in (0, -1, {bystander.pid}, {os.getpid()}, outside, -outside):
+    try: os.kill(target, signal.SIGTERM); result.append("sent")
+    except OSError as error: result.append(error.errno)
+"""
+    try:
+        for without in ((), ("seccomp", "Landlock")):
+            found, status = prison.run(
+                f"signal=__import__('signal'); signal.signal(15, 1)\n{code}", without=without
+            )
+            assert status == 0  # said by the zygote, which lives
+            assert found["result"][0] in ("sent", errno.EPERM)
+            assert set(found["result"][1:]) <= {errno.ESRCH, errno.EPERM}
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def first_child(process: int) -> int:
+    return int(Path(f"/proc/{process}/task/{process}/children").read_text().split()[0])
+
+
+@pytest.mark.parametrize("whom", ["lane", "waiting process", "zygote", "worker"])
+def test_a_worker_ends_with_those_it_belongs_to(prison, whom):
+    code = """
+import os, signal, time
+for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)
+os.write(out, b'up\\n')
+time.sleep(60)
+"""
+    process = prison.start(code)
+    assert process.stdout.readline() == b"up\n"
+    line = {"lane": process.pid}
+    line["waiting process"] = first_child(process.pid)
+    line["zygote"] = first_child(line["waiting process"])
+    line["worker"] = first_child(line["zygote"])
+    assert os.getsid(line["zygote"]) == line["zygote"]  # a terminal's Ctrl-C is not for it
+    assert Path(f"/proc/{line['worker']}/oom_score_adj").read_text() == "1000\n"
+    assert not select.select([process.stdout], [], [], 0.3)[0]  # it does live on by itself
+    os.kill(line[whom], signal.SIGKILL)
+    assert select.select([process.stdout], [], [], 10)[0]
+    expected = b"-9\n" if whom == "worker" else b""  # nobody is left who could write
+    assert process.stdout.read() == expected
+    status = {"lane": -9, "zygote": 128 + 9, "worker": 0}
+    if whom in status:
+        assert process.wait(10) == status[whom]
+    process.wait(10)
+    process.stdout.close()
+
+
+def test_what_the_zygote_had_open_is_closed(prison, folder):
+    (folder / "tests.ipynb").write_text("x")
+    code = """
+import os
+result = []
+for number in range(1000):
+    try: os.fstat(number); result.append(number)
+    except OSError: pass
+assert all(os.path.sameopenfile(n, os.open("/dev/null", os.O_RDONLY)) for n in (0, 1, 2))
+result.remove(out)
+"""
+    assert prison.inside(code, secret=folder / "tests.ipynb") == [0, 1, 2]
+
+
+def test_the_environment_is_gone_from_memory_too(prison):
+    code = """
+import ctypes, os, sys
+spans = [ctypes.string_at(a, b - a) for a, b in (block[:2], block[2:])]
+result = [b"TOKEN" in spans[1], b"jailed.py" in spans[0], os.environ.get("TOKEN"), sys.argv[0]]
+libc = ctypes.CDLL(None); libc.getenv.restype = ctypes.c_char_p
+result += [str(libc.getenv(b"TOKEN")), sorted(os.environ), str(libc.getenv(b"HOME"))]
+"""
+    names = sorted(jail.ENVIRONMENT)
+    assert prison.inside(code) == [False, False, None, "", "None", names, "b'/submission'"]
+    beside = prison.beside(code)
+    assert beside[:3] == [True, True, "a-secret-of-the-environment"]
+
+
+# --- the network --------------------------------------------------------------------------------
+
+
+def test_no_connection(prison):
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as unix:
+        name = f"\\0jail-{os.getpid()}"
+        unix.bind(name.replace("\\0", "\0"))
+        unix.listen()
+        tcp = f"import socket; socket.create_connection({server.getsockname()}, 3)"
+        abstract = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{name}')"
+        udp = "import socket as s; s.socket(2, s.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))"
+        for code in (tcp, abstract, udp):
+            assert prison.beside(code) is None
+            assert prison.inside(code) == ("PermissionError", "EPERM")
+            kind, why = prison.inside(code, without=["seccomp"])  # the namespace alone
+            assert why in ("ENETUNREACH", "EADDRNOTAVAIL", "ECONNREFUSED", "EPERM", "EACCES"), kind
+            kind, why = prison.inside(code, without=["seccomp", "Landlock"])
+            assert why in ("ENETUNREACH", "EADDRNOTAVAIL", "ECONNREFUSED"), kind
+
+
+def test_no_interface(prison):
+    code = "import socket; result = [name for _, name in socket.if_nameindex()]"
+    assert prison.inside(code, without=["seccomp"]) == ["lo"]
+    assert prison.inside(code)[0] in ("PermissionError", "OSError")
+
+
+# --- the kernel's calls -------------------------------------------------------------------------
+
+FORBIDDEN = """
+unshare:272:97 setns:308:268 mount:165:40 umount2:166:39 pivot_root:155:41 chroot:161:51
+ptrace:101:117 process_vm_readv:310:270 process_vm_writev:311:271 pidfd_open:434:434
+pidfd_getfd:438:438 keyctl:250:219 add_key:248:217 request_key:249:218 bpf:321:280
+perf_event_open:298:241 userfaultfd:323:282 io_uring_setup:425:425 memfd_create:319:279
+memfd_secret:447:447 shmget:29:194 msgget:68:186 semget:64:190 mq_open:240:180
+kexec_load:246:104 init_module:175:105 personality:135:92 open_by_handle_at:304:265
+fanotify_init:300:262 inotify_init1:294:26 seccomp:317:277 setuid:105:146 setresuid:117:147
+setgroups:116:159 capset:126:91 socket:41:198 connect:42:203 bind:49:200 sendmsg:46:211
+sethostname:170:161 settimeofday:164:170 quotactl:179:60 swapon:167:224 reboot:169:142
+setpriority:141:140 sched_setscheduler:144:119 sched_setaffinity:203:122 mlockall:151:230
+fsopen:430:430 open_tree:428:428 move_mount:429:429 mount_setattr:442:442 setsid:112:157
+setpgid:109:154 prctl_none:157:167 ioctl_none:16:29 fcntl_none:72:25 setxattr:188:5
+"""
+
+
+def test_forbidden_calls_are_refused_by_number(prison):
+    table = numbers(FORBIDDEN, platform.machine())
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+result = {{}}
+for name, number in {table}.items():
+    returned = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 6)
+    result[name] = ctypes.get_errno() if returned == -1 else "done"
+"""
+    found = prison.inside(code)
+    assert set(found) == set(table)
+    assert {name: code for name, code in found.items() if code != errno.EPERM} == {}
+    without = prison.inside(code, without=["seccomp"])
+    assert sum(code != errno.EPERM for code in without.values()) > 20  # they are seccomp's doing
+
+
+def test_namespaces_and_orders_are_refused_in_earnest(prison):
+    """With arguments that work where there is no filter."""
+    x86 = platform.machine() == "x86_64"
+    unshare, clone, prctl, memfd = (272, 56, 157, 319) if x86 else (97, 220, 167, 279)
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*arguments):
+    returned = libc.syscall(*[ctypes.c_long(a) for a in arguments])
+    return ctypes.get_errno() if returned == -1 else "done"
+result = [
+    call({unshare}, 0x10000000),
+    call({prctl}, 1, 0, 0, 0, 0),  # PR_SET_PDEATHSIG
+    call({prctl}, 4, 1, 0, 0, 0),  # PR_SET_DUMPABLE
+    call({memfd}, ctypes.addressof(ctypes.create_string_buffer(b"x")), 0),
+]
+if seccomp: result += [call({clone}, 0x10000000 | 17, 0, 0, 0, 0), call(435, 0, 0)]
+"""
+    refused = [errno.EPERM] * 5 + [errno.ENOSYS]
+    assert prison.inside(f"seccomp = True\n{code}") == refused
+    assert prison.inside(f"seccomp = False\n{code}", without=["seccomp"]) == ["done"] * 4
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the calls of 32-bit x86")
+def test_the_other_doors_into_the_kernel_are_shut(prison):
+    code = """
+import ctypes, mmap
+page = mmap.mmap(-1, 4096, prot=7)
+page.write(bytes.fromhex({!r}))
+result = ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+"""
+    syscall = code.format("b8270000000f05c3")  # getpid
+    int80 = code.format("53b814000000cd805bc3")  # the same as a 32-bit program asks
+    x32 = code.format("b8270000400f05c3")
+    assert prison.inside(syscall) == 1
+    assert prison.inside(x32) == -errno.ENOSYS
+    assert prison.run(int80) == ({}, -signal.SIGSYS)
+
+
+def test_what_is_mounted_stays_so_even_for_one_with_all_rights(prison):
+    """Without the filter a program makes itself root of new namespaces; to no avail."""
+    numbers = (272, 165, 166, 428) if platform.machine() == "x86_64" else (97, 40, 39, 428)
+    code = f"""
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    filled = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return libc.syscall(ctypes.c_long(number), *filled) != -1
+unshare, mount, umount, open_tree = {numbers}
+result = [call(unshare, 0x10000000), call(unshare, 0x20000), call(unshare, 0x40000000)]
+os.mkdir("new")
+result.append(call(mount, b"t", b"/submission/new", b"tmpfs", 0, None))
+for place in (b"/usr/share", b"/usr", b"/course", b"/submission", b"/"):
+    result.append([call(umount, place, 2), call(mount, None, place, None, 0x1020, None)])
+result += [call(mount, b"proc", b"/submission/new", b"proc", 0, None), call(open_tree, -100, b"/usr", 1)]
+result.append(os.listdir("/usr/share"))
+"""
+    found = prison.inside(code, without=["Landlock", "seccomp"], hidden=["/usr/share"])
+    assert found == [True] * 4 + [[False, False]] * 5 + [False, False, []]
+
+
+def test_no_rights_are_left(prison):
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+result = [libc.prctl(39, 0, 0, 0, 0), libc.prctl(3, 0, 0, 0, 0)]  # no new privileges, dumpable
+result.append([c for c in range(41) if libc.prctl(23, c, 0, 0, 0) > 0])  # the bounding set
+places = [p for p in ("/", "/usr", "/submission", "/course", "/dev/null") if os.path.exists(p)]
+result.append([place for place in places if not os.statvfs(place).f_flag & os.ST_NOSUID])
+"""
+    assert prison.inside(code) == [1, 0, [], []]
+    assert prison.beside(code)[:2] == [0, 1]
+
+
+def test_setuid_programs_give_nothing(prison):
+    code = """
+import subprocess, os
+tried = [p for p in ("/usr/bin/su", "/usr/bin/mount", "/usr/bin/passwd") if os.path.exists(p)]
+result = [subprocess.run([p, "-S", "root"], capture_output=True).returncode for p in tried]
+assert 0 not in result
+copied = open("/usr/bin/id", "rb").read(); open("id", "wb").write(copied); os.chmod("id", 0o6755)
+subprocess.run(["/submission/id"])
+"""
+    assert prison.inside(code, limits={"processes": 3})[0] == "PermissionError"
+
+
+def test_an_honest_program_notices_nothing(prison):
+    code = """
+import asyncio, getpass, inspect, json, os, platform, random, secrets, shutil, tempfile, threading
+import concurrent.futures, datetime, signal, time, warnings, zlib
+async def wait(): await asyncio.sleep(0.001); return 3
+assert asyncio.run(wait()) == 3
+with tempfile.TemporaryDirectory() as folder: shutil.copytree("/course", folder + "/copy")
+with tempfile.TemporaryFile() as file: file.write(b"x")
+assert list(concurrent.futures.ThreadPoolExecutor(4).map(abs, [-1, -2])) == [1, 2]
+time.sleep(0.001); platform.platform(); secrets.token_hex(); random.random(); getpass.getuser()
+inspect.getsource(json); datetime.datetime.now().astimezone(); os.cpu_count(); os.urandom(4)
+signal.setitimer(signal.ITIMER_REAL, 0)
+result = "fine"
+"""
+    assert prison.inside(code) == "fine"
+
+
+def test_numbers_networks_and_figures_work(own):
+    code = """
+import numpy as np, torch
+import matplotlib.pyplot as plt
+rng = np.random.default_rng(1)
+a = rng.normal(size=(40, 40))
+assert np.allclose(np.linalg.inv(a) @ a, np.eye(40)) and np.linalg.svd(a)[1].shape == (40,)
+layer = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True)
+optimizer = torch.optim.Adam(layer.parameters())
+for _ in range(2):
+    optimizer.zero_grad(); layer(torch.randn(2, 5, 16)).square().mean().backward(); optimizer.step()
+torch.save(layer.state_dict(), "weights"); torch.load("weights")
+plt.plot([1, 2]); plt.savefig("/submission/figure.png")
+result = "fine"
+"""
+    assert own.inside(code) == "fine"
+
+
+# --- the filter, read as the kernel reads it ------------------------------------------------------
+
+
+def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = None) -> int:
+    """What a filter's program returns for a system call."""
+    words = {0: number, 4: arch} | {16 + 8 * i: a & 0xFFFFFFFF for i, a in enumerate(arguments)}
+    value, at = 0, 0
+    while True:
+        code, yes, no, k = lines[at]
+        if code == seccomp.RETURN:
+            return k
+        if code == seccomp.LOAD:
+            value, jump = words[k], 0
+        else:
+            tests = {seccomp.EQUAL: value == k, seccomp.ABOVE: value > k}
+            tests |= {seccomp.AT_LEAST: value >= k, seccomp.ANY_BIT: value & k}
+            jump = yes if tests[code] else no
+        at += 1 + jump
+
+
+@pytest.mark.parametrize("machine", AUDIT_ARCH)
+@pytest.mark.parametrize("processes", [1, 3])
+def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
+    lines, arch = program(machine, processes), AUDIT_ARCH[machine]
+    allowed, partly = numbers(ALLOWED, machine), numbers(PARTLY, machine)
+    refused = seccomp.ERRNO | errno.EPERM
+    for number in range(seccomp.NEWEST + 1):
+        if number not in partly.values():
+            expected = seccomp.ALLOW if number in allowed.values() else refused
+            assert decide(lines, number, arch=arch) == expected, number
+    for number in (500, 0x40000000, 0x40000000 + 41, 0xFFFFFFFF):
+        assert decide(lines, number, arch=arch) == seccomp.ERRNO | errno.ENOSYS
+    for other in (0x40000003, 0x40000028, *(set(AUDIT_ARCH.values()) - {arch})):
+        assert decide(lines, 0, arch=other) == seccomp.KILL
+    assert len(lines) < 4096
+
+
+@pytest.mark.parametrize("machine", AUDIT_ARCH)
+def test_the_filter_reads_arguments(machine):
+    partly, arch = numbers(PARTLY, machine), AUDIT_ARCH[machine]
+
+    def says(name: str, *arguments: int, processes: int = 1) -> str:
+        found = decide(program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch)
+        return errno.errorcode[found & 0xFFFF] if found >> 16 == 5 else "ok"
+
+    thread = 0x3D0F00
+    assert says("clone", thread) == says("clone", thread, processes=2) == "ok"
+    assert says("clone", 17) == says("clone", 0) == "EAGAIN"
+    assert says("clone", 17, processes=2) == says("clone", 0x4111, processes=2) == "ok"
+    for flag in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
+        assert says("clone", flag | 17, processes=2) == says("clone", thread | flag) == "EPERM"
+    assert says("clone", 0x8000 | 17, processes=2) == "EPERM"  # CLONE_PARENT
+    assert says("clone3") == "ENOSYS"
+    assert says("socketpair", 1) == "ok"
+    assert says("socketpair", 2) == "EPERM"
+    assert says("ioctl", 0, 0x5401) == "ok"
+    assert {says("ioctl", 0, order) for order in (0x5412, 0x541C, 0x8933)} == {"EPERM"}
+    assert {says("prctl", order) for order in (1, 4, 8, 22, 24, 28, 38, 47)} == {"EPERM"}
+    assert {says("fcntl", 0, order) for order in (8, 10, 1024, 1026, 1031, 1033)} == {"EPERM"}
+    assert says("execve") == "EPERM"
+    assert says("execve", processes=2) == "ok"
+
+
+HEADERS = {
+    "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
+    "aarch64": "/usr/include/asm-generic/unistd.h",
+}
+
+
+@pytest.mark.parametrize("machine", AUDIT_ARCH)
+def test_the_numbers_are_the_kernel_headers(machine):
+    from attncourse.grading import kernel
+
+    header = Path(HEADERS[machine])
+    if not header.exists():
+        pytest.skip(f"no {header}")
+    lines = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
+    known = {name: int(number) for name, number in lines}
+    known |= {"newfstatat": 79, "fstat": 80} if machine == "aarch64" else {}
+    tables = (ALLOWED, PARTLY, kernel.NUMBERS)
+    ours = {k: v for table in tables for k, v in numbers(table, machine).items()}
+    newer = {"fchmodat2": 452}
+    assert {n: v for n, v in ours.items() if known.get(n, newer.get(n)) != v} == {}
+    for table in tables:  # "-" only where the machine has none
+        everywhere = numbers(table, "x86_64").keys() | numbers(table, "aarch64").keys()
+        assert not (everywhere - ours.keys()) & known.keys()
+
+
+# --- layers, and what is said of them -------------------------------------------------------------
+
+
+def test_it_goes_on_without_landlock_and_seccomp_and_says_so(prison):
+    code = "result = [name for name, in_force in layers.items() if not in_force]"
+    assert prison.inside(code) == []
+    assert prison.inside(code, without=["Landlock", "seccomp"]) == ["Landlock", "seccomp"]
+
+
+def test_it_does_not_go_on_without_the_floor(prison):
+    kind, text = prison.inside("result = 'ran'", without=["namespaces"])
+    assert kind == "JailError"
+    assert text.startswith("no jail: user namespaces:")
+    assert len(text.splitlines()) == 1
+
+
+def test_it_does_not_go_on_where_something_would_be_shared():
+    code = """
+import mmap, sys, threading; sys.path.insert(0, {root!r})
+from attncourse.grading.jail import check_ready
+check_ready()
+{more}
+check_ready()
+"""
+    for more, word in (
+        ("shared = mmap.mmap(-1, 4096)", "no shared memory"),
+        (
+            "e = threading.Event(); threading.Thread(target=e.wait, daemon=True).start()",
+            "one thread",
+        ),
+    ):
+        order = [sys.executable, "-c", code.format(root=str(ROOT), more=more)]
+        done = subprocess.run(order, capture_output=True, text=True)
+        assert "JailError: no jail: expected" in done.stderr.splitlines()[-1]
+        assert word in done.stderr
+
+
+def test_the_trial_is_quick_and_finds_every_layer():
+    floor_or_skip()
+    jail._available.cache_clear()
+    started = time.monotonic()
+    found = jail.available()
+    assert [layer.name for layer in found] == list(layers.PROTECTS)
+    assert time.monotonic() - started < 5  # 0.2 s on a machine that does nothing else
+    assert {layer.name for layer in found if layer.floor} == set(layers.FLOOR)
+    assert jail.missing_floor() == []
+
+
+def test_the_trial_believes_deeds_not_settings(prison):
+    """Where a layer is built without an error and yet does not hold, it is missing."""
+    code = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from attncourse.grading import jail, landlock, probe
+jail.set_limits = lambda limits, size: None
+landlock.restrict = lambda *anything: 1
+probe.main()
+"""
+    done = subprocess.run([*prison.command, "-I", "-c", code], capture_output=True, text=True)
+    found = {layer["name"]: layer for layer in json.loads(done.stdout)}
+    assert {name for name, layer in found.items() if not layer["in_force"]} == {
+        "limits",
+        "Landlock",
+    }
+
+
+def test_elsewhere_the_module_loads_and_says_no():
+    code = f"""
+import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})
+from pathlib import Path
+from attncourse.grading.jail import Jail, available, missing_floor, JailError
+from attncourse.grading.limits import Limits
+assert not any(layer.in_force for layer in available()) and len(missing_floor()) == 5
+try: Jail(Path(), Limits()).enter()
+except JailError as error: print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+    assert done.stdout.startswith("no jail: expected Linux"), done.stderr
+    assert "WSL" in done.stdout
+
+
+def test_doctor_tells_what_to_do(monkeypatch):
+    floor = [layers.held(name) for name in layers.FLOOR]
+    weak = layers.missing(layers.LANDLOCK, "landlock_create_ruleset: Function not implemented")
+    runner = CliRunner(env={"COLUMNS": "150"})
+    monkeypatch.setattr(jail, "_available", lambda: (*floor, weak))
+    done = runner.invoke(app, ["doctor"])
+    assert done.exit_code == 0, done.output
+    assert "the jail holds; Landlock would make it stronger" in done.output
+    assert "lsm=" in done.output
+    for word in ("torch", "nbgrader", "cores", "MB for each of"):
+        assert word in done.output
+    gone = layers.missing(layers.USER, "unshare: Operation not permitted")
+    monkeypatch.setattr(jail, "_available", lambda: (gone, *floor[1:], weak))
+    done = runner.invoke(app, ["doctor"])
+    assert done.exit_code == 1
+    assert "attncourse grade refuses" in done.output
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "advice"),
+    [
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ("user/max_user_namespaces", "0", "user.max_user_namespaces=16384"),
+        ("user/max_user_namespaces", "9", "--security-opt seccomp=unconfined"),
+    ],
+)
+def test_the_remedy_names_the_setting_at_fault(tmp_path, monkeypatch, setting, value, advice):
+    (tmp_path / setting).parent.mkdir()
+    (tmp_path / setting).write_text(f"{value}\n")
+    monkeypatch.setattr(layers, "SYSTEM", tmp_path)
+    assert advice in layers.missing(layers.USER, "").remedy
+
+
+def test_a_prefix_in_the_course_folder_shows_its_libraries_only(tmp_path, monkeypatch):
+    for name in ("solutions", "lib/python3.11/site-packages"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    root = rootfs.Root(tmp_path / "view")
+    assert str(tmp_path / "lib") in root.places
+    assert root.place(str(tmp_path / "solutions")) == ""
+
+
+def test_a_repository_among_the_system_s_files_is_covered_but_for_python(tmp_path):
+    for name in ("solutions", ".venv/lib/python", ".venv/bin"):
+        (tmp_path / name).mkdir(parents=True)
+    found = rootfs.without(str(tmp_path), [str(tmp_path / ".venv/lib")])
+    assert sorted(found) == [str(tmp_path / ".venv/bin"), str(tmp_path / "solutions")]
+    assert rootfs.without(str(tmp_path), []) == [str(tmp_path)]
+
+
+def test_doctor_on_this_machine():
+    done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
+    assert done.exit_code == bool(jail.missing_floor())
+    assert doctor.verdict(jail.available()) in done.output
