@@ -207,7 +207,10 @@ class Lanes:
         with self.lock:
             if self.stopped:
                 raise LaneLost("was stopped")
-            self.idle = [(k, lane) for k, lane in self.idle if lane.process.poll() is None]
+            ended = [pair for pair in self.idle if pair[1].process.poll() is not None]
+            for pair in ended:
+                self.idle.remove(pair)
+                pair[1].close()
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
             lane = Lane(*key) if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)
