@@ -263,17 +263,26 @@ def test_nothing_outlives_a_driver_that_is_killed():
     assert alive == []
 
 
-def test_a_lane_that_is_killed_costs_only_what_was_not_earned(tmp_path):
-    slow = small(twice="import time\ntime.sleep(30)")
+def test_a_lane_that_is_killed_is_replaced():
+    """Not a submission's doing, so it costs no submission anything."""
+    slow = small(twice="import time\ntime.sleep(4)")
     with ThreadPoolExecutor() as pool:
         graded_points(small())
-        before = set(psutil.Process().children())
-        running = pool.submit(graded_points, slow, SMALL, Limits(submission=40, cell=35))
-        time.sleep(2)
-        for lane in before:
+        lanes = psutil.Process().children()
+        running = pool.submit(graded_points, slow, SMALL, Limits(cell=10))
+        time.sleep(1)
+        for lane in lanes:
             lane.kill()
         report, _ = running.result()
-    assert report.status == "interrupted"
-    assert report.points < 7
-    assert report.attention
+    assert (report.status, report.points) == ("graded", 3)
     assert graded_points(small())[0].points == 7
+
+
+def test_what_was_earned_before_the_judge_itself_fails_is_kept():
+    """A test that ends the checker is the instructor's; it costs itself and what comes after."""
+    last = graded("points_twice", "import os\nos._exit(3)", 4)
+    assignment = Assignment("a", (*read_cells(small())[:-1], *read_cells(notebook(last))))
+    report, points = graded_points(small(), assignment)
+    assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 0}
+    assert report.status == "interrupted"
+    assert report.attention

@@ -173,7 +173,7 @@ class Bench:
     def answer(self) -> dict[str, Any]:
         data = self.zygote.recv(1 << 16)
         if not data:
-            raise Refused("the process that starts the workers has ended")
+            raise SystemExit("the process that starts the workers has ended")
         return json.loads(data)
 
 

@@ -5,6 +5,7 @@ import base64
 import sys
 from dataclasses import asdict, replace
 from functools import lru_cache
+from typing import Any
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.lane import LANES, LaneLost
@@ -36,30 +37,35 @@ def grade(
     def note(progress: dict[str, dict]) -> None:
         earned.update({g: CellResult(**result) for g, result in progress.items()})
 
-    lane = LANES.take(key)
-    try:
-        answer = lane.ask(
-            {
-                "notebook": base64.b64encode(notebook).decode(),
-                "assignment": asdict(assignment),
-                "limits": asdict(limits),
-                "student": student,
-                "seed": seed,
-            },
-            2 * limits.submission + START,
-            note,
-        )
-    except LaneLost as problem:
-        LANES.lose(lane)
-        return cut_short(assignment, student, earned, f"the judge {problem}", sandbox)
-    except BaseException:
-        LANES.lose(lane)
-        raise
-    if "refused" in answer:
-        LANES.lose(lane)
-        raise UserError(answer["refused"])
-    LANES.give_back(key, lane)
-    return from_json(answer["report"])
+    request = {
+        "notebook": base64.b64encode(notebook).decode(),
+        "assignment": told(assignment),
+        "limits": asdict(limits),
+        "student": student,
+        "seed": seed,
+    }
+    while True:
+        lane = LANES.take(key)
+        try:
+            answer = lane.ask(request, 2 * limits.submission + START, note)
+        except LaneLost as problem:
+            LANES.lose(lane)
+            if lane.used and not earned:  # it may have been on its way out before this
+                continue
+            return cut_short(assignment, student, earned, f"the judge {problem}", sandbox)
+        except BaseException:
+            LANES.lose(lane)
+            raise
+        if "refused" in answer:
+            LANES.lose(lane)
+            raise UserError(answer["refused"])
+        LANES.give_back(key, lane)
+        return from_json(answer["report"])
+
+
+@lru_cache(maxsize=4)
+def told(assignment: Assignment) -> dict[str, Any]:
+    return asdict(assignment)
 
 
 def cut_short(

@@ -134,6 +134,7 @@ class Lane:
         )
         theirs.close()
         os.close(ended)
+        self.used = False  # for a submission before
         order = {"modules": modules, "chapters": chapters}
         say(self.connection, {**order, "sandbox": sandbox, "processes": processes})
 
@@ -148,6 +149,7 @@ class Lane:
                 if message is None:
                     raise LaneLost(f"ended ({self.last_words()})")
                 if "progress" not in message:
+                    self.used = True
                     return message
                 progress(message["progress"])
         except OSError as problem:
