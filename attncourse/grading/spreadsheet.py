@@ -1,0 +1,87 @@
+"""Cells that a spreadsheet shows and does not run, and the files they are written to.
+
+A spreadsheet takes a cell that begins with = + - or @ for a formula, and may split a file at
+another separator than the one it was written with. See OWASP, "CSV Injection",
+https://owasp.org/www-community/attacks/CSV_Injection, and CWE-1236.
+"""
+
+import csv
+import io
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from attncourse.grading.errors import UserError
+
+Value = str | float | int | None
+
+STARTS = "=+-@"
+WIDE = "\u2212" + "".join(
+    chr(n) for n in range(0xFE00, 0x10000) if unicodedata.normalize("NFKC", chr(n)) in STARTS
+)
+SIGN = f"[{re.escape(STARTS)}{WIDE}]"
+# Spaces, quotes and what cannot be seen: a spreadsheet may drop them and read on.
+UNSEEN = r"\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+QUOTES = r"\"'`\u2018-\u201f"
+BREAKS = r"\t\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+FORMULA = re.compile(rf"[\s\x00-\x1f\x7f-\x9f{QUOTES}{UNSEEN}]*{SIGN}|[\t\r\n]")
+BLANK = rf"(?:[^\S{BREAKS}]|[{QUOTES}{UNSEEN}\x00-\x08])*"
+INSIDE = re.compile(rf"(?<=[;{BREAKS}])(?={BLANK}{SIGN})")
+LONGEST = 32_000  # characters; what is beyond 32767 runs over into other cells in Excel
+
+
+def cell(value: Value) -> str:
+    """A cell's text. A number stays one; of a text, whatever could begin a formula is defused.
+
+    An apostrophe goes before it, at the cell's start and behind every character at which a
+    spreadsheet could begin another cell.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return number(value)
+    if len(value) > LONGEST:
+        value = value[: LONGEST - 1] + "…"
+    value = INSIDE.sub("'", value)
+    return f"'{value}" if FORMULA.match(value) else value
+
+
+def number(value: float) -> str:
+    """A number without an exponent or superfluous digits, with a point."""
+    return f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if value else "0"
+
+
+def harmless(text: str) -> bool:
+    """Whether a text is written as it is."""
+    return cell(text) == text
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and control characters, for readers that count lines."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]", " ", text).split())
+
+
+def table(rows: Iterable[Sequence[Value]]) -> str:
+    """Rows as comma-separated values with the line ends of RFC 4180, every cell defused."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def write(path: Path, content: str, encoding: str = "utf-8") -> Path:
+    """Writes a file as a whole or not at all, and returns its path.
+
+    Half characters, which no file can hold, become "?".
+    """
+    new = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_bytes(content.encode(encoding, "replace"))
+        os.replace(new, path)
+    except OSError as error:
+        new.unlink(missing_ok=True) if new.parent.is_dir() else None
+        raise UserError(f"cannot write {path}: {error.strerror}; name another place") from None
+    return path

@@ -1,0 +1,101 @@
+"""Classes made without grading: reports, and a gradebook through nbgrader's own methods."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from attncourse.grading.report import CellResult, Report, to_json
+from attncourse.grading.settings import require_nbgrader
+
+NAME = "01_small"
+MAXIMA = {"points_add": 2.0, "hidden_add": 1.0, "points_twice": 4.0}
+COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
+
+
+def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120"},
+        timeout=60,
+    )
+
+
+def refuses(done: subprocess.CompletedProcess, *words: str) -> None:
+    """Asserts one line on standard error that has these words, and exit status 2."""
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def made(student: str, *points: float, assignment: str = NAME, **more) -> Report:
+    """A report with these points in the small assignment's cells."""
+    earned = dict(zip(MAXIMA, points or (0, 0, 0), strict=True))
+    cells = {g: CellResult(float(earned[g]), MAXIMA[g]) for g in MAXIMA}
+    return Report(student, assignment, more.pop("status", "graded"), cells, **more)
+
+
+def seen(target: str, name: str, told: str = "") -> dict:
+    """What a report with a misconception has of it."""
+    verdict = {"target": target, "misconception": name, "explanation": told, "failed": ["values"]}
+    return {
+        "misconceptions": ((target, name),),
+        "verdicts": ({**verdict, "cell": "points_add", "reason": "", "text": f"✗ {name}"},),
+    }
+
+
+def write_reports(course: Path, reports: Iterable[Report]) -> Path:
+    (course / "solutions" / NAME).mkdir(parents=True, exist_ok=True)
+    for report in reports:
+        place = course / "reports" / report.assignment
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{report.student}.json").write_text(json.dumps(to_json(report)))
+    return course
+
+
+def write_gradebook(
+    course: Path,
+    reports: Iterable[Report],
+    *,
+    course_id: str = "attention",
+    manual: dict[tuple[str, str], float] | None = None,
+    late: dict[str, float] | None = None,
+    people: dict[str, dict[str, str]] | None = None,
+) -> Path:
+    """A gradebook with these reports' points, as grading leaves it, and what people changed."""
+    require_nbgrader()
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}", course_id) as gradebook:
+        for report in reports:
+            enter(gradebook, report, (people or {}).get(report.student, {}))
+            if report.status == "missing":
+                continue
+            submission = gradebook.find_submission(report.assignment, report.student)
+            for notebook in submission.notebooks:
+                notebook.late_submission_penalty = (late or {}).get(report.student)
+                for grade in notebook.grades:
+                    grade.auto_score = report.cells[grade.name].points
+                    grade.manual_score = (manual or {}).get((report.student, grade.name))
+                    grade.needs_manual_grade = grade.manual_score is not None
+        gradebook.db.commit()
+    return course
+
+
+def enter(gradebook, report: Report, person: dict[str, str]) -> None:
+    name = report.assignment
+    gradebook.update_or_create_student(report.student, **person)
+    if name not in [assignment.name for assignment in gradebook.assignments]:
+        gradebook.add_assignment(name, course_id=gradebook.course_id)
+        gradebook.add_notebook(name, name)
+        for grade_id, points in MAXIMA.items():
+            gradebook.add_grade_cell(grade_id, name, name, max_score=points, cell_type="code")
+    if report.status != "missing":
+        with gradebook.db.no_autoflush:
+            gradebook.update_or_create_submission(name, report.student)

@@ -1,0 +1,485 @@
+"""Exports: the points of the gradebook, each format's rules, and cells that stay cells."""
+
+import csv
+import io
+import json
+import os
+import re
+import time
+from html import unescape
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_class import (
+    NAME,
+    made,
+    refuses,
+    run,
+    seen,
+    write_gradebook,
+    write_reports,
+)
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.export import export
+from attncourse.grading.export_gradescope import is_folder
+from attncourse.grading.spreadsheet import cell, number, table
+
+REPORTS = [
+    made("ada", 2, 1, 4),
+    made("bob", 1, 0, 4, notes=("not attempted: add",), **seen("small.add", "adds twice")),
+    made("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
+    made("dot", status="missing", notes=("nothing handed in",)),
+]
+PEOPLE = {
+    "ada": {"last_name": "Lovelace", "first_name": "Ada", "email": "ada@x.org"},
+    "bob": {"last_name": "O'Brien, Jr.", "first_name": "Bob", "email": "bob@x.org"},
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Path:
+    """Four students: one late, one with a manual score, one unreadable, one without anything."""
+    folder = write_reports(tmp_path_factory.mktemp("course"), REPORTS)
+    manual = {("bob", "points_add"): 1.5}
+    return write_gradebook(folder, REPORTS, manual=manual, late={"ada": 2.5}, people=PEOPLE)
+
+
+def read(path: Path, encoding: str = "utf-8") -> list[list[str]]:
+    with path.open(encoding=encoding, newline="") as file:
+        return list(csv.reader(file))
+
+
+# --- cells ------------------------------------------------------------------------------------
+
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+BLANK = " \t\r\n\x0b\x0c\x00\u00a0\u200b\u200e\u200f\u202a\u202e\ufeff\"'`\u201c"
+NASTY = st.lists(st.sampled_from([*SIGNS, *BLANK, *";,|aé1\\", "=1+1"])).map("".join)
+TEXTS = st.one_of(st.text(), NASTY)
+
+
+@given(TEXTS)
+def test_no_cell_begins_with_a_formula(text):
+    written = cell(text)
+    assert not written.startswith((*SIGNS, "\t", "\r", "\n"))
+    if text.lstrip(BLANK).startswith(tuple(SIGNS)):
+        assert written.startswith("'")
+    elif text[:1].isalnum() and text.isprintable() and ";" not in text:
+        assert written == text
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_a_file_split_at_another_separator_has_no_formula_either(row):
+    for piece in re.split(r"[;\t\r\n]", table([["id", *row]])):
+        for start in {piece, piece.lstrip(" \"'\x00")}:
+            # A comma inside of a quoted cell is none of these separators' business.
+            assert not start.startswith(tuple(SIGNS)) or piece.lstrip(' "\x00').startswith("'")
+
+
+@given(st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=4))
+def test_whatever_is_written_is_read_again(rows):
+    rows = [["a", *row] for row in rows]
+    expected = [[cell(text) for text in row] for row in rows]
+    assert list(csv.reader(io.StringIO(table(rows), newline=""))) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["two\nlines", 'say "x"', "a;b", "a,b", "nul\x00", "\u200fעברית", "é", "x\\", "a\r\nb"]
+)
+def test_honest_texts_stay_as_they_are(text):
+    assert cell(text) == text
+
+
+def test_numbers_stay_numbers():
+    assert [cell(n) for n in (-2.5, 0, 7.0, 1 / 3, 100, 1e-9, -0.0, None)] == [
+        *("-2.5", "0", "7", "0.333333", "100", "0", "0", "")
+    ]
+
+
+@given(st.floats(-1e6, 1e6))
+def test_a_number_is_read_again(value):
+    assert float(number(value)) == pytest.approx(value, abs=1e-6)
+    assert re.fullmatch(r"-?\d+(\.\d*[1-9])?", number(value))
+
+
+def test_a_long_hostile_text_costs_no_time():
+    started = time.monotonic()
+    for text in (";" * 10**6, "\n" * 10**6, " " * 10**6, "; \"' " * 200_000, "=" * 10**6):
+        assert len(cell(text)) <= 64_002
+    assert time.monotonic() - started < 2
+
+
+# --- points -----------------------------------------------------------------------------------
+
+
+def test_the_scores_are_nbgraders_own(course, tmp_path):
+    """The oracle is nbgrader's exporter, on the same gradebook."""
+    from nbgrader.api import Gradebook
+    from nbgrader.plugins.export import CsvExportPlugin
+
+    theirs = CsvExportPlugin(to=str(tmp_path / "theirs.csv"))
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}", "attention") as gradebook:
+        for student in gradebook.students:  # nbgrader's plugin does not quote
+            student.last_name = None
+        theirs.export(gradebook)
+    export(course, NAME, "csv", output=tmp_path / "ours.csv")
+    with (tmp_path / "theirs.csv").open() as file:
+        expected = {row["student_id"]: row for row in csv.DictReader(file)}
+    with (tmp_path / "ours.csv").open(encoding="utf-8-sig", newline="") as file:
+        found = {row["student"]: row for row in csv.DictReader(file)}
+    assert list(found) == sorted(expected) == ["ada", "bob", "cy", "dot"]
+    for student, row in found.items():
+        for ours, name in (
+            ("score", "score"),
+            ("max_score", "max_score"),
+            ("raw_score", "raw_score"),
+            ("late_penalty", "late_submission_penalty"),
+        ):
+            assert float(row[ours]) == float(expected[student][name])
+
+
+def test_csv_has_a_row_a_student(course, tmp_path):
+    done = export(course, NAME, "csv", output=tmp_path / "grades.csv")
+    assert (tmp_path / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    head, *rows = read(tmp_path / "grades.csv", "utf-8-sig")
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    assert done.number == len(found) == 4
+    ada, bob, cy, dot = found
+    assert (ada["score"], ada["raw_score"], ada["late_penalty"]) == ("4.5", "7", "2.5")
+    assert (bob["score"], bob["points_add"], bob["manual"]) == ("5.5", "1.5", "points_add")
+    assert bob["last_name"] == "O'Brien, Jr."
+    assert bob["misconceptions"] == "small.add: adds twice"
+    assert (cy["status"], dot["status"]) == ("unreadable", "missing")
+    assert "line 2" in cy["to_look_at"]
+    assert {row["max_score"] for row in found} == {"7"}
+
+
+def test_exporting_changes_nothing_in_the_gradebook(course, tmp_path):
+    before = (course / "gradebook.db").read_bytes()
+    for form in ("csv", "canvas", "moodle"):
+        export(course, NAME, form, output=tmp_path / form)
+    assert (course / "gradebook.db").read_bytes() == before
+
+
+def test_all_assignments_are_in_one_table(tmp_path):
+    more = {"assignment": "02_more"}
+    second = [made("ada", 1, 1, 1, **more), made("eve", 2, 0, 0, **more)]
+    write_gradebook(write_reports(tmp_path, REPORTS), [*REPORTS, *second])
+    export(tmp_path, None, "csv")
+    head, *rows = read(tmp_path / "reports" / "grades.csv", "utf-8-sig")
+    assert len(rows) == 10  # five students, two assignments
+    scores = {(r[0], r[head.index("assignment")]): r[head.index("score")] for r in rows}
+    assert scores["ada", NAME] == "7"
+    assert scores["ada", "02_more"] == "3"
+    assert scores["eve", NAME] == "0"
+    export(tmp_path, None, "canvas")
+    assert read(tmp_path / "reports" / "canvas.csv")[0][5:] == [NAME, "02_more"]
+    done = export(tmp_path, None, "gradescope", output=tmp_path / "scope")
+    assert done.number == 3 + 2
+    assert (tmp_path / "scope" / "02_more" / "eve" / "results.json").is_file()
+
+
+# --- Canvas -----------------------------------------------------------------------------------
+
+
+def canvas_reads(path: Path) -> tuple[dict[str, float], dict[tuple[str, str], str]]:
+    """The points of each assignment, and grades by login and assignment, as the importer reads.
+
+    Its rules: UTF-8; the separator is found in the first three lines of the file; columns
+    Student, ID, then SIS ids, then Section; a row of points before the students.
+    """
+    text = path.read_bytes().decode("utf-8")
+    assert not text.startswith("\ufeff")
+    head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    for line in text.split("\r\n")[:3]:
+        assert len(next(csv.reader([line], strict=True))) == len(head)
+    assert head[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    assert "Points Possible" in rows[0][0]
+    assert all(len(row) == len(head) for row in rows)
+    assert not any(set(text) & set("\r\n") for row in [head, *rows] for text in row)
+    points = {name: float(p) for name, p in zip(head[5:], rows[0][5:], strict=True)}
+    grades = {}
+    for row in rows[1:]:
+        assert row[0]
+        assert row[1] or row[3]  # known by its id or its login
+        for name, grade in zip(head[5:], row[5:], strict=True):
+            assert grade == "EX" or re.fullmatch(r"-?\d+(\.\d+)?", grade)
+            grades[row[3] or row[1], name] = grade
+    return points, grades
+
+
+def test_canvas_without_a_roster(course, tmp_path):
+    done = export(course, NAME, "canvas", output=tmp_path / "canvas.csv")
+    points, grades = canvas_reads(tmp_path / "canvas.csv")
+    assert points == {NAME: 7}
+    assert grades == {
+        (s, NAME): g
+        for s, g in zip(("ada", "bob", "cy", "dot"), ("4.5", "5.5", "0", "0"), strict=True)
+    }
+    assert done.number == 4
+    assert read(tmp_path / "canvas.csv")[2][0] == "Lovelace, Ada"
+
+
+ROSTER = """\
+Student,ID,SIS User ID,SIS Login ID,Section,01_Small (4711),Other (12),Final Score
+    Points Possible,,,,,10,5,(read only)
+,,,,,Manual Posting,,
+"O'Brien, Bob",102,,BOB@x.org,"One; two",EX,1,3
+"Lovelace, Ada",101,,ada,One,,2,3
+"Nobody, Known",103,,nobody,One,,2,3
+"Student, Test",99,,,One,,,
+"""
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_canvas_keeps_the_rosters_order_and_ids(course, tmp_path, separator):
+    rows = list(csv.reader(io.StringIO(ROSTER)))
+    with (tmp_path / "roster.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=separator).writerows(rows)
+    done = export(course, NAME, "canvas", output=tmp_path / "c.csv", roster=tmp_path / "roster.csv")
+    points, grades = canvas_reads(tmp_path / "c.csv")
+    assert points == {"01_Small (4711)": 7}
+    assert grades == {("BOB@x.org", "01_Small (4711)"): "EX", ("ada", "01_Small (4711)"): "4.5"}
+    assert [row[1] for row in read(tmp_path / "c.csv")[2:]] == ["102", "101"]
+    for words in (
+        "in the roster only, without a row: Nobody, Known",
+        "not in the roster, left out: cy",
+        "not in the roster, left out: dot",
+    ):
+        assert words in done.remarks
+
+
+def test_canvas_rosters_that_are_none(course, tmp_path):
+    for content, words in (
+        ("name,grade\nada,1\n", "not an export of Canvas"),
+        ("", "not an export of Canvas"),
+        ("Student,ID,SIS User ID,SIS Login ID,Section\nX,1,,nobody,One\n", "no student"),
+    ):
+        (tmp_path / "roster.csv").write_text(content)
+        with pytest.raises(UserError, match=words):
+            export(course, NAME, "canvas", roster=tmp_path / "roster.csv")
+    with pytest.raises(UserError, match="cannot read"):
+        export(course, NAME, "canvas", roster=tmp_path / "none.csv")
+
+
+# --- Moodle -----------------------------------------------------------------------------------
+
+
+def moodle_reads(path: Path, users: set[str]) -> dict[str, tuple[float, str]]:
+    """Grade and feedback by user, as Moodle's importer reads them.
+
+    It trims every cell, keeps the user of the row before where a row has none, and gives up at
+    a user it does not know.
+    """
+    content = path.read_bytes().decode("utf-8")
+    assert not content.startswith("\ufeff")
+    assert "\\" not in content  # PHP would take it for an escape
+    head, *rows = csv.reader(io.StringIO(content, newline=""), strict=True)
+    assert head[0] in ("Username", "Email address", "ID number")
+    assert [h.rpartition(" ")[2] for h in head[1:]] == ["(Real)", "(Feedback)"] * (len(head) // 2)
+    found, user = {}, None
+    for row in rows:
+        assert len(row) == len(head)
+        name = row[0].strip()
+        user = name if name not in ("", "0") else user
+        assert user in users, f"{name}: the whole import stops"
+        assert user not in found, f"{user} is graded twice"
+        found[user] = (float(row[1]), row[2])
+    return found
+
+
+def test_moodle_by_each_identifier(course, tmp_path):
+    export(course, NAME, "moodle", output=tmp_path / "m.csv")
+    found = moodle_reads(tmp_path / "m.csv", {"ada", "bob", "cy", "dot"})
+    assert {user: grade for user, (grade, _) in found.items()} == {
+        "ada": 4.5,
+        "bob": 5.5,
+        "cy": 0,
+        "dot": 0,
+    }
+    assert found["bob"][1] == "add: adds twice\nnot attempted: add"
+    assert "2.5 points taken off" in found["ada"][1]
+    done = export(course, NAME, "moodle", output=tmp_path / "m.csv", identifier="email")
+    assert set(moodle_reads(tmp_path / "m.csv", {"ada@x.org", "bob@x.org"})) == {
+        "ada@x.org",
+        "bob@x.org",
+    }
+    assert "cy is left out: no Email address in the gradebook" in done.remarks
+    with pytest.raises(UserError, match="another --id"):
+        export(course, NAME, "moodle", identifier="idnumber")
+    with pytest.raises(UserError, match="--id: expected one of"):
+        export(course, NAME, "moodle", identifier="shoe size")
+
+
+def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
+    hostile = 'a\\" <img src=//evil.example>; =1+1\n-2\\'
+    reports = [
+        *(made(s, 1, 0, 0, notes=(hostile, "=1")) for s in ("=ada", "b\\", "cy", "dot", "eve")),
+    ]
+    people = {s: {"email": "same@x.org"} for s in ("cy", "dot")} | {"eve": {"email": "0"}}
+    write_gradebook(write_reports(tmp_path, reports), reports, people=people)
+    done = export(tmp_path, NAME, "moodle", output=tmp_path / "m.csv")
+    found = moodle_reads(tmp_path / "m.csv", {"cy", "dot", "eve"})
+    assert "<" not in found["cy"][1]
+    assert unescape(found["cy"][1]) == 'a\\" <img src=//evil.example>; =1+1 -2\\\n=1'
+    assert len(done.remarks) == 2
+    with pytest.raises(UserError, match="no student has a usable Email address"):
+        export(tmp_path, NAME, "moodle", identifier="email")
+
+
+# --- Gradescope -------------------------------------------------------------------------------
+
+FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
+VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
+TEXT = {"type": "string"}
+RESULTS = {
+    "type": "object",
+    "additionalProperties": False,
+    "anyOf": [{"required": ["score"]}, {"required": ["tests"]}],
+    "properties": {
+        "score": {"type": "number"},
+        "execution_time": {"type": "number", "minimum": 0},
+        "output": TEXT,
+        "output_format": FORMAT,
+        "test_output_format": FORMAT,
+        "test_name_format": FORMAT,
+        "visibility": VISIBILITY,
+        "stdout_visibility": VISIBILITY,
+        "extra_data": {"type": "object"},
+        "leaderboard": {"type": "array"},
+        "tests": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "score": {"type": "number"},
+                    "max_score": {"type": "number"},
+                    "status": {"enum": ["passed", "failed"]},
+                    "name": TEXT,
+                    "name_format": FORMAT,
+                    "number": TEXT,
+                    "output": TEXT,
+                    "output_format": FORMAT,
+                    "tags": {"type": "array", "items": TEXT},
+                    "visibility": VISIBILITY,
+                    "extra_data": {"type": "object"},
+                },
+            },
+        },
+    },
+}
+
+
+def test_gradescope_files_keep_to_the_specification(course, tmp_path):
+    done = export(course, NAME, "gradescope", output=tmp_path / "gradescope")
+    assert sorted(p.parent.name for p in tmp_path.rglob("results.json")) == ["ada", "bob", "cy"]
+    assert done.number == 3
+    assert "dot handed in nothing: no file" in done.remarks
+    for student, score in (("ada", 4.5), ("bob", 5.5), ("cy", 0)):
+        content = json.loads((tmp_path / "gradescope" / student / "results.json").read_text())
+        jsonschema.Draft202012Validator(RESULTS).validate(content)
+        assert content["score"] == score
+        assert sum(t["max_score"] for t in content["tests"]) == 7
+        late = content["extra_data"]["late_penalty"]
+        assert sum(t["score"] for t in content["tests"]) - late == score
+        for t in content["tests"]:
+            assert t["status"] == ("passed" if t["score"] == t["max_score"] else "failed")
+    bob = json.loads((tmp_path / "gradescope" / "bob" / "results.json").read_text())
+    assert bob["tests"][0]["tags"] == ["adds twice"]
+    assert "given by a person" in bob["tests"][0]["output"]
+    assert bob["extra_data"]["seed"] == 0
+
+
+def test_gradescope_texts_fit_into_a_database(tmp_path):
+    said = "\x00\ud800\x1b[31m" + "x" * 10**6
+    reports = [made("ada", 1, 0, 0, notes=(said,), **seen("small.add", said))]
+    write_gradebook(write_reports(tmp_path, reports), reports)
+    export(tmp_path, NAME, "gradescope", output=tmp_path / "out")
+    data = (tmp_path / "out" / "ada" / "results.json").read_bytes()
+    assert len(data) < 200_000
+    assert "\\u0000" not in data.decode("utf-8", "strict")
+    jsonschema.Draft202012Validator(RESULTS).validate(json.loads(data))
+    export(tmp_path, NAME, "csv", output=tmp_path / "out.csv")
+    (row,) = read(tmp_path / "out.csv", "utf-8-sig")[1:]
+    assert row[-1].startswith("\x00?\x1b[31mxxx")
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "a\\b", "a\x00", "\n", "x" * 300, "a:b"])
+def test_no_students_name_leads_out_of_the_folder(name):
+    assert not is_folder(name)
+
+
+def test_a_student_called_after_a_path_gets_no_file(tmp_path):
+    reports = [made("ada", 1, 0, 0), made("../../evil", 1, 0, 0)]
+    write_gradebook(write_reports(tmp_path, reports[:1]), reports)
+    done = export(tmp_path, NAME, "gradescope", output=tmp_path / "a" / "b" / "c")
+    assert done.number == 1
+    assert not list(tmp_path.rglob("evil*"))
+    assert any("no folder can be called so" in remark for remark in done.remarks)
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def test_export_says_what_it_wrote(course):
+    done = run("export", NAME, "--format", "moodle", "--id", "email", cwd=course)
+    assert done.returncode == 0
+    assert done.stdout == f"2 written to reports/{NAME}/moodle.csv\n"
+    assert done.stderr.splitlines() == [
+        f"attncourse: {s} is left out: no Email address in the gradebook" for s in ("cy", "dot")
+    ]
+
+
+def test_export_refuses_in_one_line(course, tmp_path):
+    refuses(run("export", "01_smal", cwd=course), "Did you mean 01_small?")
+    refuses(run("export", cwd=course), "--all")
+    refuses(run("export", NAME, "--all", cwd=course), "--all")
+    refuses(run("export", NAME, "--format", "excel", cwd=course), "canvas, moodle, gradescope")
+    refuses(run("export", NAME, "--roster", "x.csv", cwd=course), "--format canvas")
+    refuses(run("export", NAME, "--output", "reports", cwd=course), "is a folder")
+    refuses(run("export", NAME, "--output", "gradebook.db/x", cwd=course), "cannot write")
+    refuses(run("export", NAME, "--db", "sqlite:///none.db", cwd=course), "no gradebook")
+    refuses(run("export", NAME, "--db", "nonsense", cwd=course), "address")
+    refuses(run("export", NAME, cwd=tmp_path), "no gradebook", "attncourse grade")
+
+
+def test_gradebooks_that_do_not_fit(tmp_path):
+    (tmp_path / "solutions" / NAME).mkdir(parents=True)
+    write_gradebook(tmp_path, [made("dot", status="missing")])
+    refuses(run("export", NAME, cwd=tmp_path), f"attncourse grade {NAME}")
+    refuses(run("export", "--all", cwd=tmp_path), "nothing is graded yet")
+    (tmp_path / "gradebook.db").unlink()
+    write_gradebook(tmp_path, REPORTS, course_id="another")
+    refuses(run("export", NAME, cwd=tmp_path), "another course", "--db")
+    (tmp_path / "gradebook.db").write_text("not a database, but long enough to look at" * 40)
+    refuses(run("export", NAME, cwd=tmp_path), "cannot read gradebook.db")
+    (tmp_path / "gradebook.db").write_bytes(b"")
+    refuses(run("export", NAME, cwd=tmp_path), "not a gradebook of nbgrader's")
+
+
+def test_an_interrupted_write_leaves_the_old_file(course, tmp_path, monkeypatch):
+    place = tmp_path / "grades.csv"
+    place.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(UserError, match="No space left"):
+        export(course, NAME, "csv", output=place)
+    assert [p.name for p in tmp_path.iterdir()] == ["grades.csv"]
+    assert place.read_text() == "old"
+
+
+def test_ten_thousand_students_take_seconds(tmp_path):
+    reports = (made(f"s{n:05d}", 1, 0, 4) for n in range(10_000))
+    write_reports(tmp_path, reports)
+    database = write_gradebook(tmp_path, [made("ada", 2, 1, 4)])
+    started = time.monotonic()
+    done = export(database, NAME, "csv")
+    assert done.number == 10_001
+    assert time.monotonic() - started < 20  # 1 s on a quiet machine

@@ -1,0 +1,423 @@
+"""Reports: their format, the class at a glance, and the page."""
+
+import itertools
+import json
+import math
+import re
+import shutil
+import statistics
+import subprocess
+from html.parser import HTMLParser
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_class import (
+    MAXIMA,
+    NAME,
+    made,
+    refuses,
+    run,
+    seen,
+    write_gradebook,
+    write_reports,
+)
+from small_course import STUB, TESTS, notebook, small
+from small_course import solution as answer
+
+from attncourse.grading import schema
+from attncourse.grading.collect import class_results
+from attncourse.grading.judge import grade
+from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.report import SCHEMA, CellResult, Report, from_json, to_json
+from attncourse.grading.report_page import HERE, page
+from attncourse.grading.results import ClassResults, Result
+from attncourse.grading.scores import Person
+from attncourse.grading.summary import histogram, plain, quartiles, summarize
+from attncourse.grading.summary_text import at_a_glance
+
+NOTHING = "nothing handed in"
+SMALL = Assignment(NAME, read_cells(small()))
+HOSTILE = (
+    "<script>alert(1)</script>\"'><img src=//evil.example/x onerror=alert(1)>\x00\x1b[31m\u202e"
+)
+
+
+# --- the format of one report -----------------------------------------------------------------
+
+SUBMISSIONS = {
+    "right": small(),
+    "half": small(twice=STUB),
+    "torn": b'{"cells": [\n]',
+    "tests deleted": notebook(answer("add", "def add(a, b):\n    return a + b")),
+    "crash": small(twice="import os\nos.abort()"),
+}
+
+
+@pytest.mark.parametrize("name", SUBMISSIONS)
+def test_real_reports_keep_to_the_schema(name):
+    report = grade(SUBMISSIONS[name], SMALL, student="ada")
+    content = json.loads(json.dumps(to_json(report)))
+    jsonschema.Draft202012Validator(schema.report_schema()).validate(content)
+    assert from_json(content) == report
+
+
+def test_the_schema_describes_every_field_and_refuses_others():
+    found = schema.report_schema()
+    jsonschema.Draft202012Validator.check_schema(found)
+    content = json.loads(json.dumps(to_json(made("ada", 2, 1, 4))))
+    assert found["properties"]["schema"]["const"] == SCHEMA
+    assert set(found["properties"]) == set(found["required"]) == set(content)
+    validator = jsonschema.Draft202012Validator(found)
+    assert validator.is_valid(content)
+    for wrong in (
+        {"status": "fine"},
+        {"schema": SCHEMA + 1},
+        {"cells": {"points_add": {"points": "2", "maximum": 2, "message": ""}}},
+        {"misconceptions": [["kqv.project"]]},
+        {"grade": 1.0},
+    ):
+        assert not validator.is_valid({**content, **wrong})
+
+
+def test_the_table_of_the_format_has_a_row_for_every_field():
+    lines = schema.markdown().splitlines()
+    assert all(line.count("|") == 4 for line in lines)
+    for path in ("seed", "cells.NAME.points", "verdicts[].criteria[].message", "limits.NAME.used"):
+        assert sum(line.startswith(f"| `{path}` |") for line in lines) == 1
+    assert "| |" not in schema.markdown()
+
+
+# --- figures ----------------------------------------------------------------------------------
+
+
+def a_class(*reports: Report) -> ClassResults:
+    results = [
+        Result(
+            Person(r.student),
+            NAME,
+            r.status,
+            dict(r.cells),
+            misconceptions=r.misconceptions,
+            notes=r.notes,
+            attention=r.attention,
+        )
+        for r in reports
+    ]
+    return ClassResults(NAME, tuple(results))
+
+
+@given(
+    st.lists(st.integers(0, 40).map(lambda n: n / 2), min_size=1, max_size=40),
+    st.sampled_from([1, 5, 7, 10, 11, 20, 26, 100, 7.5, 0.5]),
+)
+def test_every_score_is_in_one_bin(scores, maximum):
+    scores = [min(score, maximum) for score in scores]
+    bins = list(histogram(scores, maximum))
+    assert sum(b.count for b in bins) == len(scores)
+    assert len(bins) <= 11
+    assert bins[0].low == 0
+    assert all(a.low < b.low for a, b in itertools.pairwise(bins))
+    for b, following in zip(bins, [*bins[1:], None], strict=True):
+        above = following.low if following else math.inf
+        assert b.count == sum(b.low <= score < above for score in scores)
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=30))
+def test_quartiles_are_what_the_textbook_says(scores):
+    low, middle, high = quartiles(scores)
+    assert middle == statistics.median(scores)
+    assert min(scores) <= low <= middle <= high <= max(scores)
+
+
+def test_figures_by_hand():
+    found = summarize(
+        a_class(
+            made("ada", 2, 1, 4, **seen("small.add", "adds twice")),
+            made("bob", 2, 0, 4, **seen("small.add", "adds twice")),
+            made("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",)),
+            made("dot", 2, 1, 0, status="interrupted", **seen("small.twice", "squares")),
+            made("eve", status="missing"),
+        )
+    )
+    assert found.counts == {"graded": 2, "interrupted": 1, "unreadable": 1, "missing": 1}
+    assert (found.handed_in, found.maximum) == (4, 7)
+    assert found.mean == (7 + 6 + 0 + 3) / 4
+    assert found.quartiles == (2.25, 4.5, 6.25)
+    assert [b.count for b in found.bins] == [1, 0, 0, 1, 0, 0, 1, 1]
+    add, twice = found.exercises
+    assert (add.name, add.points, add.full, add.zero) == ("add", 3, 0.5, 0.25)
+    assert add.mean == pytest.approx((1 + 2 / 3 + 0 + 1) / 4)
+    assert (twice.name, twice.mean, twice.full, twice.zero) == ("twice", 0.5, 0.5, 0.5)
+    assert [(m.name, m.students) for m in found.misconceptions] == [
+        ("adds twice", 2),
+        ("squares", 1),
+    ]
+    assert [r.student for r in found.attention] == ["cy", "dot"]
+
+
+def test_where_points_come_from(tmp_path):
+    reports = [
+        made("ada", 2, 1, 4, **seen("small.add", "adds twice", "Add once.")),
+        made("bob", 0, 0, 4, notes=("missing tests were put back: points_add",)),
+        made("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
+    ]
+    write_reports(tmp_path, [*reports, made("only-here", 1, 0, 0)])
+    changed = {("bob", "points_add"): 1.5}
+    write_gradebook(tmp_path, reports, manual=changed, late={"cy": 2.0, "ada": 99.0})
+    found = class_results(tmp_path, NAME)
+    by_name = {r.student: r for r in found.results}
+    assert {s: r.score for s, r in by_name.items()} == {
+        "ada": 0,  # a penalty takes no more than there is
+        "bob": 5.5,
+        "cy": 5,
+        "only-here": 1,
+    }
+    assert by_name["bob"].manual == ("points_add",)
+    assert by_name["only-here"].source == "report"
+    assert list(by_name["ada"].cells) == list(MAXIMA)
+    assert found.explanations == {("small.add", "adds twice"): "Add once."}
+    looks = {r.student: r.attention for r in found.results if r.attention}
+    assert looks["bob"] == (
+        "missing tests were put back: points_add",
+        "waits for a person's score: points_add",
+    )
+    assert looks["cy"] == ("prints the seed", "graded without a sandbox")
+    assert "1 submission that it does not have" in summarize(found).sources
+
+
+@pytest.mark.parametrize("damage", [{"schema": 1}, {"cells": 3}, {"more": 1}, [], "torn"])
+def test_a_damaged_report_costs_only_its_details(tmp_path, damage):
+    reports = [made("ada", 2, 1, 4), made("bob", 2, 0, 0)]
+    write_gradebook(write_reports(tmp_path, reports), reports)
+    path = tmp_path / "reports" / NAME / "ada.json"
+    content = {**to_json(reports[0]), **damage} if isinstance(damage, dict) else damage
+    path.write_text("{" if damage == "torn" else json.dumps(content))
+    found = class_results(tmp_path, NAME).results
+    assert [(r.student, r.score) for r in found] == [("ada", 7), ("bob", 2)]
+    assert "its report cannot be read" in found[0].attention[0]
+
+
+def test_mended_files_are_to_be_looked_at():
+    kept = [cell for cell in TESTS if cell["id"] != "points_add"]
+    answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
+    report = grade(notebook(*answers, *kept), SMALL, student="ada")
+    from attncourse.grading.collect import from_report
+
+    result = from_report(Person("ada"), NAME, report)
+    assert any("put back" in reason for reason in result.attention)
+    assert not any("not attempted" in reason for reason in result.attention)
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def test_report_shows_the_class_and_writes_the_page(tmp_path):
+    reports = [
+        made("ada", 2, 1, 4),
+        made("bob", 1, 0, 0, **seen("small.add", "adds twice", "Add once.")),
+        made("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
+        made("dot", status="missing", notes=(NOTHING,), attention=(NOTHING,)),
+        made("eve", status="missing", attention=("several notebooks",)),
+    ]
+    write_gradebook(write_reports(tmp_path, reports), reports)
+    done = run("report", NAME, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in (
+        "3 of 5 students handed in, 2 missing, 1 unreadable",
+        "mean 2.667, median 1",
+        "small.add: adds twice",
+        "Add once.",
+        "unreadable notebook: line 2",
+        "from the gradebook",
+        "to look at (2)",
+        "several notebooks",
+    ):
+        assert words in done.stdout
+    assert (tmp_path / "reports" / NAME / "index.html").is_file()
+    assert run("report", NAME, "--html", "elsewhere.html", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "elsewhere.html").is_file()
+
+
+def test_report_without_a_gradebook_says_so(tmp_path):
+    write_reports(tmp_path, [made("ada", 2, 1, 4)])
+    done = run("report", NAME, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Points are from the reports" in done.stdout
+    assert not (tmp_path / "gradebook.db").exists()
+
+
+def test_report_refuses_in_one_line(tmp_path):
+    (tmp_path / "solutions" / NAME).mkdir(parents=True)
+    refuses(run("report", "01_smal", cwd=tmp_path), "Did you mean 01_small?")
+    refuses(run("report", NAME, cwd=tmp_path), f"attncourse grade {NAME}")
+    write_reports(tmp_path, [made("ada", 2, 1, 4)])
+    (tmp_path / "file").write_text("")
+    done = run("report", NAME, "--html", "file/page.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cannot write file/page.html" in done.stderr
+    (tmp_path / "gradebook.db").write_text("not a database, but long enough to look at" * 40)
+    refuses(run("report", NAME, cwd=tmp_path), "cannot read gradebook.db")
+
+
+def test_texts_of_submissions_cannot_steer_a_terminal():
+    from rich.console import Console
+
+    report = made("ada" + HOSTILE, 1, 0, 0, attention=(HOSTILE,), **seen("small.add", HOSTILE))
+    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    with console.file:
+        console.print(at_a_glance(summarize(a_class(report))))
+    shown = console.export_text()
+    assert not set(shown) & {"\x00", "\x1b", "\u202e"}
+
+
+@given(st.text(), st.integers(2, 50))
+def test_plain_is_one_short_line(value, limit):
+    shown = plain(value, limit)
+    assert len(shown) <= limit
+    assert shown.splitlines() in ([], [shown])
+    assert not any(c < " " or c in "\u202a\u202b\u202d\u202e\u2066\u2067" for c in shown)
+    shown.encode("utf-8")
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+class Elements(HTMLParser):
+    """The elements and attributes of a page."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(content)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    @property
+    def kinds(self) -> set[str]:
+        return {tag for tag, _ in self.found}
+
+
+def many(number: int, **more) -> ClassResults:
+    rows = [made(f"s{n:05d}", n % 3, n % 2, n % 5, **more) for n in range(number)]
+    return a_class(*rows)
+
+
+def test_nothing_of_a_submission_is_markup():
+    told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
+    harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add", "b"))
+    hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
+    expected = Elements(page(summarize(a_class(harmless))))
+    found = Elements(page(summarize(a_class(hostile))))
+    assert found.kinds <= expected.kinds
+    assert sum(tag == "script" for tag, _ in found.found) == 1
+    assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
+    assert "<script>alert(1)</script>" in found.text
+    assert "\x00" not in found.text
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 50])
+def test_the_page_asks_nothing_of_a_network(number):
+    content = page(summarize(many(number, **seen("small.add", "adds twice"))))
+    links = [
+        value
+        for _, attributes in Elements(content).found
+        for name, value in attributes.items()
+        if name in ("src", "href", "srcset", "action", "data", "poster")
+    ]
+    assert links == ["data:,"]
+    assert not re.search(r"url\(|@import|https?:|fetch\(|XMLHttp", content)
+    assert "default-src 'none'" in content
+
+
+def test_an_empty_class_and_one_without_submissions_have_a_page():
+    for found in (a_class(), a_class(made("ada", status="missing"))):
+        content = page(summarize(found))
+        assert "Nobody has handed in anything" in content
+        assert "<svg" not in content
+
+
+def test_the_histogram_can_be_read_without_seeing_it():
+    elements = Elements(page(summarize(many(9)))).found
+    pictures = [a for tag, a in elements if tag == "svg"]
+    assert all(a.get("aria-hidden") or len(a["aria-label"]) > 20 for a in pictures)
+    assert ("summary", {}) in elements  # the same as a table
+
+
+def test_a_large_class_keeps_the_page_small():
+    long = "a note that goes on and on, " * 60
+    thousand = page(summarize(many(1000, attention=(long,), **seen("small.add", long))))
+    assert len(thousand.encode()) < 1_000_000
+    assert thousand.count("<tr data-look") == 1000
+    rows = [made(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
+    rows[7777] = made("z-needs-a-look", 0, 0, 0, status="interrupted")
+    content = page(summarize(a_class(*rows)))
+    assert len(content.encode()) < 1_000_000
+    table = content.partition('<table id="students">')[2]
+    assert table.count("<tr") == 1 + 1000
+    assert 0 < table.find("z-<wbr>needs-<wbr>a-<wbr>look") < 1000
+    assert "1000 of 10000 students" in content
+    assert f"attncourse export {NAME}" in content
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_every_text_has_the_contrast_of_wcag_aa(mode):
+    style = (HERE / "report_page.css").read_text()
+    light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    colours = dict(re.findall(r"--(\w+): (#\w{6})", light if mode == "light" else dark))
+
+    def contrast(a: str, b: str) -> float:
+        high, low = sorted((luminance(colours[a]), luminance(colours[b])), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    for ground in ("ground", "card"):
+        for ink in ("ink", "quiet", "accent", "look"):
+            assert contrast(ink, ground) >= 4.5
+    assert set(re.findall(r"[^-]color: ([^;]+);", style)) <= {
+        *(f"var(--{name})" for name in colours),
+        "inherit",
+        "light dark",
+    } | {"var(--ink)"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+def test_the_script_runs_and_sorts(tmp_path):
+    rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
+    content = page(summarize(a_class(*rows)))
+
+    def dom(content: str) -> str:
+        path = tmp_path / "page.html"
+        path.write_text(content)
+        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        home = f"--user-data-dir={tmp_path / 'home'}"
+        return subprocess.run(
+            [*command, home, f"file://{path}"], capture_output=True, text=True, timeout=60
+        ).stdout
+
+    def order(shown: str) -> list[str]:
+        body = shown.partition('<table id="students">')[2].partition("<tbody>")[2]
+        return re.findall(r'<tr(?: data-look="1")?><th scope="row">(\w+)<', body)
+
+    shown = dom(content)  # the page's own policy lets its own script run
+    assert "3 of 3 shown" in shown
+    assert order(shown) == ["ada", "bob", "cy"]
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", content)
+    clicks = "document.querySelectorAll('#students button')[1].click();"
+    assert order(dom(free + f"<script>{clicks}</script>")) == ["bob", "cy", "ada"]
+    assert order(dom(free + f"<script>{clicks * 2}</script>")) == ["ada", "cy", "bob"]
+    look = "document.getElementById('look').click();"
+    assert order(dom(free + f"<script>{look}</script>")) == ["bob"]  # the others are hidden
