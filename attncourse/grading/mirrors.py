@@ -11,8 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from attncourse.grading.session import NAME, Session
-from attncourse.grading.wire import Decoder, Encoder, WireError, content, natural
+from attncourse.grading.encoding import Decoder, Encoder, content, natural
+from attncourse.grading.exceptions import NAME
+from attncourse.grading.session import Session
+from attncourse.grading.wire import WireError
 
 
 class Mirrors:

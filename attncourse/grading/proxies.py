@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from attncourse.grading.session import NAME, Session
-from attncourse.grading.wire import WireError, natural
+from attncourse.grading.encoding import natural
+from attncourse.grading.exceptions import NAME
+from attncourse.grading.session import Session
+from attncourse.grading.wire import WireError
 
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 

@@ -1,7 +1,5 @@
 """A submission's process as the checker sees it: requests go out, plain values come back."""
 
-import builtins
-import re
 import select
 import sys
 import time
@@ -15,14 +13,13 @@ import numpy as np
 
 from attncourse.alarm import TimeUp
 from attncourse.checks.outcome import Forbidden, forbidden_call
+from attncourse.grading.encoding import Decoder, Encoder, Unsendable
+from attncourse.grading.exceptions import exception_class
 from attncourse.grading.limits import MB, Limits
-from attncourse.grading.wire import Decoder, Encoder, Unsendable, WireError, pack, unpack
+from attncourse.grading.wire import WireError, pack, unpack
 
 GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
 SHOWN = 20_000  # characters of what a call prints that a test may read
-# Their raising ends a loop or a generator of the caller's as if all were well.
-ENDS_LOOPS = {"StopIteration", "StopAsyncIteration", "GeneratorExit"}
-NAME = re.compile(r"[A-Za-z_]\w{0,99}")
 
 
 class Ended(Exception):
@@ -262,24 +259,6 @@ class Session:
         )
         error.attncourse_line = str(told.get("line", ""))[:200]
         return error
-
-
-def exception_class(name: str, above: list[Any]) -> type[Exception]:
-    """An exception class of that name, below the builtin it is derived from.
-
-    What would end a loop of the caller's, or is no ``Exception``, comes as a ``RuntimeError``.
-    """
-    safe = name if NAME.fullmatch(name) else "Error"
-    for base in above:
-        known = getattr(builtins, str(base), None)
-        if not isinstance(known, type) or not issubclass(known, BaseException):
-            continue
-        if base in ENDS_LOOPS or not issubclass(known, Exception):
-            return type(safe, (RuntimeError,), {})
-        if issubclass(known, UnicodeError | ExceptionGroup):  # they want other arguments
-            return type(safe, (ValueError if issubclass(known, ValueError) else Exception,), {})
-        return known if known.__name__ == safe else type(safe, (known,), {})
-    return type(safe, (Exception,), {})
 
 
 def torch_draw() -> int:

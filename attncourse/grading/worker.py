@@ -5,28 +5,30 @@ this function with these arguments, take this gradient. It knows no tests, no ch
 answers, and whatever it says is taken for numbers and text.
 """
 
-import ast
-import copy
-import inspect
-import io
-import linecache
 import os
-import random
 import signal
 import sys
 import types
 from collections.abc import Callable
-from contextlib import nullcontext, redirect_stderr, redirect_stdout
-from functools import cache
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-import numpy as np
+from attncourse.alarm import within
+from attncourse.grading.calls import (
+    USES,
+    forbidding,
+    generator,
+    gradients,
+    image,
+    is_array,
+    seed,
+    unleafed,
+)
+from attncourse.grading.encoding import Decoder, Encoder, Unsendable
+from attncourse.grading.notebook_shell import Printed, execute, notebook_namespace
+from attncourse.grading.telling import describe, describe_module, fingerprint, signature
+from attncourse.grading.wire import pack, unpack
 
-from attncourse.alarm import TimeUp, within
-from attncourse.grading.wire import Decoder, Encoder, Unsendable, content, pack, unpack
-
-MESSAGE = 2000  # characters of an error's text that are worth keeping
-SHOWN = 20_000  # characters of printed output that a reply carries
 NO_LIMIT = 1 << 40
 NOTHING = object()
 
@@ -43,29 +45,6 @@ def serve(connection: Any, output: float) -> None:
             worker.answer(*worker.receive())
     except Gone:
         os._exit(0)
-
-
-class Printed(io.TextIOBase):
-    """Collects what is printed, up to a number of characters for the whole submission."""
-
-    def __init__(self, left: int):
-        self.left = left
-        self.pieces: list[str] = []
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        if self.left > 0:
-            self.pieces.append(text[: self.left])
-        self.left -= len(text)
-        return len(text)
-
-    def taken(self) -> str:
-        """What was printed since the last time, shortened."""
-        text = "".join(self.pieces)
-        self.pieces.clear()
-        return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
 class Worker:
@@ -298,210 +277,6 @@ class Worker:
             todo += [self.number_of(child) for child in children.values()]
         if told:
             reply["modules"] = told
-
-
-def describe_module(module: Any, encoder: Encoder) -> dict[str, Any]:
-    """A module's own parameters, buffers and plain attributes, and what it is made from."""
-    plain = {
-        name: value
-        for name, value in vars(module).items()
-        if not name.startswith("_") and isinstance(value, bool | int | float | str | None)
-    }
-    return {
-        "class": type(module).__name__,
-        "bases": [b.__name__ for b in type(module).__mro__ if b.__module__.startswith("torch.nn.")],
-        "parameters": {
-            name: {"value": encoder.encode(p.detach()), "grad": p.requires_grad, "id": id(p)}
-            for name, p in module._parameters.items()
-            if p is not None
-        },
-        "buffers": {n: encoder.encode(b) for n, b in module._buffers.items() if b is not None},
-        "transient": sorted(module._non_persistent_buffers_set),
-        "plain": encoder.encode(plain),
-    }
-
-
-def fingerprint(module: Any) -> dict[str, tuple]:
-    """Something that changes whenever a module's own state does."""
-    tensors = [*module._parameters.items(), *module._buffers.items()]
-    state = {name: (id(t), *content(t)) for name, t in tensors if t is not None}
-    children = tuple((name, id(child)) for name, child in module._modules.items())
-    return state | {" ": (module.training, *children)}
-
-
-# --- running code -------------------------------------------------------------------------------
-
-
-def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
-    """Runs a cell as a notebook would, but for the value of its last line."""
-    lines = source.splitlines(keepends=True)
-    linecache.cache[filename] = (len(source), None, lines, filename)  # for inspect.getsource
-    code = compile(
-        source, filename, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
-    )
-    result = eval(code, namespace)
-    if code.co_flags & inspect.CO_COROUTINE:
-        import asyncio
-
-        asyncio.run(result)
-
-
-def notebook_namespace() -> dict[str, Any]:
-    """The names that a notebook starts with, in a module of its own."""
-    module = types.ModuleType("__main__")
-    module.__dict__.update(display=ignore, get_ipython=lambda: Shell())
-    sys.modules["__main__"] = module
-    sys.argv = ["notebook"]
-    sys.stdin = io.StringIO()
-    return module.__dict__
-
-
-def ignore(*values: Any, **options: Any) -> None:
-    """Stands for what only shows something."""
-
-
-class Shell:
-    """What ``get_ipython()`` returns here: every method does nothing."""
-
-    def __getattr__(self, name: str) -> Callable:
-        return ignore
-
-
-def seed(number: int | None) -> None:
-    """Seeds every generator that a function may draw from."""
-    if number is None:
-        return
-    random.seed(number)
-    np.random.seed(number % 2**32)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(number)
-
-
-def generator(state: dict[str, Any]) -> np.random.Generator:
-    made = np.random.Generator(np.random.PCG64())
-    made.bit_generator.state = state
-    return made
-
-
-def gradients(request: dict[str, Any]) -> Any:
-    """A context with or without gradients, as the checker has it."""
-    if "torch" not in sys.modules or "grad" not in request:
-        return nullcontext()
-    return sys.modules["torch"].set_grad_enabled(request["grad"])
-
-
-def unleafed(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple:
-    """The arguments, with a copy in place of each leaf that is none in the checker; the leaves."""
-    leaves = [decoder.tracked[n] for n in sorted(decoder.tracked)]
-    inner = {id(leaves[n - 1]): leaves[n - 1].clone() for n in request.get("inner", ())}
-    args = [inner.get(id(value), value) for value in args]
-    kwargs = {name: inner.get(id(value), value) for name, value in kwargs.items()}
-    return args, kwargs, leaves
-
-
-def is_array(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor))
-
-
-def image(value: Any) -> Any:
-    """Something equal exactly while a mutable argument stays as it is; None for others."""
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype, value.tobytes()
-    if is_array(value):
-        return content(value)
-    if not isinstance(value, list | dict | set):
-        return None
-    encoder = Encoder(lambda other: {"h": id(other)})
-    try:
-        return encoder.encode(value), encoder.buffers
-    except Unsendable:
-        return None
-
-
-def forbidding(request: dict[str, Any]) -> Any:
-    """A context in which calling one of the named torch functions raises ``Forbidden``."""
-    names = request.get("forbid")
-    if not names or "torch" not in sys.modules:
-        return nullcontext()
-    return watch()(names)
-
-
-@cache
-def watch() -> type:
-    """The class of those contexts; made once torch is there."""
-    from torch.overrides import TorchFunctionMode
-
-    class Forbid(TorchFunctionMode):
-        def __init__(self, names: list[str]):
-            super().__init__()
-            self.names = names
-
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            if getattr(func, "__name__", "") in self.names:
-                raise Forbidden(func.__name__)
-            return func(*args, **(kwargs or {}))
-
-    return Forbid
-
-
-class Forbidden(Exception):
-    """A library function was called that the exercise asks to build."""
-
-
-USES: dict[str, Callable] = {
-    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
-    "getattr": getattr,
-    "setattr": setattr,
-    "getitem": lambda value, key: value[key],
-    "setitem": lambda value, key, item: value.__setitem__(key, item),
-    "len": len,
-    "iter": iter,
-    "next": next,
-    "equal": lambda a, b: bool(a == b),
-    "isinstance": isinstance,
-    "copy": copy.deepcopy,
-    "text": repr,
-    "source": inspect.getsource,
-}
-
-
-def signature(value: Any) -> list[list] | None:
-    """The parameters of a function: name, kind, whether it has a default."""
-    try:
-        parameters = inspect.signature(value).parameters.values()
-    except Exception:  # builtins have none, and a class may refuse
-        return None
-    return [[p.name, int(p.kind), p.default is not p.empty] for p in parameters]
-
-
-def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as text: its class, the builtin classes above it, message and line."""
-    if isinstance(error, TimeUp):
-        return {"timeout": True}
-    if isinstance(error, Forbidden):
-        return {"forbidden": str(error)}
-    try:
-        message = within(1, lambda: str(error))[:MESSAGE]
-    except BaseException:  # a submission's own exception may refuse to be shown
-        message = ""
-    return {
-        "type": type(error).__name__,
-        "above": [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"],
-        "message": message,
-        "line": line_of(error),
-    }
-
-
-def line_of(error: BaseException) -> str:
-    """The last line of the submission that the exception came through."""
-    line, step = "", error.__traceback__
-    while step is not None:
-        filename = step.tb_frame.f_code.co_filename
-        if filename.startswith("<cell"):
-            line = linecache.getline(filename, step.tb_lineno).strip() or line
-        step = step.tb_next
-    return line[:200]
 
 
 def start(connection: Any, output: float) -> None:
