@@ -415,3 +415,13 @@ def test_libraries_are_the_checkers_own_wherever_they_are_imported():
 def test_what_is_no_value_is_no_truth(thing):
     (found,) = judged(f"def f():\n    return {thing}", "assert f()")
     assert "no truth value" in found
+
+
+def test_the_submission_forgets_what_the_test_has_forgotten():
+    answer = (
+        HEAD + "import gc\ndef alive():\n    return sum(type(x) is Head for x in gc.get_objects())"
+    )
+    test = (
+        "for _ in range(9):\n    head = Head(3, 2)\n    head(torch.ones(1, 3)).sum().backward()\n"
+    )
+    assert holds(answer, test + "del head\nalive()\nassert alive() == 0, alive()")

@@ -25,10 +25,11 @@ def proxy(session: Session, told: Any) -> Any:
     number, kind = natural(told.get("h")), told.get("kind")
     if kind == "module":
         return session.mirrors.mirror(number)
-    if kind == "class":
-        return class_proxy(session, number, told)
-    made = (RemoteFunction if kind == "function" else RemoteObject)(session, number, told)
-    session.forget_with(made, number)
+    made = session.proxies.get(number)
+    if made is None:
+        make = {"class": class_proxy, "function": RemoteFunction}.get(kind, RemoteObject)
+        made = session.proxies[number] = make(session, number, told)
+        session.forget_with(made, number)
     return made
 
 
@@ -157,9 +158,7 @@ def class_proxy(session: Session, number: int, told: dict[str, Any]) -> RemoteCl
     if told.get("module") is True:
         bases = (session.mirrors.base(told.get("bases")),)
     names = {"_session": session, "_number": number, "__signature__": signature_of(told)}
-    made = RemoteClass(name_in(told, "name") or "Class", bases, names)
-    session.forget_with(made, number)
-    return made
+    return RemoteClass(name_in(told, "name") or "Class", bases, names)
 
 
 def name_in(told: dict[str, Any], key: str) -> str:

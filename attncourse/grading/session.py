@@ -50,6 +50,7 @@ class Session:
         self.printed_too_much = False
         self.longest = 0.0
         self.dropped: list[int] = []
+        self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.callbacks: dict[int, Callable] = {}
         connection.setblocking(False)
 
@@ -123,8 +124,8 @@ class Session:
             if self.stalled:
                 raise TimeUp
             raise Ended(self.ended)
-        request |= {"limit": limit, "drop": self.dropped}
-        self.dropped = []
+        request |= {"limit": limit, "drop": self.dropped.copy()}
+        self.dropped.clear()  # the same list: what is forgotten later is appended to it
         started = time.monotonic()
         self.midway = True
         try:
@@ -232,6 +233,8 @@ class Session:
 
     def forget_with(self, thing: Any, number: int) -> None:
         """The process may forget an object once ``thing`` is gone here."""
+        if number in self.dropped:  # told of again before it could be forgotten
+            self.dropped.remove(number)
         weakref.finalize(thing, self.dropped.append, number).atexit = False
 
     def call_back(self, reply: dict[str, Any], decoder: Decoder) -> bytes:
