@@ -1,7 +1,8 @@
 """nbgrader in this course: `solutions/` is the source, `exercises/` the release.
 
 `nbgrader generate_assignment 05_kqv`, `autograde`, `generate_feedback`, `export` and the
-formgrader all work with it; so does `attncourse grade`, which writes the same gradebook.
+formgrader all work with it. `nbgrader autograde` and `attncourse grade` grade with the same judge
+and write the same gradebook and notebooks; the second is the faster one.
 """
 
 c = get_config()  # nbgrader provides this
@@ -27,13 +28,22 @@ c.CourseDirectory.ignore = [
 
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
-# A cell that never ends costs itself; the first one also waits for torch to be imported.
-c.Execute.timeout = 60
-c.Execute.interrupt_on_timeout = True
+# The judge reads and grades a submission; nbgrader saves what it finds in the graded notebook.
+c.Autograde.exporter_class = "attncourse.grading.nbgrader_steps.JudgeExporter"
+c.Autograde.pre_convert_hook = "attncourse.grading.nbgrader_steps.accept_renamed"
+c.Autograde.sanitize_preprocessors = ["nbgrader.preprocessors.CheckCellMetadata"]
+c.Autograde.autograde_preprocessors = [
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+]
 
-# Students see which tests failed, not the source of the hidden ones.
+# What students wrote is shown and never run, in feedback pages and in the formgrader. They see
+# which tests failed, not the source of the hidden ones.
+c.HTMLExporter.filters = {"markdown2html": "attncourse.grading.feedback.harmless_markdown"}
+c.GenerateFeedback.exporter_class = "attncourse.grading.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = [
     "nbgrader.preprocessors.GetGrades",
-    "nbgrader.preprocessors.ClearHiddenTests",
+    "attncourse.grading.feedback.HideTests",
+    "attncourse.grading.feedback.CleanOutputs",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]

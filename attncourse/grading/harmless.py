@@ -1,0 +1,46 @@
+"""What a submission wrote, made safe to show: none of it runs, loads anything or hides."""
+
+import re
+
+BREAK = "\u200b"  # a zero-width space: what it parts is no markup any more and reads the same
+WEB = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
+
+# Where text begins to be more than text. A tag needs a letter right after its "<", a link its
+# "(" right after the "]": parted, they are shown as they were typed, wherever they stand. Links
+# to the web and to nowhere else stay, but an image becomes a link: it would be fetched.
+MARKUP = re.compile(
+    rf"""<(?=[A-Za-z/!?])            # a tag, a comment, an address in angle brackets
+    | !(?=\[)                        # an image
+    | \](?=\((?!{WEB}\)))            # a link
+    | \](?=:(?!\s*{WEB}\s*(?:\n|$))) # the address that a link refers to
+    | \\(?=(?:href|class|cssId|style|require|unicode)\b)  # what TeX can do to a page
+    """,
+    re.VERBOSE,
+)
+FOLDERS = re.compile(
+    r"""(?<![\w:/.<])(?:/[^\s/'"<>()\[\]:,;]+)+/(?=[^\s/])  # on Linux and macOS
+    | \b[A-Za-z]:\\(?:[^\s\\]+\\)*""",
+    re.VERBOSE,
+)
+# Terminal codes, null bytes, halves of characters, and marks that reorder what stands in a line.
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """The text with visible signs for characters that would act instead of being shown."""
+    return UNSEEN.sub(sign, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def sign(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
+
+
+def message(text: str) -> str:
+    """``plain`` text that does not tell where files lie on the machine that it comes from."""
+    return FOLDERS.sub("…/", plain(text))
+
+
+def markdown(text: str) -> str:
+    """Markdown that shows everything and does nothing: no HTML, no images, links to the web."""
+    return MARKUP.sub(lambda found: found[0] + BREAK, plain(text))

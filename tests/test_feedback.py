@@ -1,0 +1,449 @@
+"""What a student, and the person who grades, gets to see: the results, and nothing that acts."""
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markup import Parts, acts
+from nbconvert.filters.markdown_mistune import InvalidNotebook
+from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_html
+from nbgrader.utils import determine_grade, is_grade
+from small_course import NAME, STUB, cell, graded, notebook, small, solution
+
+from attncourse.grading import harmless
+from attncourse.grading.autograded import LONGEST, ROOM, autograded
+from attncourse.grading.feedback import CleanOutputs, HideTests, clean, mathml, page_markdown
+from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.report import CellResult, Report
+from attncourse.grading.shown import verdict_html
+
+ROOT = Path(__file__).resolve().parents[1]
+CANARY = "http://canary.invalid/"
+
+# Each of these runs, loads or leads somewhere where Markdown is shown as stock nbgrader shows it.
+HOSTILE = (
+    "<script>attack()</script>",
+    "<img src=x onerror=attack()>",
+    f"<img src={CANARY}pixel>",
+    f"![a picture]({CANARY}pixel)",
+    f"![a picture][there]\n\n[there]: {CANARY}pixel",
+    "![a picture](attachment:x.png)",
+    "[click](javascript:attack())",
+    "[click](JaVaScRiPt:attack())",
+    "[click](java\tscript:attack())",
+    "[click](&#106;avascript:attack())",
+    "[click](data:text/html,<script>attack()</script>)",
+    "[click](<javascript:attack()>)",
+    "[click][there]\n\n[there]: javascript:attack()",
+    "[click][there]\n\n[there]:\n  javascript:attack()",
+    "[click](../files/page.html)",
+    '[click](https://example.org/"onmouseover="attack())',
+    '[click](https://example.org "title" onclick="attack()")',
+    "<javascript:attack()>",
+    "<https://example.org/?<script>attack()</script>>",
+    f"<iframe src={CANARY}></iframe>",
+    f"<style>@import '{CANARY}'; body {{ display: none }}</style>",
+    f"<link rel=stylesheet href={CANARY}>",
+    f'<meta http-equiv=refresh content="0;url={CANARY}">',
+    f"<form action={CANARY}><button>Log in</button></form>",
+    "<svg/onload=attack()>",
+    "<svg><animate onbegin=attack() attributeName=x></svg>",
+    "<math><a href=javascript:attack()>x</a></math>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=attack()></style></table></mtext>",
+    f"<base href={CANARY}>",
+    f"<object data={CANARY}></object><embed src={CANARY}>",
+    f"<video src={CANARY} autoplay></video>",
+    "<details open ontoggle=attack()>",
+    "<div onclick=attack()>\n\ntext\n\n</div>",
+    "<!--[if gte IE 4]><script>attack()</script><![endif]-->",
+    "<?xml <script>attack()</script>?>",
+    "```mermaid\ngraph TD\n</pre><script>attack()</script>\n```",
+    "`<script>attack()</script>`",
+    "    <script>attack()</script>",
+    "$\\href{javascript:attack()}{x}$ $<script>attack()</script>$",
+    "\\begin{equation}<img src=x onerror=attack()>\\end{equation}",
+    "| a | b |\n|---|---|\n| <img src=x onerror=attack()> | [x](javascript:attack()) |",
+    "# <img src=x onerror=attack()>",
+    "&lt;script&gt;attack()&lt;/script&gt; &#60;script>attack()&#60;/script>",
+    "<scr\x00ipt>attack()</script>",
+    "<\x1b[31mscript>attack()</script>",
+    "x <!-- ",
+    "</div></div></body><script>attack()</script>",
+)
+ORDINARY = (
+    "# A heading\n\nSome *text*, **bold**, `code`, a list:\n\n- one\n- two\n",
+    "a < b, 1<2, a > b, x & y, x &amp; y, 2 * 3 ! [not a link]",
+    "> quoted\n> text\n\n1. first\n2. second",
+    "[the book](https://example.org/a?b=1&c=2#d) and [mail](mailto:someone@example.org)",
+    "[the book][here]\n\n[here]: https://example.org",
+    "| a | b |\n| --- | --- |\n| 1 | 2 |",
+    "$$a_j = \\frac{1}{2}$$ and $x^2 < 3$",
+    "```python\nprint(1 < 2)\n```\n\n---\n\nx[1] is x [2]",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_markdown_is_shown_and_does_nothing(text):
+    assert acts(stock_html(harmless.markdown(text))) == []
+    assert acts(page_markdown(text)) == []  # also where nobody has made it harmless before
+    kept = harmless.markdown(text).replace(harmless.BREAK, "")
+    assert kept == harmless.plain(text)  # nothing of it is lost
+
+
+def test_stock_nbgrader_lets_most_of_it_act():
+    """The texts above are what they are said to be."""
+
+    def fails_or_acts(text: str) -> bool:
+        try:
+            return bool(acts(stock_html(text)))
+        except InvalidNotebook:  # and there would be no feedback for anything
+            return True
+
+    tame = [text for text in HOSTILE if not fails_or_acts(text)]
+    assert len(tame) <= len(HOSTILE) // 3, tame
+
+
+@given(st.lists(st.sampled_from([*HOSTILE, *ORDINARY, "\n\n", "`", "$", "[", "](", "<", "\\"])))
+@settings(max_examples=150, deadline=None)
+def test_pieces_of_it_in_any_order_do_nothing(pieces):
+    text = "".join(pieces)
+    assert acts(stock_html(harmless.markdown(text))) == []
+    assert acts(page_markdown(text)) == []
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_markdown_is_untouched(text):
+    assert harmless.markdown(text) == text
+
+
+def test_messages_show_control_characters_and_no_folders():
+    error = "No such file: '/home/teacher/course/.venv/lib/x.py' at C:\\Users\\teacher\\x.py"
+    assert harmless.message(error) == "No such file: '…/x.py' at …/x.py"
+    assert harmless.message("a/b 1 / 2 https://example.org/a/b x=/y") == (
+        "a/b 1 / 2 https://example.org/a/b x=/y"
+    )
+    assert harmless.message("\x1b[31mred\x00\x9b\ud800\u202e\r\nnext") == "␛[31mred␀���\nnext"
+
+
+# --- the graded notebook ---------------------------------------------------------------------
+
+WRITTEN = cell("The sum.", "written", code=False, grade=True, solution=True, points=3)
+PLOT = cell("### BEGIN SOLUTION\nplot()\n### END SOLUTION", "plot", grade=True, solution=True)
+PLOT["metadata"]["nbgrader"]["points"] = 2
+TASK = cell("Do it.", "task", code=False, task=True, points=5, locked=True)
+READ = cell("Read this.", "read", code=False, locked=True)
+ANSWER = solution("add", "### BEGIN SOLUTION\ndef add(a, b):\n    return a + b\n### END SOLUTION")
+TESTS = (
+    graded("points_add", "2 * (add(1, 2) == 3)", 2),
+    graded(
+        "hidden_add",
+        "# More.\n### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11, 'secret'\n### END HIDDEN TESTS",
+        1,
+    ),
+)
+
+
+def assignment(*cells: dict) -> Assignment:
+    return Assignment(NAME, read_cells(notebook(*(cells or (ANSWER, WRITTEN, PLOT, TASK, READ)))))
+
+
+FULL = (READ, ANSWER, WRITTEN, PLOT, TASK, *TESTS)
+
+
+def report_of(task: Assignment, points: float = 0.0, **more) -> Report:
+    cells = {g: CellResult(min(points, c.points), c.points, "") for g, c in task.graded.items()}
+    return Report("student", NAME, "graded", cells, **more)
+
+
+def marks(text: str) -> dict[str, dict]:
+    """The cells of a graded notebook that nbgrader knows, by grade id; each is there once."""
+    content = nbformat.reads(text, as_version=4)
+    nbformat.validate(content)
+    known = [c for c in content.cells if "nbgrader" in c.metadata]
+    found = {c.metadata.nbgrader.grade_id: c for c in known}
+    assert len(found) == len(known)
+    return found
+
+
+def scores(text: str) -> dict[str, float | None]:
+    """What nbgrader makes of a graded notebook."""
+    return {g: determine_grade(c)[0] for g, c in marks(text).items() if is_grade(c)}
+
+
+@given(st.floats(0, 2), st.floats(0, 1))
+@settings(deadline=None)
+def test_nbgrader_finds_exactly_the_points_of_the_report(first, second):
+    task = assignment(ANSWER, *TESTS)
+    cells = {"points_add": CellResult(first, 2.0, "x"), "hidden_add": CellResult(second, 1.0, "y")}
+    text = autograded(notebook(ANSWER), task, Report("s", NAME, "graded", cells))
+    assert scores(text) == {"points_add": first, "hidden_add": second}
+
+
+def test_a_test_that_the_report_does_not_know_gets_nothing():
+    text = autograded(small(), assignment(ANSWER, *TESTS), Report("s", NAME, "graded", {}))
+    assert scores(text) == {"points_add": 0, "hidden_add": 0}
+
+
+def test_nothing_of_a_submission_gets_in_but_text():
+    task = assignment(*FULL)
+    evil = json.loads(notebook(*FULL))
+    mark = "forged-by-the-student"
+    evil["metadata"] = {"kernelspec": {"name": mark, "display_name": mark}, "widgets": {mark: 1}}
+    for one in evil["cells"]:
+        one["id"] = mark[:10] + str(id(one))
+        one["attachments"] = {"x.png": {"image/png": mark}}
+        one["metadata"] |= {"tags": [mark], "magics_language": mark, "editable": mark}
+        one["metadata"]["nbgrader"] |= {"points": 99, "comment": mark, "checksum": mark}
+        if one["cell_type"] == "code":
+            one["outputs"] = [{"output_type": "stream", "name": "stderr", "text": mark}]
+    text = autograded(json.dumps(evil).encode(), task, report_of(task, 1.5))
+    assert mark not in text
+    assert "99" not in text
+    points = {g: c.metadata.nbgrader.get("points") for g, c in marks(text).items()}
+    assert points == {
+        **{"points_add": 2, "hidden_add": 1, "written": 3, "plot": 2, "task": 5},
+        **{"add": None, "read": None},
+    }
+    assert text == nbformat.writes(nbformat.reads(text, as_version=4)) + "\n"
+
+
+def test_cells_that_claim_to_be_others_are_text():
+    """A second copy of a test, an answer marked as a test, a test marked as an answer."""
+    task = assignment(ANSWER, *TESTS)
+    forged = (
+        cell("99", "points_add", grade=True, locked=True, points=2),
+        cell("# mine", "points_add", code=False, grade=True, solution=True, points=2),
+        cell("100", "hidden_add", grade=True, solution=True, points=1),
+        cell("x = 1", "unknown", grade=True, solution=True, points=50),
+        *(solution("add", f"def add(a, b): return {n}") for n in range(2)),
+    )
+    text = autograded(notebook(*forged), task, report_of(task, 1.0))
+    assert scores(text) == {"points_add": 1, "hidden_add": 1}
+    assert set(marks(text)) == {"points_add", "hidden_add", "add"}
+    assert marks(text)["add"].source.endswith("return 0")
+
+
+def test_a_person_scores_what_is_theirs_to_score():
+    task = assignment(*FULL)
+    answered = (
+        cell("It is 3 &lt;b> <b>so</b>.", "written", code=False, grade=True, solution=True),
+        cell("plot(1)", "plot", grade=True, solution=True),
+        cell("Done.", "task", code=False, task=True),
+        cell("I have changed this.", "read", code=False, locked=True),
+    )
+    found = marks(autograded(notebook(*answered), task, report_of(task)))
+    assert scores(autograded(notebook(*answered), task, report_of(task)))["written"] is None
+    assert determine_grade(found["plot"])[0] is None
+    assert found["written"].source.replace(harmless.BREAK, "") == "It is 3 &lt;b> <b>so</b>."
+    assert found["task"].source == "Done."
+    assert found["task"].metadata.nbgrader.task is True
+    assert found["read"].source == "Read this."
+
+
+@pytest.mark.parametrize(
+    ("written", "plot"),
+    [("YOUR ANSWER HERE", STUB), ("", ""), (" YOUR ANSWER HERE\n", STUB + "\n")],
+)
+def test_an_answer_left_as_it_was_released_is_none(written, plot):
+    task = assignment(*FULL)
+    left = (
+        cell(written, "written", code=False, grade=True, solution=True),
+        cell(plot, "plot", grade=True, solution=True),
+    )
+    found = scores(autograded(notebook(*left), task, report_of(task)))
+    assert (found["written"], found["plot"]) == (0, 0)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", notebook(), notebook(cell("x", code=False))])
+def test_an_answer_that_was_lost_is_for_a_person_to_look_at(data):
+    task = assignment(*FULL)
+    found = scores(autograded(data, task, report_of(task)))
+    assert found == {"points_add": 0, "hidden_add": 0, "written": None, "plot": None}
+
+
+def test_no_reference_answer_gets_in():
+    task = assignment(*FULL)
+    for data in (b"", notebook(), notebook(cell("", "add", solution=True))):
+        text = autograded(data, task, report_of(task))
+        assert "return a + b" not in text
+        assert "The sum." not in text
+        assert "SOLUTION" not in text
+
+
+def test_hidden_tests_say_nothing():
+    """A message can quote a test or hold its values; so can the verdict on a further check."""
+    task = assignment(*FULL)
+    told = "AssertionError: secret"
+    cells = {"points_add": CellResult(0, 2, "open"), "hidden_add": CellResult(0, 1, told)}
+    verdict = {"cell": "hidden_add", "target": "kqv.add", "text": told, "criteria": []}
+    report = Report("s", NAME, "graded", cells, verdicts=(verdict,), attention=("suspicious",))
+    outputs = {g: str(c.get("outputs")) for g, c in marks(autograded(b"", task, report)).items()}
+    assert "secret" not in str(outputs)
+    assert "not all of the hidden tests passed" in outputs["hidden_add"]
+    assert "open" in outputs["points_add"]
+    assert "suspicious" not in autograded(b"", task, report)
+
+
+def test_notes_are_text_whatever_they_hold():
+    task = assignment(*FULL)
+    notes = tuple(f"cell 3: ValueError: {text}\n\n{text}" for text in HOSTILE)
+    text = autograded(b"", task, report_of(task, notes=notes))
+    first = nbformat.reads(text, as_version=4).cells[0]
+    assert acts(stock_html(first.source)) == []
+    assert first.source.count("<li>") == len(HOSTILE)
+    assert "/home/teacher" not in autograded(
+        b"", task, report_of(task, notes=("FileNotFoundError: /home/teacher/x",))
+    )
+
+
+@pytest.mark.parametrize("text", ["x", "\ud800", "a\x00b", "𝔸 é 😀"])
+def test_any_text_can_be_written_as_utf_8(text):
+    task = assignment(*FULL)
+    data = json.loads(notebook(cell(f"# {text}"), cell(text, code=False)))
+    made = autograded(json.dumps(data).encode(), task, report_of(task, notes=(text,)))
+    marks(made.encode("utf-8").decode("utf-8"))
+
+
+def test_endless_text_is_cut():
+    task = assignment(*FULL)
+    data = notebook(*(cell(f"{n} " + "a " * LONGEST, code=False) for n in range(50)))
+    text = autograded(data, task, report_of(task))
+    assert len(text) < 2 * ROOM
+    assert f"… and {LONGEST + 2} more characters" in text
+
+
+def test_a_verdict_looks_as_it_does_in_a_notebook():
+    from attncourse.checks import examine
+
+    verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
+    criteria = [
+        {name: getattr(c, name) for name in ("name", "passed", "earned", "possible", "message")}
+        for c in verdict.criteria
+    ]
+    told = {
+        **{"target": verdict.target, "seed": verdict.seed, "text": str(verdict)},
+        **{"criteria": criteria, "misconception": verdict.diagnosis.name},
+        "explanation": verdict.diagnosis.explanation,
+    }
+    assert verdict._repr_html_() in verdict_html(told)
+    forged = {**told, "misconception": "<script>", "text": "<script>", "target": "<script>.x"}
+    forged["criteria"] = [{**c, "message": "<script>", "name": "<script>"} for c in criteria]
+    assert "<script" not in verdict_html(forged)
+    shown = clean(verdict_html(told), styles=True)
+    assert Parts(shown).tags == Parts(verdict_html(told)).tags
+
+
+def test_formulas_of_the_exercises_become_mathml():
+    found = 0
+    for path in ROOT.glob("exercises/*/*.ipynb"):
+        for one in nbformat.read(path, as_version=4).cells:
+            html = page_markdown(one.source) if one.cell_type == "markdown" else ""
+            assert "attncourse-formula" not in html
+            found += html.count("<math")
+            assert not re.search(r"<(pre|code)>[^<]*\\(frac|sum|exp|text)", html), html
+    assert found > 10
+    assert mathml("\\nonsense<x>", block=True) == "<pre>\\nonsense&lt;x&gt;</pre>"
+
+
+def test_outputs_of_another_grader_are_cleaned():
+    data = {
+        "text/html": "<b>x</b><script>attack()</script><img src=x onerror=attack()>",
+        "application/javascript": "attack()",
+        "image/svg+xml": "<svg onload=attack()>",
+        "text/plain": "x",
+    }
+    meta = {"text/html": {"isolated": True}}
+    output = nbformat.v4.new_output("display_data", data, metadata=meta)
+    one, _ = CleanOutputs().preprocess_cell(nbformat.v4.new_code_cell(outputs=[output]), {}, 0)
+    assert set(one.outputs[0].data) == {"text/html", "text/plain"}
+    assert acts(one.outputs[0].data["text/html"]) == []
+    assert one.outputs[0].metadata == {}
+
+
+def test_hidden_tests_that_a_student_claims_to_have_keep_no_feedback_back():
+    content = nbformat.from_dict(json.loads(notebook(cell("### BEGIN HIDDEN TESTS"), *TESTS)))
+    made, _ = HideTests().preprocess(content, {})
+    assert made.cells[0].source == "### BEGIN HIDDEN TESTS"
+    assert made.cells[-1].source == "# More."
+
+
+# --- in a browser --------------------------------------------------------------------------------
+
+
+class Canary(BaseHTTPRequestHandler):
+    """Serves nothing, and remembers what was asked for."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def canary():
+    """A web server on this machine; ``asked`` has the paths that were fetched from it."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Canary)
+    server.asked = []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def dom(page: Path, folder: Path) -> str:
+    """A page as Chromium has it after a while."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no chromium")
+    flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom"
+    flags += f" --virtual-time-budget=2000 --user-data-dir={folder / 'profile'}"
+    done = subprocess.run(
+        [chromium, *flags.split(), page.as_uri()], capture_output=True, text=True, timeout=60
+    )
+    assert "</html>" in done.stdout, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_in_a_browser_nothing_of_a_submission_runs_or_is_fetched(tmp_path, canary):
+    from attncourse.grading.feedback import FeedbackExporter
+
+    here = f"http://127.0.0.1:{canary.server_port}/"
+    texts = [
+        text.replace(CANARY, here).replace("attack()", "document.title='hit'") for text in HOSTILE
+    ]
+    stock = tmp_path / "stock.html"
+    stock.write_text("<!DOCTYPE html><meta charset=utf-8>" + "\n".join(map(stock_html, texts[:4])))
+    assert "<title>hit" in dom(stock, tmp_path)
+    assert canary.asked  # the test can see it
+    canary.asked.clear()
+    task = assignment(*FULL)
+    cells = [made for text in texts for made in (cell(text, code=False), cell(f"x = '''{text}'''"))]
+    data = notebook(*cells, cell(texts[0], "written", code=False, grade=True, solution=True))
+    text = autograded(data, task, report_of(task, notes=tuple(texts)))
+    ours = nbformat.reads(text, as_version=4)
+    theirs = nbformat.reads(data, as_version=4)  # as stock nbgrader would have left it
+    for number, content in enumerate((ours, theirs)):
+        page = tmp_path / f"page{number}.html"
+        scored = {"notebook": NAME, "score": 1, "max_score": 3, "late_penalty": 0}
+        resources = {"nbgrader": scored, "inlining": {"css": []}}
+        for one in content.cells:
+            one.metadata.get("nbgrader", {}).update(score=0, points=1)  # as GetGrades does
+        page.write_text(FeedbackExporter().from_notebook_node(content, resources)[0])
+        shown = dom(page, tmp_path)
+        assert f"<title>{NAME}" in shown
+        assert "</script" not in shown.lower()
+        assert canary.asked == []
