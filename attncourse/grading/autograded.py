@@ -30,7 +30,7 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
     submission that cannot be read, it has the tests alone.
     """
     try:
-        cells = read(notebook).versions[0]
+        cells = read(notebook).versions[report.version]
     except Unreadable:
         cells = ()
     released = as_released(assignment)

@@ -96,8 +96,10 @@ class Bench:
         except Unreadable as error:
             return nothing(assignment, "unreadable", f"unreadable notebook: {error}", student)
         reports = [
-            self.grade_version(cells, reading.notes, assignment, student, seed)
-            for cells in reading.versions
+            replace(
+                self.grade_version(cells, reading.notes, assignment, student, seed), version=number
+            )
+            for number, cells in enumerate(reading.versions)
         ]
         best = max(reports, key=lambda report: report.points)
         duration = time.monotonic() - started

@@ -7,6 +7,9 @@ from attncourse.grading.notebook import Assignment, Cell
 from attncourse.grading.report import CellResult, Report
 
 
+HIDDEN = "BEGIN HIDDEN TESTS"
+
+
 def make_report(checker: Checker, assignment: Assignment, student: str, notes: list[str]) -> Report:
     """The report on a run, without its times."""
     found = {
@@ -34,6 +37,8 @@ def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
     """The points of a graded cell. What is not clearly earned is not earned."""
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
+    if HIDDEN in cell.source and outcome.kind == "error":  # its message may quote the test
+        return CellResult(0.0, cell.points, f"a hidden test failed ({outcome.error})")
     if outcome.kind == "none":
         return CellResult(cell.points, cell.points)
     wanted = f"not a number from 0 to {cell.points:g}"

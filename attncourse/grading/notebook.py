@@ -183,6 +183,6 @@ def read_assignment(path: Path) -> Assignment:
     except Unreadable as error:
         raise UserError(f"cannot read {path}: {error}; make it again: make exercises") from None
     assignment = Assignment(path.parent.name, cells)
-    if not assignment.graded:
+    if not any(cell.grade for cell in cells):
         raise UserError(f"{path} has no graded cells: make it again: make exercises")
     return assignment

@@ -29,7 +29,8 @@ class Report:
     ``misconception``, ``explanation``, ``failed`` (names of criteria), ``reason``, ``seed`` and
     ``text``. With ``seed`` the whole report can be made again. ``limits`` has, for each limit
     that was measured, ``limit``, ``used`` and ``met``. ``sandbox`` is False for a run with
-    --unsafe-no-sandbox.
+    --unsafe-no-sandbox. Of a file that holds both sides of a merge conflict, ``version`` is the
+    number of the side that counts, from 0.
     """
 
     student: str
@@ -41,6 +42,7 @@ class Report:
     attention: tuple[str, ...] = ()
     verdicts: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     seed: int = 0
+    version: int = 0
     limits: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     duration: float = 0.0
     sandbox: bool = True

@@ -168,8 +168,8 @@ check("lookup.kernel_regression", kernel_regression)
 # ## Graded cells
 #
 # Nothing to do here. These cells are run when your notebook is graded. The first of each pair
-# counts the points that the check shows; the second holds one more point, for a test that you will
-# see with your grade.
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
 
 # %% nbgrader={"grade_id": "points_softmax", "grade": true, "locked": true}
 examine("lookup.softmax", softmax).earned

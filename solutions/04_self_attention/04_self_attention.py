@@ -171,8 +171,8 @@ check("self_attention.is_permutation_equivariant", is_permutation_equivariant)
 # ## Graded cells
 #
 # Nothing to do here. These cells are run when your notebook is graded. The first of each pair
-# counts the points that the check shows; the second holds one more point, for a test that you will
-# see with your grade.
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
 
 # %% nbgrader={"grade_id": "points_attention_weights", "grade": true, "locked": true}
 examine("self_attention.attention_weights", attention_weights).earned

@@ -221,8 +221,8 @@ check("kqv.AttentionHead", AttentionHead)
 # ## Graded cells
 #
 # Nothing to do here. These cells are run when your notebook is graded. The first of each pair
-# counts the points that the check shows; the second holds one more point, for a test that you will
-# see with your grade.
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
 
 # %% nbgrader={"grade_id": "points_project", "grade": true, "locked": true}
 examine("kqv.project", project).earned
