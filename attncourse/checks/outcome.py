@@ -7,7 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,14 @@ class Forbidden(Unusable):
 
 
 def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
-    """The outcome of using ``implementation`` on a copy of the case's arguments."""
+    """The outcome of using ``implementation`` on a copy of the case's arguments.
+
+    One that lives in another process gets copies in any case, and keeps time and order there: it
+    offers ``attncourse_try``.
+    """
+    elsewhere = getattr(type(implementation), "attncourse_try", None)
+    if elsewhere is not None:
+        return run_elsewhere(exercise, implementation, case, elsewhere)
     args, kwargs = copy_of(case.args), copy_of(case.kwargs)
 
     def call() -> Outcome:
@@ -52,11 +59,36 @@ def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
         # A value that shares memory with the arguments is kept as it is now.
         return Outcome("value", value=copy_of(value))
 
-    outcome = guarded(exercise, implementation, call)
+    try:
+        with quiet(), forbidding(exercise.forbids):
+            outcome = within(exercise.limit, call)
+    except TimeUp:
+        outcome = Outcome("hung")
     before = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
     after = {**dict(zip(argument_names(exercise), args, strict=False)), **kwargs}
     changed = [name for name in before if not identical(before[name], after[name])]
     return Outcome(outcome.kind, outcome.value, outcome.error, outcome.text, ", ".join(changed))
+
+
+def run_elsewhere(
+    exercise: Exercise, implementation: Callable, case: Case, elsewhere: Callable
+) -> Outcome:
+    """The outcome of using an implementation in another process.
+
+    ``elsewhere(implementation, limit, forbidden)`` is a context for the calls, which collects the
+    arguments that they have changed.
+    """
+    changed: list[Any] = []
+    try:
+        with elsewhere(implementation, exercise.limit, exercise.forbids) as changed:
+            outcome = Outcome("value", case.use(implementation, *case.args, **case.kwargs))
+    except TimeUp:
+        outcome = Outcome("hung")
+    except (Exception, SystemExit) as error:
+        outcome = Outcome("raised", error=type(error), text=describe_error(error))
+    named = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
+    names = [name for name, value in named.items() if any(value is other for other in changed)]
+    return replace(outcome, mutated=", ".join(names))
 
 
 def argument_names(exercise: Exercise) -> list[str]:
@@ -151,19 +183,3 @@ def forbidding(names: tuple[str, ...]):
 
 def forbidden_call(name: str) -> str:
     return f"called {name}, which this exercise asks you to build"
-
-
-def guarded(exercise: Exercise, implementation: Callable, call: Callable[[], Outcome]) -> Outcome:
-    """``call()`` in silence and within the exercise's limit, which "hung" says it passed.
-
-    An implementation that lives in another process keeps the time and what is forbidden there.
-    """
-    elsewhere = getattr(type(implementation), "attncourse_guard", None)
-    try:
-        if elsewhere:
-            with quiet(), elsewhere(implementation, exercise.limit, exercise.forbids):
-                return call()
-        with quiet(), forbidding(exercise.forbids):
-            return within(exercise.limit, call)
-    except TimeUp:
-        return Outcome("hung")

@@ -21,6 +21,8 @@ from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.session import Session
 from attncourse.grading.view import make_view
 
+SEED_SERVES = 10  # submissions
+
 
 class Refused(Exception):
     """The zygote cannot work here. The message says why."""
@@ -43,6 +45,7 @@ class Bench:
         self.sandbox = order["sandbox"]
         self.limits = Limits(processes=order["processes"])
         self.settled = False
+        self.seed = self.seed_left = 0
         self.spare: socket.socket | None = None  # the checker's end of the next worker
         self.spare_pid = 0  # once the zygote has told it
         self.workers: list[int] = []
@@ -90,7 +93,7 @@ class Bench:
     ) -> Report:
         """The report on a submission; of several versions of it, on the one that earns most."""
         started = time.monotonic()
-        seed = secrets.randbits(32) if seed is None else seed
+        seed = self.draw() if seed is None else seed
         try:
             reading = read(notebook)
         except Unreadable as error:
@@ -128,6 +131,15 @@ class Bench:
         used = [self.end(pid) for pid in self.workers]
         self.workers.clear()
         return replace(report, limits=self.limits_met(checker, used))
+
+    def draw(self) -> int:
+        """A secret seed, a fresh one every few submissions: what the reference and the usual
+        mistakes make of its cases is then computed once. Nothing passes from one submission to
+        the next, so it is as fresh to each."""
+        if self.seed_left == 0:
+            self.seed, self.seed_left = secrets.randbits(32), SEED_SERVES
+        self.seed_left -= 1
+        return self.seed
 
     def limits_met(self, checker: Checker, used: list[dict[str, Any]]) -> dict[str, Any]:
         """How each limit stood."""

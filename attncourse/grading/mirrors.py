@@ -182,8 +182,8 @@ class RemoteModule(nn.Module):
     def attncourse_handle(self) -> int:
         return self.__dict__["_attncourse"][1]
 
-    def attncourse_guard(self, limit: float, forbid: tuple[str, ...]) -> Any:
-        return self.__dict__["_attncourse"][0].guard(limit, forbid)
+    def attncourse_try(self, limit: float, forbid: tuple[str, ...]) -> Any:
+        return self.__dict__["_attncourse"][0].trial(limit, forbid)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._attncourse_use("call", self, args, kwargs)

@@ -44,8 +44,8 @@ class Remote:
     def attncourse_handle(self) -> int:
         return object.__getattribute__(self, "_number")
 
-    def attncourse_guard(self, limit: float, forbid: tuple[str, ...]) -> Any:
-        return self._session.guard(limit, forbid)
+    def attncourse_try(self, limit: float, forbid: tuple[str, ...]) -> Any:
+        return self._session.trial(limit, forbid)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -129,8 +129,8 @@ class RemoteClass(type):
     def attncourse_handle(cls) -> int:
         return cls._number
 
-    def attncourse_guard(cls, limit: float, forbid: tuple[str, ...]) -> Any:
-        return cls._session.guard(limit, forbid)
+    def attncourse_try(cls, limit: float, forbid: tuple[str, ...]) -> Any:
+        return cls._session.trial(limit, forbid)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls._session.use("call", cls, *args, **kwargs)

@@ -13,7 +13,7 @@ import numpy as np
 
 from attncourse.alarm import TimeUp
 from attncourse.checks.outcome import Forbidden, forbidden_call
-from attncourse.grading.encoding import Decoder, Encoder, Unsendable
+from attncourse.grading.encoding import Decoder, Encoder, Unsendable, natural
 from attncourse.grading.exceptions import exception_class
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.wire import WireError, pack, unpack
@@ -44,6 +44,7 @@ class Session:
         self.carry_seed = carry_seed
         self.limit = limits.call
         self.forbid: tuple[str, ...] = ()
+        self.changed: list[Any] | None = None  # where they are collected
         self.ended = ""
         self.stalled = False
         self.midway = False  # between a request and its reply
@@ -52,6 +53,7 @@ class Session:
         self.dropped: list[int] = []
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.callbacks: dict[int, Callable] = {}
+        self.buffer = bytearray()
         connection.setblocking(False)
 
     @cached_property
@@ -98,21 +100,28 @@ class Session:
         value = decoder.decode(reply.get("value"))
         given = (*args, *kwargs.values())
         for place, form in reply.get("changed") or ():
-            change(given[place], decoder.decode(form))
+            if self.changed is None:
+                change(given[natural(place)], decoder.decode(form))
+            else:
+                self.changed.append(given[natural(place)])
         if reply.get("graph") and "torch" in sys.modules:
             inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
             value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
         return value
 
     @contextmanager
-    def guard(self, limit: float, forbid: tuple[str, ...]) -> Iterator[None]:
-        """Calls inside the block have this limit in seconds, and may not use what is forbidden."""
-        before = self.limit, self.forbid
-        self.limit, self.forbid = min(limit, self.limits.call), forbid
+    def trial(self, limit: float, forbid: tuple[str, ...]) -> Iterator[list[Any]]:
+        """Calls inside the block have this limit in seconds, and may not use what is forbidden.
+
+        The arguments that they change are left as they were, and collected.
+        """
+        before = self.limit, self.forbid, self.changed
+        changed: list[Any] = []
+        self.limit, self.forbid, self.changed = min(limit, self.limits.call), forbid, changed
         try:
-            yield
+            yield changed
         finally:
-            self.limit, self.forbid = before
+            self.limit, self.forbid, self.changed = before
 
     # --- talking --------------------------------------------------------------------------------
 
@@ -159,28 +168,28 @@ class Session:
     def send(self, data: bytes, until: float) -> None:
         view = memoryview(data)
         while view:
-            self.wait(until, writing=True)
             try:
                 view = view[self.connection.send(view) :]
             except BlockingIOError:
-                continue
+                self.wait(until, writing=True)
             except OSError:
                 self.lose()
 
     def read(self, size: int, until: float) -> bytes:
-        data = bytearray()
-        while len(data) < size:
+        while len(self.buffer) < size:
+            self.wait(until)
             try:
-                piece = self.connection.recv(min(size - len(data), 1 << 20))
+                piece = self.connection.recv(1 << 18)
             except BlockingIOError:
-                self.wait(until)
                 continue
             except OSError:
                 piece = b""
             if not piece:
                 self.lose()
-            data += piece
-        return bytes(data)
+            self.buffer += piece
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return data
 
     def wait(self, until: float, *, writing: bool = False) -> None:
         """Waits for the process; ends it when it takes too long."""

@@ -58,6 +58,7 @@ class Worker:
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
         self.graphs: dict[int, tuple[list, list]] = {}
         self.count = 0
+        self.buffer = bytearray()
         self.namespace = notebook_namespace()
 
     # --- talking --------------------------------------------------------------------------------
@@ -66,13 +67,14 @@ class Worker:
         return unpack(self.read, NO_LIMIT)
 
     def read(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            piece = self.connection.recv(min(size - len(data), 1 << 20))
+        while len(self.buffer) < size:
+            piece = self.connection.recv(1 << 18)
             if not piece:
                 raise Gone
-            data += piece
-        return bytes(data)
+            self.buffer += piece
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return data
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
         """Does what is asked for and sends what came of it."""
