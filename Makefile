@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test book exercises bench clean
+.PHONY: help demo test packages book exercises bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -28,7 +28,18 @@ demo: .venv/.stamp ## build the book and the exercises, grade a sample class
 	@$(BIN)/attncourse demo
 	@echo "Read the book: $(CURDIR)/_build/html/index.html"
 
-test: .venv/.stamp ## everything that must hold: style, contracts, generated files, tests
+packages: # what the tests use of the system; what cannot be installed, its tests say so and skip
+	@want=; \
+	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || want=postgresql; \
+	command -v chromium > /dev/null || command -v chromium-browser > /dev/null || want="$$want chromium"; \
+	test -z "$$want" && exit 0; \
+	as=; test "$$(id -u)" = 0 || as="sudo -n"; \
+	echo "Installing $$want …"; \
+	{ command -v apt-get && $$as true && $$as apt-get update && \
+	  $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$want; \
+	} > /dev/null 2>&1 || echo "$$want could not be installed: its tests will be skipped."
+
+test: .venv/.stamp packages ## everything that must hold: style, contracts, generated files, tests
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo "run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt >&2; exit 1; }

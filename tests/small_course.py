@@ -62,13 +62,29 @@ def small(add: str = RIGHT[0], twice: str = RIGHT[1]) -> bytes:
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
 
 
+def released() -> bytes:
+    """The small assignment as nbgrader gives it to students: without answers and hidden tests."""
+    hidden = "### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS"
+    content = json.loads(small(STUB, STUB))
+    for raw in content["cells"]:
+        raw["source"] = raw["source"].replace(hidden, "")
+    return json.dumps(content, indent=1).encode()
+
+
 def make_course(folder: Path, **submissions: bytes) -> Path:
-    """A course with the small assignment, where these students handed in these bytes."""
-    source = folder / "solutions" / NAME
-    source.mkdir(parents=True)
-    (source / f"{NAME}.ipynb").write_bytes(small())
-    for student, data in submissions.items():
-        place = folder / "submitted" / student / NAME
+    """A course that released the small assignment, where these students handed in these bytes."""
+    for part, data in (("solutions", small()), ("exercises", released())):
+        place = folder / part / NAME
         place.mkdir(parents=True)
         (place / f"{NAME}.ipynb").write_bytes(data)
+    for student, data in submissions.items():
+        hand_in(folder, student, data)
     return folder
+
+
+def hand_in(course: Path, student: str, data: bytes) -> Path:
+    """Puts a student's notebook where submissions are; its path."""
+    path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path

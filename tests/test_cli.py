@@ -125,7 +125,7 @@ def test_a_gradebook_that_is_none(tmp_path):
     [
         ("nothing.ipynb", None, "there is no file"),
         ("torn.ipynb", '{"cells": [\n', "line 2"),
-        ("02_mixing.py", "x = 1", "line 1"),
+        ("02_mixing.py", "x = = 1", "line 1"),
         ("poem.ipynb", '{"cells": []}', "cannot tell which exercises"),
     ],
 )
@@ -228,7 +228,7 @@ def test_grading_again_follows_what_changed(tmp_path):
     )
 
 
-def test_ctrl_c_leaves_no_process_and_no_points(tmp_path):
+def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     course = make_course(tmp_path, ada=small(add="import time\ntime.sleep(60)"))
     process = subprocess.Popen(
         [*COMMAND, "grade", NAME],
@@ -238,27 +238,30 @@ def test_ctrl_c_leaves_no_process_and_no_points(tmp_path):
         # Tests that run in the background ignore Ctrl-C, and their children inherit it.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    worker = wait_for_worker(process.pid)
+    lane = wait_for_lane(process.pid)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert stderr.decode().splitlines() == ["attncourse: stopped; no points were written"]
-    assert not still_runs(worker)
+    assert stderr.decode().splitlines() == [
+        f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.jsonl, "
+        "and the same command goes on from there"
+    ]
+    assert not still_runs(lane)
     assert scores(course) == {}
 
 
-def wait_for_worker(parent: int) -> str:
-    """The id of a worker that a process started, once it runs."""
+def wait_for_lane(parent: int) -> str:
+    """The id of a lane that a process started, once it runs."""
     for _ in range(400):
         listed = subprocess.run(
             ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True
         )
         for line in listed.stdout.splitlines():
-            if "grading.worker" in line:
+            if "grading.lane" in line:
                 time.sleep(0.5)
                 return line.split()[0]
         time.sleep(0.05)
-    raise AssertionError("no worker was started")
+    raise AssertionError("no lane was started")
 
 
 def still_runs(pid: str) -> bool:

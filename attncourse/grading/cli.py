@@ -1,18 +1,14 @@
-"""The command ``attncourse``: check, grade, demo."""
+"""The command ``attncourse``: check, release, grade, report, export, demo."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from attncourse.grading.errors import UserError
-
-if TYPE_CHECKING:
-    from attncourse.grading.limits import Limits
-    from attncourse.grading.report import Report
 
 app = typer.Typer(
     help="Exercises of the course: check your own, or grade a class.",
@@ -23,6 +19,10 @@ app = typer.Typer(
 )
 Timeout = Annotated[float, typer.Option(min=1, metavar="SEC", help="Seconds for one submission.")]
 Jobs = Annotated[int, typer.Option(min=0, help="Submissions at a time; 0: one per core.")]
+GradebookAddress = Annotated[
+    str | None,
+    typer.Option("--db", metavar="URL", help="The gradebook. [default: gradebook.db]"),
+]
 CourseFolder = Annotated[Path, typer.Option("--course", help="The course's folder.")]
 
 
@@ -51,17 +51,119 @@ def check(
 
 
 @app.command()
+def release(
+    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+) -> None:
+    """Make the students' version of an assignment, without the answers, and record its cells."""
+    from attncourse.grading.release import release as make_release
+
+    for path in make_release(course, assignment, db):
+        print(f"{path} written")
+
+
+@app.command()
 def grade(
     assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
     student: Annotated[str | None, typer.Option(help="Grade this student only.")] = None,
     jobs: Jobs = 0,
     timeout: Timeout = 120,
     course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+    force: Annotated[bool, typer.Option("--force", help="Run unchanged submissions too.")] = False,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Grade on this Dask cluster.")
+    ] = None,
+    unsafe: Annotated[
+        bool,
+        typer.Option(
+            "--unsafe-no-sandbox", help="Run where no jail is possible: submissions can do harm."
+        ),
+    ] = False,
 ) -> None:
-    """Grade submitted/*/ASSIGNMENT/ and write nbgrader's gradebook."""
+    """Grade submitted/*/ASSIGNMENT/, write the reports and nbgrader's gradebook.
+
+    What was graded before and has not changed is not run again. Status 1: some could not be run.
+    """
     from attncourse.grading.limits import Limits
 
-    grade_course(course, assignment, student, jobs, Limits.of(timeout))
+    with stopping("nothing was graded"):
+        from attncourse.grading.command import grade_course
+
+        outcome = grade_course(
+            course,
+            assignment,
+            student,
+            limits=Limits.of(timeout),
+            jobs=jobs,
+            db=db,
+            force=force,
+            dask=dask,
+            sandbox=not unsafe,
+        )
+    raise typer.Exit(1 if outcome.counts.get("failure") else 0)
+
+
+@app.command()
+def report(
+    assignment: Annotated[str, typer.Argument(help="A graded assignment, say 05_kqv.")],
+    html: Annotated[
+        Path | None, typer.Option(help="The page. [default: reports/ASSIGNMENT/index.html]")
+    ] = None,
+    course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+) -> None:
+    """Show the class at a glance: here, and as a web page of one file."""
+    from attncourse.grading.class_report import show
+
+    show(course, assignment, html, db)
+
+
+@app.command()
+def export(
+    assignment: Annotated[str | None, typer.Argument(help="A graded assignment.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All assignments.")] = False,
+    form: Annotated[
+        str, typer.Option("--format", help="csv, canvas, moodle or gradescope.")
+    ] = "csv",
+    output: Annotated[
+        Path | None, typer.Option(help="A file; for gradescope a folder. [default: in reports/]")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(help="An export of Canvas': its students, in its order.")
+    ] = None,
+    identifier: Annotated[
+        str, typer.Option("--id", help="What Moodle knows a student by: username, email, idnumber.")
+    ] = "username",
+    course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+) -> None:
+    """Write the gradebook's points, with manual scores and late penalties, to files."""
+    from attncourse.grading.export import export as write_export
+
+    if (assignment is None) != everything:
+        raise UserError("name one assignment, or all of them: --all")
+    done = write_export(
+        course, assignment, form, output=output, db=db, roster=roster, identifier=identifier
+    )
+    for remark in done.remarks:
+        print(f"attncourse: {remark}", file=sys.stderr)
+    print(f"{done.number} written to {done.path}")
+
+
+@app.command()
+def doctor() -> None:
+    """Show whether this machine can grade in a jail. Status 0: it can, 1: it cannot."""
+    from rich.console import Console
+
+    from attncourse.grading.doctor import layer_table, machine_table, verdict
+    from attncourse.grading.jail import available
+
+    layers = available()
+    console = Console()
+    console.print(layer_table(layers), machine_table(), "", verdict(layers), sep="\n")
+    raise typer.Exit(0 if all(layer.in_force for layer in layers if layer.floor) else 1)
 
 
 @app.command()
@@ -72,62 +174,19 @@ def demo(
 ) -> None:
     """Make a sample class of eight, grade it, and show the table."""
     from attncourse.grading.demo import ASSIGNMENT, LIMITS, make_course
-    from attncourse.grading.gradebook import require_nbgrader
+    from attncourse.grading.jail import missing_floor
+    from attncourse.grading.settings import require_nbgrader
 
     require_nbgrader()
-    make_course(course, folder)
-    grade_course(folder, ASSIGNMENT, None, jobs, LIMITS)
+    with stopping("the demo is not complete"):
+        from attncourse.grading.command import grade_course
 
-
-def grade_course(
-    course: Path, name: str, student: str | None, jobs: int, limits: "Limits"
-) -> list["Report"]:
-    """Grades a course's submissions with a progress bar, saves the points, shows the table."""
-    from rich.console import Console
-
-    from attncourse.grading import course as folders
-    from attncourse.grading import gradebook
-    from attncourse.grading.table import class_table
-
-    gradebook.require_nbgrader()
-    assignment = folders.find_assignment(course, name)
-    submissions = folders.find_submissions(course, name, student)
-    console = Console()
-    with stopping("no points were written"):
-        gradebook.record_assignment(course, name)  # what cannot be saved is not graded first
-        reports = with_progress(console, submissions, assignment, jobs, limits)
-    with stopping("the gradebook may hold some of the points: grade again"):
-        gradebook.save(course, assignment, zip(submissions, reports, strict=True))
-    console.print(class_table(reports))
-    console.print(f"{len(reports)} graded; points are in {course / 'gradebook.db'}")
-    return reports
-
-
-def with_progress(console, submissions, assignment, jobs: int, limits: "Limits") -> list["Report"]:
-    """The reports on all submissions, ``jobs`` at a time, with a bar that shows how far it is."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from attncourse.grading.course import grade_all
-    from attncourse.grading.process import cancel
-
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    with (
-        Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        ) as progress,
-        ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool,
-    ):
-        bar = progress.add_task(f"grading {assignment.name}", total=len(submissions))
-        try:
-            return grade_all(
-                submissions, assignment, pool, limits, lambda report: progress.advance(bar)
-            )
-        except BaseException:  # before the pool waits for them
-            cancel()
-            raise
+        make_course(course, folder)
+        missing = missing_floor()
+        for layer in missing:  # the sample class is our own
+            print(f"no sandbox here ({layer.name}): the sample class runs without one")
+            break
+        grade_course(folder, ASSIGNMENT, limits=LIMITS, jobs=jobs, sandbox=not missing)
 
 
 @contextmanager
@@ -135,8 +194,8 @@ def stopping(state: str) -> Iterator[None]:
     """Ctrl-C inside the block says how things stand and ends the command with status 130."""
     try:
         yield
-    except KeyboardInterrupt:
-        print(f"attncourse: stopped; {state}", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"attncourse: stopped; {stop.args[0] if stop.args else state}", file=sys.stderr)
         raise SystemExit(130) from None
 
 

@@ -1,143 +1,190 @@
-"""nbgrader's gradebook: what is graded is written here, by the driver and by nobody else."""
+"""nbgrader's gradebook: which database it is, and whether it is this course's."""
 
-import importlib.util
+import logging
 import os
-import shutil
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from attncourse.grading.autograded import autograded
-from attncourse.grading.course import Submission
 from attncourse.grading.errors import UserError
-from attncourse.grading.notebook import Assignment
-from attncourse.grading.report import Report
+from attncourse.grading.settings import COURSE_ID, read_settings, require_nbgrader
 
-Result = tuple[Submission, Report]
-
-COURSE_ID = "attention"  # as in nbgrader_config.py
-
-
-def require_nbgrader() -> None:
-    """Raises ``UserError`` where nbgrader is not installed."""
-    if importlib.util.find_spec("nbgrader") is None:
-        raise UserError("nbgrader is not installed: pip install 'attncourse[grade]'")
-    # nbgrader makes its tables with the `alembic` command, which lies beside this Python.
-    here = str(Path(sys.executable).parent)
-    path = os.environ.get("PATH", "")
-    if here not in path.split(os.pathsep):
-        os.environ["PATH"] = f"{here}{os.pathsep}{path}"
-
-
-def database(course: Path) -> str:
-    """The address of a course's gradebook."""
-    return f"sqlite:///{(course / 'gradebook.db').resolve()}"
-
-
-def save(course: Path, assignment: Assignment, results: Iterable[Result]) -> None:
-    """Writes every report into the gradebook in the course's folder, and ``autograded/``.
-
-    A score that a person has given stays and is marked for review, as nbgrader itself does. Who
-    handed in nothing gets no submission, so that the formgrader shows it as missing.
-    """
-    require_nbgrader()
+if TYPE_CHECKING:
     from nbgrader.api import Gradebook
+    from sqlalchemy import Connection
+    from sqlalchemy.engine import URL
+    from traitlets.config import Config
 
-    with explained(course), Gradebook(database(course), COURSE_ID) as gradebook:
-        for submission, report in results:
-            gradebook.update_or_create_student(report.student)
-            if submission.path is not None:
-                write_points(gradebook, course, report)
-                write_notebook(course, submission.path, assignment, report)
-        gradebook.db.commit()
+VARIABLE = "ATTNCOURSE_DB"
+SHARED = {"", "default_course"}  # what nbgrader enters where a step of it knows of no course
+
+
+@dataclass(frozen=True)
+class Book:
+    """A course's gradebook: its folder, the database's address, nbgrader's configuration."""
+
+    course: Path
+    url: "URL"
+    config: "Config"
+
+    @property
+    def course_id(self) -> str:
+        return str(self.config.CourseDirectory.get("course_id", COURSE_ID))
+
+    @property
+    def address(self) -> str:
+        """The address for nbgrader, password and all: never to be shown."""
+        return self.url.render_as_string(hide_password=False)
+
+    @property
+    def file(self) -> Path | None:
+        """The file of an SQLite gradebook."""
+        found = self.url.database if self.url.get_backend_name() == "sqlite" else None
+        return Path(found) if found else None
+
+    def __str__(self) -> str:
+        """As it may be shown: without the password."""
+        if self.file is not None:
+            with suppress(ValueError):
+                return str(self.course / self.file.relative_to(self.course.resolve()))
+            return str(self.file)
+        return self.url.update_query_dict({}).render_as_string(hide_password=True).split("?")[0]
+
+
+def find_book(course: Path, db: str | None = None) -> Book:
+    """The gradebook that ``db`` names, or else the environment, the configuration, the folder."""
+    require_nbgrader()
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    config = read_settings(course)
+    named = db or os.environ.get(VARIABLE) or str(config.CourseDirectory.get("db_url", ""))
+    try:
+        url = make_url(named or f"sqlite:///{(course / 'gradebook.db').resolve()}")
+        kind = url.get_backend_name()
+    except (ArgumentError, ValueError):  # a port that is no number, say
+        raise UserError(
+            "the database's address cannot be read: expected sqlite:///gradebook.db or "
+            "postgresql://USER:PASSWORD@HOST/NAME"
+        ) from None
+    if kind == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+        url = url.update_query_dict({"connect_timeout": "10", **url.query})
+    return Book(course, url, config)
 
 
 @contextmanager
-def explained(course: Path) -> Iterator[None]:
-    """Turns what the database objects to into one line."""
+def explained(book: Book) -> Iterator[None]:
+    """Turns what the database objects to into one line, without its password."""
     from sqlalchemy.exc import SQLAlchemyError
 
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # nbgrader prints what it then raises
     try:
         yield
-    except (SQLAlchemyError, ValueError, OSError) as error:
+    except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
         reason = " ".join(str(getattr(error, "orig", None) or error).split())
-        raise UserError(f"cannot write {course / 'gradebook.db'}: {reason}") from error
+        if book.url.password:
+            reason = reason.replace(str(book.url.password), "***")
+        raise UserError(f"cannot write {book}: {reason}{way_out(reason)}") from error
+    finally:
+        logging.disable(level)
 
 
-def write_points(gradebook, course: Path, report: Report) -> None:
-    """Writes one report's points, without committing them."""
-    name = report.assignment
-    stamp = course / "submitted" / report.student / name / "timestamp.txt"
-    when = {"timestamp": stamp.read_text().strip()} if stamp.is_file() else {}
-    with gradebook.db.no_autoflush:  # which would warn: nbgrader fills in a new row step by step
-        submission = gradebook.update_or_create_submission(name, report.student, **when)
-    for notebook in submission.notebooks:
-        if notebook.name != name:
-            continue
-        for grade in notebook.grades:
-            found = report.cells.get(grade.name)
-            grade.auto_score = found.points if found else None
-            grade.needs_manual_grade = grade.manual_score is not None or found is None
+def way_out(reason: str) -> str:
+    """What to do about some of a database's complaints."""
+    for words, advice in (
+        ("database is locked", "another process holds it (the formgrader, nbgrader?): end it"),
+        ("not a database", "move it away"),
+        ("malformed", "restore it from a backup, or move it away"),
+        ("readonly", "make the file and its folder writable"),
+        ("unable to open", "is its folder there, and writable?"),
+        ("is full", "make room on the disk"),
+        ("No module named 'psycopg", "pip install 'attncourse[postgres]'"),
+    ):
+        if words in reason:
+            return f" ({advice})"
+    return ""
 
 
-def write_notebook(course: Path, path: Path, assignment: Assignment, report: Report) -> None:
-    """Writes what the formgrader shows; without it, nbgrader takes the points for none."""
-    place = course / "autograded" / report.student / assignment.name
-    place.mkdir(parents=True, exist_ok=True)
-    target = place / f"{assignment.name}.ipynb"
-    target.unlink(missing_ok=True)  # nbgrader's own are read-only
-    data = path.read_bytes() if os.access(path, os.R_OK) else b""
-    target.write_text(autograded(data, assignment, report), encoding="utf-8")
-    stamp = path.parent / "timestamp.txt"
-    if stamp.is_file():
-        (place / stamp.name).unlink(missing_ok=True)
-        shutil.copy(stamp, place)
+@contextmanager
+def opened(book: Book) -> Iterator["Gradebook"]:
+    """nbgrader's own object for the database, whose tables are made where there are none."""
+    from nbgrader import api
+
+    # For new tables, nbgrader starts a program only to ask for this number: seconds.
+    api.get_alembic_version = tables_version
+    with explained(book):
+        make_file(book)
+        with api.Gradebook(book.address, book.course_id) as gradebook:
+            yield gradebook
 
 
-def record_assignment(course: Path, name: str) -> None:
-    """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed."""
-    require_nbgrader()
-    import nbformat
-    from nbgrader import preprocessors as steps
+def tables_version() -> str:
+    """The version of nbgrader's tables."""
+    import nbgrader
+    from alembic.script import ScriptDirectory
+
+    folder = Path(nbgrader.__file__).parent / "alembic"
+    return ScriptDirectory(str(folder)).get_current_head() or ""
+
+
+def make_file(book: Book) -> None:
+    """Makes a new SQLite gradebook at one stroke, so that none is ever there in part."""
     from nbgrader.api import Gradebook
+    from sqlalchemy.engine import URL
 
-    notebook = nbformat.read(course / "solutions" / name / f"{name}.ipynb", as_version=4)
-    resources = {
-        "nbgrader": {"notebook": name, "assignment": name, "db_url": database(course)},
-    }
-    for step in (steps.LockCells, steps.ClearSolutions, steps.ClearOutput, steps.ComputeChecksums):
-        notebook, resources = step().preprocess(notebook, resources)
+    if book.file is None or book.file.exists():
+        return
+    made = book.file.with_name(f".{book.file.name}.new")
+    made.unlink(missing_ok=True)
+    address = URL.create("sqlite", database=str(made)).render_as_string()
     try:
-        with explained(course), Gradebook(database(course), COURSE_ID) as gradebook:
-            if recorded(gradebook, name) == to_record(notebook):
-                return
-            gradebook.update_or_create_assignment(name)
-            steps.SaveCells().preprocess(notebook, resources)
-    except RuntimeError:
+        with closing(Gradebook(address, book.course_id)):
+            pass
+        with suppress(FileExistsError):  # another process was first
+            os.link(made, book.file)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def knows(book: Book, name: str) -> bool:
+    """Whether an assignment is in the gradebook; another course's is a ``UserError``."""
+    from sqlalchemy import create_engine, inspect, text
+
+    if book.file is not None and not book.file.exists():
+        return False
+    with explained(book):
+        engine = create_engine(book.address)
+        try:
+            with engine.connect() as connection:
+                tables = set(inspect(connection).get_table_names())
+                if not tables:
+                    return False
+                if not {"course", "assignment"} <= tables:
+                    raise UserError(f"{book} holds other tables than nbgrader's: name another --db")
+                check_owner(book, connection)
+                query = text("select count(*) from assignment where name = :name")
+                found = connection.execute(query, {"name": name}).scalar_one()
+                connection.rollback()
+                if book.file is not None:
+                    connection.exec_driver_sql("begin immediate")  # is it free?
+                connection.execute(text("update course set id = id where 1 = 0"))  # writable?
+                connection.rollback()
+                return bool(found)
+        finally:
+            engine.dispose()
+
+
+def check_owner(book: Book, connection: "Connection") -> None:
+    from sqlalchemy import text
+
+    query = "select id from course union select course_id from assignment"
+    owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
+    if owners and book.course_id not in owners:
         raise UserError(
-            f"the graded cells of {name} changed after submissions were graded: "
-            f"run `nbgrader db assignment remove {name} --force` and grade again"
-        ) from None
-
-
-def recorded(gradebook, name: str) -> dict[str, tuple]:
-    """The checksum and points of each cell that the gradebook knows of an assignment."""
-    from nbgrader.api import MissingEntry
-
-    try:
-        notebook = gradebook.find_notebook(name, name)
-    except MissingEntry:
-        return {}
-    points = {cell.name: cell.max_score for cell in notebook.grade_cells}
-    return {cell.name: (cell.checksum, points.get(cell.name)) for cell in notebook.source_cells}
-
-
-def to_record(notebook) -> dict[str, tuple]:
-    """The checksum and points of each of nbgrader's cells in a notebook."""
-    marks = [cell.metadata.nbgrader for cell in notebook.cells if "nbgrader" in cell.metadata]
-    return {
-        mark["grade_id"]: (mark.get("checksum"), float(mark["points"]) if mark["grade"] else None)
-        for mark in marks
-        if mark["grade"] or mark["solution"] or mark["locked"]
-    }
+            f"{book} is the gradebook of another course ({', '.join(sorted(owners))}; "
+            f"this one is {book.course_id}): name this course's with --course or --db"
+        )

@@ -1,0 +1,189 @@
+"""The journal: each result, written down as it arrives, so that no run is ever lost.
+
+A file of JSON lines, ``reports/ASSIGNMENT/journal.jsonl``. The first says which format and which
+assignment; each other one is the result of one run, with a checksum. Lines are only ever added.
+"""
+
+import fcntl
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.report import Report, from_json, to_json
+
+FORMAT = 1
+SYNC = 0.5  # seconds between two flushes to the disk
+KEY = slice(9, 73)  # where a record has its key: {"key": "…64 digits…"
+SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
+
+
+class Journal:
+    """One assignment's results by key. Of two with the same key, the later one counts.
+
+    What is kept in memory is where each result stands. ``notes`` say what was found damaged.
+    """
+
+    def __init__(self, path: Path, assignment: str) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._synced = 0.0
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        with explained(path):
+            self._file = os.open(path, flags, 0o644)
+        try:
+            with explained(path):
+                self._end = self._read(assignment)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def find(self, key: str) -> Report | None:
+        """The result with that key, or None."""
+        place = self._places.get(bytes.fromhex(key))
+        if place is None:
+            return None
+        with explained(self.path):
+            line = os.pread(self._file, place[1], place[0])
+        try:
+            return from_json(json.loads(line)["report"])
+        except (ValueError, KeyError, TypeError):
+            return None  # of an earlier schema: it is graded again
+
+    def write(self, key: str, report: Report) -> None:
+        """Adds a result, in one write; a disk that has no room for all of it gets none of it."""
+        plain = {"key": key, "student": report.student, "report": to_json(report)}
+        self._places[bytes.fromhex(key)] = self._append(plain)
+
+    def close(self) -> None:
+        """Makes sure that everything is on the disk."""
+        try:
+            with explained(self.path):
+                os.fsync(self._file)
+        finally:
+            os.close(self._file)
+
+    def _append(self, content: dict) -> tuple[int, int]:
+        line = sealed(content)
+        try:
+            with explained(self.path):
+                if os.write(self._file, line) < len(line):
+                    raise OSError("the disk is full")
+        except BaseException:
+            os.ftruncate(self._file, self._end)
+            raise
+        place = (self._end, len(line))
+        self._end += len(line)
+        if time.monotonic() - self._synced > SYNC:
+            with explained(self.path):
+                os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+            self._synced = time.monotonic()
+        return place
+
+    def _read(self, assignment: str) -> int:
+        """Finds every record; cuts off a last line that is not whole. Returns the file's length."""
+        header = {"journal": FORMAT, "assignment": assignment}
+        with open(self._file, "rb", closefd=False) as lines:
+            lines.seek(0)
+            first = lines.readline()
+            if not first.endswith(b"\n") and sealed(header).startswith(first):
+                os.ftruncate(self._file, 0)  # empty, or torn while it was made
+                self._end = 0
+                self._append(header)
+                return self._end
+            self._check(first, header)
+            end, damaged = len(first), 0
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    os.ftruncate(self._file, end)
+                    self.notes.append("the journal's last record was torn and is cut off")
+                    break
+                if intact(line) and line.startswith(b'{"key": "'):
+                    self._places[bytes.fromhex(line[KEY].decode())] = (end, len(line))
+                else:
+                    damaged += 1
+                end += len(line)
+        if damaged:
+            self.notes.append(f"damaged records in the journal that are left out: {damaged}")
+        return end
+
+    def _check(self, first: bytes, header: dict) -> None:
+        """Raises ``UserError`` where the first line is not this header."""
+        way_out = f"move it away (mv '{self.path}' '{self.path}.old') and grade again"
+        try:
+            found = json.loads(first)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or "journal" not in found:
+            raise UserError(f"{self.path} is not a journal of this program: {way_out}")
+        for name, what in (("journal", "version"), ("assignment", "assignment")):
+            if found.get(name) != header[name]:
+                found, wanted = found.get(name), header[name]
+                raise UserError(f"{self.path} is of {what} {found}, expected {wanted}: {way_out}")
+
+
+def sealed(content: dict) -> bytes:
+    """One line of JSON that ends in the checksum of what stands before it."""
+    body = json.dumps(content).encode()[:-1]
+    return b'%s, "sum": "%08x"}\n' % (body, zlib.crc32(body))
+
+
+def intact(line: bytes) -> bool:
+    """Whether a line is as ``sealed`` made it."""
+    body, end = line[: -SUM - 1], line[-SUM - 1 :]
+    return end == b', "sum": "%08x"}\n' % zlib.crc32(body)
+
+
+@contextmanager
+def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
+    """The journal in a folder, for this process alone."""
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder / "journal.lock"):
+        journal = Journal(folder / "journal.jsonl", assignment)
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Holds a lock that ends with the process, however it ends; the file names who has it."""
+    with explained(path):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(file, 20, 0).decode().strip() or "unknown"
+            raise UserError(
+                f"{path.parent.name} is being graded already, by process {holder}: "
+                "wait for it, or stop it, and grade again"
+            ) from None
+        with explained(path):
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns what the file system objects to into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}: what is in the journal is safe; "
+            "put this right and grade again"
+        ) from error

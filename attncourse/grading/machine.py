@@ -1,0 +1,88 @@
+"""What this machine has for grading: cores and memory."""
+
+import os
+from pathlib import Path
+
+from attncourse.grading.errors import UserError
+
+LANE_MB = 700  # what one lane takes at its peak
+PROC = Path("/proc")
+CGROUPS = Path("/sys/fs/cgroup")
+MIB = 2**20
+
+
+def choose_lanes(jobs: int) -> int:
+    """How many submissions to grade at a time: ``jobs``, or with 0 one per core that has room.
+
+    Raises ``UserError`` where there is not enough memory for them.
+    """
+    available = available_mb()
+    room = available // LANE_MB if available is not None else max(jobs, cores())
+    wanted = jobs or min(cores(), max(room, 1))
+    if wanted > room:
+        way_out = f"--jobs {room} fits" if room else "free some, or use another machine"
+        raise UserError(
+            f"{wanted} lanes need about {wanted * LANE_MB} MB of memory, "
+            f"{available} MB are available: {way_out}"
+        )
+    return wanted
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def available_mb() -> int | None:
+    """The memory that is free, of the machine and within this process's limits; None: unknown."""
+    found = [machine_mb(), *cgroup_mb()]
+    return min((mb for mb in found if mb is not None), default=None)
+
+
+def machine_mb() -> int | None:
+    try:
+        lines = (PROC / "meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    kb = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return kb[0] // 1024 if kb else None
+
+
+def cgroup_mb() -> list[int]:
+    """What each control group around this process has left, in both versions of the interface."""
+    try:
+        lines = (PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    left = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            names, roots = ("memory.max", "memory.current"), (CGROUPS, CGROUPS / "unified")
+        elif "memory" in controllers.split(","):
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            roots = (CGROUPS / "memory",)
+        else:
+            continue
+        for root in roots:
+            folder = root / path.strip("/")
+            for place in (folder, *folder.parents):
+                if not place.is_relative_to(root):
+                    break
+                found = room(place, *names)
+                left += [] if found is None else [found]
+    return left
+
+
+def room(folder: Path, limit: str, usage: str) -> int | None:
+    """The MB a control group has left; pages of files that it can drop count as free."""
+    try:
+        most = int((folder / limit).read_text())  # "max" where there is no limit
+        used = int((folder / usage).read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return None
+    cached = int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
+    return max(0, most - used + cached) // MIB

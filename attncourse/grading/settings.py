@@ -1,0 +1,55 @@
+"""The course's nbgrader configuration, read as nbgrader reads it."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attncourse.grading.errors import UserError
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+COURSE_ID = "attention"  # where the configuration does not say
+
+
+def require_nbgrader() -> None:
+    """Raises ``UserError`` where nbgrader is not installed."""
+    if importlib.util.find_spec("nbgrader") is None:
+        raise UserError("nbgrader is not installed: pip install 'attncourse[grade]'")
+    # nbgrader makes its tables with the `alembic` command, which lies beside this Python.
+    here = str(Path(sys.executable).parent)
+    path = os.environ.get("PATH", "")
+    if here not in path.split(os.pathsep):
+        os.environ["PATH"] = f"{here}{os.pathsep}{path}"
+
+
+def read_settings(course: Path) -> "Config":
+    """``nbgrader_config`` of the user and of the course, the course's own having the last word."""
+    from jupyter_core.paths import jupyter_config_path
+    from traitlets.config import Application
+
+    reader = Application()
+    reader.raise_config_file_errors = True
+    folders = [str(course.resolve()), *jupyter_config_path()]  # the first one counts most
+    try:
+        with importable(course):
+            reader.load_config_file("nbgrader_config", path=folders)
+    except Exception as error:
+        raise UserError(
+            f"cannot read {course / 'nbgrader_config.py'}: {type(error).__name__}: {error}"
+        ) from error
+    return reader.config
+
+
+@contextmanager
+def importable(course: Path) -> Iterator[None]:
+    """Lets the course's own modules be found, as nbgrader does: a plugin for penalties, say."""
+    sys.path.insert(0, str(course.resolve()))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(course.resolve()))

@@ -1,0 +1,557 @@
+"""The driver: what runs and what does not, what a submission's file may be, what goes wrong."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from small_course import NAME, hand_in, make_course, released, small
+
+from attncourse.grading import command, course, driver, keys, machine, saver, store
+from attncourse.grading.errors import UserError
+from attncourse.grading.journal import Journal
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import CellResult, Report
+
+COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
+
+
+class Marker(Executor):
+    """Runs nothing: gives each submission as many points as its bytes' length leaves over 3.
+
+    ``problem`` is asked before: what it returns is raised.
+    """
+
+    def __init__(self, problem: Callable[[str, int], BaseException | None] = lambda *_: None):
+        self.problem = problem
+        self.seen: list[str] = []
+
+    def submit(self, function, data, assignment, *, student, limits, sandbox=True):
+        self.seen.append(student)
+        future: Future[Report] = Future()
+        problem = self.problem(student, self.seen.count(student))
+        if problem is not None:
+            future.set_exception(problem)
+        else:
+            cells = {
+                g: CellResult(float(len(data) % 3), c.points) for g, c in assignment.graded.items()
+            }
+            report = Report(student, assignment.name, "graded", cells, sandbox=sandbox)
+            future.set_result(report)
+        return future
+
+
+@pytest.fixture
+def marker(monkeypatch):
+    """The executor of every run in the test."""
+    made = Marker()
+
+    @contextmanager
+    def executor(jobs=0, dask=None):
+        yield made, 2
+
+    monkeypatch.setattr(command, "open_executor", executor)
+    return made
+
+
+def grade(course: Path, student: str | None = None, **more) -> command.Outcome:
+    return command.grade_course(course, NAME, student, limits=more.pop("limits", Limits()), **more)
+
+
+def class_of(folder: Path, number: int = 3) -> Path:
+    return make_course(folder, **{f"s{n}": small() + b" " * n for n in range(number)})
+
+
+def run(*arguments: object, cwd: Path, prefix: list[str] | None = None, **more: str):
+    environment = {**os.environ, "COLUMNS": "140", **more}
+    return subprocess.run(
+        [*(prefix or []), *COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment,
+        timeout=60,
+    )
+
+
+def records(course: Path) -> list[dict]:
+    lines = (course / "reports" / NAME / "journal.jsonl").read_bytes().splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+
+def statuses(outcome: command.Outcome) -> dict[str, tuple[str, float]]:
+    return {r.student: (r.status, r.points) for r in outcome.reports}
+
+
+# --- what runs ------------------------------------------------------------------------------------
+
+
+def test_what_has_not_changed_does_not_run_again(tmp_path, marker, capsys):
+    class_of(tmp_path)
+    assert grade(tmp_path).counts == {"run": 3}
+    said = capsys.readouterr().out
+    assert f"3 graded, 0 from the journal; points are in {tmp_path / 'gradebook.db'}\n" in said
+    assert grade(tmp_path).counts == {"journal": 3}
+    assert "0 graded, 3 from the journal" in capsys.readouterr().out
+    hand_in(tmp_path, "s1", small() + b"     ")
+    hand_in(tmp_path, "new", small())
+    marker.seen.clear()
+    assert grade(tmp_path).counts == {"run": 2, "journal": 2}
+    assert sorted(marker.seen) == ["new", "s1"]
+    assert grade(tmp_path, force=True).counts == {"run": 4}
+    assert grade(tmp_path).counts == {"journal": 4}
+    found = [record["key"] for record in records(tmp_path)]
+    assert (len(found), len(set(found))) == (9, 5)
+
+
+def test_a_changed_check_assignment_or_limit_means_a_run(tmp_path, marker, monkeypatch):
+    class_of(tmp_path, 2)
+    grade(tmp_path)
+    assert grade(tmp_path, limits=Limits(call=7)).counts == {"run": 2}
+    monkeypatch.setattr(keys, "sources", lambda: "a changed check")
+    assert grade(tmp_path).counts == {"run": 2}
+    path = tmp_path / "solutions" / NAME / f"{NAME}.ipynb"
+    path.write_bytes(path.read_bytes().replace(b"limit = 3", b"limit = 4"))
+    assert grade(tmp_path).counts == {"run": 2}
+    assert grade(tmp_path).counts == {"journal": 2}
+
+
+def test_a_run_without_a_sandbox_does_not_stand_for_one_with(tmp_path, marker):
+    class_of(tmp_path, 2)
+    assert not any(r.sandbox for r in grade(tmp_path, sandbox=False).reports)
+    assert grade(tmp_path, sandbox=False).counts == {"journal": 2}
+    outcome = grade(tmp_path)
+    assert outcome.counts == {"run": 2}
+    assert all(r.sandbox for r in outcome.reports)
+
+
+def test_only_some_of_a_class_is_in_memory_at_a_time(tmp_path, marker, monkeypatch):
+    students = [f"s{n:03}" for n in range(150)]
+    make_course(tmp_path, **dict.fromkeys(students, small()))
+    monkeypatch.setattr(saver, "BATCH", 20)
+    read, saved, most = [], [], []
+
+    def reading(place, name, student):
+        read.append(student)
+        most.append(len(read) - len(saved))
+        return original(place, name, student)
+
+    original = course.read_submission
+    monkeypatch.setattr(course, "read_submission", reading)
+    save = saver.save
+    monkeypatch.setattr(
+        saver,
+        "save",
+        lambda book, name, found, late: (save(book, name, found, late), saved.extend(found))[0],
+    )
+    outcome = grade(tmp_path)
+    assert (outcome.counts, len(saved)) == ({"run": 150}, 150)
+    assert max(most) <= 20 * 2 + 2 * driver.AHEAD + 1
+    assert outcome.reports == []  # too many for a table
+
+
+def test_only_some_submissions_are_with_the_executor_at_a_time(tmp_path, marker, monkeypatch):
+    monkeypatch.setattr(driver, "AHEAD", 3)
+    make_course(tmp_path, **{f"s{n:03}": small() for n in range(100)})
+    flying, most = set(), []
+    mark = marker.submit
+    with ThreadPoolExecutor(2) as pool:
+
+        def submit(*arguments, **options):
+            future = pool.submit(
+                lambda: (time.sleep(0.002), mark(*arguments, **options))[1].result()
+            )
+            flying.add(future)
+            most.append(len(flying))
+            future.add_done_callback(flying.discard)
+            return future
+
+        marker.submit = submit
+        assert grade(tmp_path).counts == {"run": 100}
+    assert 2 < max(most) <= 2 * 3  # of two lanes
+
+
+def test_a_large_class_is_summed_up(tmp_path, marker, capsys):
+    make_course(tmp_path, **{f"s{n}": small() for n in range(61)})
+    grade(tmp_path)
+    said = capsys.readouterr().out
+    assert "61 students: 61 graded" in said
+    assert f"attncourse report {NAME}" in said
+    assert "s17" not in said
+
+
+# --- what fails -----------------------------------------------------------------------------------
+
+
+def test_a_broken_executor_gets_a_second_try_and_then_a_row(tmp_path, marker, capsys):
+    class_of(tmp_path, 4)
+    marker.problem = lambda student, tries: (
+        BrokenProcessPool("lane lost")
+        if student == "s1" or (student == "s2" and tries == 1)
+        else None
+    )
+    outcome = grade(tmp_path)
+    assert outcome.counts == {"run": 3, "failure": 1}
+    assert statuses(outcome)["s1"] == ("interrupted", 0)
+    assert "1 could not be run: grade again" in capsys.readouterr().out
+    assert [marker.seen.count(f"s{n}") for n in range(4)] == [1, 2, 2, 1]
+    report = json.loads((tmp_path / "reports" / NAME / "s1.json").read_text())
+    assert "BrokenProcessPool: lane lost" in " ".join(report["attention"])
+    with closing(sqlite3.connect(tmp_path / "gradebook.db")) as connection:
+        query = "select count(*) from submitted_assignment"
+        assert connection.execute(query).fetchone() == (4,)
+    marker.problem = lambda *_: None
+    assert grade(tmp_path).counts == {"journal": 3, "run": 1}
+
+
+def test_an_executor_that_takes_nothing_any_more_leaves_no_one_out(tmp_path, marker, monkeypatch):
+    class_of(tmp_path, 30)
+
+    def refuse(*_, **__):
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    monkeypatch.setattr(marker, "submit", refuse)
+    outcome = grade(tmp_path)
+    assert outcome.counts == {"failure": 30}
+    assert len(outcome.reports) == 30
+
+
+def test_what_the_user_can_put_right_ends_the_run_and_keeps_the_journal(tmp_path, marker):
+    class_of(tmp_path, 5)
+    marker.problem = lambda student, _: (
+        UserError("a worker cannot import torch") if student == "s3" else None
+    )
+    with pytest.raises(UserError) as problem:
+        grade(tmp_path)
+    assert "a worker cannot import torch; 3 of 5 results are in" in str(problem.value)
+    assert str(problem.value).endswith("and the same command goes on from there")
+    marker.problem = lambda *_: None
+    assert grade(tmp_path).counts == {"journal": 3, "run": 2}
+
+
+def test_a_notebook_that_cannot_be_shown_stops_nobody(tmp_path, marker, monkeypatch):
+    class_of(tmp_path)
+    made = saver.autograded
+    odd = small() + b" "
+
+    def autograded(data, assignment, report):
+        if data == odd:
+            raise RecursionError
+        return made(data, assignment, report)
+
+    monkeypatch.setattr(saver, "autograded", autograded)
+    assert grade(tmp_path).counts == {"run": 3}
+    report = json.loads((tmp_path / "reports" / NAME / "s1.json").read_text())
+    assert "cannot be shown (RecursionError)" in report["attention"][0]
+    assert (tmp_path / "autograded" / "s1" / NAME / f"{NAME}.ipynb").is_file()
+
+
+# --- what is handed in ----------------------------------------------------------------------------
+
+
+def odd_class(folder: Path) -> None:
+    """Submissions that are no plain file in a plain folder."""
+    make_course(folder, plain=small())
+    for student in ("pipe", "folder", "link", "huge", "socket", "mac", "stamp", "no time"):
+        (folder / "submitted" / student / NAME).mkdir(parents=True)
+    place = folder / "submitted"
+    os.mkfifo(place / "pipe" / NAME / f"{NAME}.ipynb")
+    (place / "folder" / NAME / f"{NAME}.ipynb").mkdir()
+    (place / "link" / NAME / f"{NAME}.ipynb").symlink_to(place / "plain" / NAME / f"{NAME}.ipynb")
+    with (place / "huge" / NAME / f"{NAME}.ipynb").open("wb") as file:
+        file.truncate(50_000_001)
+    (place / "dangling").symlink_to(folder / "nowhere")
+    (place / "elsewhere").symlink_to(place / "plain")
+    (place / "inside").mkdir()
+    (place / "inside" / NAME).symlink_to(place / "plain" / NAME)
+    (place / "mac" / NAME / f"._{NAME}.ipynb").write_bytes(b"\0\5\x16\7")
+    hand_in(folder, "stamp", small())
+    os.mkfifo(place / "stamp" / NAME / "timestamp.txt")
+    hand_in(folder, "no time", small())
+    (place / "no time" / NAME / "timestamp.txt").write_text("\x1b[31mnow")
+    (place / ".hidden").mkdir()
+    (place / "a file").write_text("no student")
+
+
+def test_what_is_no_plain_file_is_a_row_with_a_reason_and_never_a_wait(tmp_path, marker):
+    odd_class(tmp_path)
+    outcome = grade(tmp_path)
+    full = (2.0 * 3) if len(small()) % 3 == 2 else float(len(small()) % 3) * 3
+    assert statuses(outcome) == {
+        "plain": ("graded", full),
+        "stamp": ("graded", full),
+        "no time": ("graded", full),
+        "mac": ("missing", 0),
+        "socket": ("missing", 0),
+        **dict.fromkeys(("pipe", "folder", "link", "huge"), ("unreadable", 0)),
+        **dict.fromkeys(("dangling", "elsewhere", "inside"), ("unreadable", 0)),
+    }
+    notes = {r.student: r.notes[0] for r in outcome.reports if r.notes}
+    assert "is not a plain file" in notes["pipe"]
+    assert "is not a plain file" in notes["folder"] or "directory" in notes["folder"]
+    assert "is a symbolic link, not a file" in notes["link"]
+    assert "has 50 MB, over 50" in notes["huge"]
+    for student in ("dangling", "elsewhere", "inside"):
+        assert f"submitted/{student}" in notes[student]
+        assert "is a symbolic link, not a folder" in notes[student]
+    attention = {r.student: r.attention for r in outcome.reports}
+    assert "timestamp.txt holds no time: '\\x1b[31mnow'" in attention["no time"][0]
+    assert attention["stamp"] == ()
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
+    path, seen = tmp_path / "deep" / "ada.json", []
+    store.replace_file(path, "old")
+
+    def swap(made, place):
+        seen.append((Path(made).read_text(), Path(place).read_text()))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", swap)
+    with pytest.raises(UserError, match=r"cannot write .*ada\.json: No space left"):
+        store.replace_file(path, "new")
+    assert seen == [("new", "old")]
+    assert [p.name for p in path.parent.iterdir()] == ["ada.json"]
+    assert path.read_text() == "old"
+
+
+def test_odd_names_are_fine_and_impossible_ones_have_a_row(tmp_path, marker):
+    names = ["Zoë Ångström", "名前", "a b  c", "-rf", "*", "%s", "'; drop table student", "x" * 128]
+    make_course(tmp_path, **dict.fromkeys(names, small()))
+    bad = [b"\xff\xfe", b"line\nbreak", b"\x1b[31mred", b"y" * 129, "🎓".encode() * 60]
+    for name in bad:
+        place = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"submitted", name)), NAME)
+        place.mkdir(parents=True)
+        (place / f"{NAME}.ipynb").write_bytes(small())
+    outcome = grade(tmp_path)
+    assert outcome.counts == {"run": len(names), "folder": len(bad)}
+    assert {s for s, (status, _) in statuses(outcome).items() if status == "graded"} == set(names)
+    assert len(statuses(outcome)) == len(names) + len(bad)
+    with closing(sqlite3.connect(tmp_path / "gradebook.db")) as connection:
+        found = connection.execute("select id from student").fetchall()
+    assert {name for (name,) in found} == set(names)
+    for student in statuses(outcome):
+        report = json.loads((tmp_path / "reports" / NAME / f"{student}.json").read_text())
+        assert report["student"] == student
+        assert student.isprintable()
+
+
+def test_the_time_of_submission_goes_into_the_gradebook_and_beside_the_notebook(tmp_path, marker):
+    class_of(tmp_path, 1)
+    stamp = tmp_path / "submitted" / "s0" / NAME / "timestamp.txt"
+    shown = tmp_path / "autograded" / "s0" / NAME / "timestamp.txt"
+    query = "select timestamp from submitted_assignment"
+    for text, entered in (
+        ("2026-03-01 12:00:00 UTC\n", "2026-03-01 12:00:00.000000"),
+        ("2026-03-02 12:00:00 UTC\n", "2026-03-02 12:00:00.000000"),
+    ):
+        stamp.write_text(text)
+        grade(tmp_path)
+        assert shown.read_text() == text
+        with closing(sqlite3.connect(tmp_path / "gradebook.db")) as connection:
+            assert connection.execute(query).fetchone() == (entered,)
+    stamp.unlink()
+    grade(tmp_path)
+    assert not shown.exists()
+
+
+# --- the gradebook and the disk -------------------------------------------------------------------
+
+
+def refuses(done: subprocess.CompletedProcess, *words: str) -> None:
+    """Asserts one line on standard error that has these words, and exit status 2."""
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def test_what_was_never_released_is_not_graded(tmp_path, marker):
+    class_of(tmp_path, 1)
+    shutil.rmtree(tmp_path / "exercises")
+    with pytest.raises(UserError, match=f"{NAME} was never released: attncourse release {NAME}"):
+        grade(tmp_path)
+    assert not (tmp_path / "gradebook.db").exists()
+    assert not (tmp_path / "reports").exists()
+    done = run("release", NAME, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"exercises/{NAME}/{NAME}.ipynb written\n"
+    cells = json.loads((tmp_path / "exercises" / NAME / f"{NAME}.ipynb").read_text())["cells"]
+    ours = json.loads(released())["cells"]
+    assert ["".join(c["source"]).strip() for c in cells] == [c["source"].strip() for c in ours]
+    assert grade(tmp_path).counts == {"run": 1}
+    shutil.rmtree(tmp_path / "exercises")  # the gradebook knows of it
+    assert grade(tmp_path).counts == {"journal": 1}
+
+
+def test_another_courses_gradebook_is_not_written(tmp_path, marker):
+    class_of(tmp_path, 1)
+    grade(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "gradebook.db")) as connection:
+        connection.execute("update course set id = 'chemistry' where id = 'attention'")
+        connection.execute("update assignment set course_id = 'chemistry'")
+        connection.commit()
+    before = (tmp_path / "gradebook.db").read_bytes()
+    done = run("grade", NAME, cwd=tmp_path)
+    refuses(done, "gradebook of another course (chemistry; this one is attention)", "--db")
+    assert (tmp_path / "gradebook.db").read_bytes() == before
+    done = run("grade", NAME, "--db", "sqlite:///new.db", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "points are in new.db" in done.stdout
+
+
+def test_a_database_of_something_else_is_not_written(tmp_path, marker):
+    class_of(tmp_path, 1)
+    with closing(sqlite3.connect(tmp_path / "gradebook.db")) as connection:
+        connection.execute("create table recipes (name text)")
+    with pytest.raises(UserError, match="holds other tables than nbgrader's"):
+        grade(tmp_path)
+
+
+def test_a_locked_gradebook_is_waited_for_and_then_named(tmp_path, marker):
+    class_of(tmp_path, 2)
+    grade(tmp_path)
+    hand_in(tmp_path, "s1", small() + b"    ")
+    with closing(sqlite3.connect(tmp_path / "gradebook.db")) as holder:
+        holder.execute("begin exclusive")
+        with pytest.raises(UserError, match=r"database is locked .*another process holds it"):
+            grade(tmp_path)
+    assert len(records(tmp_path)) == 2
+    assert grade(tmp_path).counts == {"journal": 1, "run": 1}
+
+
+def test_a_gradebook_that_is_locked_meanwhile_keeps_the_journal(tmp_path, marker):
+    class_of(tmp_path, 2)
+    grade(tmp_path)
+    hand_in(tmp_path, "s1", small() + b"    ")
+    holder = sqlite3.connect(tmp_path / "gradebook.db", check_same_thread=False)
+    marker.problem = lambda *_: holder.execute("begin exclusive") and None
+    with closing(holder), pytest.raises(UserError, match="is locked") as problem:
+        grade(tmp_path)
+    assert "2 of 2 results are in" in str(problem.value)
+    marker.problem = lambda *_: None
+    assert grade(tmp_path).counts == {"journal": 2}
+
+
+def test_a_damaged_gradebook_is_named_and_the_journal_kept(tmp_path, marker):
+    class_of(tmp_path, 2)
+    grade(tmp_path)
+    whole = (tmp_path / "gradebook.db").read_bytes()
+    for content, words in (
+        (b"not a database at all" * 300, "not a database"),
+        (whole[:4096] + os.urandom(len(whole) - 4096), "malformed"),
+    ):
+        (tmp_path / "gradebook.db").write_bytes(content)
+        with pytest.raises(UserError, match=words):
+            grade(tmp_path)
+        assert len(records(tmp_path)) == 2
+    (tmp_path / "gradebook.db").unlink()
+    assert grade(tmp_path).counts == {"journal": 2}
+
+
+def in_namespace(script: str) -> list[str]:
+    """A prefix that runs a command after mounting something that it alone sees."""
+    prefix = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-ec",
+        f'{script}\nexec "$@"',
+    ]
+    probe = subprocess.run([*prefix, "sh", "true"], capture_output=True, text=True)
+    if shutil.which("unshare") is None or probe.returncode:
+        pytest.skip(f"no private mounts here: {probe.stderr.strip()}")
+    return [*prefix, "sh"]
+
+
+def test_a_read_only_gradebook_is_named_before_anything_runs(tmp_path):
+    class_of(tmp_path, 1)
+    assert run("release", NAME, cwd=tmp_path).returncode == 0
+    book = tmp_path / "gradebook.db"
+    prefix = in_namespace(f"mount --bind '{book}' '{book}'; mount -o remount,bind,ro '{book}'")
+    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "gradebook.db", "readonly", "writable")
+    assert not (tmp_path / "reports" / NAME / "journal.jsonl").exists()
+    here = f"mount --bind '{tmp_path}' '{tmp_path}'; mount -o remount,bind,ro '{tmp_path}'"
+    prefix = in_namespace(f"{here}; cd '{tmp_path}'")
+    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", [120, 232, 280, 330])
+def test_a_full_disk_is_named_and_what_is_in_the_journal_is_kept(tmp_path, room):
+    """The course lies on a disk of so many kB, which fills up here or there."""
+    class_of(tmp_path / "course", 12)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = (
+        f"mount -t tmpfs -o size={room}k tmpfs '{disk}'; cp -r '{tmp_path}/course/.' '{disk}'\n"
+        f'cd \'{disk}\'; trap \'cp -r "{disk}/." "{kept}"\' EXIT; "$@"; exit'
+    )
+    prefix = in_namespace(script)
+    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write", "the same command")
+    if (kept / "reports" / NAME / "journal.jsonl").exists():
+        with closing(Journal(kept / "reports" / NAME / "journal.jsonl", NAME)) as journal:
+            assert journal.notes == []
+    done = run("grade", NAME, cwd=kept)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [p for p in kept.rglob(".*") if p.name.endswith(".new")] == []
+    assert len({r["key"] for r in records(kept)}) == len(records(kept)) == 12
+
+
+# --- cores and memory -----------------------------------------------------------------------------
+
+
+def test_more_lanes_than_there_is_memory_for_are_refused(monkeypatch):
+    monkeypatch.setattr(machine, "available_mb", lambda: 3 * machine.LANE_MB + 5)
+    monkeypatch.setattr(machine, "cores", lambda: 8)
+    assert machine.choose_lanes(3) == 3
+    assert machine.choose_lanes(0) == 3
+    need, have = 4 * machine.LANE_MB, 3 * machine.LANE_MB + 5
+    with pytest.raises(UserError) as problem:
+        machine.choose_lanes(4)
+    assert f"4 lanes need about {need} MB" in str(problem.value)
+    assert f"{have} MB are available: --jobs 3 fits" in str(problem.value)
+    monkeypatch.setattr(machine, "available_mb", lambda: 100)
+    with pytest.raises(UserError, match="1 lanes need about"):
+        machine.choose_lanes(0)
+    monkeypatch.setattr(machine, "available_mb", lambda: None)
+    assert machine.choose_lanes(0) == 8
+
+
+def test_the_memory_that_counts_is_the_smallest_of_machine_and_groups(tmp_path, monkeypatch):
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "meminfo").write_text("MemTotal: 9000000 kB\nMemAvailable:    4096000 kB\n")
+    monkeypatch.setattr(machine, "PROC", proc)
+    monkeypatch.setattr(machine, "CGROUPS", groups)
+    assert machine.available_mb() == 4000
+
+    def group(folder: str, **files: object) -> None:
+        (groups / folder).mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (groups / folder / name.replace("__", ".")).write_text(f"{content}\n")
+
+    mib = machine.MIB
+    (proc / "self" / "cgroup").write_text("0::/user/me\n")
+    stat = f"inactive_file {100 * mib}\nanon 5"
+    group("user/me", memory__max="max", memory__current=0, memory__stat=stat)
+    assert machine.available_mb() == 4000
+    group("user", memory__max=2000 * mib, memory__current=500 * mib, memory__stat=stat)
+    assert machine.available_mb() == 1600
+    (proc / "self" / "cgroup").write_text("4:cpu:/\n3:memory:/job\n0::/\n")
+    old = {"memory__limit_in_bytes": 900 * mib, "memory__usage_in_bytes": 300 * mib}
+    group("memory/job", **old, memory__stat=f"total_inactive_file {50 * mib}")
+    assert machine.available_mb() == 650

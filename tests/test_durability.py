@@ -1,0 +1,302 @@
+"""A run that ends early is gone on with by the next: nothing lost, nothing graded twice."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from small_course import NAME, STUB, make_course, small
+
+from attncourse.grading.journal import intact
+from attncourse.grading.settings import require_nbgrader
+
+COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
+STUDENTS = 40
+TIME = 60.0  # seconds after which something hangs
+
+# Starts drivers, one after the other, without importing everything for each. It writes a driver's
+# process id when it has started and its exit status when it has ended.
+NURSERY = f"""
+import os, sys
+import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
+from attncourse.grading import cli, command, driver, saver
+
+for line in sys.stdin:
+    course, batch = line.rstrip().split("|")
+    child = os.fork()
+    if child == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0), os.dup2(null, 1)
+        saver.BATCH = int(batch)
+        sys.argv = ["attncourse", "grade", "{NAME}", "--course", course]
+        try:
+            cli.main()
+        except SystemExit as end:
+            os._exit(end.code or 0)
+        os._exit(70)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Nursery:
+    """Starts drivers and, at some moment, kills them."""
+
+    def __init__(self) -> None:
+        require_nbgrader()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def drive(self, course: Path, until: Callable[[], bool], batch: int = 500) -> int:
+        """A driver's exit status; it is killed as soon as ``until`` holds."""
+        self.process.stdin.write(f"{course}|{batch}\n")
+        self.process.stdin.flush()
+        driver = int(self.process.stdout.readline())
+        started = time.monotonic()
+        family: set[int] = set()
+        while is_running(driver) and time.monotonic() - started < TIME:
+            if until():
+                family = lanes_of(driver)
+                os.kill(driver, signal.SIGKILL)
+                break
+        status = int(self.process.stdout.readline())
+        assert wait_for(lambda: not any(is_running(pid) for pid in family)), "a lane lives on"
+        return status
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(TIME)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def lanes_of(pid: int) -> set[int]:
+    try:
+        return {int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except OSError:
+        return set()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    """Holds from that time after it is asked first."""
+    since: list[float] = []
+
+    def reached() -> bool:
+        since.append(time.monotonic())
+        return since[-1] - since[0] >= seconds
+
+    return reached
+
+
+def large_class(folder: Path) -> dict[str, float]:
+    """A course with a class of forty; their points."""
+    points, answers = {}, {}
+    for n in range(STUDENTS):
+        kind = n % 4
+        right = f"def add(a, b):\n    return a + b + {n} * 0"
+        answers[f"s{n:02}"] = (
+            small(add=right),
+            small(add=right, twice=STUB),
+            small(add=f"def add(a, b):\n    return {n} * 0"),
+            b'{"cells": [\n' + b" " * n,
+        )[kind]
+        points[f"s{n:02}"] = (7.0, 3.0, 5.0, 0.0)[kind]
+    make_course(folder, **answers)
+    (folder / "submitted" / "absent").mkdir()
+    return points
+
+
+def run(course: Path, *options: str, **more) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [*COMMAND, *options], cwd=course, capture_output=True, text=True, timeout=TIME, **more
+    )
+
+
+def scores(course: Path) -> dict[str, float]:
+    """Each student's points in the gradebook."""
+    query = (
+        "select s.student_id, sum(g.auto_score), count(*) from submitted_assignment s "
+        "join submitted_notebook n on n.assignment_id = s.id "
+        "join grade g on g.notebook_id = n.id group by s.student_id"
+    )
+    with closing(sqlite3.connect(course / "gradebook.db")) as connection:
+        rows = list(connection.execute(query))
+        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    assert {count for _, _, count in rows} <= {3}
+    return {student: points for student, points, _ in rows}
+
+
+def records(course: Path) -> list[dict]:
+    lines = (course / "reports" / NAME / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    assert all(map(intact, lines))
+    return [json.loads(line) for line in lines[1:]]
+
+
+def assert_complete(course: Path, points: dict[str, float]) -> None:
+    """The gradebook, the journal, the reports and the notebooks hold the class, each once."""
+    assert scores(course) == points
+    found = records(course)
+    assert Counter(record["student"] for record in found) == Counter(dict.fromkeys(points, 1))
+    assert len({record["key"] for record in found}) == len(points)
+    reports = {
+        p.stem: json.loads(p.read_text()) for p in (course / "reports" / NAME).glob("*.json")
+    }
+    earned = {
+        student: sum(cell["points"] for cell in report["cells"].values())
+        for student, report in reports.items()
+    }
+    assert earned == points | {"absent": 0.0}
+    notebooks = list((course / "autograded").glob(f"*/{NAME}/{NAME}.ipynb"))
+    assert {path.parent.parent.name for path in notebooks} == set(points)
+    assert all(json.loads(path.read_text())["cells"] for path in notebooks)
+    left = [p for p in course.rglob("*") if p.name.startswith(".") or p.name.endswith("-journal")]
+    assert left == []
+    assert {p.name for p in course.iterdir()} == {
+        *("solutions", "exercises", "submitted"),
+        *("autograded", "reports", "gradebook.db"),
+    }
+
+
+def assert_whole(course: Path) -> None:
+    """What a killed driver leaves is there as a whole, or not at all."""
+    for path in (*course.glob("reports/*/*.json"), *course.glob("autograded/*/*/*.ipynb")):
+        if not path.name.startswith("."):
+            assert json.loads(path.read_text()), path
+    if (course / "gradebook.db").exists():
+        with closing(sqlite3.connect(course / "gradebook.db")) as connection:
+            assert connection.execute("select count(*) from alembic_version").fetchone() == (1,)
+            query = (
+                "select count(*) from submitted_assignment s where (select count(*) from grade g "
+                "join submitted_notebook n on n.id = g.notebook_id where n.assignment_id = s.id "
+                "and g.auto_score is not null) <> 3"
+            )
+            assert connection.execute(query).fetchone() == (0,)
+
+
+# --- kill -9 --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path, record_property):
+    dice = random.Random(3)
+    kills, met = 0, []
+    for number, batch in enumerate((500, 7, 1)):
+        course = tmp_path / f"course-{number}"
+        points = large_class(course)
+        journal = course / "reports" / NAME / "journal.jsonl"
+        moments = [after(dice.uniform(0, 0.3))]
+        for count in sorted(dice.sample(range(1, STUDENTS), 4)):
+            moments.append(some_time_after(journal, count, dice.uniform(0, 0.03)))
+        for until in moments:
+            kills += nursery.drive(course, until, batch) == -signal.SIGKILL
+            met.append(max(0, len(lines_of(journal)) - 1))
+            assert_whole(course)
+        assert nursery.drive(course, lambda: False, batch) == 0
+        assert_complete(course, points)
+    record_property(
+        "summary", f"kill -9 at random moments: {kills}, with {met} results in the journal"
+    )
+    assert kills >= 12
+    assert len(set(met)) >= 8
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines() if path.exists() else []
+
+
+def some_time_after(journal: Path, count: int, seconds: float) -> Callable[[], bool]:
+    """Holds from that time after there are so many results."""
+    since: list[float] = []
+
+    def reached() -> bool:
+        if not since and len(lines_of(journal)) > count:
+            since.append(time.monotonic())
+        return bool(since) and time.monotonic() - since[0] >= seconds
+
+    return reached
+
+
+@pytest.mark.slow
+def test_killed_while_it_writes_the_next_run_completes_the_class(
+    nursery, tmp_path, record_property
+):
+    points = large_class(tmp_path)
+    reports, autograded = tmp_path / "reports" / NAME, tmp_path / "autograded"
+    moments = {
+        "the first gradebook": lambda: (tmp_path / ".gradebook.db.new").exists(),
+        "the journal": lambda: (reports / "journal.jsonl").exists(),
+        "results arriving": lambda: size(reports / "journal.jsonl") > 9000,
+        "the first report": lambda: (reports / "s00.json").exists(),
+        "half of the notebooks": lambda: (autograded / "s20").exists(),
+        "the last report": lambda: (reports / "s39.json").exists(),
+        "the transaction": lambda: (tmp_path / "gradebook.db-journal").exists(),
+        "the transaction, later": lambda: size(tmp_path / "gradebook.db-journal") > 4096,
+        "a notebook being written": lambda: any(autograded.glob(f"*/{NAME}/.*.new")),
+    }
+    killed = []
+    for what, until in moments.items():
+        if nursery.drive(tmp_path, until) == -signal.SIGKILL:
+            killed.append(what)
+        assert_whole(tmp_path)
+    done = run(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert_complete(tmp_path, points)
+    record_property("summary", f"kill -9 while writing: {len(killed)} ({', '.join(killed)})")
+    assert len(killed) >= 6
+
+
+def size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def test_a_second_driver_is_refused_and_the_first_goes_on(nursery, tmp_path):
+    make_course(tmp_path, ada=small(add="import time\ntime.sleep(3)"))
+    refused = []
+
+    def meanwhile() -> bool:
+        if (tmp_path / "reports" / NAME / "journal.jsonl").exists() and not refused:
+            refused.append(run(tmp_path))
+        return False
+
+    assert nursery.drive(tmp_path, meanwhile) == 0
+    assert refused[0].returncode == 2
+    assert "is being graded already, by process" in refused[0].stderr
+    assert scores(tmp_path) == {"ada": 4}

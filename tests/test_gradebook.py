@@ -1,0 +1,352 @@
+"""The gradebook: the bulk writer enters what nbgrader's own steps would, row for row."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
+
+from attncourse.grading.autograded import autograded
+from attncourse.grading.bulk import Result, save
+from attncourse.grading.course import Submission, find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook import find_book, opened
+from attncourse.grading.late import LatePenalty, moment, seconds_late
+from attncourse.grading.release import record
+from attncourse.grading.report import CellResult, Report, nothing
+from attncourse.grading.settings import importable, read_settings, require_nbgrader
+
+PLUGIN = """
+from nbgrader.plugins import BasePlugin
+
+class PerHour(BasePlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        if student_id == "broken":
+            raise RuntimeError("no rule for this")
+        if student_id == "spared":
+            return None
+        return -1 if student_id == "praised" else total_seconds_late / 3600
+"""
+CONFIG = """
+c = get_config()
+c.CourseDirectory.course_id = "attention"
+c.AssignLatePenalties.plugin_class = "late_rules_of_this_course.PerHour"
+"""
+DUE = datetime(2026, 3, 1, 12)
+MANUAL = "### BEGIN SOLUTION\nwhy = 'because'\n### END SOLUTION"
+ESSAY = "### BEGIN SOLUTION\nAn essay.\n### END SOLUTION"
+
+
+def rich_assignment() -> bytes:
+    """The small assignment with an answer in code, one in text, and a task, for a person."""
+    marks = {"grade": True, "solution": True}
+    task = {"task": True, "points": 5.0, "locked": True}
+    return notebook(
+        solution("add", RIGHT[0]),
+        solution("twice", RIGHT[1]),
+        *TESTS,
+        cell(MANUAL, "explain", points=3.0, **marks),
+        cell(ESSAY, "essay", code=False, points=2.0, **marks),
+        cell("Do something.\n### BEGIN MARK SCHEME\nx\n### END MARK SCHEME", "job", code=False)
+        | {"metadata": {"nbgrader": full("job", **task)}},
+    )
+
+
+def full(grade_id: str, **marks) -> dict:
+    plain = {"grade": False, "locked": False, "solution": False, "task": False}
+    return plain | {"schema_version": 3, "grade_id": grade_id} | marks
+
+
+def handed_in(add: str = RIGHT[0], why: str = MANUAL, essay: str = "Mine.") -> bytes:
+    marks = {"grade": True, "solution": True}
+    return notebook(
+        solution("add", add),
+        solution("twice", STUB),
+        *TESTS,
+        cell(why, "explain", points=3.0, **marks),
+        cell(essay, "essay", code=False, points=2.0, **marks),
+    )
+
+
+CLASS = {  # what they handed in, and when
+    "early": (handed_in(), "2026-03-01 11:00:00 UTC"),
+    "late": (handed_in(), "2026-03-01 14:00:00 +0000"),
+    "very-late": (handed_in(), "2026-03-09 14:00:00"),
+    "extended": (handed_in(), "2026-03-01 14:00:00 UTC"),
+    "spared": (handed_in(), "2026-03-01 14:00:00 UTC"),
+    "praised": (handed_in(), "2026-03-01 14:00:00 UTC"),
+    "no time": (handed_in(), ""),
+    "unchanged": (handed_in(STUB, STUB, ""), "2026-02-01 14:00:00 UTC"),
+    "Zoë Ångström": (handed_in(essay="YOUR ANSWER HERE"), "2026-03-01 15:30:00 CET"),
+    "no-cells": (notebook(cell("x = 1")), ""),
+    "torn": (b'{"cells": [', ""),
+}
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    make_course(tmp_path)
+    for part in ("solutions", "exercises"):
+        (tmp_path / part / NAME / f"{NAME}.ipynb").write_bytes(rich_assignment())
+    (tmp_path / "nbgrader_config.py").write_text(CONFIG)
+    (tmp_path / "late_rules_of_this_course.py").write_text(PLUGIN)
+    return tmp_path
+
+
+def prepare(course: Path, file: str):
+    """A gradebook with the assignment and its due date."""
+    book = find_book(course, f"sqlite:///{course / file}")
+    record(book, NAME)
+    with opened(book) as gradebook:
+        gradebook.find_assignment(NAME).duedate = DUE
+        gradebook.db.commit()
+    return book
+
+
+def results(course: Path, seed: int) -> list[Result]:
+    """The class with some points or other."""
+    assignment, dice = find_assignment(course, NAME), random.Random(seed)
+    found = []
+    for student, (data, stamp) in CLASS.items():
+        cells = {
+            g: CellResult(dice.choice([0.0, c.points / 3, c.points]), c.points)
+            for g, c in assignment.graded.items()
+        }
+        report = Report(student, NAME, "graded", cells)
+        lost = seed == 1 and student == "late"  # its time is known from the run before
+        made = Submission(student, data, timestamp="" if lost else stamp)
+        found.append(Result(made, report, autograded(data, assignment, report)))
+    return found
+
+
+def through_nbgrader(book, results: list[Result]) -> None:
+    """What `nbgrader autograde` does with a graded notebook, step by step."""
+    import nbformat
+    from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
+
+    for result in results:
+        student = result.submission.student
+        with opened(book) as gradebook:
+            gradebook.update_or_create_student(student)
+            when = moment(result.submission.timestamp)
+            stamp = {} if when is None else {"timestamp": when}
+            with gradebook.db.no_autoflush:
+                gradebook.update_or_create_submission(NAME, student, **stamp)
+        resources = {"notebook": NAME, "assignment": NAME, "student": student}
+        resources = {"nbgrader": {**resources, "db_url": book.address}}
+        content = nbformat.reads(result.notebook, as_version=4)
+        with importable(book.course):
+            for step in (SaveAutoGrades, AssignLatePenalties):
+                step(config=book.config).preprocess(content, resources)
+
+
+def entries(book) -> dict[str, set]:
+    """All that a gradebook holds of submissions, without its own keys."""
+    where = (
+        "join submitted_notebook n on n.id = g.notebook_id join base_cell c on c.id = g.cell_id "
+        "join submitted_assignment s on s.id = n.assignment_id"
+    )
+    queries = {
+        "students": "select id from student",
+        "submissions": "select student_id, timestamp, extension from submitted_assignment",
+        "notebooks": "select s.student_id, b.name, n.flagged, n.late_submission_penalty from "
+        "submitted_notebook n join submitted_assignment s on s.id = n.assignment_id "
+        "join notebook b on b.id = n.notebook_id",
+        "points": "select s.student_id, c.name, c.type, g.auto_score, g.manual_score, "
+        f"g.extra_credit, g.needs_manual_grade from grade g {where}",
+        "comments": "select s.student_id, c.name, c.type, g.auto_comment, g.manual_comment "
+        f"from comment g {where}",
+    }
+    with closing(sqlite3.connect(book.file)) as connection:
+        return {what: set(connection.execute(query)) for what, query in queries.items()}
+
+
+def by_hand(book) -> None:
+    """What a person does between two runs: scores, extra credit, a comment, an extension."""
+    with opened(book) as gradebook:
+        for student, grade_id, manual, extra in (
+            ("early", "points_add", 0.5, None),
+            ("late", "explain", 2.5, 1.0),
+            ("very-late", "points_twice", None, 0.25),
+            ("very-late", "essay", 1.25, None),
+            ("unchanged", "essay", 0.0, None),
+            ("late", "job", 4.0, None),
+        ):
+            grade = gradebook.find_grade(grade_id, NAME, NAME, student)
+            grade.manual_score, grade.extra_credit = manual, extra
+            grade.needs_manual_grade = False
+        gradebook.find_comment("add", NAME, NAME, "unchanged").manual_comment = "Try it!"
+        submission = gradebook.find_submission(NAME, "extended")
+        submission.extension = timedelta(hours=1, minutes=30)
+        gradebook.db.commit()
+
+
+@pytest.mark.slow
+def test_the_bulk_writer_enters_what_nbgraders_own_steps_do(course):
+    ours, theirs = prepare(course, "ours.db"), prepare(course, "theirs.db")
+    penalty = LatePenalty(ours)
+    for seed in range(2):
+        found = results(course, seed)
+        save(ours, NAME, found, penalty)
+        through_nbgrader(theirs, found)
+        assert entries(ours) == entries(theirs), f"run {seed}"
+        by_hand(ours)
+        by_hand(theirs)
+    held = entries(ours)
+    assert {row[0] for row in held["students"]} == set(CLASS)
+    assert ("unchanged", "add", "SolutionCell", "No response.", "Try it!") in held["comments"]
+    assert {row[1] for row in held["comments"] if row[3]} == {"add", "twice", "explain", "essay"}
+    assert len([row for row in held["notebooks"] if row[3]]) >= 3  # some are late
+    assert len({row[3] for row in held["points"]}) >= 5
+
+
+def test_saving_again_changes_no_row_and_no_key(course):
+    book = prepare(course, "ours.db")
+    penalty, found = LatePenalty(book), results(course, 1)
+    save(book, NAME, found, penalty)
+    with closing(sqlite3.connect(book.file)) as connection:
+        before = list(connection.iterdump())
+    save(book, NAME, found, penalty)
+    with closing(sqlite3.connect(book.file)) as connection:
+        assert list(connection.iterdump()) == before
+    save(book, NAME, [*found[:3], *found], penalty)  # nor does a student who is there twice
+    with closing(sqlite3.connect(book.file)) as connection:
+        assert list(connection.iterdump()) == before
+
+
+def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
+    book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
+    for student, status in (("nil", "missing"), ("pipe", "unreadable")):
+        report = nothing(assignment, status, "why", student)
+        made = autograded(b"", assignment, report) if status == "unreadable" else ""
+        save(book, NAME, [Result(Submission(student), report, made)], LatePenalty(book))
+    held = entries(book)
+    assert held["students"] == {("nil",), ("pipe",)}
+    assert {row[0] for row in held["submissions"]} == {"pipe"}
+    scores = {row[1]: row[3] for row in held["points"]}
+    assert scores == {
+        **dict.fromkeys(["points_add", "hidden_add", "points_twice"], 0.0),
+        **dict.fromkeys(["explain", "essay", "job"]),  # a person has to look
+    }
+
+
+def test_a_batch_is_all_in_or_not_at_all(course):
+    book = prepare(course, "ours.db")
+    found = results(course, 1)
+    broken = Result(Submission("broken", b"", timestamp="2026-05-01"), found[0].report)
+    with pytest.raises(UserError, match=r"fails on broken.*RuntimeError: no rule for this"):
+        save(book, NAME, [*found, broken], LatePenalty(book))
+    assert not any(entries(book).values())
+
+
+def test_a_student_whose_name_no_gradebook_can_hold_is_left_out(course):
+    book, found = prepare(course, "ours.db"), results(course, 1)[0]
+    odd = replace(found, submission=replace(found.submission, named=False))
+    save(book, NAME, [odd], LatePenalty(book))
+    assert not any(entries(book).values())
+
+
+# --- times and penalties -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stamp", "hour"),
+    [
+        ("2026-03-01 12:00:00 UTC", 12),
+        ("2026-03-01 12:00:00 Europe/Berlin", 11),
+        ("2026-03-01T12:00:00+02:00", 10),
+        ("2026-03-01 12:00", 12),
+    ],
+)
+def test_times_are_read_as_nbgrader_reads_them(stamp, hour):
+    assert moment(stamp) == datetime(2026, 3, 1, hour)
+
+
+@pytest.mark.parametrize("stamp", ["yesterday", "9" * 40, "1e999", "x" * 900, "2026-99-99"])
+def test_what_is_no_time_is_said(stamp):
+    with pytest.raises(ValueError, match=r"timestamp\.txt holds no time"):
+        moment(stamp)
+    assert moment("") is None
+
+
+def test_lateness_counts_from_the_extended_due_date():
+    assert seconds_late(DUE + timedelta(hours=2), DUE, None) == 7200
+    assert seconds_late(DUE + timedelta(hours=2), DUE, timedelta(hours=1)) == 3600
+    assert seconds_late(DUE - timedelta(hours=2), DUE, None) == 0
+    assert seconds_late(None, DUE, None) == seconds_late(DUE, None, timedelta(1)) == 0
+
+
+def test_the_courses_configuration_is_read_and_its_plugin_found(course):
+    penalty = LatePenalty(find_book(course))
+    assert penalty("late", 7.0, 7200) == 2
+    assert penalty("late", 1.5, 7200) == 1.5  # never more than there is
+    assert penalty("praised", 7.0, 7200) == 0  # nor less than nothing
+    assert penalty("late", 7.0, 0) is None
+    (course / "nbgrader_config.py").write_text("c = (")
+    with pytest.raises(UserError, match=r"cannot read .*nbgrader_config\.py: SyntaxError"):
+        read_settings(course)
+    wrong = CONFIG.replace("late_rules_of_this_course", "no_such_module")
+    (course / "nbgrader_config.py").write_text(wrong)
+    with pytest.raises(UserError, match="plugin for late penalties does not load"):
+        LatePenalty(find_book(course))
+
+
+def test_without_a_plugin_late_costs_nothing(tmp_path):
+    penalty = LatePenalty(find_book(make_course(tmp_path)))
+    assert penalty("late", 7.0, 7200) is None
+    (tmp_path / "nbgrader_config.py").write_text(
+        'c = get_config()\nc.LateSubmissionPlugin.penalty_method = "zero"\n'
+    )
+    assert LatePenalty(find_book(tmp_path))("late", 7.0, 7200) == 7
+
+
+# --- which gradebook ------------------------------------------------------------------------------
+
+
+def test_the_gradebook_is_the_option_or_the_variable_or_the_settings_or_the_folders(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("ATTNCOURSE_DB", raising=False)
+    course = make_course(tmp_path)
+    assert find_book(course).file == tmp_path / "gradebook.db"
+    (course / "nbgrader_config.py").write_text(
+        'c = get_config()\nc.CourseDirectory.db_url = "sqlite:////settings.db"\n'
+    )
+    assert find_book(course).file == Path("/settings.db")
+    monkeypatch.setenv("ATTNCOURSE_DB", "sqlite:////variable.db")
+    assert find_book(course).file == Path("/variable.db")
+    assert find_book(course, "sqlite:////option.db").file == Path("/option.db")
+    with pytest.raises(UserError, match="address cannot be read"):
+        find_book(course, "gradebook.db")
+
+
+def test_no_password_is_shown(tmp_path):
+    book = find_book(make_course(tmp_path), "postgresql://ada:s3cret@127.0.0.1:1/course")
+    assert str(book) == "postgresql+psycopg://ada:***@127.0.0.1:1/course"
+    assert "s3cret" in book.address
+    with pytest.raises(UserError, match="cannot write postgresql") as problem, opened(book):
+        pass
+    assert "s3cret" not in str(problem.value)
+    assert "refused" in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_a_new_gradebook_is_there_at_one_stroke(tmp_path, monkeypatch):
+    book = find_book(make_course(tmp_path))
+    (tmp_path / ".gradebook.db.new").write_text("what a killed run has left")
+    with opened(book) as gradebook:
+        assert gradebook.course_id == "attention"
+    assert sorted(p.name for p in tmp_path.glob("*.db*")) == ["gradebook.db"]
+    assert not (tmp_path / ".gradebook.db.new").exists()
+    with closing(sqlite3.connect(book.file)) as connection:
+        version = connection.execute("select version_num from alembic_version").fetchall()
+    require_nbgrader()  # puts the program that it asks on the path
+    ask = [sys.executable, "-c", "from nbgrader import api; print(api.get_alembic_version())"]
+    asked = subprocess.run(ask, capture_output=True, text=True).stdout.split()
+    assert [number for (number,) in version] == asked != []
