@@ -181,12 +181,15 @@ class Memory(threading.Thread):
         found = []
         for process in psutil.process_iter(["cmdline"]):
             with suppress(psutil.Error):
-                if "attncourse.grading.lane" in (process.info["cmdline"] or []):
+                above = process.parent()
+                if is_lane(process.info["cmdline"]) and not (above and is_lane(above.cmdline())):
                     family = [process, *process.children(recursive=True)]
-                    if process.parent() and "attncourse.grading.lane" in process.parent().cmdline():
-                        continue
                     found.append(sum(p.memory_full_info().pss for p in family) / 1e6)
         return found
+
+
+def is_lane(command: list[str] | None) -> bool:
+    return "attncourse.grading.judging.lane" in (command or [])
 
 
 def main() -> None:
@@ -249,9 +252,8 @@ def main() -> None:
 def show(rows: list[tuple[str, int, float]], peak: float) -> None:
     """The table, as Markdown."""
     stock = next((s / n for name, n, s in rows if name.startswith("stock")), None)
-    print(
-        "| way | submissions | seconds | ms a submission | × stock |\n| --- | --: | --: | --: | --: |"
-    )
+    print("| way | submissions | seconds | ms a submission | × stock |")
+    print("| --- | --: | --: | --: | --: |")
     for name, number, seconds in rows:
         each = seconds / number
         ratio = f"{stock / each:.0f}" if stock else ""

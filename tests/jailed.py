@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from attncourse.grading import jail as jails
-from attncourse.grading import kernel, landlock
+from attncourse.grading.jail import jail as jails
+from attncourse.grading.jail import kernel, landlock
 from attncourse.grading.limits import Limits
 
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from attncourse.grading.records.settings import require_nbgrader
 from attncourse.grading.report import CellResult, Report, to_json
-from attncourse.grading.settings import require_nbgrader
 
 NAME = "01_small"
 MAXIMA = {"points_add": 2.0, "hidden_add": 1.0, "points_twice": 4.0}

@@ -15,7 +15,7 @@ from small_course import solution as answer
 
 from attncourse.checks import exercises
 from attncourse.grading import sample
-from attncourse.grading.course import find_assignment
+from attncourse.grading.records.course import find_assignment
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]

@@ -15,10 +15,10 @@ from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
 from corpus.course import lost, make_course, scores, unearned
 from corpus.hostile import DAMAGE, HONEST, HOSTILE
 
-from attncourse.grading.judge import grade
+from attncourse.grading.judging.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.notebook import Assignment, read_cells
 from attncourse.grading.report import to_json
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 CASES = HOSTILE + HONEST  # what is merely damaged has tests of its own: test_damaged.py
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)

@@ -5,12 +5,12 @@ from conftest import ROOT
 from corpus.damaged import DAMAGED, FULL, Damaged
 from small_course import NAME, small
 
-from attncourse.grading.course import find_assignment
 from attncourse.grading.demo import fill_in
-from attncourse.grading.judge import grade
+from attncourse.grading.judging.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.records.course import find_assignment
 from attncourse.grading.sample import CLASS
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 LIMITS = Limits(submission=60, cell=10)
 SMALL = Assignment(NAME, read_cells(small()))

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from small_course import NAME, hand_in, make_course, released, small
 
-from attncourse.grading import command, course, driver, keys, machine, saver, store
+from attncourse.grading import command, machine
 from attncourse.grading.errors import UserError
-from attncourse.grading.journal import Journal
 from attncourse.grading.limits import Limits
+from attncourse.grading.records import course, driver, keys, saver, store
+from attncourse.grading.records.journal import Journal
 from attncourse.grading.report import CellResult, Report
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]

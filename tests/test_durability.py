@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from small_course import NAME, STUB, make_course, small
 
-from attncourse.grading.journal import intact
-from attncourse.grading.settings import require_nbgrader
+from attncourse.grading.records.journal import intact
+from attncourse.grading.records.settings import require_nbgrader
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
 STUDENTS = 40
@@ -28,7 +28,8 @@ TIME = 60.0  # seconds after which something hangs
 NURSERY = f"""
 import os, sys
 import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
-from attncourse.grading import cli, command, driver, saver
+from attncourse.grading import cli, command
+from attncourse.grading.records import driver, saver
 
 for line in sys.stdin:
     course, batch = line.rstrip().split("|")

@@ -24,9 +24,9 @@ from small_class import (
 )
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.export import export
-from attncourse.grading.export_gradescope import is_folder
-from attncourse.grading.spreadsheet import cell, number, table
+from attncourse.grading.reporting.export import export
+from attncourse.grading.reporting.export_gradescope import is_folder
+from attncourse.grading.reporting.spreadsheet import cell, number, table
 
 REPORTS = [
     made("ada", 2, 1, 4),

@@ -18,12 +18,12 @@ from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_ht
 from nbgrader.utils import determine_grade, is_grade
 from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
-from attncourse.grading import harmless
-from attncourse.grading.autograded import LONGEST, ROOM, autograded
-from attncourse.grading.feedback import CleanOutputs, HideTests, clean, mathml, page_markdown
-from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.pages import harmless
+from attncourse.grading.pages.autograded import LONGEST, ROOM, autograded
+from attncourse.grading.pages.feedback import CleanOutputs, HideTests, clean, mathml, page_markdown
+from attncourse.grading.pages.shown import verdict_html
 from attncourse.grading.report import CellResult, Report
-from attncourse.grading.shown import verdict_html
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 ROOT = Path(__file__).resolve().parents[1]
 CANARY = "http://canary.invalid/"
@@ -419,7 +419,7 @@ def dom(page: Path, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_in_a_browser_nothing_of_a_submission_runs_or_is_fetched(tmp_path, canary):
-    from attncourse.grading.feedback import FeedbackExporter
+    from attncourse.grading.pages.feedback import FeedbackExporter
 
     here = f"http://127.0.0.1:{canary.server_port}/"
     texts = [

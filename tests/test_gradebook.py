@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
-from attncourse.grading.autograded import autograded
-from attncourse.grading.bulk import Result, save
-from attncourse.grading.course import Submission, find_assignment
 from attncourse.grading.errors import UserError
-from attncourse.grading.gradebook import find_book, opened
-from attncourse.grading.late import LatePenalty, moment, seconds_late
-from attncourse.grading.release import record
+from attncourse.grading.pages.autograded import autograded
+from attncourse.grading.records.bulk import Result, save
+from attncourse.grading.records.course import Submission, find_assignment
+from attncourse.grading.records.gradebook import find_book, opened
+from attncourse.grading.records.late import LatePenalty, moment, seconds_late
+from attncourse.grading.records.release import record
+from attncourse.grading.records.settings import importable, read_settings, require_nbgrader
 from attncourse.grading.report import CellResult, Report, nothing
-from attncourse.grading.settings import importable, read_settings, require_nbgrader
 
 PLUGIN = """
 from nbgrader.plugins import BasePlugin

@@ -12,12 +12,12 @@ import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, make_course, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading.checker import Outcome
 from attncourse.grading.command import grade_course
-from attncourse.grading.judge import grade
+from attncourse.grading.judging.checker import Outcome
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.judging.marking import judge_cell
 from attncourse.grading.limits import Limits
-from attncourse.grading.marking import judge_cell
-from attncourse.grading.notebook import Assignment, Cell, read_cells
+from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
 LIMITS = Limits(submission=30, cell=2)
 SMALL = Assignment(NAME, read_cells(small()))
@@ -238,8 +238,8 @@ ENDLESS_DRIVER = """
 import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
-from attncourse.grading.judge import grade
-from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)
 grade(small(twice=endless), Assignment(NAME, read_cells(small())))

@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attncourse.grading import doctor, jail, layers, rootfs, seccomp
+from attncourse.grading import doctor
 from attncourse.grading.cli import app
-from attncourse.grading.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, numbers, program
+from attncourse.grading.jail import jail, layers, rootfs, seccomp
+from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, numbers, program
 
 ROOT = Path(__file__).resolve().parents[1]
 DRIVER = ROOT / "tests" / "jailed.py"
@@ -649,7 +650,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 def test_the_numbers_are_the_kernel_headers(machine):
-    from attncourse.grading import kernel
+    from attncourse.grading.jail import kernel
 
     header = Path(HEADERS[machine])
     if not header.exists():
@@ -685,7 +686,7 @@ def test_it_does_not_go_on_without_the_floor(prison):
 def test_it_does_not_go_on_where_something_would_be_shared():
     code = """
 import mmap, sys, threading; sys.path.insert(0, {root!r})
-from attncourse.grading.jail import check_ready
+from attncourse.grading.jail.jail import check_ready
 check_ready()
 {more}
 check_ready()
@@ -718,7 +719,7 @@ def test_the_trial_believes_deeds_not_settings(prison):
     """Where a layer is built without an error and yet does not hold, it is missing."""
     code = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
-from attncourse.grading import jail, landlock, probe
+from attncourse.grading.jail import jail, landlock, probe
 jail.set_limits = lambda limits, size: None
 landlock.restrict = lambda *anything: 1
 probe.main()
@@ -735,7 +736,7 @@ def test_elsewhere_the_module_loads_and_says_no():
     code = f"""
 import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from attncourse.grading.jail import Jail, available, missing_floor, JailError
+from attncourse.grading.jail.jail import Jail, available, missing_floor, JailError
 from attncourse.grading.limits import Limits
 assert not any(layer.in_force for layer in available()) and len(missing_floor()) == 5
 try: Jail(Path(), Limits()).enter()

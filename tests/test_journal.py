@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_course import NAME, small
 
-from attncourse.grading import keys
 from attncourse.grading.errors import UserError
-from attncourse.grading.journal import Journal, open_journal
 from attncourse.grading.limits import Limits
-from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.records import keys
+from attncourse.grading.records.journal import Journal, open_journal
 from attncourse.grading.report import CellResult, Report, from_json, to_json
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 ASSIGNMENT = Assignment(NAME, read_cells(small()))
 
@@ -147,7 +147,7 @@ def test_what_is_no_journal_of_this_version_is_not_touched(path, header, words):
 def test_a_second_driver_is_told_who_holds_the_journal(path):
     code = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from attncourse.grading.journal import open_journal\n"
+        "from attncourse.grading.records.journal import open_journal\n"
         f"with open_journal(Path(sys.argv[1]), {NAME!r}):\n    print('in', flush=True)\n"
         "    time.sleep(60)\n"
     )

@@ -5,9 +5,9 @@ import ast
 import pytest
 from small_course import cell, graded, notebook, solution
 
-from attncourse.grading.judge import grade, libraries
+from attncourse.grading.judging.judge import grade, libraries
 from attncourse.grading.limits import Limits
-from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 LIMITS = Limits(submission=30, cell=3, call=3)
 IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)

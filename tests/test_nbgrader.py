@@ -19,9 +19,9 @@ import pytest
 from markup import Parts, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
-from attncourse.grading.course import find_assignment
-from attncourse.grading.judge import grade
-from attncourse.grading.release import record_assignment
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.records.course import find_assignment
+from attncourse.grading.records.release import record_assignment
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow

@@ -11,11 +11,11 @@ from small_course import NAME, RIGHT, cell, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge import grade
-from attncourse.grading.notebook import Assignment, Cell, Reading, read, read_cells
-from attncourse.grading.plan import plan
-from attncourse.grading.source import names, repaired
-from attncourse.grading.text import LARGEST, sides
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read, read_cells
+from attncourse.grading.submission.plan import plan
+from attncourse.grading.submission.source import names, repaired
+from attncourse.grading.submission.text import LARGEST, sides
 
 SMALL = Assignment(NAME, read_cells(small()))
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading.judge import grade
+from attncourse.grading.judging.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.magics import without_magics
-from attncourse.grading.notebook import Assignment, Cell, read_cells
-from attncourse.grading.parts import as_released
-from attncourse.grading.plan import arrange, plan
+from attncourse.grading.submission.magics import without_magics
+from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from attncourse.grading.submission.parts import as_released
+from attncourse.grading.submission.plan import arrange, plan
 
 LIMITS = Limits(submission=30, cell=2)
 SMALL = Assignment(NAME, read_cells(small()))

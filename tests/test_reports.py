@@ -27,15 +27,15 @@ from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading import schema
-from attncourse.grading.collect import class_results
-from attncourse.grading.judge import grade
-from attncourse.grading.notebook import Assignment, read_cells
+from attncourse.grading.judging.judge import grade
 from attncourse.grading.report import SCHEMA, CellResult, Report, from_json, to_json
-from attncourse.grading.report_page import HERE, page
-from attncourse.grading.results import ClassResults, Result
-from attncourse.grading.scores import Person
-from attncourse.grading.summary import histogram, plain, quartiles, summarize
-from attncourse.grading.summary_text import at_a_glance
+from attncourse.grading.reporting.collect import class_results
+from attncourse.grading.reporting.report_page import HERE, page
+from attncourse.grading.reporting.results import ClassResults, Result
+from attncourse.grading.reporting.scores import Person
+from attncourse.grading.reporting.summary import histogram, plain, quartiles, summarize
+from attncourse.grading.reporting.summary_text import at_a_glance
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 NOTHING = "nothing handed in"
 SMALL = Assignment(NAME, read_cells(small()))
@@ -203,7 +203,7 @@ def test_mended_files_are_to_be_looked_at():
     kept = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
     report = grade(notebook(*answers, *kept), SMALL, student="ada")
-    from attncourse.grading.collect import from_report
+    from attncourse.grading.reporting.collect import from_report
 
     result = from_report(Person("ada"), NAME, report)
     assert any("put back" in reason for reason in result.attention)

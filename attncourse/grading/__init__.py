@@ -1,6 +1,7 @@
 """Grading: what a class handed in, judged and written into nbgrader's gradebook.
 
-``notebook`` reads, ``plan`` decides what runs, ``process`` and ``worker`` run it apart from this
-process, ``judge`` turns what came back into a ``Report``. All of that is pure; ``course`` reads
-the folders, and ``gradebook`` alone writes.
+``submission`` reads what was handed in and plans what runs. ``judging`` runs it: the submission's
+cells in a process of its own, locked into a ``jail``, the instructor's tests in another. All of
+that is pure. ``records`` reads a course's folders and alone writes them; ``pages`` makes what
+nbgrader shows, ``reporting`` the class report and the exports. ``cli`` is the command line.
 """

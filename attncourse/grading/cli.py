@@ -57,7 +57,7 @@ def release(
     db: GradebookAddress = None,
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
-    from attncourse.grading.release import release as make_release
+    from attncourse.grading.records.release import release as make_release
 
     for path in make_release(course, assignment, db):
         print(f"{path} written")
@@ -115,7 +115,7 @@ def report(
     db: GradebookAddress = None,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
-    from attncourse.grading.class_report import show
+    from attncourse.grading.reporting.class_report import show
 
     show(course, assignment, html, db)
 
@@ -140,7 +140,7 @@ def export(
     db: GradebookAddress = None,
 ) -> None:
     """Write the gradebook's points, with manual scores and late penalties, to files."""
-    from attncourse.grading.export import export as write_export
+    from attncourse.grading.reporting.export import export as write_export
 
     if (assignment is None) != everything:
         raise UserError("name one assignment, or all of them: --all")
@@ -158,7 +158,7 @@ def doctor() -> None:
     from rich.console import Console
 
     from attncourse.grading.doctor import layer_table, machine_table, verdict
-    from attncourse.grading.jail import available
+    from attncourse.grading.jail.jail import available
 
     layers = available()
     console = Console()
@@ -174,8 +174,8 @@ def demo(
 ) -> None:
     """Make a sample class of eight, grade it, and show the table."""
     from attncourse.grading.demo import ASSIGNMENT, LIMITS, make_course
-    from attncourse.grading.jail import missing_floor
-    from attncourse.grading.settings import require_nbgrader
+    from attncourse.grading.jail.jail import missing_floor
+    from attncourse.grading.records.settings import require_nbgrader
 
     require_nbgrader()
     with stopping("the demo is not complete"):

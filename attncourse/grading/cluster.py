@@ -54,7 +54,7 @@ def require_workers(client: Any, address: str) -> int:
 
 def version() -> str:
     """The package's version; on a worker that has none, the error says so."""
-    import attncourse.grading.judge  # noqa: F401
+    import attncourse.grading.judging.judge  # noqa: F401
     from attncourse import __version__
 
     return __version__
@@ -66,7 +66,7 @@ def lane_plugin() -> Any:
 
     class Lanes(WorkerPlugin):
         def teardown(self, worker: Any) -> None:
-            from attncourse.grading.lane import LANES
+            from attncourse.grading.judging.lane import LANES
 
             LANES.stop()
 

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attncourse.grading.course import find_assignment, find_students, read_submissions
 from attncourse.grading.errors import UserError
 from attncourse.grading.executors import open_executor
-from attncourse.grading.gradebook import find_book
-from attncourse.grading.journal import Journal, open_journal
 from attncourse.grading.limits import Limits
-from attncourse.grading.release import record, require_release
+from attncourse.grading.records.course import find_assignment, find_students, read_submissions
+from attncourse.grading.records.gradebook import find_book
+from attncourse.grading.records.journal import Journal, open_journal
+from attncourse.grading.records.release import record, require_release
 from attncourse.grading.report import Report
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from attncourse.grading.saver import Graded
+    from attncourse.grading.records.saver import Graded
 
 LONGEST = 60  # rows of a table that a person still reads
 
@@ -67,7 +67,8 @@ def grade_course(
     book = find_book(course, db)
     assignment = find_assignment(course, name)
     students = find_students(course, name, student)
-    from attncourse.grading.driver import Order, grade_class
+    from attncourse.grading.judging.judge import start_lanes
+    from attncourse.grading.records.driver import Order, grade_class
 
     order = Order(assignment, limits, sandbox, force)
     console, outcome = Console(), Outcome(len(students))
@@ -77,6 +78,8 @@ def grade_course(
         open_journal(course / "reports" / name, name) as journal,
         standing(outcome, journal),
     ):
+        if dask is None and not len(journal):
+            start_lanes(assignment, limits, sandbox, lanes)
         record(book, name)
         submissions = read_submissions(course, name, students)
         with progress(console, name, len(students)) as advance:

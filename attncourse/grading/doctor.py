@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.layers import PROTECTS, Layer
+from attncourse.grading.jail.layers import PROTECTS, Layer
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
 
 PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}

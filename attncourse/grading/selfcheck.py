@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.judge import grade
+from attncourse.grading.judging.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.notebook import Assignment, Cell, read_cells
-from attncourse.grading.plan import PUT_BACK
 from attncourse.grading.report import Report
+from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from attncourse.grading.submission.plan import PUT_BACK
 
 POINTS = """\
 from attncourse.checks import examine as _examine

@@ -1,0 +1,87 @@
+"""What a jail does to one process: its users, its limits, its open files."""
+
+import math
+import os
+import signal
+from pathlib import Path
+from typing import NoReturn
+
+from attncourse.grading.jail import kernel
+from attncourse.grading.jail.layers import JailError
+from attncourse.grading.limits import MB, Limits
+
+INSIDE = 1000  # the user in the jail
+LANES = 1_000_000_000  # on the machine: users from here on, which nobody is
+STACK = 8 * 2**20
+SOON = 2  # seconds of processor time between the warning signal and the end
+
+
+def check_ready() -> None:
+    """Raises ``JailError`` where this process has what namespaces cannot take away from it."""
+    if len(os.listdir("/proc/self/task")) > 1:
+        raise JailError("no jail: expected a process of one thread: set OMP_NUM_THREADS=1")
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if line.split()[1][1::2] == "ws":
+            name = line.split(maxsplit=5)[5:] or ["that has no name"]
+            raise JailError(f"no jail: expected no shared memory, got {name[0]}: open it later")
+
+
+def outer_ids() -> int | None:
+    """For root: the number of a user and group that nobody is, else None.
+
+    Each lane has its own. None also where root itself is in a namespace without such numbers.
+    """
+    if os.geteuid() != 0:
+        return None
+    candidates = (LANES + os.getppid(), 60_000 + os.getppid() % 5_000)
+    maps = [Path(f"/proc/self/{kind}_map").read_text().splitlines() for kind in ("uid", "gid")]
+    ranges = [[tuple(map(int, line.split())) for line in lines] for lines in maps]
+    for candidate in candidates:
+        if all(any(a <= candidate < a + n for a, _, n in spans) for spans in ranges):
+            return candidate
+    return None
+
+
+def wait_in_place_of(child: int, lane: int) -> NoReturn:
+    """Ends as ``child`` does; ends at once where the lane has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the lane decides
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == lane:
+        kernel.close_all_but(())
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        os._exit(code if code >= 0 else 128 - code)
+    os._exit(1)
+
+
+def set_limits(limits: Limits, size: int) -> None:
+    """Sets the limits of this process, which takes up ``size`` bytes of addresses as it is."""
+    import resource  # not on Windows
+
+    seconds = math.ceil(limits.cpu)
+    bounds = {
+        "AS": (size + limits.memory * MB,) * 2,
+        "CPU": (seconds, seconds + SOON),
+        "NPROC": (limits.threads + limits.processes - 1,) * 2,
+        "NOFILE": (limits.files,) * 2,
+        "FSIZE": (limits.disk * MB,) * 2,
+        "STACK": (STACK, STACK),
+        "MEMLOCK": (2**16, 2**16),
+        "SIGPENDING": (128, 128),
+        **dict.fromkeys(("CORE", "MSGQUEUE", "NICE", "RTPRIO"), (0, 0)),
+    }
+    for name, (soft, hard) in bounds.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        highest = resource.getrlimit(kind)[1]
+        if highest != resource.RLIM_INFINITY:
+            soft, hard = min(soft, highest), min(hard, highest)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def replace_descriptors(keep: tuple[int, ...]) -> None:
+    """Closes all descriptors but ``keep``; the standard ones lead to and from nothing."""
+    if any(descriptor <= 2 for descriptor in keep):
+        raise ValueError(f"keep: expected descriptors above 2, got {keep}")
+    kernel.close_all_but(keep)
+    for _ in range(3):
+        os.open("/dev/null", os.O_RDWR)

@@ -1,0 +1,279 @@
+"""The jail that a submission runs in.
+
+A lane forks off the *zygote*, which calls ``enter``; for each submission the zygote calls
+``fork``, and the child ``enter_worker``. Each step takes something away for good: the zygote
+loses sight of the machine, its worker whatever the zygote still may do. ``layers`` says what is
+in force. Only Linux has a jail; elsewhere ``enter`` raises.
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from attncourse.grading.jail import kernel, landlock, layers
+from attncourse.grading.jail.confine import (
+    INSIDE,
+    check_ready,
+    outer_ids,
+    replace_descriptors,
+    set_limits,
+    wait_in_place_of,
+)
+from attncourse.grading.jail.layers import JailError, Layer
+from attncourse.grading.jail.rootfs import WORK, Root
+from attncourse.grading.jail.seccomp import AUDIT_ARCH, Filter
+from attncourse.grading.limits import MB, Limits
+
+ENVIRONMENT = {
+    "HOME": WORK,
+    "TMPDIR": WORK,
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "MPLCONFIGDIR": WORK,
+}
+INODES = 10_000
+
+
+class Jail:
+    """What a zygote and its workers are locked into.
+
+    ``view`` becomes ``/course``. ``hidden`` are folders that must not be seen wherever they lie;
+    the course's package and its repository always are. ``limits`` can be changed from one worker
+    to the next.
+    """
+
+    def __init__(self, view: Path, limits: Limits, hidden: tuple[Path, ...] = ()):
+        self.view, self.limits, self.hidden = view, limits, hidden
+        self._layers: dict[str, Layer] = {}
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers built so far."""
+        return list(self._layers.values())
+
+    @contextmanager
+    def _building(self, name: str) -> Iterator[list[str]]:
+        """Notes whether the layer was built; raises ``JailError`` where the floor needs it."""
+        detail: list[str] = []
+        try:
+            yield detail
+        except OSError as error:
+            layer = self._layers[name] = layers.missing(name, str(error))
+            if layer.floor:
+                raise JailError(f"no jail: {name}: {layer.detail}; {layer.remedy}") from error
+        else:
+            self._layers[name] = layers.held(name, *detail)
+
+    # --- the zygote -----------------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """Locks this process in, for good. It must have a single thread.
+
+        It goes on as a child, the first process of a namespace of its own: whatever ends it ends
+        all its workers. The process that called stays behind to wait: it ends as the child does,
+        and the child ends with it, so the lane's number for it remains good.
+        """
+        if sys.platform != "linux" or kernel.MACHINE not in AUDIT_ARCH:
+            raise JailError(f"no jail: expected Linux on {' or '.join(AUDIT_ARCH)}, {NOT_HERE}")
+        check_ready()
+        import resource  # noqa: F401  now: workers find it loaded
+
+        self._root = Root(self.view, self.hidden)
+        self._filters = {n: Filter(kernel.MACHINE, n) for n in (1, 2)}
+        self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        with self._building(layers.USER):
+            self._become_root_inside()
+        with self._building(layers.PROCESSES):
+            self._become_first_process()
+            kernel.unshare(kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
+            kernel.call("sethostname", b"jail", 4)
+        with self._building(layers.NETWORK):
+            kernel.unshare(kernel.CLONE_NEWNET)
+        with self._building(layers.FILES):
+            kernel.unshare(kernel.CLONE_NEWNS)
+            self._root.enter()
+        self._forget()
+
+    def _become_root_inside(self) -> None:
+        """A user namespace in which this process may set up all the rest.
+
+        Real root sees to it that workers are a user that nobody else is: root's limits do not
+        bind, and root's files are its own. A helper that stays outside has the right to say so.
+        """
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self is not this process's own
+        owner = outer_ids()
+        self._as_root = owner is not None
+        if owner is None:
+            uid, gid = os.geteuid(), os.getegid()
+            kernel.unshare(kernel.CLONE_NEWUSER)
+            self._map("self", uid, gid)
+            return
+        process, (listen, tell) = os.getpid(), os.pipe()
+        helper = os.fork()
+        if helper == 0:
+            with suppress(OSError):
+                os.close(tell)
+                if os.read(listen, 1):
+                    for kind in ("uid_map", "gid_map"):
+                        self._write(f"{process}/{kind}", f"0 0 1\n{INSIDE} {owner} 1")
+                    os._exit(0)
+            os._exit(1)
+        os.close(listen)
+        try:
+            kernel.unshare(kernel.CLONE_NEWUSER)
+            os.write(tell, b".")
+        finally:
+            os.close(tell)
+            _, status = os.waitpid(helper, 0)
+        if status:
+            raise OSError("root here lacks the capabilities SETUID and SETGID")
+
+    def _map(self, process: str, uid: int, gid: int) -> None:
+        """Makes the user of those numbers outside the only one inside."""
+        with suppress(OSError):  # denied already, in a namespace within such a one
+            self._write(f"{process}/setgroups", "deny")
+        self._write(f"{process}/uid_map", f"{INSIDE} {uid} 1")
+        self._write(f"{process}/gid_map", f"{INSIDE} {gid} 1")
+
+    def _become_first_process(self) -> None:
+        lane, this = os.getppid(), os.pidfd_open(os.getpid())
+        kernel.unshare(kernel.CLONE_NEWPID)
+        child = os.fork()
+        if child:
+            wait_in_place_of(child, lane)
+        os.setsid()
+        kernel.die_with_parent(this)
+        os.close(this)
+        self._namespace = self._open("self/ns/pid")
+        self._zygote = os.pidfd_open(os.getpid())
+
+    def _forget(self) -> None:
+        """Empties what this process was started with: arguments and environment."""
+        with suppress(OSError):
+            kernel.syscall("keyctl", 1, None)  # a session keyring of its own, and empty
+        fields = self._read("self/stat").rpartition(")")[2].split()
+        argument_start, argument_end, start, end = map(int, fields[45:49])
+        os.environ.clear()
+        os.environ.update(ENVIRONMENT)
+        sys.argv[:] = [""]
+        sys.orig_argv[:] = [""]
+        ctypes.memset(argument_start, 0, argument_end - argument_start)
+        ctypes.memset(start, 0, end - start)
+
+    def fork(self) -> int:
+        """As ``os.fork``; the child is the first process of a new namespace."""
+        kernel.unshare(kernel.CLONE_NEWPID)
+        child = -1
+        try:
+            child = os.fork()
+        finally:
+            if child:  # back, without which there is neither another fork nor a thread
+                kernel.call("setns", self._namespace, kernel.CLONE_NEWPID)
+        return child
+
+    # --- its worker -----------------------------------------------------------------------------
+
+    def enter_worker(self, keep: tuple[int, ...] = ()) -> None:
+        """Takes the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
+        size = int(self._read("self/statm").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        os.setsid()
+        with suppress(OSError):
+            self._write("self/oom_score_adj", "1000")
+        with self._building(layers.USER):
+            self._become_user()
+        with self._building(layers.PROCESSES):
+            kernel.unshare(kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
+        with self._building(layers.FILES):  # the zygote's network has nothing to be kept from
+            self._make_work()
+        with self._building(layers.LIMITS):
+            set_limits(self.limits, size)
+        with self._building(layers.CAPABILITIES):
+            kernel.drop_capabilities()
+        kernel.die_with_parent(self._zygote)
+        replace_descriptors(keep)
+        with self._building(layers.LANDLOCK) as detail:
+            programs = ["/usr"] if self.limits.processes > 1 else []
+            detail.append(f"version {landlock.restrict([WORK], ['/dev/null'], programs)}")
+        with self._building(layers.SECCOMP):
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+            rules = self._filters[min(self.limits.processes, 2)]
+            kernel.prctl(kernel.PR_SET_SECCOMP, 2, rules.address)
+
+    def _become_user(self) -> None:
+        """Becomes a user without rights, the only one of a namespace that nobody shares."""
+        if self._as_root:
+            os.setgroups([])
+            os.setresgid(INSIDE, INSIDE, INSIDE)
+            os.setresuid(INSIDE, INSIDE, INSIDE)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+        kernel.unshare(kernel.CLONE_NEWUSER)
+        self._map("self", INSIDE, INSIDE)
+
+    def _make_work(self) -> None:
+        kernel.unshare(kernel.CLONE_NEWNS)
+        flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC
+        size = self.limits.disk * MB
+        kernel.mount_tmpfs(WORK, flags, f"size={size},nr_inodes={INODES},mode=700")
+        os.umask(0o077)
+        os.chdir(WORK)
+
+    # --- /proc of the machine, which is in no jail ----------------------------------------------
+
+    def _open(self, name: str, flags: int = os.O_RDONLY) -> int:
+        return os.open(name, flags | os.O_CLOEXEC, dir_fd=self._proc)
+
+    def _read(self, name: str) -> str:
+        file = self._open(name)
+        try:
+            return os.read(file, 4096).decode()
+        finally:
+            os.close(file)
+
+    def _write(self, name: str, text: str) -> None:
+        file = self._open(name, os.O_WRONLY)
+        try:
+            os.write(file, text.encode())
+        finally:
+            os.close(file)
+
+
+# --- what this machine can do -------------------------------------------------------------------
+
+NOT_HERE = f"got {sys.platform} on {kernel.MACHINE}: grade on Linux, in WSL 2 or in a container"
+PROBE = (
+    "import sys; sys.path[:0] = sys.argv[1:]; import attncourse.grading.jail.probe as p; p.main()"
+)
+
+
+@cache
+def _available() -> tuple[Layer, ...]:
+    if sys.platform != "linux" or kernel.MACHINE not in AUDIT_ARCH:
+        names = layers.PROTECTS
+        return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
+    package = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", PROBE, package], capture_output=True, text=True, timeout=20
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        return tuple(layers.missing(name, lines[-1]) for name in layers.PROTECTS)
+    return tuple(Layer(**layer) for layer in json.loads(done.stdout))
+
+
+def available() -> list[Layer]:
+    """Each layer, and whether it holds on this machine: a whole jail is built and tried."""
+    return list(_available())
+
+
+def missing_floor() -> list[Layer]:
+    """The layers that grading needs and this machine does not have."""
+    return [layer for layer in available() if layer.floor and not layer.in_force]

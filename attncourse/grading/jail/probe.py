@@ -1,0 +1,118 @@
+"""A trial of the jail: builds one and does in it what each layer is there to refuse.
+
+``jail.available`` runs it in a process of its own and reads the layers from its output.
+"""
+
+import json
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from attncourse.grading.jail import kernel, layers
+from attncourse.grading.jail.jail import Jail
+from attncourse.grading.jail.layers import JailError, Layer
+from attncourse.grading.limits import MB, Limits
+
+LIMITS = Limits(memory=64, disk=1, cpu=5)
+SECONDS = 10
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as server:
+        secret = Path(folder, "secret")
+        secret.touch()
+        os.mkdir(view := Path(folder, "view"))
+        listen, tell = os.pipe()
+        zygote = os.fork()
+        if zygote == 0:
+            os.close(listen)
+            signal.alarm(SECONDS)
+            end_after(tell, lambda: in_zygote(Jail(view, LIMITS), secret, server, tell))
+        os.close(tell)
+        with open(listen) as found:
+            text = found.read()
+        os.waitpid(zygote, 0)
+    print(text or json.dumps([asdict(layers.missing(layers.USER, "the trial ended early"))]))
+
+
+def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
+    """Ends this process with ``work``, whose layers, if any, are told."""
+    try:
+        found = work()
+        if found is not None:
+            os.write(tell, json.dumps([asdict(layer) for layer in found]).encode())
+    finally:
+        os._exit(0)
+
+
+def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> list[Layer] | None:
+    """The layers, where not all can be had; otherwise the worker tells them."""
+    outside = server.getsockname()
+    try:
+        jail.enter()
+    except JailError:
+        return complete(jail.layers)
+    offline = refused(lambda: socket.create_connection(outside, 1))
+    child = jail.fork()
+    if child == 0:
+        signal.alarm(SECONDS)
+        end_after(tell, lambda: in_worker(jail, secret, offline, tell))
+    os.waitpid(child, 0)
+    return None
+
+
+def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]:
+    try:
+        jail.enter_worker(keep=(tell,))
+    except JailError:
+        return complete(jail.layers)
+    deeds = {
+        layers.USER: os.getuid() == 1000,
+        layers.FILES: not secret.exists() and not os.path.exists("/proc/self") and writes(),
+        layers.NETWORK: offline,
+        layers.PROCESSES: os.getpid() == 1 and os.getppid() == 0 and os.getsid(0) == 1,
+        layers.LIMITS: full() and refused(lambda: bytearray(2 * LIMITS.memory * MB), MemoryError),
+        layers.CAPABILITIES: kernel.call("prctl", 23, 21, 0, 0, 0) == 0,
+        layers.LANDLOCK: refused(lambda: os.open("/dev/full", os.O_WRONLY)),
+        layers.SECCOMP: refused(lambda: kernel.unshare(kernel.CLONE_NEWUSER)),
+    }
+    return [
+        layer
+        if deeds[layer.name] or not layer.in_force
+        else layers.missing(layer.name, layers.BROKEN)
+        for layer in jail.layers
+    ]
+
+
+def complete(built: list[Layer]) -> list[Layer]:
+    """All layers, where building them ended at the last of these."""
+    names = [layer.name for layer in built]
+    return built + [layers.untried(n, built[-1]) for n in layers.PROTECTS if n not in names]
+
+
+def refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> bool:
+    try:
+        deed()
+    except kind:
+        return True
+    return False
+
+
+def writes() -> bool:
+    """Whether the folder for writing can be written to, and the others cannot."""
+    Path("/submission/file").touch()
+    return all(refused(Path(folder, "file").touch) for folder in ("/", "/usr", "/course"))
+
+
+def full() -> bool:
+    """Whether the disk has an end."""
+    pieces = LIMITS.disk * 4
+    with suppress(OSError), open("/submission/much", "wb") as file:
+        for _ in range(pieces):
+            file.write(bytes(MB // 2))
+    return os.stat("/submission/much").st_size <= LIMITS.disk * MB

@@ -1,0 +1,175 @@
+"""The file system that a submission sees: Python, the course's view, and next to nothing else."""
+
+import os
+import site
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from attncourse.grading.jail import kernel
+from attncourse.grading.jail.kernel import NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY
+
+COURSE, WORK = "/course", "/submission"  # names that no machine has at its root
+PACKAGE = "attncourse"
+SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+STUBS = {
+    "passwd": f"student:x:1000:1000::{WORK}:/bin/false\n",
+    "group": "student:x:1000:\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\n",
+}
+COPIES = ("ld.so.cache", "localtime", "os-release")
+FONTS = "/etc/fonts"
+DATA = READ_ONLY | NO_SUID | NO_DEVICES
+
+
+def within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def python_folders() -> list[str]:
+    """The folders that Python and its installed packages are in: of a prefix only the libraries,
+    since a virtual environment may have been made in the course's own folder."""
+    prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    found = [os.path.join(prefix, lib) for prefix in prefixes for lib in ("lib", "lib64")]
+    installed = {*site.getsitepackages(), site.getusersitepackages()}
+    found += [folder for folder in installed if folder in sys.path]
+    return sorted({os.path.normpath(folder) for folder in found if os.path.isdir(folder)})
+
+
+def places_of(folders: list[str]) -> dict[str, str]:
+    """Where each folder of the machine is put, without those that lie in another one."""
+    places = {folder: folder for folder in SYSTEM if os.path.isdir(folder)}
+    places = {folder: place for folder, place in places.items() if not os.path.islink(folder)}
+    for folder in sorted(map(os.path.realpath, folders)):
+        if not any(within(folder, other) for other in places):
+            places[folder] = folder
+    return places
+
+
+def traces(folders: list[str]) -> list[str]:
+    """Everything that is of the course's package, or says where it is; and its repository."""
+    roots = [Path(folder) for folder in (*folders, "/usr/lib", "/usr/local/lib")]
+    installed = {place for root in roots for place in root.glob("python3*/*-packages")}
+    installed |= {Path(entry) for entry in sys.path if entry.endswith("-packages")}
+    found = [p for place in installed for p in place.glob(f"*{PACKAGE}*")]
+    found += [p for place in installed for p in place.glob(f"__pycache__/*{PACKAGE}*")]
+    package = Path(__file__).resolve().parents[2]
+    around = package.parent
+    found.append(package if around.name.endswith("-packages") else around)
+    return sorted(map(str, found))
+
+
+def without(path: str, kept: list[str]) -> list[str]:
+    """``path``, or what is in it where something that is to be kept lies below it."""
+    if path in kept:
+        return []
+    if not any(within(keep, path) for keep in kept):
+        return [path]
+    return [p for entry in os.scandir(path) for p in without(entry.path, kept)]
+
+
+def names_of(path: Path | str) -> set[str]:
+    """A path's real name, and that of what it links to."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}
+
+
+class Root:
+    """The private root of a jail: planned when made, and made this process's own by ``enter``."""
+
+    def __init__(self, view: Path, hidden: tuple[Path, ...] = ()):
+        folders = python_folders()
+        kept = [os.path.realpath(folder) for folder in folders]
+        self.view = os.path.realpath(view)
+        self.places = places_of(folders)
+        self.links: dict[str, str] = {}
+        for name, real in zip(folders, kept, strict=True):
+            if not any(within(name, other) for other in (*self.places.values(), *self.links)):
+                self.links[name] = self.place(real)
+        self.covered = {
+            self.place(part)
+            for path in (*hidden, *traces(folders))
+            for name in names_of(path)
+            if self.place(name)
+            for part in without(name, kept)
+        }
+
+    def place(self, path: str) -> str:
+        """Where a real path of the machine is found in the new root, or an empty string."""
+        for folder, place in {**self.places, self.view: COURSE}.items():
+            if within(path, folder):
+                return place + path.removeprefix(folder)
+        return ""
+
+    def enter(self) -> None:
+        """Makes it the root of this process, which is in a mount namespace of its own."""
+        os.umask(0o022)
+        kernel.call("mount", None, b"/", None, kernel.MS_REC_PRIVATE, None)
+        trees, files = self.clone(), etc_files()
+        # The copies are made, so the new root can be put upon /usr, which is everywhere.
+        kernel.mount_tmpfs("/usr", NO_SUID, "size=8m,nr_inodes=4096,mode=755")
+        os.chdir("/usr")
+        for place, tree in trees.items():
+            make_point(place[1:], is_file=place.startswith("/dev/"))
+            kernel.attach(tree, place[1:])
+        self.fill(files)
+        self.cover()
+        kernel.syscall("pivot_root", b".", b".")
+        kernel.call("umount2", b".", kernel.DETACH)
+        os.chdir("/")
+        root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+        kernel.set_mount_flags(root, DATA | NO_EXEC)
+        os.close(root)
+
+    def clone(self) -> dict[str, int]:
+        """Copies of all mounts that are to be seen, by their place in the new root."""
+        trees = {place: kernel.clone_tree(path, DATA) for path, place in self.places.items()}
+        trees[COURSE] = kernel.clone_tree(self.view, DATA | NO_EXEC)
+        if os.path.isdir(FONTS):
+            trees[FONTS] = kernel.clone_tree(FONTS, DATA | NO_EXEC)
+        for device in DEVICES:
+            path = f"/dev/{device}"
+            trees[path] = kernel.clone_tree(path, READ_ONLY | NO_SUID | NO_EXEC)
+        return trees
+
+    def fill(self, files: dict[str, bytes]) -> None:
+        """Makes what the root itself holds: the files of /etc, folders and links."""
+        os.makedirs("etc", exist_ok=True)
+        for name, content in files.items():
+            Path("etc", name).write_bytes(content)
+        os.makedirs(WORK[1:])
+        for name, place in self.links.items():
+            os.makedirs(os.path.dirname(name[1:]), exist_ok=True)
+            os.symlink(place, name[1:])
+        for folder in SYSTEM:
+            if os.path.islink(folder):
+                os.symlink(os.readlink(folder), folder[1:])
+        os.symlink(WORK, "dev/shm")
+        if not os.path.exists("tmp"):  # else Python itself is there
+            os.symlink(WORK, "tmp")
+
+    def cover(self) -> None:
+        """Mounts something empty upon whatever must not be read."""
+        os.mkdir("empty")
+        Path("nothing").touch()
+        for place in (place[1:] for place in self.covered):
+            if os.path.lexists(place) and not os.path.islink(place):
+                empty = "empty" if os.path.isdir(place) else "nothing"
+                kernel.attach(kernel.clone_tree(empty, DATA | NO_EXEC), place)
+
+
+def etc_files() -> dict[str, bytes]:
+    """The files of /etc in the jail: stubs, and copies of what the machine has."""
+    files = {name: text.encode() for name, text in STUBS.items()}
+    for name in COPIES:
+        with suppress(OSError):
+            files[name] = Path("/etc", name).read_bytes()
+    return files
+
+
+def make_point(path: str, is_file: bool) -> None:
+    """Makes what something can be mounted upon."""
+    os.makedirs(os.path.dirname(path) if is_file else path, exist_ok=True)
+    if is_file:
+        Path(path).touch()

@@ -1,0 +1,1 @@
+"""The judge: a submission computes in its own process, the tests run in another."""

@@ -1,0 +1,268 @@
+"""A lane: the process that grades one submission at a time, and how the driver talks to it.
+
+``python -m attncourse.grading.judging.lane FD LIFELINE`` imports the libraries, forks the zygote
+while it knows no secret, and is from then on the checker.
+"""
+
+import atexit
+import importlib
+import json
+import os
+import secrets
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+HEAD = struct.Struct("!I")
+
+
+def say(connection: socket.socket, message: dict[str, Any]) -> None:
+    """Sends one message of the driver's or the lane's: both are trusted."""
+    text = json.dumps(message).encode()
+    connection.sendall(HEAD.pack(len(text)) + text)
+
+
+def hear(connection: socket.socket) -> dict[str, Any] | None:
+    """The next message; None where the other side has hung up."""
+    head = exactly(connection, HEAD.size)
+    text = exactly(connection, HEAD.unpack(head)[0]) if head else None
+    return json.loads(text) if text else None
+
+
+def exactly(connection: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
+
+
+def main() -> None:
+    driver = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
+    order = hear(driver)  # names of libraries and chapters, nothing of the course
+    try:
+        load(order["modules"])
+    except Exception as problem:
+        say(driver, {"refused": f"cannot start a worker: {problem}"})
+        return
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        from attncourse.grading.judging import zygote
+
+        driver.close()
+        os.close(int(sys.argv[2]))
+        ours.close()
+        zygote.run(theirs)
+    theirs.close()
+    threading.Thread(target=end_with, args=(int(sys.argv[2]),), daemon=True).start()
+    from attncourse.grading.judging.bench import Bench
+
+    with tempfile.TemporaryDirectory(prefix="attncourse-view-") as view:
+        Bench(driver, ours, Path(view), order).serve()
+
+
+def load(modules: list[str]) -> None:
+    """Imports what submissions need, single-threaded, and uses it once."""
+    for name in modules:
+        importlib.import_module(name)
+    if any(name.split(".")[0] == "matplotlib" for name in modules):
+        importlib.import_module("matplotlib.font_manager")
+    if "torch" in modules:
+        import torch
+
+        torch.set_num_threads(1)
+        with suppress(RuntimeError):
+            torch.set_num_interop_threads(1)
+        warm(torch)
+
+
+def warm(torch: Any) -> None:
+    """Runs what the first module, product and gradient of a process would set up."""
+    layer = torch.nn.Linear(3, 2)
+    x = torch.ones(4, 3, requires_grad=True)
+    out = torch.softmax(layer(x) @ layer(x).mT, dim=-1).masked_fill(torch.eye(4).bool(), 0.0)
+    torch.autograd.grad([out], [x], [torch.ones_like(out)], allow_unused=True, retain_graph=True)
+    layer.load_state_dict(layer.state_dict(), assign=True)
+    torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+
+
+def end_with(lifeline: int) -> None:
+    """Ends this process, and with it the zygote and its worker, once the driver is gone."""
+    os.read(lifeline, 1)
+    os._exit(1)
+
+
+# --- the driver's side --------------------------------------------------------------------------
+
+
+class LaneLost(Exception):
+    """The lane ended or did not answer in time."""
+
+
+class Lane:
+    """A lane as the driver holds it."""
+
+    def __init__(
+        self, modules: tuple[str, ...], chapters: tuple[str, ...], sandbox: bool, processes: int
+    ):
+        import subprocess
+
+        self.connection, theirs = socket.socketpair()
+        ended, self.lifeline = os.pipe()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-m", "attncourse.grading.judging.lane"),
+                *(str(theirs.fileno()), str(ended)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.errors,
+            env=environment(),
+            pass_fds=(theirs.fileno(), ended),
+            start_new_session=True,
+        )
+        theirs.close()
+        os.close(ended)
+        self.used = False  # for a submission before
+        order = {"modules": modules, "chapters": chapters}
+        say(self.connection, {**order, "sandbox": sandbox, "processes": processes})
+
+    def ask(self, request: dict[str, Any], seconds: float, progress: Any) -> dict[str, Any]:
+        """The answer to a request; ``progress`` hears of what comes before it."""
+        until = time.monotonic() + seconds
+        try:
+            say(self.connection, request)
+            while True:
+                self.connection.settimeout(max(until - time.monotonic(), 0.01))
+                message = hear(self.connection)
+                if message is None:
+                    raise LaneLost(f"ended ({self.last_words()})")
+                if "progress" not in message:
+                    self.used = True
+                    return message
+                progress(message["progress"])
+        except OSError as problem:
+            raise LaneLost(str(problem) or "did not answer in time") from None
+
+    def last_words(self) -> str:
+        with suppress(OSError):
+            self.process.wait(2)
+        self.errors.seek(0)
+        lines = self.errors.read()[-2000:].decode("utf-8", "replace").splitlines()
+        return lines[-1] if lines else f"status {self.process.returncode}"
+
+    def close(self) -> None:
+        """Ends the lane with everything below it."""
+        with suppress(OSError):
+            os.close(self.lifeline)
+        self.connection.close()
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        self.errors.close()
+
+
+def environment() -> dict[str, str]:
+    """A lane's environment: it is inherited, so it holds nothing that is nobody's business."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kept = {n: os.environ[n] for n in ("PYTHONPATH", "VIRTUAL_ENV") if n in os.environ}
+    return kept | {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/nonexistent",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
+    }
+
+
+class Lanes:
+    """The lanes of this process, one for each thread that grades, kept for the next submission.
+
+    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be.
+    """
+
+    def __init__(self):
+        self.kept = 4  # lanes that may wait
+        self.lock = threading.Lock()
+        self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
+        self.busy: set[Lane] = set()
+        self.stopped = False
+
+    def take(self, key: tuple) -> Lane:
+        """A lane for this key, a waiting one or a new one."""
+        with self.lock:
+            if self.stopped:
+                raise LaneLost("was stopped")
+            ended = [pair for pair in self.idle if pair[1].process.poll() is not None]
+            for pair in ended:
+                self.idle.remove(pair)
+                pair[1].close()
+            place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
+            lane = Lane(*key) if place is None else self.idle.pop(place)[1]
+            self.busy.add(lane)
+        return lane
+
+    def give_back(self, key: tuple, lane: Lane) -> None:
+        with self.lock:
+            self.busy.discard(lane)
+            self.idle.append((key, lane))
+            surplus = self.idle[: -self.kept]
+            del self.idle[: -self.kept]
+        for _, old in surplus:
+            old.close()
+
+    def prepare(self, key: tuple, number: int) -> None:
+        """Starts lanes before they are needed: they load their libraries meanwhile."""
+        with self.lock:
+            self.stopped = False
+            self.kept = max(self.kept, number)
+            waiting = sum(other == key for other, _ in self.idle)
+            self.idle += [(key, Lane(*key)) for _ in range(number - waiting)]
+
+    def lose(self, lane: Lane) -> None:
+        with self.lock:
+            self.busy.discard(lane)
+        lane.close()
+
+    def close(self) -> None:
+        """Ends the lanes that wait for work."""
+        with self.lock:
+            lanes = [lane for _, lane in self.idle]
+            self.idle.clear()
+        for lane in lanes:
+            lane.close()
+
+    def stop(self) -> None:
+        """Ends every lane, those at work too; no more are started."""
+        self.stopped = True
+        self.close()
+        for lane in list(self.busy):
+            lane.close()
+
+
+LANES = Lanes()
+atexit.register(LANES.close)
+
+
+def cancel() -> None:
+    """Ends every lane of this process, those at work too."""
+    LANES.stop()
+
+
+if __name__ == "__main__":
+    main()

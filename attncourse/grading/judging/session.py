@@ -1,0 +1,297 @@
+"""A submission's process as the checker sees it: requests go out, plain values come back."""
+
+import select
+import sys
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from attncourse.alarm import TimeUp
+from attncourse.checks.outcome import Forbidden, forbidden_call
+from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable, natural
+from attncourse.grading.judging.exceptions import exception_class
+from attncourse.grading.judging.wire import WireError, pack, unpack
+from attncourse.grading.limits import MB, Limits
+
+GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
+SHOWN = 20_000  # characters of what a call prints that a test may read
+
+
+class Ended(Exception):
+    """The submission's process is no more. The message says why."""
+
+
+class OutOfTime(BaseException):
+    """The time for the whole submission is over."""
+
+
+class Session:
+    """The conversation with one process.
+
+    ``ended`` says why there is none any more. ``limit`` and ``forbid`` hold for the calls of the
+    moment.
+    """
+
+    def __init__(self, connection: Any, limits: Limits, deadline: float, *, carry_seed: bool):
+        self.connection = connection
+        self.limits = limits
+        self.deadline = deadline
+        self.carry_seed = carry_seed
+        self.limit = limits.call
+        self.forbid: tuple[str, ...] = ()
+        self.changed: list[Any] | None = None  # where they are collected
+        self.ended = ""
+        self.stalled = False
+        self.midway = False  # between a request and its reply
+        self.printed_too_much = False
+        self.longest = 0.0
+        self.dropped: list[int] = []
+        self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.callbacks: dict[int, Callable] = {}
+        self.buffer = bytearray()
+        connection.setblocking(False)
+
+    @cached_property
+    def mirrors(self) -> Any:
+        """The copies of the submission's modules; loads torch."""
+        from attncourse.grading.judging.mirrors import Mirrors
+
+        return Mirrors(self)
+
+    # --- what the checker asks for --------------------------------------------------------------
+
+    def run_cell(self, name: str, source: str) -> None:
+        """Runs a cell; raises what it raised."""
+        self.ask({"op": "cell", "name": name, "source": source}, [], self.limits.cell)
+
+    def names(self, wanted: list[str]) -> dict[str, Any]:
+        """The values of those names that the submission has; functions and classes as proxies."""
+        reply, decoder = self.ask({"op": "names", "names": wanted}, [], self.limits.call)
+        values = reply.get("values")
+        if not isinstance(values, dict):
+            raise WireError("sent no names")
+        return {name: decoder.decode(values[name]) for name in wanted if name in values}
+
+    def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
+        """What comes of using a proxy, the first argument, with the others."""
+        encoder = Encoder(self.form_of)
+        try:
+            request = {
+                "op": "call",
+                "use": what,
+                "args": encoder.encode(list(args)),
+                "kwargs": encoder.encode(kwargs),
+                "forbid": list(self.forbid),
+            }
+        except Unsendable as problem:
+            raise TypeError(f"cannot hand the submission {problem}") from None
+        if "torch" in sys.modules:
+            request |= self.mirrors.before(encoder, leaves)
+        if self.carry_seed:
+            request["seed"] = int(np.random.randint(2**31)) ^ torch_draw()
+        reply, decoder = self.ask(request, encoder.buffers, self.limit, (*args, *kwargs.values()))
+        if reply.get("stop") is True and what == "next":
+            raise StopIteration
+        value = decoder.decode(reply.get("value"))
+        given = (*args, *kwargs.values())
+        for place, form in reply.get("changed") or ():
+            if self.changed is None:
+                change(given[natural(place)], decoder.decode(form))
+            else:
+                self.changed.append(given[natural(place)])
+        if reply.get("graph") and "torch" in sys.modules:
+            inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
+            value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
+        return value
+
+    @contextmanager
+    def trial(self, limit: float, forbid: tuple[str, ...]) -> Iterator[list[Any]]:
+        """Calls inside the block have this limit in seconds, and may not use what is forbidden.
+
+        The arguments that they change are left as they were, and collected.
+        """
+        before = self.limit, self.forbid, self.changed
+        changed: list[Any] = []
+        self.limit, self.forbid, self.changed = min(limit, self.limits.call), forbid, changed
+        try:
+            yield changed
+        finally:
+            self.limit, self.forbid, self.changed = before
+
+    # --- talking --------------------------------------------------------------------------------
+
+    def ask(
+        self, request: dict[str, Any], buffers: list[bytes], limit: float, given: tuple = ()
+    ) -> tuple[dict[str, Any], Decoder]:
+        """The reply to a request; raises what the submission raised."""
+        if self.ended:
+            if self.stalled:
+                raise TimeUp
+            raise Ended(self.ended)
+        request |= {"limit": limit, "drop": self.dropped.copy()}
+        self.dropped.clear()  # the same list: what is forgotten later is appended to it
+        started = time.monotonic()
+        self.midway = True
+        try:
+            reply, decoder = self.talk(request, buffers, started + limit + GRACE, given)
+        except WireError as problem:
+            self.close(f"its process {problem}")
+            raise Ended(self.ended) from None
+        self.midway = False
+        self.longest = max(self.longest, time.monotonic() - started)
+        self.printed_too_much |= reply.get("over") is True
+        if isinstance(reply.get("out"), str) and reply["out"]:
+            print(reply["out"][:SHOWN], end="")
+        if "error" in reply:
+            raise self.raised(reply["error"])
+        return reply, decoder
+
+    def talk(
+        self, request: dict[str, Any], buffers: list[bytes], until: float, given: tuple
+    ) -> tuple[dict[str, Any], Decoder]:
+        """Sends a request, serves the calls back that it leads to, and returns the reply."""
+        self.send(pack(request, buffers), until)
+        while True:
+            reply, raw = unpack(lambda size: self.read(size, until), int(self.limits.message * MB))
+            decoder = Decoder(raw, self.meant, given)
+            if "modules" in reply:
+                self.mirrors.learn(reply["modules"], decoder)
+            if "callback" not in reply:
+                return reply, decoder
+            self.send(self.call_back(reply, decoder), until)
+
+    def send(self, data: bytes, until: float) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.connection.send(view) :]
+            except BlockingIOError:
+                self.wait(until, writing=True)
+            except OSError:
+                self.lose()
+
+    def read(self, size: int, until: float) -> bytes:
+        while len(self.buffer) < size:
+            self.wait(until)
+            try:
+                piece = self.connection.recv(1 << 18)
+            except BlockingIOError:
+                continue
+            except OSError:
+                piece = b""
+            if not piece:
+                self.lose()
+            self.buffer += piece
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return data
+
+    def wait(self, until: float, *, writing: bool = False) -> None:
+        """Waits for the process; ends it when it takes too long."""
+        left = min(until, self.deadline) - time.monotonic()
+        ready = left > 0 and any(
+            select.select(
+                [] if writing else [self.connection], [self.connection] if writing else [], [], left
+            )
+        )
+        if ready:
+            return
+        if time.monotonic() >= self.deadline:
+            self.close("the time for the submission was over")
+            raise OutOfTime
+        self.close("it could not be interrupted")
+        self.stalled = True
+        raise TimeUp
+
+    def lose(self) -> None:
+        self.close("ended its process")
+        raise Ended(self.ended)
+
+    def close(self, reason: str) -> None:
+        """Hangs up; every later request fails for this reason."""
+        self.ended = self.ended or reason
+        self.connection.close()
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def form_of(self, value: Any) -> dict[str, Any]:
+        """What the submission's process is told of a value that has no form of its own."""
+        number = getattr(type(value), "attncourse_handle", None)
+        if number is not None:
+            return {"h": number(value)}
+        if isinstance(value, np.random.Generator):
+            return {"G": np.random.Generator.bit_generator.__get__(value).state}
+        if isinstance(value, type) and issubclass(value, Exception):
+            return {"E": value.__name__}
+        if callable(value):
+            number = len(self.callbacks) + 1
+            self.callbacks[number] = value
+            return {"C": number, "name": getattr(value, "__name__", "")}
+        raise Unsendable(f"a {type(value).__name__}")
+
+    def meant(self, told: Any) -> Any:
+        """The proxy for an object that lives in the submission's process."""
+        from attncourse.grading.judging.proxies import proxy
+
+        return proxy(self, told)
+
+    def forget_with(self, thing: Any, number: int) -> None:
+        """The process may forget an object once ``thing`` is gone here."""
+        if number in self.dropped:  # told of again before it could be forgotten
+            self.dropped.remove(number)
+        weakref.finalize(thing, self.dropped.append, number).atexit = False
+
+    def call_back(self, reply: dict[str, Any], decoder: Decoder) -> bytes:
+        """The answer to a call of one of the checker's own functions."""
+        encoder = Encoder(self.form_of)
+        try:
+            function = self.callbacks[reply["callback"]]
+            value = function(*decoder.decode(reply["args"]), **decoder.decode(reply["kwargs"]))
+            return pack({"value": encoder.encode(value)}, encoder.buffers)
+        except Exception as error:
+            told = {"type": type(error).__name__, "message": str(error)[:500]}
+            return pack({"error": told}, [])
+
+    def raised(self, told: Any) -> BaseException:
+        """The exception that stands here for one of the submission's."""
+        if not isinstance(told, dict):
+            return WireError("sent no error")
+        if told.get("timeout") is True:
+            return TimeUp()
+        if "forbidden" in told:
+            return Forbidden(forbidden_call(str(told["forbidden"])[:80]))
+        name, above = str(told.get("type")), told.get("above")
+        error = exception_class(name, above if isinstance(above, list) else [])(
+            str(told.get("message", ""))[:2000]
+        )
+        error.attncourse_line = str(told.get("line", ""))[:200]
+        return error
+
+
+def torch_draw() -> int:
+    torch = sys.modules.get("torch")
+    return int(torch.randint(2**31, ())) if torch is not None else 0
+
+
+def change(given: Any, now: Any) -> None:
+    """Makes an argument what the call has made of it."""
+    if isinstance(given, np.ndarray):
+        given[...] = now
+    elif isinstance(given, list) and isinstance(now, list):
+        given[:] = now
+    elif isinstance(given, dict | set) and isinstance(now, dict | set):
+        given.clear()
+        given.update(now)
+    elif hasattr(given, "copy_"):
+        import torch
+
+        with torch.no_grad():
+            if given.shape == now.shape and given.dtype == now.dtype:
+                given.detach().copy_(now)
+            else:
+                given.data = now

@@ -1,0 +1,291 @@
+"""The process in which a submission's code runs. It computes; it judges nothing.
+
+It answers the checker's requests over one socket: run this cell, what do these names mean, call
+this function with these arguments, take this gradient. It knows no tests, no checks and no
+answers, and whatever it says is taken for numbers and text.
+"""
+
+import os
+import signal
+import sys
+import types
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+from attncourse.alarm import within
+from attncourse.grading.judging.calls import (
+    USES,
+    forbidding,
+    generator,
+    gradients,
+    image,
+    is_array,
+    seed,
+    unleafed,
+)
+from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable
+from attncourse.grading.judging.notebook_shell import Printed, execute, notebook_namespace
+from attncourse.grading.judging.telling import describe, describe_module, fingerprint, signature
+from attncourse.grading.judging.wire import pack, unpack
+
+NO_LIMIT = 1 << 40
+NOTHING = object()
+
+
+class Gone(BaseException):
+    """The checker has hung up."""
+
+
+def serve(connection: Any, output: float) -> None:
+    """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
+    worker = Worker(connection, int(output * 1e6))
+    try:
+        while True:
+            worker.answer(*worker.receive())
+    except Gone:
+        os._exit(0)
+
+
+class Worker:
+    """The submission's names, the objects that the checker holds handles of, and the requests."""
+
+    def __init__(self, connection: Any, output: int):
+        self.connection = connection
+        self.printed = Printed(output)
+        self.handles: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}  # id of an object to its handle
+        self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
+        self.graphs: dict[int, tuple[list, list]] = {}
+        self.count = 0
+        self.buffer = bytearray()
+        self.namespace = notebook_namespace()
+
+    # --- talking --------------------------------------------------------------------------------
+
+    def receive(self) -> tuple[dict[str, Any], list[memoryview]]:
+        return unpack(self.read, NO_LIMIT)
+
+    def read(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            piece = self.connection.recv(1 << 18)
+            if not piece:
+                raise Gone
+            self.buffer += piece
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return data
+
+    def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
+        """Does what is asked for and sends what came of it."""
+        encoder = Encoder(self.handle)
+        try:
+            reply = self.limited(request, Decoder(buffers, self.meant), encoder)
+        except Gone:
+            raise
+        except BaseException as error:
+            encoder = Encoder(self.handle)
+            reply = {"error": describe(error)}
+        reply["out"] = self.printed.taken()
+        reply["over"] = self.printed.left < 0
+        self.connection.sendall(pack(reply, encoder.buffers))
+
+    def limited(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """The reply to a request, its code stopped after the request's limit."""
+        for number in request.get("drop", ()):
+            self.forget(number)
+        do = getattr(self, "do_" + request["op"])
+        with redirect_stdout(self.printed), redirect_stderr(Printed(0)), forbidding(request):
+            reply = within(request["limit"], lambda: do(request, decoder, encoder))
+        self.update(reply, encoder)
+        return reply
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """Runs one of the notebook's cells."""
+        execute(request["source"], f"<{request['name']}>", self.namespace)
+        return {}
+
+    def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """The values of those names that the submission has."""
+        values = {}
+        for name in request["names"]:
+            value = self.namespace.get(name, NOTHING)
+            if value is NOTHING or isinstance(value, types.ModuleType):
+                continue
+            try:
+                values[name] = encoder.encode(value)
+            except Unsendable:
+                values[name] = {"o": self.handle(value)}
+        return {"values": values}
+
+    def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """Uses an object: calls it, or reads an attribute, an item, the length, the next value."""
+        self.load(request.get("state", {}), decoder)
+        seed(request.get("seed"))
+        args = decoder.decode(request["args"])
+        kwargs = decoder.decode(request["kwargs"])
+        before = [image(value) for value in (*args, *kwargs.values())]
+        use = USES[request["use"]]
+        with gradients(request):
+            args, kwargs, leaves = unleafed(args, kwargs, decoder, request)
+            try:
+                value = use(*args, **kwargs)
+            except StopIteration:
+                if request["use"] != "next":
+                    raise
+                return {"stop": True}
+        known = {id(v): {"A": i} for i, v in enumerate((*args, *kwargs.values())) if is_array(v)}
+        encoder.known.update(known)
+        reply = {"value": encoder.encode(value)}
+        encoder.known = {}
+        after = (*args, *kwargs.values())
+        reply["changed"] = [
+            [i, encoder.encode(v)]
+            for i, v in enumerate(after)
+            if before[i] is not None and image(v) != before[i]
+        ]
+        if encoder.tracked:
+            leaves += [self.parameter(*pair) for pair in request.get("leaves", ())]
+            reply["graph"] = self.new_number()
+            self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
+        return reply
+
+    def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """Gradients of a call's outputs with respect to what went into it."""
+        import torch
+
+        outputs, leaves = self.graphs[request["graph"]]
+        given = decoder.decode(request["gradients"])
+        pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if g is not None]
+        found = torch.autograd.grad(
+            [o for o, _ in pairs],
+            leaves,
+            [g for _, g in pairs],
+            allow_unused=True,
+            retain_graph=True,
+        )
+        return {"gradients": encoder.encode(list(found))}
+
+    # --- objects that stay here -----------------------------------------------------------------
+
+    def new_number(self) -> int:
+        self.count += 1
+        return self.count
+
+    def forget(self, number: int) -> None:
+        self.graphs.pop(number, None)
+        self.modules.pop(number, None)
+        gone = self.handles.pop(number, None)
+        self.numbers.pop(id(gone), None)
+
+    def number_of(self, value: Any) -> int:
+        number = self.numbers.get(id(value))
+        if number is None:
+            number = self.numbers[id(value)] = self.new_number()
+            self.handles[number] = value
+        return number
+
+    def handle(self, value: Any) -> dict[str, Any]:
+        """What the checker is told of an object: enough to stand in for it."""
+        torch = sys.modules.get("torch")
+        told = {"h": self.number_of(value), "type": type(value).__name__}
+        if torch is not None and isinstance(value, torch.nn.Module):
+            return {**told, "kind": "module"}
+        if isinstance(value, type):
+            module = torch is not None and issubclass(value, torch.nn.Module)
+            bases = [b.__name__ for b in value.__mro__ if b.__module__.startswith("torch.nn.")]
+            told |= {"kind": "class", "name": value.__name__, "module": module, "bases": bases}
+            return {**told, "signature": signature(value)}
+        if callable(value) and not hasattr(type(value), "__next__"):
+            name = getattr(value, "__name__", "")
+            told |= {"kind": "function", "name": name if isinstance(name, str) else ""}
+            return {**told, "signature": signature(value)}
+        return {**told, "kind": "object"}
+
+    def meant(self, form: dict[str, Any]) -> Any:
+        """What the checker's side of a value is here."""
+        if "h" in form:
+            return self.handles[form["h"]]
+        if "G" in form:
+            return generator(form["G"])
+        if "E" in form:
+            return getattr(__import__("builtins"), form["E"])
+        return self.callback(form["C"], form.get("name", ""))
+
+    def callback(self, number: int, name: str) -> Callable:
+        """A function that lives in the checker."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            encoder = Encoder(self.handle)
+            asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
+            self.connection.sendall(pack({"callback": number, **asked}, encoder.buffers))
+            reply, buffers = self.receive()
+            if "error" in reply:
+                kind = getattr(__import__("builtins"), reply["error"]["type"], RuntimeError)
+                raise kind(reply["error"]["message"])
+            return Decoder(buffers, self.meant).decode(reply["value"])
+
+        call.__name__ = name or "function"
+        return call
+
+    # --- modules: the checker holds a copy of their parameters ----------------------------------
+
+    def parameter(self, number: int, name: str) -> Any:
+        return self.handles[number]._parameters[name]
+
+    def load(self, state: dict[str, Any], decoder: Decoder) -> None:
+        """Takes over what the checker did to a module: its parameters, buffers and mode."""
+        torch, made = sys.modules.get("torch"), {}
+        for number, changes in state.items():
+            module = self.handles[int(number)]
+            if "training" in changes:
+                module.training = changes["training"]
+            for name, form in changes.get("parameters", {}).items():
+                value = decoder.decode(form["value"]).detach()
+                old = module._parameters.get(name)
+                if form.get("new") or old is None:
+                    same = made.get(form["id"])
+                    if same is None:
+                        same = made[form["id"]] = torch.nn.Parameter(value, form["grad"])
+                    module._parameters[name] = same
+                else:
+                    old.data = value
+                    old.requires_grad_(form["grad"])
+            for name, form in changes.get("buffers", {}).items():
+                module._buffers[name] = decoder.decode(form)
+            if int(number) in self.modules:
+                self.modules[int(number)] = fingerprint(module)
+
+    def update(self, reply: dict[str, Any], encoder: Encoder) -> None:
+        """Adds to a reply what the checker does not know of the modules it holds handles of."""
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
+        told = {}
+        todo = [n for n, v in self.handles.items() if isinstance(v, torch.nn.Module)]
+        while todo:
+            number = todo.pop()
+            module = self.handles[number]
+            now = fingerprint(module)
+            if str(number) in told or self.modules.get(number) == now:
+                continue
+            self.modules[number] = now
+            children = {k: m for k, m in module._modules.items() if m is not None}
+            told[str(number)] = describe_module(module, encoder) | {
+                "children": {name: self.handle(child) for name, child in children.items()}
+            }
+            todo += [self.number_of(child) for child in children.values()]
+        if told:
+            reply["modules"] = told
+
+
+def start(connection: Any, output: float) -> None:
+    """Runs in the process that was made for a submission; never returns."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path.append(os.getcwd())  # last: a file of the submission's hides no library
+    try:
+        serve(connection, output)
+    finally:
+        os._exit(1)

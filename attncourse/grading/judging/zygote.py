@@ -1,0 +1,132 @@
+"""The process that the workers are forked from: libraries loaded, jailed, without a secret.
+
+It is forked from a lane before that has read anything of the course. Over its control socket it
+is told where the package's view lies and what the limits are; from then on each "start", with a
+socket to the checker, makes one worker, and each "stop" ends it and tells what it used.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attncourse.grading.judging import worker
+from attncourse.grading.limits import Limits
+
+PACKAGE = str(Path(__file__).resolve().parents[3])  # where ``attncourse`` was imported from
+
+
+def run(control: socket.socket) -> None:
+    """Serves a lane until it hangs up; never returns."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        Zygote(control).serve()
+    finally:
+        os._exit(0)
+
+
+class Zygote:
+    def __init__(self, control: socket.socket):
+        self.control = control
+        order, _ = self.receive()
+        self.jail = self.settle(Path(order["view"]), Limits(**order["limits"]), order["sandbox"])
+        self.view = "/course" if self.jail else order["view"]
+        see_only(self.view)
+        gc.collect()
+        gc.freeze()  # the collector of a worker leaves these pages shared
+
+    def settle(self, view: Path, limits: Limits, sandbox: bool) -> Any:
+        """The jail, entered; None without a sandbox."""
+        if not sandbox:
+            self.send({"ready": True})
+            return None
+        from attncourse.grading.jail.jail import Jail, JailError
+
+        here = Path.cwd()  # under /usr, where some containers have it, it would be seen
+        courses = [here] if any((here / n).is_dir() for n in ("solutions", "submitted")) else []
+        jail = Jail(view, limits, tuple(courses))
+        try:
+            jail.enter()
+        except (JailError, OSError) as problem:
+            self.send({"error": str(problem)})
+            os._exit(1)
+        self.send({"ready": True})
+        return jail
+
+    def serve(self) -> None:
+        while True:
+            order, fds = self.receive()
+            if order["do"] == "start":
+                self.send({"pid": self.start(fds[0], Limits(**order["limits"]))})
+                os.close(fds[0])
+            else:
+                self.send(self.stop(order["pid"]))
+
+    def start(self, fd: int, limits: Limits) -> int:
+        """Forks a worker with these limits that talks over ``fd``; its process id."""
+        if self.jail:
+            self.jail.limits = limits
+        pid = self.jail.fork() if self.jail else os.fork()
+        if pid:
+            return pid
+        try:
+            self.control.close()
+            if self.jail:
+                self.jail.enter_worker(keep=(fd,))
+            else:
+                settle_without_jail()
+            worker.start(socket.socket(fileno=fd), limits.output)
+        finally:
+            os._exit(1)
+
+    def stop(self, pid: int) -> dict[str, Any]:
+        """Ends a worker and everything in its jail; what it used."""
+        with suppress(ProcessLookupError):
+            if not self.jail:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+        _, status, used = os.wait4(pid, 0)
+        return {
+            "status": status,
+            "cpu": used.ru_utime + used.ru_stime,
+            "memory": used.ru_maxrss / 1000,
+        }
+
+    def receive(self) -> tuple[dict[str, Any], list[int]]:
+        data, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
+        if not data:
+            os._exit(0)
+        return json.loads(data), fds
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.control.send(json.dumps(message).encode())
+
+
+def see_only(view: str) -> None:
+    """Makes ``import attncourse`` find the view, and nothing else of this package."""
+    installed = PACKAGE.endswith(("site-packages", "dist-packages"))
+    others = [p for p in sys.path if p and (installed or os.path.abspath(p) != PACKAGE)]
+    sys.path[:] = [view, *others]
+    sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__name__.lower()]
+    sys.path_importer_cache.clear()
+    for name in [n for n in sys.modules if n.split(".")[0] == "attncourse"]:
+        del sys.modules[name]
+
+
+def settle_without_jail() -> None:
+    """A session and a folder of its own: all there is without a sandbox."""
+    os.setsid()
+    os.chdir(tempfile.mkdtemp(prefix="attncourse-"))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nowhere, fd)

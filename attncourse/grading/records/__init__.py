@@ -1,0 +1,1 @@
+"""What grading writes down: the journal, nbgrader's gradebook, the files of a course."""

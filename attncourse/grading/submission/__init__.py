@@ -1,0 +1,1 @@
+"""Reading what was handed in, and planning what of it runs where."""

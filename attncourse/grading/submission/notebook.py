@@ -1,0 +1,188 @@
+"""Notebooks as far as grading needs them: bytes in, cells out.
+
+``read`` takes what students hand in and mends what a person would read past. What is left over
+after it is ``Unreadable``, with the reason and the line.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.submission.raw_cells import encodable, raw_cells
+from attncourse.grading.submission.script import MOST_CELLS
+from attncourse.grading.submission.source import repaired
+from attncourse.grading.submission.text import sides, to_text
+
+MOST_CODE = 1_000_000  # characters
+CONFLICT = "it holds both sides of a merge conflict: each was graded, and the better one counts"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One code or Markdown cell, with what nbgrader's metadata says of it."""
+
+    source: str
+    code: bool = True
+    grade_id: str = ""
+    grade: bool = False
+    solution: bool = False
+    locked: bool = False
+    points: float = 0.0
+    task: bool = False
+
+    @property
+    def test(self) -> bool:
+        """Whether the instructor's version runs, whatever a submission holds in its place."""
+        return self.code and not self.solution and (self.grade or self.locked)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a submission is graded against: the instructor's cells, in order."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def tests(self) -> dict[str, Cell]:
+        """The cells that run in place of the submission's own, by grade id, in order."""
+        return {c.grade_id: c for c in self.cells if c.test and c.grade_id}
+
+    @property
+    def graded(self) -> dict[str, Cell]:
+        """The cells that earn points without a person's judgement, by grade id, in order."""
+        return {grade_id: c for grade_id, c in self.tests.items() if c.grade}
+
+    @property
+    def maximum(self) -> float:
+        return math.fsum(cell.points for cell in self.graded.values())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a submitted file holds: its cells, and what was mended, for the student.
+
+    There are two ``versions`` where the file holds both sides of a merge conflict.
+    """
+
+    versions: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def read(data: bytes) -> Reading:
+    """The cells of a submission, read as tolerantly as a person would read it.
+
+    Raises ``Unreadable``, and nothing else, where there is no telling what the cells are.
+    """
+    text, notes = to_text(data)
+    both = sides(text)
+    if both is None:
+        versions, said = versions_of(text)
+    else:
+        versions, said = versions_of_sides(both, text)
+    mended: list[tuple[Cell, ...]] = []
+    for version in versions:
+        cells, more = mend(version)
+        said += [note for note in more if note not in said]
+        if cells not in mended:
+            mended.append(cells)
+    return Reading(tuple(mended), (*notes, *said))
+
+
+def read_cells(data: bytes) -> tuple[Cell, ...]:
+    """The cells of a notebook that has one version, as an instructor's own has.
+
+    Raises ``Unreadable`` where there is no telling what the cells are.
+    """
+    versions = read(data).versions
+    if len(versions) != 1:
+        raise Unreadable("it holds a merge conflict that nobody has resolved")
+    return versions[0]
+
+
+def versions_of_sides(both: tuple[str, str], text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
+    """The versions on either side of a conflict between lines of the file."""
+    versions, notes = [], [CONFLICT]
+    for side in both:
+        try:
+            found, said = versions_of(side)
+        except Unreadable:
+            continue
+        versions += found
+        notes += [note for note in said if note not in notes]
+    if not versions:
+        line = text[: text.index("<<<<<<<")].count("\n") + 1
+        raise Unreadable(f"line {line}: a merge conflict, and neither side of it is a notebook")
+    return versions, notes
+
+
+def versions_of(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
+    """The cells of a text; twice where there are conflicts inside of cells."""
+    raw, notes = raw_cells(text)
+    if len(raw) > MOST_CELLS:
+        raise Unreadable(f"it has more than {MOST_CELLS} cells: hand in only your answers")
+    cells = [cell_of(cell) for cell in raw]
+    length = sum(len(cell.source) for cell in cells if cell.code)
+    if length > MOST_CODE:
+        raise Unreadable(
+            f"its code has {length} characters, and at most {MOST_CODE} are read: "
+            "keep data in it short"
+        )
+    split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
+    if all(ours == theirs for ours, theirs in split):
+        return [tuple(cells)], notes
+    made = [tuple(map(with_source, cells, side)) for side in zip(*split, strict=True)]
+    return made, [*notes, CONFLICT]
+
+
+def with_source(cell: Cell, source: str) -> Cell:
+    return replace(cell, source=source)
+
+
+def cell_of(raw: dict[str, Any]) -> Cell:
+    """One cell from its JSON; whatever is missing or of the wrong type counts as not there."""
+    source = next((raw[key] for key in ("source", "input", "code", "text") if key in raw), "")
+    if isinstance(source, list):
+        source = "".join(piece for piece in source if isinstance(piece, str))
+    metadata = raw.get("metadata")
+    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    marks = marks if isinstance(marks, dict) else {}
+    grade_id, points = marks.get("grade_id"), marks.get("points")
+    kind = raw.get("cell_type", "code" if "outputs" in raw else "markdown")
+    return Cell(
+        source=encodable(source) if isinstance(source, str) else "",
+        code=kind == "code",
+        grade_id=encodable(grade_id) if isinstance(grade_id, str) else "",
+        grade=marks.get("grade") is True,
+        solution=marks.get("solution") is True,
+        locked=marks.get("locked") is True,
+        points=float(points) if isinstance(points, int | float) else 0.0,
+        task=marks.get("task") is True,
+    )
+
+
+def mend(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], list[str]]:
+    """The cells, those repaired that are Python but for invisible or typographic characters."""
+    mended, notes = list(cells), []
+    for number, cell in enumerate(cells, start=1):
+        source = repaired(cell.source) if cell.code else None
+        if source is not None:
+            mended[number - 1] = replace(cell, source=source)
+            notes.append(f"cell {number}: invisible characters or typographic quotes were replaced")
+    return tuple(mended), notes
+
+
+def read_assignment(path: Path) -> Assignment:
+    """The assignment that an instructor's solved notebook defines; its name is the folder's."""
+    try:
+        cells = read_cells(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except Unreadable as error:
+        raise UserError(f"cannot read {path}: {error}; make it again: make exercises") from None
+    assignment = Assignment(path.parent.name, cells)
+    if not any(cell.grade for cell in cells):
+        raise UserError(f"{path} has no graded cells: make it again: make exercises")
+    return assignment

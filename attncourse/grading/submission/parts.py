@@ -1,0 +1,177 @@
+"""What each cell of a submission is: a copy of a test, an answer, or a cell of the student's own.
+
+Metadata is a hint here and no more. A cell that says it is a test, and holds something else, is
+the student's; one that says nothing, and holds what a test was released as, is that test's copy.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import takewhile
+
+from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.source import NOTHING, Names, is_python, names
+from attncourse.grading.submission.syntax import same_code
+
+HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
+ANSWER = re.compile(r"^( *).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
+STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
+PIECES = 5  # of a cell that was split
+
+
+@dataclass(frozen=True)
+class Part:
+    """A cell of a submission, or several that belong together.
+
+    ``copy_of`` names the test that it is a copy of: the instructor's own runs instead. An
+    ``edited`` copy has something in it that the test has not: it runs as well, before the test.
+    ``idle`` marks an answer's cell that was left as it was released while the answer stands
+    elsewhere.
+    """
+
+    number: int
+    cell: Cell
+    copy_of: str = ""
+    answers: tuple[str, ...] = ()
+    idle: bool = False
+    edited: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"cell {self.answers[0] if self.answers else self.number}"
+
+    @property
+    def runs(self) -> bool:
+        return self.cell.code and (self.edited or not self.copy_of) and not self.idle
+
+    @cached_property
+    def names(self) -> Names:
+        return (names(self.cell.source) if self.runs else None) or NOTHING
+
+
+def parts_of(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
+    """A submission's cells as parts, in order, and notes on what was mended."""
+    parts, notes = labelled(cells, assignment)
+    parts, said = joined(parts)
+    notes += said
+    parts, said = as_code(parts, assignment)
+    return unanswered(parts, assignment), notes + said
+
+
+def labelled(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
+    """Each cell with what it is. A test's second copy is left out."""
+    answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
+    released = {g: bare(as_released(cell.source)) for g, cell in assignment.tests.items()}
+    whole = {g: bare(cell.source) for g, cell in assignment.tests.items()}
+    claimed = {c.grade_id for c in cells if claims(c, whole)}
+    found: set[str] = set()
+    parts, notes = [], []
+    for number, cell in enumerate(cells, start=1):
+        copy_of, edited = cell.grade_id if claims(cell, whole) else "", False
+        if not copy_of and cell.code:
+            text = bare(cell.source)
+            free = [g for g in whole if g not in claimed | found]
+            copy_of = next((g for g in free if text and text in (released[g], whole[g])), "")
+            edited = not copy_of and cell.grade_id in free
+            copy_of = cell.grade_id if edited else copy_of
+        if copy_of in found:
+            notes.append(f"cell {number}: a second copy of test {copy_of} was ignored")
+            continue
+        found |= {copy_of} - {""}
+        own = (cell.grade_id,) if cell.grade_id in answers and not copy_of else ()
+        parts.append(Part(number, cell, copy_of, own, edited=edited))
+    return parts, notes
+
+
+def claims(cell: Cell, tests: dict[str, str]) -> bool:
+    """Whether a cell has a test's grade id and nothing in it that the test does not have."""
+    if cell.grade_id not in tests:
+        return False
+    test = tests[cell.grade_id]
+    return not test or set(bare(cell.source).split("\n")) <= {*test.split("\n"), ""}
+
+
+def joined(parts: list[Part]) -> tuple[list[Part], list[str]]:
+    """The parts with the pieces of a cell that was split put together again."""
+    made, notes, at = [], [], 0
+    while at < len(parts):
+        run = takewhile(lambda part: part.runs, parts[at : at + PIECES])
+        pieces = parts[at : at + end_of_cell([part.cell.source for part in run]) + 1]
+        at += len(pieces)
+        if len(pieces) > 1:
+            source = "\n".join(part.cell.source for part in pieces)
+            answers = tuple(dict.fromkeys(a for part in pieces for a in part.answers))
+            numbers = " and ".join(str(part.number) for part in pieces)
+            notes.append(f"cells {numbers} were joined: a piece of Python was split between them")
+            whole = replace(pieces[0].cell, source=source, grade_id=(*answers, "")[0])
+            pieces = [replace(pieces[0], cell=whole, answers=answers)]
+        made += pieces
+    return made, notes
+
+
+def end_of_cell(sources: list[str]) -> int:
+    """The number of the last piece that makes the first one, with those between, whole."""
+    end = 0
+    if sources and sources[0].lstrip().startswith("%%"):
+        return end
+    for number, source in enumerate(sources[1:], start=1):
+        if is_python(source) and not source.lstrip("\n")[:1].isspace():
+            break
+        if is_python("\n".join(sources[: number + 1])):
+            end = number
+    return end
+
+
+def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
+    """The parts with answers run that stand in a cell of another type, and nowhere else."""
+    code = {c.grade_id for c in assignment.cells if c.solution and c.code}
+    bound = {name for part in parts for name in part.names.bound if not is_stub(part, assignment)}
+    made, notes = list(parts), []
+    for n, part in enumerate(parts):
+        if part.cell.code or not code.intersection(part.answers):
+            continue
+        turned = replace(part, cell=replace(part.cell, code=True))
+        if turned.names.bound and not turned.names.bound <= bound:
+            made[n] = turned
+            notes.append(f"{part.name} is no code cell, but holds Python: it was run")
+    return made, notes
+
+
+def unanswered(parts: list[Part], assignment: Assignment) -> list[Part]:
+    """The parts with answers' cells idle that were left empty because the answer is elsewhere."""
+    stubs = {n for n, part in enumerate(parts) if part.runs and is_stub(part, assignment)}
+    others = [part for n, part in enumerate(parts) if n not in stubs and part.runs]
+    bound = {name for part in others for name in part.names.bound}
+    answered = {answer for part in others for answer in part.answers}
+    made = list(parts)
+    for n in stubs:
+        own = parts[n].names.bound
+        if answered.issuperset(parts[n].answers) or (own and own <= bound):
+            made[n] = replace(parts[n], idle=True)
+    return made
+
+
+def is_stub(part: Part, assignment: Assignment) -> bool:
+    """Whether an answer's cell holds what was released, comments aside."""
+    if "NotImplementedError" not in part.cell.source:
+        return False
+    given = [c.source for c in assignment.cells if c.solution and c.grade_id in part.answers]
+    return any(same_code(part.cell.source, as_released(source, answer=True)) for source in given)
+
+
+def as_released(source: str, *, answer: bool = False) -> str:
+    """An instructor's cell as students get it: nbgrader's marked regions are replaced."""
+    if not answer:
+        return HIDDEN.sub("", source)
+    text, count = ANSWER.subn(STUB, source)
+    return text if count else STUB.replace(r"\1", "").replace(r"\n", "\n")
+
+
+def bare(source: str) -> str:
+    """A cell's text without what white space, at the ends of lines and between them, can be."""
+    return "\n".join(line.rstrip() for line in source.split("\n") if line.strip()).strip()
+
+
+def shows_only(cell: Cell) -> bool:
+    """Whether a test only shows a student the verdict that a graded cell finds again."""
+    return not cell.grade and cell.grade_id.startswith("check_")
