@@ -170,7 +170,7 @@ def test_check_gives_a_student_the_verdicts(tmp_path):
 
 
 def test_check_passes_a_right_notebook_known_by_its_name(tmp_path):
-    right = "from attncourse.mixing import *"
+    right = (ROOT / "attncourse" / "mixing.py").read_text()
     path = tmp_path / "02_mixing (1).ipynb"
     path.write_bytes(notebook(cell(right)))
     done = run("check", path)

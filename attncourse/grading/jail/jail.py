@@ -249,9 +249,12 @@ class Jail:
 # --- what this machine can do -------------------------------------------------------------------
 
 NOT_HERE = f"got {sys.platform} on {kernel.MACHINE}: grade on Linux, in WSL 2 or in a container"
-PROBE = (
-    "import sys; sys.path[:0] = sys.argv[1:]; import attncourse.grading.jail.probe as p; p.main()"
-)
+PROBE = """\
+import sys
+sys.path[:0] = sys.argv[1:]
+from attncourse.grading.jail.probe import main
+main()
+"""
 
 
 @cache
