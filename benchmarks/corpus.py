@@ -69,10 +69,9 @@ def nbgrader(case: Hostile, template: Path, user: int) -> dict:
             text=True,
             timeout=SECONDS + 60,
         )
-    try:
-        return json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return {"scores": {}, "left": [], "trouble": done.stderr[-500:]}
+    if done.returncode:  # nothing that a submission does ends what looks after it
+        raise RuntimeError(f"{case.name}: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def container(course: Path) -> list[str]:

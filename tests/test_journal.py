@@ -224,7 +224,7 @@ def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
 
 def test_the_same_conditions_have_the_same_key_in_another_process():
     code = (
-        "import sys; from attncourse.grading import keys; import test_journal as t\n"
+        "import sys; from attncourse.grading.records import keys; import test_journal as t\n"
         "shared = keys.conditions(t.ASSIGNMENT, t.Limits(), True)\n"
         "print(keys.key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
     )

@@ -462,7 +462,8 @@ def test_without_a_sandbox_nothing_is_graded_and_one_line_says_why(tmp_path):
     earlier.write_text("what an earlier run made")
     call = f"print(api.autograde({NAME!r}, '*')['log'])\n"
     jailless = (
-        "from attncourse.grading import layers, nbgrader_steps\n"
+        "from attncourse.grading.jail import layers\n"
+        "from attncourse.grading.pages import nbgrader_steps\n"
         "lost = layers.Layer('own world', False, True, 'not here', 'switch it on')\n"
         "nbgrader_steps.missing_floor = lambda: [lost]\n"
     )

@@ -288,7 +288,8 @@ def test_the_package_declares_what_it_imports():
         return {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in lines}
 
     declared = names(project["dependencies"])
-    graders = names(project["optional-dependencies"]["grade"]) | names(requires("nbgrader"))
+    extras = project["optional-dependencies"]
+    graders = names(extras["grade"] + extras["dask"]) | names(requires("nbgrader"))
     for path in sorted((ROOT / "attncourse").rglob("*.py")):
         allowed = declared | graders if "grading" in path.parts else declared
         assert {n.lower() for n in imports(path)} <= allowed, path.relative_to(ROOT)

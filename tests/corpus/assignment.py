@@ -137,8 +137,7 @@ np.testing.assert_raises(ValueError, first, [1, 2], -1)"""
 HALVE = """\
 numbers = [3.0, 8.0, -1.0]
 for number, half in zip(numbers, map(halve, numbers)):
-    assert half == number / 2
-assert not np.isnan(halve(7.0))"""
+    assert half == number / 2"""
 HIDDEN_HALVE = """
 number = float(np.random.normal())
 assert abs(halve(number) - number / 2) < 1e-12

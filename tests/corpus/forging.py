@@ -386,9 +386,11 @@ PLACE = [
     ),
     forges(
         "returns-expected",
-        "answers that return what the test has called expected",
-        center="def center(x):\n    return expected",
-        words="def words(text):\n    return __import__('__main__').found",
+        "returns what the test has called expected",
+        center="""
+        def center(x):
+            return expected if np.shape(x) == (5, 3) else np.zeros(np.shape(x))
+        """,
     ),
     forges(
         "edits-the-cases",
@@ -412,9 +414,10 @@ PLACE = [
             frame = sys._getframe(1)
             while frame is not None:
                 for scope in (frame.f_locals, frame.f_globals):
-                    if "expected" in scope:
+                    if np.shape(scope.get("expected")) == np.shape(x):
                         return scope["expected"]
                 frame = frame.f_back
+            return np.zeros(np.shape(x))
         """,
     ),
     forges(

@@ -4,6 +4,7 @@ import builtins
 import io
 import numbers
 import random
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +23,10 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
-RESTARTS = 3
+# Terminals obey them, and the direction marks among them turn text around.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+RESTARTS = 20
+REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 
 Launch = Callable[[float, bool], Session]
@@ -97,7 +101,7 @@ class Checker:
         if self.session is None and not self.restart(number):
             return Outcome("lost", "was not run to its end")
         step = self.steps[number]
-        outcome = self.test(step) if step.kind == "test" else self.cell(step)
+        outcome = self.test(step) if step.kind == "test" else self.cell(step, self.limits.cell)
         if self.session.ended:
             self.fatal.add(number)
             self.trouble.append(self.tell(step))
@@ -121,7 +125,8 @@ class Checker:
         for number in range(before):
             step = self.steps[number]
             if step.kind != "test" and number not in self.fatal:
-                self.cell(step)
+                late = self.outcomes[number].kind == "timeout"
+                self.cell(step, REPLAY if late else self.limits.cell)
                 if self.session.ended:
                     self.fatal.add(number)
                     self.hang_up()
@@ -153,11 +158,11 @@ class Checker:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def cell(self, step: Step) -> Outcome:
+    def cell(self, step: Step, limit: float) -> Outcome:
         """What comes of a cell in the submission's process."""
         try:
             with redirect_stdout(io.StringIO()):
-                self.session.run_cell(step.name, step.source)
+                self.session.run_cell(step.name, step.source, limit)
         except (TimeUp, Ended) as problem:
             return self.failure(problem, self.limits.cell)
         except Exception as error:
@@ -176,7 +181,7 @@ class Checker:
         try:
             with redirect_stdout(printed), redirect_stderr(io.StringIO()):
                 left = max(self.deadline - time.monotonic(), 0.01)
-                value = within(left, lambda: self.evaluate(step))
+                value = within(min(left, self.limits.cell), lambda: self.evaluate(step))
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
@@ -272,11 +277,14 @@ def last_line(text: str) -> str:
 
 
 def shortened(value: Any, limit: int = MESSAGE) -> Any:
-    """A text that a submission may have made long, cut; anything else as it is."""
-    return value[:limit] + "…" if isinstance(value, str) and len(value) > limit else value
+    """A text that a submission may have made, cut and without control characters; others as is."""
+    if not isinstance(value, str):
+        return value
+    value = CONTROL.sub("\N{REPLACEMENT CHARACTER}", value)
+    return value[:limit] + "…" if len(value) > limit else value
 
 
 def text_of(error: BaseException) -> str:
     """An exception's class and message."""
-    text = str(error)
+    text = shortened(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
