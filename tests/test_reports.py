@@ -8,6 +8,7 @@ import shutil
 import statistics
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -421,3 +422,8 @@ def test_the_script_runs_and_sorts(tmp_path):
     assert order(dom(free + f"<script>{clicks * 2}</script>")) == ["ada", "cy", "bob"]
     look = "document.getElementById('look').click();"
     assert order(dom(free + f"<script>{look}</script>")) == ["bob"]  # the others are hidden
+
+
+def test_the_instructors_page_describes_every_field():
+    page = (Path(__file__).parents[1] / "book" / "instructors.md").read_text()
+    assert schema.markdown().strip() in page

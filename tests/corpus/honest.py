@@ -258,7 +258,6 @@ CASES = [
     right(
         "takes-a-second",
         "a function that takes a second",
-        slow=True,
         power="import time\ndef power(n):\n    time.sleep(0.7)\n    return lambda x: x**n",
     ),
     right(

@@ -24,7 +24,9 @@ from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
 # Terminals obey them, and the direction marks among them turn text around.
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 RESTARTS = 20
 REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 MESSAGE = 2000  # characters of an error's text that are worth keeping
@@ -57,6 +59,7 @@ class Checker:
         self.trouble: list[str] = []
         self.session: Session | None = None
         self.restarts = 0
+        self.tested = False  # whether a test has run in the present process
         self.namespace = trusted_namespace()
         self.borrowed: set[str] = set()  # names that were taken from the submission
         self.laid_out: set[int] = set()
@@ -102,7 +105,13 @@ class Checker:
             return Outcome("lost", "was not run to its end")
         step = self.steps[number]
         outcome = self.test(step) if step.kind == "test" else self.cell(step, self.limits.cell)
-        if self.session.ended:
+        if self.session.ended and self.tested and step.kind != "test":
+            # What a test called before may have done this.
+            self.hang_up()
+            if self.restart(number):
+                outcome = self.cell(step, self.limits.cell)
+        self.tested |= step.kind == "test"
+        if self.session is not None and self.session.ended:
             self.fatal.add(number)
             self.trouble.append(self.tell(step))
             self.hang_up()
@@ -121,6 +130,7 @@ class Checker:
         if self.restarts == RESTARTS:
             return False
         self.restarts += 1
+        self.tested = False
         self.session = self.start()
         for number in range(before):
             step = self.steps[number]
