@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from socket import SOCK_DGRAM
 
 import pytest
 from conftest import ROOT
@@ -24,6 +26,7 @@ CASES = HOSTILE + HONEST  # what is merely damaged has tests of its own: test_da
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
 TIGHT = Limits(submission=20, cell=1, call=1, cpu=10, memory=1000, disk=16, message=32)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+HERE = "\0" + MARK
 SECRET = {"MIX_ANSWER": MIXING.right["mix"]}
 ASSIGNMENTS = {id(work): Assignment(work.name, read_cells(work.source)) for work in WORKS}
 
@@ -54,18 +57,20 @@ def jailed():
 
 @pytest.fixture(scope="module")
 def listening():
-    """What connects to this machine from where it should not; to be empty in the end."""
-    tcp = socket.create_server(("127.0.0.1", PORT))
-    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.bind(("127.0.0.1", PORT))
+    """What hears from submissions that reach this machine: to be silent in the end."""
+    tcp, udp = (socket.socket(socket.AF_INET, kind) for kind in (socket.SOCK_STREAM, SOCK_DGRAM))
     abstract = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    abstract.bind("\0" + MARK)
-    abstract.listen()
-    waiting = (tcp, udp, abstract)
+    waiting = []
+    for wire, address in ((tcp, ("127.0.0.1", PORT)), (udp, ("127.0.0.1", PORT)), (abstract, HERE)):
+        with suppress(OSError):  # another run of these tests listens there
+            wire.bind(address)
+            waiting.append(wire)
     for wire in waiting:
         wire.setblocking(False)
+        if wire is not udp:
+            wire.listen()
     yield waiting
-    for wire in waiting:
+    for wire in (tcp, udp, abstract):
         wire.close()
 
 
@@ -203,7 +208,7 @@ def traces() -> list[str]:
 
 def heard(wire: socket.socket) -> bool:
     try:
-        wire.recv(1) if wire.type == socket.SOCK_DGRAM else wire.accept()
+        wire.recv(1) if wire.type == SOCK_DGRAM else wire.accept()
     except BlockingIOError:
         return False
     return True

@@ -286,7 +286,7 @@ FILES = [
         import os, site, sys, sysconfig
         for place in (
             "/", "/etc", "/usr/lib", "/usr/local/lib", "/var/tmp", "/tmp", "/dev/shm", "/run",
-            "/root", "/home", "/work", "/work/main", "/work/main/tests", sys.prefix,
+            "/root", "/home", "/srv", "/opt", "/usr/src", sys.prefix,
             os.path.expanduser("~"), site.getusersitepackages(), sysconfig.get_path("purelib"),
             *sys.path, *getattr(sys.modules.get("attncourse"), "__path__", ()),
         ):
@@ -404,7 +404,7 @@ FILES = [
         "full scores for itself, as if given by hand, in every gradebook it can find",
         center="""
         import glob, sqlite3
-        for path in glob.glob("../" * 3 + "gradebook.db") + glob.glob("/work/**/gradebook.db"):
+        for path in glob.glob("../" * 3 + "gradebook.db") + glob.glob("/srv/**/gradebook.db"):
             with sqlite3.connect(path, timeout=1) as database:
                 most = "SELECT max_score FROM grade_cells WHERE grade_cells.id = grade.cell_id"
                 database.execute(f"UPDATE grade SET manual_score = ({most})")
