@@ -196,8 +196,11 @@ for path in ("/course/lesson.py", "/etc/passwd"):
 
 def test_the_work_folder_is_also_tmp_and_shm(prison):
     code = """
-import os, tempfile
-for folder in ("/tmp", "/dev/shm", tempfile.gettempdir()):
+import os, sys, tempfile
+folders = ["/dev/shm", tempfile.gettempdir()]
+if not any(path.startswith("/tmp/") for path in sys.path):  # else Python itself is there
+    folders.append("/tmp")
+for folder in folders:
     assert os.path.samefile(folder, "/submission"), folder
 os.makedirs("a/b"); open("a/b/f", "w").write("x"); os.rename("a/b/f", "g"); os.symlink("g", "h")
 result = [open("h").read(), oct(os.stat("g").st_mode & 0o777)]

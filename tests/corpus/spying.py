@@ -334,7 +334,7 @@ PROCESS = [
         "command lines, roots and working folders of other processes",
         """
         for process in glob.glob("/proc/[0-9]*"):
-            for path in (f"{process}/root/work", f"{process}/cwd", f"{process}/root"):
+            for path in (f"{process}/root/srv", f"{process}/cwd", f"{process}/root"):
                 for name in ("solutions", "main/solutions", "source"):
                     for notebook in glob.glob(f"{path}/{name}/*/*.ipynb"):
                         found = found or bool(mark.search(read(notebook)))
