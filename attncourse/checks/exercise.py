@@ -19,9 +19,9 @@ class Case:
     """One use of the implementation. What it should return is what the reference returns.
 
     ``note`` says what is special about the case ("n = 1"). ``raises`` is the exception that
-    right answers raise here. ``use`` drives the implementation where a plain call is not enough:
-    to take gradients, or to build a module and load its weights. ``shown`` replaces the argument
-    list in messages.
+    right answers raise here. ``use`` is the driver where a plain call is not enough: to take
+    gradients, or to build a module and load its weights (see ``drivers.py``). ``shown`` replaces
+    the argument list in messages.
     """
 
     args: tuple = ()

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from attncourse import kqv
+from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -19,13 +20,7 @@ from attncourse.checks.exercise import (
     Rng,
     leaves_arguments_alone,
 )
-from attncourse.checks.modules import (
-    State,
-    call_module_with_gradients,
-    module_case,
-    tensor,
-    with_gradients,
-)
+from attncourse.checks.modules import State, module_case, tensor
 
 # --- cases -----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,15 +41,26 @@ class Forbidden(Unusable):
     """Raised when an implementation hands its work to a function that the exercise forbids."""
 
 
-def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
-    """The outcome of using ``implementation`` on a copy of the case's arguments.
-
-    One that lives in another process gets copies in any case, and keeps time and order there: it
-    offers ``attncourse_try``.
+@dataclass(frozen=True)
+class Trying:
+    """How cases are tried: the positional arguments' names, the seconds that a call may take, the
+    functions that it may not use.
     """
-    elsewhere = getattr(type(implementation), "attncourse_try", None)
-    if elsewhere is not None:
-        return run_elsewhere(exercise, implementation, case, elsewhere)
+
+    names: tuple[str, ...]
+    limit: float
+    forbids: tuple[str, ...]
+
+
+def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
+    """The outcome of using ``implementation`` on a copy of the case's arguments."""
+    named = dict(zip(argument_names(exercise), case.args, strict=False))
+    trying = Trying(tuple(named), exercise.limit, exercise.forbids)
+    return run_case(trying, implementation, case)
+
+
+def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
+    """``run``, for a process that has no more of the exercise than this."""
     args, kwargs = copy_of(case.args), copy_of(case.kwargs)
 
     def call() -> Outcome:
@@ -60,35 +72,14 @@ def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
         return Outcome("value", value=copy_of(value))
 
     try:
-        with quiet(), forbidding(exercise.forbids):
-            outcome = within(exercise.limit, call)
+        with quiet(), forbidding(trying.forbids):
+            outcome = within(trying.limit, call)
     except TimeUp:
         outcome = Outcome("hung")
-    before = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
-    after = {**dict(zip(argument_names(exercise), args, strict=False)), **kwargs}
+    before = {**dict(zip(trying.names, case.args, strict=False)), **case.kwargs}
+    after = {**dict(zip(trying.names, args, strict=False)), **kwargs}
     changed = [name for name in before if not identical(before[name], after[name])]
-    return Outcome(outcome.kind, outcome.value, outcome.error, outcome.text, ", ".join(changed))
-
-
-def run_elsewhere(
-    exercise: Exercise, implementation: Callable, case: Case, elsewhere: Callable
-) -> Outcome:
-    """The outcome of using an implementation in another process.
-
-    ``elsewhere(implementation, limit, forbidden)`` is a context for the calls, which collects the
-    arguments that they have changed.
-    """
-    changed: list[Any] = []
-    try:
-        with elsewhere(implementation, exercise.limit, exercise.forbids) as changed:
-            outcome = Outcome("value", case.use(implementation, *case.args, **case.kwargs))
-    except TimeUp:
-        outcome = Outcome("hung")
-    except (Exception, SystemExit) as error:
-        outcome = Outcome("raised", error=type(error), text=describe_error(error))
-    named = {**dict(zip(argument_names(exercise), case.args, strict=False)), **case.kwargs}
-    names = [name for name, value in named.items() if any(value is other for other in changed)]
-    return replace(outcome, mutated=", ".join(names))
+    return replace(outcome, mutated=", ".join(changed))
 
 
 def argument_names(exercise: Exercise) -> list[str]:
@@ -120,7 +111,7 @@ def identical(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
     if is_tensor(a):
-        return identical(a.detach().numpy(), b.detach().numpy())
+        return a.dtype == b.dtype and identical(a.numpy(force=True), b.numpy(force=True))
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
@@ -168,17 +159,25 @@ def forbidding(names: tuple[str, ...]):
 
     It watches the calls themselves, so another name for the same function does not help.
     """
-    if not names:
-        return nullcontext()
+    return watch()(names) if names else nullcontext()
+
+
+@cache
+def watch() -> type:
+    """The class of those contexts; it takes torch to make it."""
     from torch.overrides import TorchFunctionMode
 
     class Forbid(TorchFunctionMode):
+        def __init__(self, names: tuple[str, ...]):
+            super().__init__()
+            self.names = names
+
         def __torch_function__(self, func, types, args=(), kwargs=None):
-            if getattr(func, "__name__", "") in names:
+            if getattr(func, "__name__", "") in self.names:
                 raise Forbidden(forbidden_call(func.__name__))
             return func(*args, **(kwargs or {}))
 
-    return Forbid()
+    return Forbid
 
 
 def forbidden_call(name: str) -> str:

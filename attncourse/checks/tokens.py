@@ -6,6 +6,7 @@ import string
 import numpy as np
 
 from attncourse import tokens
+from attncourse.checks.drivers import dtype_of
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -93,11 +94,6 @@ def hot_batch(rng: Rng) -> list[Case]:
         Case((some_ids(rng, (2, 5), 7), 7), note="a batch of 2"),
         Case((some_ids(rng, (2, 3, 5), 7), 7), note="two batch axes"),
     ]
-
-
-def dtype_of(implementation, ids, n_vocab) -> str:
-    """The dtype of what the implementation returns."""
-    return str(np.asarray(implementation(ids, n_vocab)).dtype)
 
 
 def hot_dtype(rng: Rng) -> list[Case]:

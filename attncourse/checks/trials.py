@@ -1,6 +1,6 @@
 """The cases of an exercise, and what an implementation makes of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -44,12 +44,28 @@ def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome]
 
 def try_out(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
     """The implementation on each case. After a call that hangs, the rest are skipped."""
-    trials: list[Trial] = []
-    for criterion, case, expected in draw(exercise, seed):
-        hung = trials and trials[-1].outcome.kind in ("hung", "skipped")
-        outcome = Outcome("skipped") if hung else run(exercise, implementation, case)
-        trials.append(Trial(criterion, case, expected, outcome))
-    return tuple(trials)
+    drawn = draw(exercise, seed)
+    outcomes = outcomes_of(exercise, implementation, seed)
+    return tuple(
+        Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))
+        for criterion, case, expected in drawn
+    )
+
+
+def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iterator[Outcome]:
+    """What the implementation makes of each case, up to one that hangs.
+
+    One that lives in another process is tried there: it offers ``attncourse_outcomes``.
+    """
+    elsewhere = getattr(type(implementation), "attncourse_outcomes", None)
+    if elsewhere is not None:
+        yield from elsewhere(implementation, exercise, seed)
+        return
+    for _, case, _ in draw(exercise, seed):
+        outcome = run(exercise, implementation, case)
+        yield outcome
+        if outcome.kind == "hung":
+            return
 
 
 def problem_with(

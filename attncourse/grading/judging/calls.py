@@ -1,4 +1,4 @@
-"""What surrounds one call in a worker: seeds, gradients, what is forbidden, what it changed."""
+"""What surrounds one call in a worker: seeds, gradients, what it changed."""
 
 import copy
 import inspect
@@ -6,13 +6,11 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable, content
-from attncourse.grading.judging.telling import Forbidden
 
 
 def seed(number: int | None) -> None:
@@ -65,32 +63,6 @@ def image(value: Any) -> Any:
         return encoder.encode(value), encoder.buffers
     except Unsendable:
         return None
-
-
-def forbidding(request: dict[str, Any]) -> Any:
-    """A context in which calling one of the named torch functions raises ``Forbidden``."""
-    names = request.get("forbid")
-    if not names or "torch" not in sys.modules:
-        return nullcontext()
-    return watch()(names)
-
-
-@cache
-def watch() -> type:
-    """The class of those contexts; made once torch is there."""
-    from torch.overrides import TorchFunctionMode
-
-    class Forbid(TorchFunctionMode):
-        def __init__(self, names: list[str]):
-            super().__init__()
-            self.names = names
-
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            if getattr(func, "__name__", "") in self.names:
-                raise Forbidden(func.__name__)
-            return func(*args, **(kwargs or {}))
-
-    return Forbid
 
 
 USES: dict[str, Callable] = {

@@ -132,13 +132,10 @@ class Encoder:
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
-        bare = tensor.detach().cpu().resolve_conj().resolve_neg()
-        order = memory_order(bare.stride())
-        dense = bare.permute(order).contiguous() if order != list(range(bare.ndim)) else bare
-        dense = dense.contiguous()
-        dense = dense.view(torch.int16) if name == "bfloat16" else dense
-        form = {"d": name, "s": list(dense.shape), "o": order}
-        form["x"] = self.buffer(dense.numpy().tobytes())
+        dense = numbers_of(tensor)
+        order = memory_order(dense.strides)
+        dense = dense.transpose(order)
+        form = {"d": name, "s": list(dense.shape), "o": order, "x": self.buffer(dense.tobytes())}
         if tensor.requires_grad:
             self.tracked.append(tensor)
             form["q"] = len(self.tracked)
@@ -290,7 +287,12 @@ def big(number: int) -> str:
 
 def content(tensor: Any) -> tuple:
     """What a tensor holds, as something to compare."""
-    bare = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    if str(tensor.dtype) == "torch.bfloat16":
-        bare = bare.float()
-    return tensor.dtype, tuple(tensor.shape), tensor.requires_grad, bare.numpy().tobytes()
+    return tensor.dtype, tensor.shape, tensor.requires_grad, numbers_of(tensor).tobytes()
+
+
+def numbers_of(tensor: Any) -> np.ndarray:
+    """A dense tensor's numbers; those of bfloat16, which NumPy lacks, as 16-bit integers."""
+    torch = sys.modules["torch"]
+    if tensor.dtype is torch.bfloat16:
+        tensor = tensor.detach().view(torch.int16)
+    return tensor.numpy(force=True)

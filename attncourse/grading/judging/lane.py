@@ -50,6 +50,9 @@ def main() -> None:
     driver = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
     order = hear(driver)  # names of libraries and chapters, nothing of the course
+    if order["core"] is not None:
+        with suppress(OSError):
+            os.sched_setaffinity(0, {order["core"]})
     try:
         load(order["modules"])
     except Exception as problem:
@@ -113,9 +116,16 @@ class Lane:
     """A lane as the driver holds it."""
 
     def __init__(
-        self, modules: tuple[str, ...], chapters: tuple[str, ...], sandbox: bool, processes: int
+        self,
+        modules: tuple[str, ...],
+        chapters: tuple[str, ...],
+        sandbox: bool,
+        processes: int,
+        core: int | None = None,
     ):
         import subprocess
+
+        self.core = core
 
         self.connection, theirs = socket.socketpair()
         ended, self.lifeline = os.pipe()
@@ -135,7 +145,7 @@ class Lane:
         theirs.close()
         os.close(ended)
         self.used = False  # for a submission before
-        order = {"modules": modules, "chapters": chapters}
+        order = {"modules": modules, "chapters": chapters, "core": core}
         say(self.connection, {**order, "sandbox": sandbox, "processes": processes})
 
     def ask(self, request: dict[str, Any], seconds: float, progress: Any) -> dict[str, Any]:
@@ -194,10 +204,13 @@ class Lanes:
     """The lanes of this process, one for each thread that grades, kept for the next submission.
 
     A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be.
+    Where there is a lane for every core, each keeps to its own: checker and worker take turns, and
+    to wake one on another core takes longer than what it is asked for.
     """
 
     def __init__(self):
         self.kept = 4  # lanes that may wait
+        self.cores: list[int] = []  # that no lane keeps to
         self.lock = threading.Lock()
         self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
         self.busy: set[Lane] = set()
@@ -211,9 +224,9 @@ class Lanes:
             ended = [pair for pair in self.idle if pair[1].process.poll() is not None]
             for pair in ended:
                 self.idle.remove(pair)
-                pair[1].close()
+                self.end(pair[1])
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
-            lane = Lane(*key) if place is None else self.idle.pop(place)[1]
+            lane = self.begin(key) if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)
         return lane
 
@@ -224,7 +237,15 @@ class Lanes:
             surplus = self.idle[: -self.kept]
             del self.idle[: -self.kept]
         for _, old in surplus:
-            old.close()
+            self.end(old)
+
+    def begin(self, key: tuple) -> Lane:
+        return Lane(*key, self.cores.pop(0) if self.cores else None)
+
+    def end(self, lane: Lane) -> None:
+        lane.close()
+        if lane.core is not None:
+            self.cores.append(lane.core)
 
     def prepare(self, key: tuple, number: int) -> None:
         """Starts lanes before they are needed: they load their libraries meanwhile."""
@@ -232,12 +253,15 @@ class Lanes:
             self.stopped = False
             self.kept = max(self.kept, number)
             waiting = sum(other == key for other, _ in self.idle)
-            self.idle += [(key, Lane(*key)) for _ in range(number - waiting)]
+            if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
+                cores = sorted(os.sched_getaffinity(0))
+                self.cores = cores if number >= len(cores) else []
+            self.idle += [(key, self.begin(key)) for _ in range(number - waiting)]
 
     def lose(self, lane: Lane) -> None:
         with self.lock:
             self.busy.discard(lane)
-        lane.close()
+        self.end(lane)
 
     def close(self) -> None:
         """Ends the lanes that wait for work."""
@@ -245,7 +269,7 @@ class Lanes:
             lanes = [lane for _, lane in self.idle]
             self.idle.clear()
         for lane in lanes:
-            lane.close()
+            self.end(lane)
 
     def stop(self) -> None:
         """Ends every lane, those at work too; no more are started."""

@@ -148,7 +148,7 @@ class Call:
     def backward(self, gradients: list[Any]) -> list[Any]:
         encoder = Encoder(self.session.form_of)
         request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
-        reply, decoder = self.session.ask(request, encoder.buffers, self.session.limit)
+        reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)
         found = decoder.decode(reply.get("gradients"))
         if not isinstance(found, list):
             raise WireError("sent no gradients")
@@ -181,9 +181,6 @@ class RemoteModule(nn.Module):
 
     def attncourse_handle(self) -> int:
         return self.__dict__["_attncourse"][1]
-
-    def attncourse_try(self, limit: float, forbid: tuple[str, ...]) -> Any:
-        return self.__dict__["_attncourse"][0].trial(limit, forbid)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._attncourse_use("call", self, args, kwargs)

@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from attncourse.checks.exercise import Exercise
+from attncourse.checks.outcome import Outcome
+from attncourse.grading.judging.cases import outcomes
 from attncourse.grading.judging.encoding import natural
 from attncourse.grading.judging.exceptions import NAME
 from attncourse.grading.judging.session import Session
@@ -44,8 +47,8 @@ class Remote:
     def attncourse_handle(self) -> int:
         return object.__getattribute__(self, "_number")
 
-    def attncourse_try(self, limit: float, forbid: tuple[str, ...]) -> Any:
-        return self._session.trial(limit, forbid)
+    def attncourse_outcomes(self, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+        return outcomes(self._session, self._number, exercise, seed)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -129,8 +132,8 @@ class RemoteClass(type):
     def attncourse_handle(cls) -> int:
         return cls._number
 
-    def attncourse_try(cls, limit: float, forbid: tuple[str, ...]) -> Any:
-        return cls._session.trial(limit, forbid)
+    def attncourse_outcomes(cls, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+        return outcomes(cls._session, cls._number, exercise, seed)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls._session.use("call", cls, *args, **kwargs)

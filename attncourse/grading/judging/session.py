@@ -1,5 +1,6 @@
 """A submission's process as the checker sees it: requests go out, plain values come back."""
 
+import secrets
 import select
 import sys
 import time
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.outcome import Forbidden, forbidden_call
 from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable, natural
 from attncourse.grading.judging.exceptions import exception_class
 from attncourse.grading.judging.wire import WireError, pack, unpack
@@ -33,8 +33,8 @@ class OutOfTime(BaseException):
 class Session:
     """The conversation with one process.
 
-    ``ended`` says why there is none any more. ``limit`` and ``forbid`` hold for the calls of the
-    moment.
+    ``ended`` says why there is none any more. Each request has a name that its replies repeat: what
+    comes without it, or when nothing was asked, ends the conversation.
     """
 
     def __init__(self, connection: Any, limits: Limits, deadline: float, *, carry_seed: bool):
@@ -42,9 +42,7 @@ class Session:
         self.limits = limits
         self.deadline = deadline
         self.carry_seed = carry_seed
-        self.limit = limits.call
-        self.forbid: tuple[str, ...] = ()
-        self.changed: list[Any] | None = None  # where they are collected
+        self.asked = ""  # the name of the present request
         self.ended = ""
         self.stalled = False
         self.midway = False  # between a request and its reply
@@ -74,8 +72,8 @@ class Session:
         reply, decoder = self.ask({"op": "names", "names": wanted}, [], self.limits.call)
         values = reply.get("values")
         if not isinstance(values, dict):
-            raise WireError("sent no names")
-        return {name: decoder.decode(values[name]) for name in wanted if name in values}
+            self.refuse("sent no names")
+        return {name: self.value(decoder, values[name]) for name in wanted if name in values}
 
     def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
         """What comes of using a proxy, the first argument, with the others."""
@@ -86,42 +84,34 @@ class Session:
                 "use": what,
                 "args": encoder.encode(list(args)),
                 "kwargs": encoder.encode(kwargs),
-                "forbid": list(self.forbid),
             }
         except Unsendable as problem:
             raise TypeError(f"cannot hand the submission {problem}") from None
         if "torch" in sys.modules:
             request |= self.mirrors.before(encoder, leaves)
         if self.carry_seed:
-            request["seed"] = int(np.random.randint(2**31)) ^ torch_draw()
-        reply, decoder = self.ask(request, encoder.buffers, self.limit, (*args, *kwargs.values()))
+            request["seed"] = self.draw()
+        given = (*args, *kwargs.values())
+        reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
         if reply.get("stop") is True and what == "next":
             raise StopIteration
-        value = decoder.decode(reply.get("value"))
-        given = (*args, *kwargs.values())
-        for place, form in reply.get("changed") or ():
-            if self.changed is None:
+        with self.refusing():
+            value = decoder.decode(reply.get("value"))
+            for place, form in reply.get("changed") or ():
                 change(given[natural(place)], decoder.decode(form))
-            else:
-                self.changed.append(given[natural(place)])
-        if reply.get("graph") and "torch" in sys.modules:
-            inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
-            value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
+            if reply.get("graph") and "torch" in sys.modules:
+                inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
+                value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
         return value
 
-    @contextmanager
-    def trial(self, limit: float, forbid: tuple[str, ...]) -> Iterator[list[Any]]:
-        """Calls inside the block have this limit in seconds, and may not use what is forbidden.
+    def draw(self) -> int:
+        """A seed for a call that may draw random numbers, from the test's own generators."""
+        return int(np.random.randint(2**31)) ^ torch_draw()
 
-        The arguments that they change are left as they were, and collected.
-        """
-        before = self.limit, self.forbid, self.changed
-        changed: list[Any] = []
-        self.limit, self.forbid, self.changed = min(limit, self.limits.call), forbid, changed
-        try:
-            yield changed
-        finally:
-            self.limit, self.forbid, self.changed = before
+    def value(self, decoder: Decoder, form: Any) -> Any:
+        """What was sent."""
+        with self.refusing():
+            return decoder.decode(form)
 
     # --- talking --------------------------------------------------------------------------------
 
@@ -129,20 +119,32 @@ class Session:
         self, request: dict[str, Any], buffers: list[bytes], limit: float, given: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
         """The reply to a request; raises what the submission raised."""
+        self.request(request, buffers, limit)
+        return self.reply(limit, given)
+
+    def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
+        """Sends a request to which the replies are fetched by ``reply``."""
         if self.ended:
             if self.stalled:
                 raise TimeUp
             raise Ended(self.ended)
-        request |= {"limit": limit, "drop": self.dropped.copy()}
+        self.listen()
+        self.asked = secrets.token_hex(8)
+        request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
         self.dropped.clear()  # the same list: what is forgotten later is appended to it
-        started = time.monotonic()
         self.midway = True
-        try:
-            reply, decoder = self.talk(request, buffers, started + limit + GRACE, given)
-        except WireError as problem:
-            self.close(f"its process {problem}")
-            raise Ended(self.ended) from None
-        self.midway = False
+        self.send(pack(request, buffers), time.monotonic() + limit + GRACE)
+
+    def reply(
+        self, limit: float, given: tuple = (), *, last: bool = True
+    ) -> tuple[dict[str, Any], Decoder]:
+        """The next reply to the request, the last one unless told otherwise."""
+        if self.ended:
+            raise Ended(self.ended)
+        started = time.monotonic()
+        with self.refusing():
+            reply, decoder = self.talk(started + limit + GRACE, given)
+        self.midway = not last
         self.longest = max(self.longest, time.monotonic() - started)
         self.printed_too_much |= reply.get("over") is True
         if isinstance(reply.get("out"), str) and reply["out"]:
@@ -151,19 +153,46 @@ class Session:
             raise self.raised(reply["error"])
         return reply, decoder
 
-    def talk(
-        self, request: dict[str, Any], buffers: list[bytes], until: float, given: tuple
-    ) -> tuple[dict[str, Any], Decoder]:
-        """Sends a request, serves the calls back that it leads to, and returns the reply."""
-        self.send(pack(request, buffers), until)
+    def talk(self, until: float, given: tuple) -> tuple[dict[str, Any], Decoder]:
+        """The next reply, once the calls back that come before it are served."""
         while True:
             reply, raw = unpack(lambda size: self.read(size, until), int(self.limits.message * MB))
+            if reply.get("id") != self.asked:
+                raise WireError("sent what it was not asked for")
             decoder = Decoder(raw, self.meant, given)
             if "modules" in reply:
                 self.mirrors.learn(reply["modules"], decoder)
             if "callback" not in reply:
                 return reply, decoder
             self.send(self.call_back(reply, decoder), until)
+
+    def listen(self) -> None:
+        """Makes sure that nothing waits that was not asked for."""
+        if not self.buffer:
+            try:
+                self.buffer += self.connection.recv(1)
+            except BlockingIOError:
+                return
+            except OSError:
+                pass
+        if not self.buffer:
+            self.lose()
+        self.close("its process sent what it was not asked for")
+        raise Ended(self.ended)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Ends the conversation over what is no message, or no value."""
+        try:
+            yield
+        except WireError as problem:
+            self.close(f"its process {problem}")
+            raise Ended(self.ended) from None
+
+    def refuse(self, why: str) -> None:
+        """Ends the conversation over a reply that is none."""
+        with self.refusing():
+            raise WireError(why)
 
     def send(self, data: bytes, until: float) -> None:
         view = memoryview(data)
@@ -263,8 +292,6 @@ class Session:
             return WireError("sent no error")
         if told.get("timeout") is True:
             return TimeUp()
-        if "forbidden" in told:
-            return Forbidden(forbidden_call(str(told["forbidden"])[:80]))
         name, above = str(told.get("type")), told.get("above")
         error = exception_class(name, above if isinstance(above, list) else [])(
             str(told.get("message", ""))[:2000]

@@ -5,30 +5,29 @@ import linecache
 from typing import Any
 
 from attncourse.alarm import TimeUp, within
+from attncourse.checks.outcome import Unusable
 from attncourse.grading.judging.encoding import Encoder, content
 
 MESSAGE = 2000  # characters of an error's text that are worth keeping
-
-
-class Forbidden(Exception):
-    """A library function was called that the exercise asks to build."""
 
 
 def describe(error: BaseException) -> dict[str, Any]:
     """An exception as text: its class, the builtin classes above it, message and line."""
     if isinstance(error, TimeUp):
         return {"timeout": True}
-    if isinstance(error, Forbidden):
-        return {"forbidden": str(error)}
     try:
         message = within(1, lambda: str(error))[:MESSAGE]
     except BaseException:  # a submission's own exception may refuse to be shown
         message = ""
+    return describe_class(type(error)) | {"message": message, "line": line_of(error)}
+
+
+def describe_class(kind: type[BaseException]) -> dict[str, Any]:
+    """An exception's class by name, with the builtin classes above it."""
     return {
-        "type": type(error).__name__,
-        "above": [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"],
-        "message": message,
-        "line": line_of(error),
+        "type": kind.__name__,
+        "above": [c.__name__ for c in kind.__mro__ if c.__module__ == "builtins"],
+        "unusable": issubclass(kind, Unusable),
     }
 
 

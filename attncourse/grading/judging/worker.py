@@ -5,18 +5,23 @@ this function with these arguments, take this gradient. It knows no tests, no ch
 answers, and whatever it says is taken for numbers and text.
 """
 
+import json
 import os
 import signal
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 from attncourse.alarm import within
+from attncourse.checks.drivers import DRIVERS
+from attncourse.checks.exercise import Case
+from attncourse.checks.outcome import Trying, run_case
 from attncourse.grading.judging.calls import (
     USES,
-    forbidding,
     generator,
     gradients,
     image,
@@ -26,7 +31,14 @@ from attncourse.grading.judging.calls import (
 )
 from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable
 from attncourse.grading.judging.notebook_shell import Printed, execute, notebook_namespace
-from attncourse.grading.judging.telling import describe, describe_module, fingerprint, signature
+from attncourse.grading.judging.telling import (
+    MESSAGE,
+    describe,
+    describe_class,
+    describe_module,
+    fingerprint,
+    signature,
+)
 from attncourse.grading.judging.wire import pack, unpack
 
 NO_LIMIT = 1 << 40
@@ -58,6 +70,7 @@ class Worker:
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
         self.graphs: dict[int, tuple[list, list]] = {}
         self.count = 0
+        self.asked = ""  # the name of the present request
         self.buffer = bytearray()
         self.namespace = notebook_namespace()
 
@@ -77,27 +90,36 @@ class Worker:
         return data
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
-        """Does what is asked for and sends what came of it."""
+        """Does what is asked for and sends what came of it; of cases one by one."""
+        self.asked = request["id"]
+        for number in request["drop"]:
+            self.forget(number)
+        for step in self.steps(request, buffers):
+            if self.reply(step).get("kind") == "hung":
+                break
+
+    def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
+        """What a request asks for, each a function that puts a reply together."""
+        if request["op"] == "cases":
+            yield from self.cases(request, buffers)
+            return
+        do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
+        yield lambda encoder: within(request["limit"], lambda: do(request, decoder, encoder))
+
+    def reply(self, step: Callable) -> dict[str, Any]:
+        """Takes one step and sends its reply."""
         encoder = Encoder(self.handle)
         try:
-            reply = self.limited(request, Decoder(buffers, self.meant), encoder)
+            with redirect_stdout(self.printed), redirect_stderr(Printed(0)):
+                reply = step(encoder)
+            self.update(reply, encoder)
         except Gone:
             raise
         except BaseException as error:
             encoder = Encoder(self.handle)
             reply = {"error": describe(error)}
-        reply["out"] = self.printed.taken()
-        reply["over"] = self.printed.left < 0
+        reply |= {"id": self.asked, "out": self.printed.taken(), "over": self.printed.left < 0}
         self.connection.sendall(pack(reply, encoder.buffers))
-
-    def limited(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """The reply to a request, its code stopped after the request's limit."""
-        for number in request.get("drop", ()):
-            self.forget(number)
-        do = getattr(self, "do_" + request["op"])
-        with redirect_stdout(self.printed), redirect_stderr(Printed(0)), forbidding(request):
-            reply = within(request["limit"], lambda: do(request, decoder, encoder))
-        self.update(reply, encoder)
         return reply
 
     # --- requests -------------------------------------------------------------------------------
@@ -151,6 +173,37 @@ class Worker:
             reply["graph"] = self.new_number()
             self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
         return reply
+
+    def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
+        """The cases of a check, the first buffer says which, each tried as a notebook would."""
+        trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
+        implementation = self.handles[request["target"]]
+        seeds = request["seeds"] or repeat(None)
+        for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
+            seed(number)
+            step = partial(self.tried, trying, implementation, told, Decoder(buffers, self.meant))
+            # What is returned may be slow to look at, too.
+            yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
+
+    def tried(
+        self,
+        trying: Trying,
+        implementation: Any,
+        told: dict[str, Any],
+        decoder: Decoder,
+        encoder: Encoder,
+    ) -> dict[str, Any]:
+        """What came of one case."""
+        args, kwargs = tuple(decoder.decode(told["args"])), decoder.decode(told["kwargs"])
+        driver = DRIVERS[told["use"]]
+        if told["bound"]:
+            driver = partial(driver, *decoder.decode(told["bound"]))
+        with gradients({"grad": True}):
+            outcome = run_case(trying, implementation, Case(args, kwargs, use=driver))
+        reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
+        if outcome.kind == "raised":
+            return reply | {"raised": describe_class(outcome.error), "text": outcome.text[:MESSAGE]}
+        return reply | {"value": encoder.encode(outcome.value)}
 
     def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """Gradients of a call's outputs with respect to what went into it."""
@@ -220,7 +273,8 @@ class Worker:
         def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder(self.handle)
             asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
-            self.connection.sendall(pack({"callback": number, **asked}, encoder.buffers))
+            asked |= {"id": self.asked, "callback": number}
+            self.connection.sendall(pack(asked, encoder.buffers))
             reply, buffers = self.receive()
             if "error" in reply:
                 kind = getattr(__import__("builtins"), reply["error"]["type"], RuntimeError)

@@ -25,6 +25,25 @@ def require_nbgrader() -> None:
     path = os.environ.get("PATH", "")
     if here not in path.split(os.pathsep):
         os.environ["PATH"] = f"{here}{os.pathsep}{path}"
+    with without_grammar():
+        import nbformat  # noqa: F401
+
+
+@contextmanager
+def without_grammar() -> Iterator[None]:
+    """Keeps jsonschema from building a grammar of web addresses, most of nbgrader's start-up.
+
+    It is for a kind of schema that no notebook has; jsonschema does without where it is missing.
+    """
+    name = "rfc3987_syntax"
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def read_settings(course: Path) -> "Config":
