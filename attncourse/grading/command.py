@@ -11,7 +11,7 @@ from attncourse.grading.executors import open_executor
 from attncourse.grading.limits import Limits
 from attncourse.grading.records.course import find_assignment, find_students, read_submissions
 from attncourse.grading.records.gradebook import find_book
-from attncourse.grading.records.journal import Journal, open_journal
+from attncourse.grading.records.journal import Journal, holds_results, open_journal
 from attncourse.grading.records.release import record, require_release
 from attncourse.grading.report import Report
 
@@ -64,7 +64,6 @@ def grade_course(
     """Grades a course's submissions with a progress bar, saves everything, shows the result."""
     from rich.console import Console
 
-    book = find_book(course, db)
     assignment = find_assignment(course, name)
     students = find_students(course, name, student)
     from attncourse.grading.judging.judge import start_lanes
@@ -72,20 +71,19 @@ def grade_course(
 
     order = Order(assignment, limits, sandbox, force)
     console, outcome = Console(), Outcome(len(students))
-    require_release(book, name)
-    with (
-        open_executor(jobs, dask) as (executor, lanes),
-        open_journal(course / "reports" / name, name) as journal,
-        standing(outcome, journal),
-    ):
-        if dask is None and not len(journal):
+    folder = course / "reports" / name
+    with open_executor(jobs, dask) as (executor, lanes):
+        if dask is None and not holds_results(folder):  # lanes get ready while the gradebook does
             start_lanes(assignment, limits, sandbox, lanes)
-        record(book, name)
-        submissions = read_submissions(course, name, students)
-        with progress(console, name, len(students)) as advance:
-            for graded in grade_class(order, submissions, book, journal, executor, lanes):
-                outcome.add(graded)
-                advance()
+        book = find_book(course, db)
+        require_release(book, name)
+        with open_journal(folder, name) as journal, standing(outcome, journal):
+            record(book, name)
+            submissions = read_submissions(course, name, students)
+            with progress(console, name, len(students)) as advance:
+                for graded in grade_class(order, submissions, book, journal, executor, lanes):
+                    outcome.add(graded)
+                    advance()
     for note in journal.notes:
         console.print(f"note: {note}", soft_wrap=True)
     show(console, outcome, name)

@@ -5,6 +5,7 @@ while it knows no secret, and is from then on the checker.
 """
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -50,14 +51,16 @@ def main() -> None:
     driver = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
     order = hear(driver)  # names of libraries and chapters, nothing of the course
-    if order["core"] is not None:
-        with suppress(OSError):
-            os.sched_setaffinity(0, {order["core"]})
     try:
         load(order["modules"])
     except Exception as problem:
         say(driver, {"refused": f"cannot start a worker: {problem}"})
         return
+    gc.collect()
+    gc.freeze()  # the collectors of the processes that come of this one leave its memory shared
+    if order["core"] is not None:
+        with suppress(OSError):
+            os.sched_setaffinity(0, {order["core"]})
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         from attncourse.grading.judging import zygote

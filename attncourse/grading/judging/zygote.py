@@ -6,7 +6,6 @@ socket to the checker, makes one worker, and each "stop" ends it and tells what 
 """
 
 import ctypes
-import gc
 import json
 import os
 import signal
@@ -41,8 +40,6 @@ class Zygote:
         self.jail = self.settle(Path(order["view"]), Limits(**order["limits"]), order["sandbox"])
         self.view = "/course" if self.jail else order["view"]
         see_only(self.view)
-        gc.collect()
-        gc.freeze()  # the collector of a worker leaves these pages shared
 
     def settle(self, view: Path, limits: Limits, sandbox: bool) -> Any:
         """The jail, entered; None without a sandbox."""

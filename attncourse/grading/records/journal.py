@@ -142,6 +142,11 @@ def intact(line: bytes) -> bool:
     return end == b', "sum": "%08x"}\n' % zlib.crc32(body)
 
 
+def holds_results(folder: Path) -> bool:
+    """Whether a journal in a folder may hold results; a look from outside."""
+    return (folder / "journal.jsonl").exists()
+
+
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
     """The journal in a folder, for this process alone."""
