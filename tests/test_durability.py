@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -52,13 +52,15 @@ for line in sys.stdin:
 class Nursery:
     """Starts drivers and, at some moment, kills them."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         require_nbgrader()
+        self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-c", NURSERY],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "TMPDIR": str(folder)},
         )
 
     def drive(self, course: Path, until: Callable[[], bool], batch: int = 500) -> int:
@@ -75,6 +77,7 @@ class Nursery:
                 break
         status = int(self.process.stdout.readline())
         assert wait_for(lambda: not any(is_running(pid) for pid in family)), "a lane lives on"
+        assert wait_for(lambda: not os.listdir(self.folder)), "a lane's folder is left"
         return status
 
     def close(self) -> None:
@@ -84,8 +87,8 @@ class Nursery:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
+def nursery(tmp_path_factory) -> Iterator[Nursery]:
+    made = Nursery(tmp_path_factory.mktemp("lanes"))
     yield made
     made.close()
 
@@ -97,11 +100,29 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def lanes_of(pid: int) -> set[int]:
-    try:
-        return {int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-    except OSError:
-        return set()
+def lanes_of(driver: int) -> set[int]:
+    """The lanes at the other ends of this driver's pipes: not all are its children."""
+    pipes = pipes_of(driver)
+    return {
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if "judging.lane" in text_of(path) and pipes & pipes_of(int(path.parent.name))
+    }
+
+
+def pipes_of(pid: int) -> set[str]:
+    found = set()
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return {name for name in found if name.startswith("pipe:")}
+
+
+def text_of(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text()
+    return ""
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> bool:

@@ -1,5 +1,6 @@
 """What ``attncourse grade`` does around the driver: checks, progress, what it says at last."""
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,6 +80,7 @@ def grade_course(
         require_release(book, name)
         with open_journal(folder, name) as journal, standing(outcome, journal):
             record(book, name)
+            gc.freeze()  # the collector need not look through all of nbgrader again and again
             submissions = read_submissions(course, name, students)
             with progress(console, name, len(students)) as advance:
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
@@ -88,6 +90,7 @@ def grade_course(
         console.print(f"note: {note}", soft_wrap=True)
     show(console, outcome, name)
     console.print(closing(outcome, str(book)), soft_wrap=True)
+    gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
     return outcome
 
 

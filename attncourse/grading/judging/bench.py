@@ -21,7 +21,7 @@ from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.plan import plan
 
-SEED_SERVES = 10  # submissions
+SEED_SERVES = 50  # submissions
 
 
 class Refused(Exception):
@@ -31,16 +31,9 @@ class Refused(Exception):
 class Bench:
     """A lane's loop, and the zygote at its side."""
 
-    def __init__(
-        self,
-        driver: socket.socket,
-        zygote: socket.socket,
-        folder: Path,
-        order: dict[str, Any],
-    ):
+    def __init__(self, driver: socket.socket, zygote: socket.socket, order: dict[str, Any]):
         self.driver = driver
         self.zygote = zygote
-        self.folder = folder
         self.order = order
         self.sandbox = order["sandbox"]
         self.limits = Limits(processes=order["processes"])
@@ -67,10 +60,11 @@ class Bench:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
         if self.settled:
             return
-        os.chmod(self.folder, 0o755)
-        make_view(self.folder, tuple(self.order["chapters"]))
-        limits = asdict(self.limits)
-        self.tell({"view": str(self.folder), "limits": limits, "sandbox": self.sandbox})
+        folder = self.order["folder"]
+        view = os.path.join(folder, "view")
+        make_view(Path(view), tuple(self.order["chapters"]))
+        about = {"limits": asdict(self.limits), "sandbox": self.sandbox}
+        self.tell({"folder": folder, "view": view, **about})
         answer = self.answer()
         if "error" in answer:
             raise Refused(f"{answer['error']} (--unsafe-no-sandbox grades without a jail)")

@@ -1,7 +1,8 @@
 """A lane: the process that grades one submission at a time, and how the driver talks to it.
 
-``python -m attncourse.grading.judging.lane FD LIFELINE`` imports the libraries, forks the zygote
-while it knows no secret, and is from then on the checker.
+``python -m attncourse.grading.judging.lane FD,LIFELINE …`` imports the libraries and, where several
+lanes start together, divides into them. Each forks its zygote while it knows no secret, and is from
+then on the checker.
 """
 
 import atexit
@@ -10,6 +11,7 @@ import importlib
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import struct
@@ -48,33 +50,63 @@ def exactly(connection: socket.socket, size: int) -> bytes | None:
 
 
 def main() -> None:
-    driver = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
-    order = hear(driver)  # names of libraries and chapters, nothing of the course
+    places = [tuple(map(int, ends.split(","))) for ends in sys.argv[1:]]
+    drivers = [socket.socket(fileno=end) for end, _ in places]
+    order = hear(drivers[0])  # names of libraries and chapters, nothing of the course
+    gc.disable()  # of what is imported, nothing goes again
     try:
         load(order["modules"])
     except Exception as problem:
-        say(driver, {"refused": f"cannot start a worker: {problem}"})
+        for driver in drivers:
+            say(driver, {"refused": f"cannot start a worker: {problem}"})
         return
-    gc.collect()
     gc.freeze()  # the collectors of the processes that come of this one leave its memory shared
+    gc.enable()
+    mine = divide(len(places))
+    for number, (driver, (_, lifeline)) in enumerate(zip(drivers, places, strict=True)):
+        if number != mine:
+            driver.close()
+            os.close(lifeline)
+    order = hear(drivers[mine]) if mine else order
+    try:
+        work(drivers[mine], places[mine][1], order)
+    finally:
+        shutil.rmtree(order["folder"], ignore_errors=True)
+
+
+def divide(lanes: int) -> int:
+    """Makes so many processes of this one; which of them one is."""
+    for number in range(1, lanes):
+        between = os.fork()
+        if between == 0:
+            if os.fork():
+                os._exit(0)  # nobody is then left who would have to wait for the other
+            os.setsid()
+            return number
+        os.waitpid(between, 0)
+    return 0
+
+
+def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
+    """Is a lane, until the driver hangs up."""
     if order["core"] is not None:
         with suppress(OSError):
             os.sched_setaffinity(0, {order["core"]})
+    say(driver, {"pid": os.getpid()})
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         from attncourse.grading.judging import zygote
 
         driver.close()
-        os.close(int(sys.argv[2]))
+        os.close(lifeline)
         ours.close()
         zygote.run(theirs)
     theirs.close()
-    threading.Thread(target=end_with, args=(int(sys.argv[2]),), daemon=True).start()
+    threading.Thread(target=end_with, args=(lifeline, order["folder"]), daemon=True).start()
     from attncourse.grading.judging.bench import Bench
 
-    with tempfile.TemporaryDirectory(prefix="attncourse-view-") as view:
-        Bench(driver, ours, Path(view), order).serve()
+    Bench(driver, ours, order).serve()
 
 
 def load(modules: list[str]) -> None:
@@ -102,9 +134,10 @@ def warm(torch: Any) -> None:
     torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
 
 
-def end_with(lifeline: int) -> None:
+def end_with(lifeline: int, folder: str) -> None:
     """Ends this process, and with it the zygote and its worker, once the driver is gone."""
     os.read(lifeline, 1)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
@@ -116,60 +149,49 @@ class LaneLost(Exception):
 
 
 class Lane:
-    """A lane as the driver holds it."""
+    """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
 
-    def __init__(
-        self,
-        modules: tuple[str, ...],
-        chapters: tuple[str, ...],
-        sandbox: bool,
-        processes: int,
-        core: int | None = None,
-    ):
-        import subprocess
-
+    def __init__(self, core: int | None):
         self.core = core
-
-        self.connection, theirs = socket.socketpair()
-        ended, self.lifeline = os.pipe()
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-m", "attncourse.grading.judging.lane"),
-                *(str(theirs.fileno()), str(ended)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.errors,
-            env=environment(),
-            pass_fds=(theirs.fileno(), ended),
-            start_new_session=True,
-        )
-        theirs.close()
-        os.close(ended)
         self.used = False  # for a submission before
-        order = {"modules": modules, "chapters": chapters, "core": core}
-        say(self.connection, {**order, "sandbox": sandbox, "processes": processes})
+        self.pid = 0  # once it has told
+        self.process: Any = None  # of the first of those that were started together
+        self.folder = tempfile.mkdtemp(prefix="attncourse-lane-")
+        self.connection, self.theirs = socket.socketpair()
+        self.ended, self.lifeline = os.pipe()
 
     def ask(self, request: dict[str, Any], seconds: float, progress: Any) -> dict[str, Any]:
         """The answer to a request; ``progress`` hears of what comes before it."""
         until = time.monotonic() + seconds
         try:
+            self.connection.settimeout(seconds)
             say(self.connection, request)
             while True:
                 self.connection.settimeout(max(until - time.monotonic(), 0.01))
                 message = hear(self.connection)
                 if message is None:
                     raise LaneLost(f"ended ({self.last_words()})")
-                if "progress" not in message:
+                if "pid" in message:
+                    self.pid = message["pid"]
+                elif "progress" in message:
+                    progress(message["progress"])
+                else:
                     self.used = True
                     return message
-                progress(message["progress"])
         except OSError as problem:
             raise LaneLost(str(problem) or "did not answer in time") from None
 
+    def gone(self) -> bool:
+        """Whether it has ended while it waited."""
+        self.connection.setblocking(False)
+        with suppress(BlockingIOError):
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        return False
+
     def last_words(self) -> str:
-        with suppress(OSError):
+        if self.process is None:
+            return "with those that were started with it"
+        with suppress(Exception):
             self.process.wait(2)
         self.errors.seek(0)
         lines = self.errors.read()[-2000:].decode("utf-8", "replace").splitlines()
@@ -179,11 +201,46 @@ class Lane:
         """Ends the lane with everything below it."""
         with suppress(OSError):
             os.close(self.lifeline)
-        self.connection.close()
-        with suppress(ProcessLookupError):
+        if self.process is not None:
             self.process.kill()
-        self.process.wait()
-        self.errors.close()
+            self.process.wait()
+            self.errors.close()
+        elif self.pid and not self.gone():
+            with suppress(OSError):
+                os.kill(self.pid, signal.SIGKILL)
+        self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start(key: tuple, cores: list[int | None]) -> list[Lane]:
+    """As many lanes as cores are named, in processes that share what they import."""
+    import subprocess
+
+    modules, chapters, sandbox, processes = key
+    lanes = [Lane(core) for core in cores]
+    for lane in lanes:
+        order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
+        order |= {"processes": processes, "core": lane.core, "folder": lane.folder}
+        say(lane.connection, order)
+    first = lanes[0]
+    first.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
+    ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
+    first.process = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "attncourse.grading.judging.lane"),
+            *(f"{fd},{lifeline}" for fd, lifeline in ends),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=first.errors,
+        env=environment(),
+        pass_fds=[fd for pair in ends for fd in pair],
+        start_new_session=True,
+    )
+    for lane in lanes:
+        lane.theirs.close()
+        os.close(lane.ended)
+    return lanes
 
 
 def environment() -> dict[str, str]:
@@ -224,12 +281,12 @@ class Lanes:
         with self.lock:
             if self.stopped:
                 raise LaneLost("was stopped")
-            ended = [pair for pair in self.idle if pair[1].process.poll() is not None]
+            ended = [pair for pair in self.idle if pair[1].gone()]
             for pair in ended:
                 self.idle.remove(pair)
                 self.end(pair[1])
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
-            lane = self.begin(key) if place is None else self.idle.pop(place)[1]
+            lane = self.begin(key, 1)[0] if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)
         return lane
 
@@ -242,8 +299,8 @@ class Lanes:
         for _, old in surplus:
             self.end(old)
 
-    def begin(self, key: tuple) -> Lane:
-        return Lane(*key, self.cores.pop(0) if self.cores else None)
+    def begin(self, key: tuple, number: int) -> list[Lane]:
+        return start(key, [self.cores.pop(0) if self.cores else None for _ in range(number)])
 
     def end(self, lane: Lane) -> None:
         lane.close()
@@ -259,7 +316,8 @@ class Lanes:
             if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
                 cores = sorted(os.sched_getaffinity(0))
                 self.cores = cores if number >= len(cores) else []
-            self.idle += [(key, self.begin(key)) for _ in range(number - waiting)]
+            if number > waiting:
+                self.idle += [(key, lane) for lane in self.begin(key, number - waiting)]
 
     def lose(self, lane: Lane) -> None:
         with self.lock:

@@ -51,6 +51,7 @@ def taught_before(assignment: Assignment) -> tuple[str, ...]:
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:
     """Writes the package with these chapters and no other into ``folder``."""
     source, place = Path(attncourse.__file__).parent, folder / "attncourse"
+    folder.mkdir(mode=0o755)
     place.mkdir(mode=0o755)
     for name in (*ALWAYS, *stems):
         shutil.copyfile(source / f"{name}.py", place / f"{name}.py")

@@ -1,17 +1,18 @@
 """The process that the workers are forked from: libraries loaded, jailed, without a secret.
 
 It is forked from a lane before that has read anything of the course. Over its control socket it
-is told where the package's view lies and what the limits are; from then on each "start", with a
-socket to the checker, makes one worker, and each "stop" ends it and tells what it used.
+is told where the package's view and the lane's folder lie and what the limits are; from then on
+each "start", with a socket to the checker, makes one worker, and each "stop" ends it and tells what
+it used.
 """
 
 import ctypes
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,13 @@ class Zygote:
     def __init__(self, control: socket.socket):
         self.control = control
         order, _ = self.receive()
-        self.jail = self.settle(Path(order["view"]), Limits(**order["limits"]), order["sandbox"])
-        self.view = "/course" if self.jail else order["view"]
-        see_only(self.view)
+        self.folder, view = Path(order["folder"]), order["view"]
+        self.jail = self.settle(Path(view), Limits(**order["limits"])) if order["sandbox"] else None
+        self.send({"ready": True})
+        see_only("/course" if self.jail else view)
 
-    def settle(self, view: Path, limits: Limits, sandbox: bool) -> Any:
-        """The jail, entered; None without a sandbox."""
-        if not sandbox:
-            self.send({"ready": True})
-            return None
+    def settle(self, view: Path, limits: Limits) -> Any:
+        """The jail, entered."""
         from attncourse.grading.jail.jail import Jail, JailError
 
         here = Path.cwd()  # under /usr, where some containers have it, it would be seen
@@ -56,7 +55,6 @@ class Zygote:
         except (JailError, OSError) as problem:
             self.send({"error": str(problem)})
             os._exit(1)
-        self.send({"ready": True})
         return jail
 
     def serve(self) -> None:
@@ -80,7 +78,7 @@ class Zygote:
             if self.jail:
                 self.jail.enter_worker(keep=(fd,))
             else:
-                settle_without_jail()
+                settle_without_jail(self.folder / str(os.getpid()))
             worker.start(socket.socket(fileno=fd), limits.output)
         finally:
             os._exit(1)
@@ -93,6 +91,8 @@ class Zygote:
                     os.killpg(pid, signal.SIGKILL)
             os.kill(pid, signal.SIGKILL)
         _, status, used = os.wait4(pid, 0)
+        if not self.jail:
+            shutil.rmtree(self.folder / str(pid), ignore_errors=True)
         return {
             "status": status,
             "cpu": used.ru_utime + used.ru_stime,
@@ -120,10 +120,11 @@ def see_only(view: str) -> None:
         del sys.modules[name]
 
 
-def settle_without_jail() -> None:
+def settle_without_jail(folder: Path) -> None:
     """A session and a folder of its own: all there is without a sandbox."""
     os.setsid()
-    os.chdir(tempfile.mkdtemp(prefix="attncourse-"))
+    folder.mkdir()
+    os.chdir(folder)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nowhere, fd)
