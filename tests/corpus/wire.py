@@ -13,7 +13,13 @@ from corpus.assignment import KQV, spoils
 abuses = partial(spoils, "wire")
 
 FRAMES = """\
-import json, os, socket, stat, struct
+import json, os, socket, stat, struct, sys
+def asked():  # the name of the request that is being answered: it stands in the frames above
+    frame = sys._getframe()
+    while frame:
+        if hasattr(frame.f_locals.get("self"), "asked"):
+            return frame.f_locals["self"].asked
+        frame = frame.f_back
 def sockets():
     for fd in range(3, 1024):
         try:
@@ -22,6 +28,8 @@ def sockets():
         except OSError:
             pass
 def send(message, raw=b"", length=None, total=None, times=1):
+    if isinstance(message, dict):
+        message = {"id": asked(), **message}
     text = json.dumps(message).encode()
     head = struct.pack("!IQ", length or len(text), len(raw) if total is None else total)
     for wire in sockets():
@@ -34,8 +42,8 @@ def send(message, raw=b"", length=None, total=None, times=1):
 """
 
 
-# The exercise that lies is the last one: what a lie costs those after it is not promised.
-LIAR = "mix"
+# The exercise that lies is one of the first: those after it lose nothing by what it left behind.
+LIAR = "rank"
 
 
 def sends(name: str, why: str, lines: str, **given):
@@ -108,6 +116,28 @@ FRAME = [
                 "values": {"mix": value, "rank": value, "examine": value, "np": value},
                 "earned": 7, "passed": True, "verdict": {"earned": 7}, "done": True,
             })
+        """,
+    ),
+    sends(
+        "answers-without-a-question",
+        "replies that do not say what they reply to, and some to a question of its own",
+        """
+        for name in (None, "", "0" * 16, 0):
+            send({"id": name, "value": {"l": [9]}, "sizes": [], "changed": []})
+        """,
+    ),
+    sends(
+        "answers-for-the-next",
+        "a thread that goes on answering whatever is asked after it",
+        """
+        import threading, time
+        def answer():
+            while True:
+                for worker in [f.f_locals.get("self") for f in sys._current_frames().values()]:
+                    name = getattr(worker, "asked", "")
+                    send({"id": name, "value": {"l": [9]}, "values": {}, "sizes": []})
+                time.sleep(0.001)
+        threading.Thread(target=answer, daemon=True).start()
         """,
     ),
     sends(

@@ -15,6 +15,7 @@ from attncourse.grading.judging.encoding import Decoder, Encoder, content, natur
 from attncourse.grading.judging.exceptions import NAME
 from attncourse.grading.judging.session import Session
 from attncourse.grading.judging.wire import WireError
+from attncourse.grading.limits import MB
 
 
 class Mirrors:
@@ -23,6 +24,7 @@ class Mirrors:
     def __init__(self, session: Session):
         self.session = session
         self.told: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
+        self.sizes: dict[int, float] = {}  # bytes of their descriptions
         self.alive: dict[int, Any] = {}  # weak references to the copies
         self.bases: dict[type, type] = {}
 
@@ -40,8 +42,8 @@ class Mirrors:
             self.bases[known] = type(known.__name__, (RemoteModule, known), {})
         return self.bases[known]
 
-    def learn(self, told: Any, decoder: Decoder) -> None:
-        """Takes note of modules that are new or have changed."""
+    def learn(self, told: Any, decoder: Decoder, size: int) -> None:
+        """Takes note of modules that are new or have changed, from a message of so many bytes."""
         if not isinstance(told, dict):
             raise WireError("sent no modules")
         for key, description in told.items():
@@ -50,8 +52,11 @@ class Mirrors:
             copy = self.copy_of(number)
             if copy is None:
                 self.told[number] = description
+                self.sizes[number] = size / len(told)
             else:
                 self.bring_up_to_date(copy, description)
+        if sum(self.sizes[number] for number in self.told) > self.session.limits.message * MB:
+            raise WireError("described more modules than are of use")
 
     def copy_of(self, number: int) -> Any:
         reference = self.alive.get(number)

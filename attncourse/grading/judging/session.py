@@ -161,7 +161,7 @@ class Session:
                 raise WireError("sent what it was not asked for")
             decoder = Decoder(raw, self.meant, given)
             if "modules" in reply:
-                self.mirrors.learn(reply["modules"], decoder)
+                self.mirrors.learn(reply["modules"], decoder, reply["bytes"])
             if "callback" not in reply:
                 return reply, decoder
             self.send(self.call_back(reply, decoder), until)

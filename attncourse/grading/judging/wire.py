@@ -42,4 +42,4 @@ def unpack(read: Callable[[int], bytes], limit: int) -> tuple[dict[str, Any], li
     for size in sizes:
         buffers.append(raw[start : start + size])
         start += size
-    return message, buffers
+    return message | {"bytes": length + total}, buffers
