@@ -13,6 +13,7 @@ Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
 import math
 from numbers import Real
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -219,7 +220,7 @@ def require_same_dtype(**tensors: Tensor) -> None:
 def require_same_batch(**tensors: Tensor) -> None:
     """Raises ``ValueError`` unless the axes before the last two broadcast."""
     try:
-        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
-    except RuntimeError:
+        np.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+    except ValueError:
         got = ", ".join(f"{name} of shape {tuple(t.shape)}" for name, t in tensors.items())
         raise ValueError(f"expected batch axes that broadcast, got {got}") from None

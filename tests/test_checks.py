@@ -2,12 +2,15 @@
 
 import importlib
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from attncourse.checks import exercises
+from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.judging import judge
+from attncourse.checks.trials import draw
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (0, 1, 20261121)
@@ -51,6 +54,14 @@ def test_right_answer_passes(exercise, implementation):
     for seed in SEEDS:
         verdict = judge(exercise, implementation, seed)
         assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+def test_a_grader_finds_what_its_cases_do_by_name(exercise):
+    """They run beside the submission, in a process that gets a name and no code."""
+    for _, case, _ in draw(exercise, 0):
+        use = case.use.func if isinstance(case.use, partial) else case.use
+        assert DRIVERS.get(use.__name__) is use, use
 
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)

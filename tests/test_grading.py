@@ -1,11 +1,16 @@
 """Grading one submission: what it earns, and what a hostile one cannot spoil."""
 
+import json
 import math
 import os
+import select
+import signal
+import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -15,6 +20,7 @@ from small_course import solution as answer
 from attncourse.grading.command import grade_course
 from attncourse.grading.judging.checker import Outcome
 from attncourse.grading.judging.judge import grade
+from attncourse.grading.judging.lane import HEAD, Lanes
 from attncourse.grading.judging.marking import judge_cell
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
@@ -239,6 +245,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
 from attncourse.grading.judging.judge import grade
+from attncourse.grading.judging.lane import HEAD, Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)
@@ -276,6 +283,52 @@ def test_a_lane_that_is_killed_is_replaced():
         report, _ = running.result()
     assert (report.status, report.points) == ("graded", 3)
     assert graded_points(small())[0].points == 7
+
+
+@pytest.fixture
+def lanes():
+    """Two lanes that were started together."""
+    made = Lanes()
+    made.prepare(((), (), False, 1), 2)
+    yield made
+    made.stop()
+
+
+def told(lane) -> int:
+    """A lane's process id, once it is at work."""
+    said = lane.connection.recv(4096, socket.MSG_PEEK)
+    return json.loads(said[HEAD.size :])["pid"]
+
+
+def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(lanes):
+    pids = [told(lane) for _, lane in lanes.idle]
+    assert len(set(pids)) == 2
+    assert [lane.process and lane.process.pid for _, lane in lanes.idle] == [pids[0], None]
+    machine = sorted(os.sched_getaffinity(0))
+    cores = [psutil.Process(pid).cpu_affinity() for pid in pids]
+    assert cores == ([machine] * 2 if len(machine) > 2 else [[core] for core in machine])
+    folders = [lane.folder for _, lane in lanes.idle]
+    lanes.stop()
+    _, alive = psutil.wait_procs([p for p in map(process, pids) if p], timeout=10)
+    assert alive == []
+    assert not any(map(os.path.exists, folders))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_lane_that_ends_while_it_waits_is_not_taken(lanes, number):
+    pids = [told(lane) for _, lane in lanes.idle]
+    (key, ended), other = lanes.idle[number], lanes.idle[1 - number][1]
+    ended.connection.recv(4096)  # what it had said
+    os.kill(pids[number], signal.SIGKILL)
+    assert select.select([ended.connection], [], [], 10)[0]
+    assert lanes.take(key) is other
+    assert lanes.take(key).core == ended.core
+    assert psutil.pid_exists(pids[1 - number])
+
+
+def process(pid: int) -> psutil.Process | None:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid)
 
 
 def test_what_was_earned_before_the_judge_itself_fails_is_kept():

@@ -1,11 +1,18 @@
 """Split execution: what a test can do with a submission that lives in another process."""
 
 import ast
+import socket
+import threading
+import time
 
 import pytest
 from small_course import cell, graded, notebook, solution
 
+from attncourse.checks.exercise import Case
+from attncourse.grading.judging.cases import told_of
 from attncourse.grading.judging.judge import grade, libraries
+from attncourse.grading.judging.session import Ended, Session
+from attncourse.grading.judging.wire import pack, unpack
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -425,3 +432,173 @@ def test_the_submission_forgets_what_the_test_has_forgotten():
         "for _ in range(9):\n    head = Head(3, 2)\n    head(torch.ones(1, 3)).sum().backward()\n"
     )
     assert holds(answer, test + "del head\nalive()\nassert alive() == 0, alive()")
+
+
+# --- the cases of a check, which go over all at once ----------------------------------------------
+
+TRIED = """\
+from attncourse.checks import exercises
+from attncourse.checks.trials import try_out
+found = try_out(exercises()["mixing.mix"], mix, 7)
+kinds = [trial.outcome.kind for trial in found]
+"""
+
+
+def counted(third: str) -> str:
+    """``mix``, right but for what it does at its third call."""
+    return f"""\
+import os
+calls = []
+def mix(A, X):
+    calls.append(1)
+    if len(calls) == 3:
+        {third}
+    return A @ X"""
+
+
+def test_the_cases_before_one_that_ends_the_process_keep_their_outcomes():
+    test = TRIED + (
+        "assert kinds[:3] == ['value', 'value', 'raised'] and {*kinds[3:]} == {'raised'}, kinds\n"
+        "assert 'ended its process' in found[2].outcome.text, found[2]"
+    )
+    assert judged(counted("os._exit(0)"), test) == [""]
+
+
+def test_the_cases_after_one_that_hangs_are_not_tried():
+    test = TRIED + (
+        "assert kinds[:3] == ['value', 'value', 'hung'] and {*kinds[3:]} == {'skipped'}, kinds\n"
+        "assert np.allclose(mix(np.eye(2), np.ones((2, 3))), 1)"
+    )
+    assert judged(counted("while True: pass"), test, limits=Limits(call=1)) == [""]
+
+
+def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
+    answer = counted("raise KeyError('third')").replace("    return", "    X *= 2\n    return")
+    test = TRIED + (
+        "assert kinds[:4] == ['value', 'value', 'raised', 'value'], kinds\n"
+        "third = found[2].outcome\n"
+        "assert third.error is KeyError and 'third' in third.text, third\n"
+        "assert [trial.outcome.mutated for trial in found[:4]] == ['X', 'X', '', 'X'], found"
+    )
+    assert judged(answer, test) == [""]
+
+
+def test_a_case_may_hand_over_functions():
+    """What is to be found out of them is found by calling them, here."""
+    answer = """\
+def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
+    X = np.asarray(X)
+    orders = [np.random.default_rng(n).permutation(X.shape[-2]) for n in range(50)]
+    return all(
+        np.allclose(function(X[..., p, :]), function(X)[..., p, :], rtol=0, atol=atol)
+        for p in orders
+    )"""
+    target = '"self_attention.is_permutation_equivariant"'
+    given = "from attncourse.checks import examine\n"
+    test = f"found = examine({target}, is_permutation_equivariant)\nassert found.earned, found"
+    assert judged(answer, test, given=given) == [""]
+
+
+def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
+    """The weights of a check are loaded and its parameters counted, whatever the class says."""
+    right = """\
+class AttentionHead(nn.Module):
+    def __init__(self, d_model, d_k, d_v=None, bias=False):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=bias)
+        self.W_k = nn.Linear(d_model, d_k, bias=bias)
+        self.W_v = nn.Linear(d_model, d_k if d_v is None else d_v, bias=bias)
+    def weights(self, x, mask=None):
+        scores = self.W_q(x) @ self.W_k(x).mT / self.W_q.out_features**0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return torch.softmax(scores, dim=-1)
+    def forward(self, x, mask=None):
+        return self.weights(x, mask) @ self.W_v(x)
+"""
+    deaf = """\
+    def state_dict(self, *args, **kwargs):
+        raise RuntimeError
+    parameters = named_parameters = load_state_dict = state_dict
+"""
+    test = 'found = examine("kqv.AttentionHead", AttentionHead)\nassert found.passed, found'
+    given = "from attncourse.checks import examine\n"
+    assert judged(right + deaf, test, given=given) == [""]
+    extra = right.replace(
+        "        self.W_q =", "        self.more = nn.Linear(3, 3)\n        self.W_q ="
+    )
+    (message,) = judged(extra + deaf, test, given=given)
+    assert "nobody asked for: more" in message
+
+
+# --- a conversation with a process that does not keep to it ---------------------------------------
+
+
+@pytest.fixture
+def conversation():
+    """Makes a session and its other end, each of whose answers is frames put together of a request."""
+    ends: list[socket.socket] = []
+
+    def make(*answers):
+        ours, theirs = socket.socketpair()
+        ends.extend((ours, theirs))
+
+        def answer() -> None:
+            with theirs.makefile("rb") as stream:
+                for make in answers:
+                    request, _ = unpack(stream.read, 1 << 30)
+                    theirs.sendall(b"".join(pack(frame, []) for frame in make(request)))
+
+        if answers:
+            threading.Thread(target=answer).start()
+        return Session(ours, LIMITS, time.monotonic() + 20, carry_seed=False), theirs
+
+    yield make
+    for end in ends:
+        end.close()
+
+
+def reply(request, **more):
+    return {"id": request["id"], "values": {}, **more}
+
+
+def test_a_reply_to_another_request_ends_the_conversation(conversation):
+    session, _ = conversation(lambda r: [reply(r)], lambda r: [reply(r, id="of before")])
+    assert session.names(["f"]) == {}
+    with pytest.raises(Ended, match="not asked for"):
+        session.names(["f"])
+    with pytest.raises(Ended, match="not asked for"):
+        session.names(["f"])
+
+
+def test_a_second_reply_ends_the_conversation_before_the_next_request(conversation):
+    session, _ = conversation(lambda r: [reply(r), reply(r)])
+    assert session.names(["f"]) == {}
+    with pytest.raises(Ended, match="not asked for"):
+        session.names(["f"])
+
+
+def test_what_comes_unasked_ends_the_conversation(conversation):
+    session, theirs = conversation()
+    theirs.sendall(b"x")
+    with pytest.raises(Ended, match="not asked for"):
+        session.names(["f"])
+
+
+def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
+    empty = {"plain": {"d": []}, "parameters": {}, "buffers": {}, "children": {}}
+    told = {**empty, "transient": [], "bases": [], "padding": "x" * 300_000}
+    answers = [lambda r, n=n: [reply(r, modules={str(n): told})] for n in range(4)]
+    session, _ = conversation(*answers)
+    session.limits = Limits(message=1)
+    for _ in range(3):
+        session.names(["f"])
+    with pytest.raises(Ended, match="more modules"):
+        session.names(["f"])
+
+
+def test_a_driver_that_no_process_would_find_is_the_authors_mistake(conversation):
+    session, _ = conversation()
+    case = Case((1,), use=lambda implementation, x: implementation(x))
+    with pytest.raises(TypeError, match="none of the DRIVERS"):
+        told_of(case, session, [b""])

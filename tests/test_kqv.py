@@ -429,6 +429,20 @@ except ImportError as error:
     assert (done.stdout.strip(), done.stderr) == ("torch", "")
 
 
+def test_a_first_call_waits_for_no_library():
+    """``torch.broadcast_shapes`` and gradients given from outside load sympy: 0.3 s and 35 MB."""
+    program = """
+import sys
+from attncourse.checks import examine
+from attncourse.kqv import AttentionHead, scaled_dot_product_attention
+assert examine("kqv.AttentionHead", AttentionHead).passed
+assert examine("kqv.scaled_dot_product_attention", scaled_dot_product_attention).passed
+print("sympy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("False", "")
+
+
 # --- the checks ------------------------------------------------------------------------------
 
 

@@ -43,7 +43,9 @@ def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
     weights = torch.linspace(0.5, 1.5, output.numel(), dtype=output.dtype).reshape(output.shape)
     found: tuple = (None,) * len(leaves)
     if output.requires_grad:
-        found = torch.autograd.grad(output, list(leaves.values()), weights, allow_unused=True)
+        # A number as the output: with weights beside it, torch would load sympy to compare shapes.
+        total = (output * weights).sum()
+        found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
     for name, gradient in zip(leaves, found, strict=True):
         if gradient is None:
             raise Unusable(
@@ -98,7 +100,8 @@ def load(module: Any, state: dict[str, Any]) -> None:
                 f"your module has {name} of shape {tuple(own[name].shape)}, "
                 f"expected {tuple(value.shape)}"
             )
-    learned = sum(p.numel() for p in Module.parameters(module) if p.requires_grad)
+    parameters = [parameter for _, parameter in Module.named_parameters(module)]
+    learned = sum(p.numel() for p in parameters if p.requires_grad)
     wanted = sum(value.numel() for value in state.values())
     if learned > wanted:
         extra = ", ".join(name for name in own if name not in state)

@@ -129,7 +129,7 @@ def warm(torch: Any) -> None:
     layer = torch.nn.Linear(3, 2)
     x = torch.ones(4, 3, requires_grad=True)
     out = torch.softmax(layer(x) @ layer(x).mT, dim=-1).masked_fill(torch.eye(4).bool(), 0.0)
-    torch.autograd.grad([out], [x], [torch.ones_like(out)], allow_unused=True, retain_graph=True)
+    torch.autograd.grad(out.sum(), [x], allow_unused=True, retain_graph=True)
     layer.load_state_dict(layer.state_dict(), assign=True)
     torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
 

@@ -16,7 +16,7 @@ from attncourse.grading.submission.notebook import Assignment
 
 BATCH = 500  # submissions in one transaction
 HELD = 64_000_000  # bytes of submissions in one batch
-PAUSE = 1.0  # seconds after which a batch is saved that is not full
+PAUSE = 2.0  # seconds after which a batch is saved that is not full
 
 
 @dataclass(frozen=True)
