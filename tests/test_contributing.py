@@ -86,7 +86,7 @@ def test_adding_a_chapter(copy):
 
     edit("_toc.yml", "      - file: book/05_kqv\n",
          "      - file: book/05_kqv\n      - file: book/06_smallest\n")  # fmt: skip
-    edit("attncourse/checks/__init__.py", '"kqv")', '"kqv", "smallest")')
+    edit("attncourse/__init__.py", '"kqv")', '"kqv", "smallest")')
     edit("pyproject.toml", '    "attncourse.kqv",\n    "attncourse.self',
          '    "attncourse.smallest",\n    "attncourse.kqv",\n    "attncourse.self')  # fmt: skip
     edit("pyproject.toml", '"attncourse.kqv : ', '"attncourse.smallest : attncourse.kqv : ')

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
+from attncourse import STEMS
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.verdict import CheckFailed, Verdict
 
@@ -28,8 +29,6 @@ __all__ = [
     "exercises",
     "observe",
 ]
-
-STEMS = ("tokens", "mixing", "lookup", "self_attention", "kqv")
 
 _observers: list[list[Verdict]] = []
 _seeds: list[int] = []  # of the graders at work, the innermost last

@@ -63,19 +63,20 @@ def grade_course(
     sandbox: bool = True,
 ) -> Outcome:
     """Grades a course's submissions with a progress bar, saves everything, shows the result."""
-    from rich.console import Console
-
     assignment = find_assignment(course, name)
     students = find_students(course, name, student)
-    from attncourse.grading.judging.judge import start_lanes
-    from attncourse.grading.records.driver import Order, grade_class
-
-    order = Order(assignment, limits, sandbox, force)
-    console, outcome = Console(), Outcome(len(students))
     folder = course / "reports" / name
     with open_executor(jobs, dask) as (executor, lanes):
-        if dask is None and not holds_results(folder):  # lanes get ready while the gradebook does
+        if dask is None and not holds_results(folder):  # lanes get ready while all else does
+            from attncourse.grading.judging.judge import start_lanes
+
             start_lanes(assignment, limits, sandbox, lanes)
+        from rich.console import Console
+
+        from attncourse.grading.records.driver import Order, grade_class
+
+        order = Order(assignment, limits, sandbox, force)
+        console, outcome = Console(), Outcome(len(students))
         book = find_book(course, db)
         require_release(book, name)
         with open_journal(folder, name) as journal, standing(outcome, journal):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import attncourse
-from attncourse.checks import STEMS
+from attncourse import STEMS
 from attncourse.grading.submission.notebook import Assignment
 
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")

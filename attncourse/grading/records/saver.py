@@ -29,9 +29,9 @@ class Graded:
 
 
 class Saver:
-    """Writes results in batches: reports, graded notebooks, and the points in one transaction.
+    """Writes results beside the grading: each one's files, and the points of a batch at once.
 
-    It does so beside the grading. Leaving its block waits for the batch that is being saved.
+    Leaving its block waits for what is being saved.
     """
 
     def __init__(self, book: Book, assignment: Assignment) -> None:
@@ -39,7 +39,7 @@ class Saver:
         self._penalty = LatePenalty(book)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="saver")
         self._saving: Future[None] | None = None
-        self._batch: list[Graded] = []
+        self._batch: list[Future[Result]] = []
         self._bytes, self._begun = 0, 0.0
 
     def __enter__(self) -> Self:
@@ -52,7 +52,7 @@ class Saver:
         """Takes a result; has the batch saved when it is full or old."""
         if not self._batch:
             self._begun = time.monotonic()
-        self._batch.append(graded)
+        self._batch.append(self._pool.submit(self._write, graded))
         self._bytes += len(graded.submission.data or b"")
         full = len(self._batch) >= BATCH or self._bytes > HELD
         if full or time.monotonic() - self._begun > PAUSE:
@@ -70,18 +70,20 @@ class Saver:
         if self._saving is not None:
             self._saving.result()
 
-    def _save(self, batch: list[Graded]) -> None:
-        """Saves a batch. The gradebook comes last: what it knows of has its files."""
-        results, course, name = [], self._book.course, self._assignment.name
-        for graded in batch:
-            submission, report = graded.submission, graded.report
-            notebook = ""
-            if report.status != "missing" and submission.named:
-                notebook, report = self._rendered(submission, report)
-                write_notebook(course, name, submission, notebook)
-            write_report(course, report)
-            results.append(Result(submission, report, notebook))
-        save(self._book, name, results, self._penalty)
+    def _save(self, batch: list[Future[Result]]) -> None:
+        """Saves a batch, of which the gradebook comes last: what it knows of has its files."""
+        save(self._book, self._assignment.name, [done.result() for done in batch], self._penalty)
+
+    def _write(self, graded: Graded) -> Result:
+        """Writes the files of one result."""
+        course, name = self._book.course, self._assignment.name
+        submission, report = graded.submission, graded.report
+        notebook = ""
+        if report.status != "missing" and submission.named:
+            notebook, report = self._rendered(submission, report)
+            write_notebook(course, name, submission, notebook)
+        write_report(course, report)
+        return Result(submission, report, notebook)
 
     def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
         """The graded notebook; of one that cannot be shown, the tests alone."""
