@@ -5,6 +5,8 @@ formgrader all work with it. `nbgrader autograde` and `attncourse grade` grade w
 and write the same gradebook and notebooks; the second is the faster one.
 """
 
+import os
+
 c = get_config()  # nbgrader provides this
 
 c.CourseDirectory.course_id = "attention"
@@ -13,6 +15,9 @@ c.CourseDirectory.release_directory = "exercises"
 c.CourseDirectory.submitted_directory = "submitted"
 c.CourseDirectory.autograded_directory = "autograded"
 c.CourseDirectory.feedback_directory = "feedback"
+if os.environ.get("ATTNCOURSE_DB"):  # as for ``attncourse grade``
+    address = os.environ["ATTNCOURSE_DB"]
+    c.CourseDirectory.db_url = address.replace("postgresql://", "postgresql+psycopg://", 1)
 
 # Everything in an assignment's folder is copied into the release, and from there over what
 # students hand in: the answers must not be.

@@ -167,6 +167,19 @@ def with_api(course: Path, lines: str) -> str:
     return run(course, sys.executable, "-c", start + lines)
 
 
+def test_both_find_the_gradebook_that_the_environment_names(tmp_path, monkeypatch):
+    made = make_course(tmp_path)
+    shutil.copy(ROOT / "nbgrader_config.py", made)
+    submit(made, "ada", small())
+    monkeypatch.setenv("ATTNCOURSE_DB", f"sqlite:///{made}/elsewhere.db")
+    attncourse(made, "release", NAME)
+    attncourse(made, "grade", NAME)
+    score, maximum = exported(made)["ada"]
+    assert score == maximum > 0
+    assert (made / "elsewhere.db").exists()
+    assert not (made / "gradebook.db").exists()
+
+
 # --- a class with everything in it, graded both ways ---------------------------------------------
 
 WRITTEN = cell("### BEGIN SOLUTION\nThe sum.\n### END SOLUTION", "written", code=False)
