@@ -570,7 +570,7 @@ SCORES = Exercise(
     misconceptions=(
         Misconception(
             ".T on a batch",
-            "`key.T` turns *all* axes around, the batch axis too, so a batch (b, n, d_k) becomes "
+            "`key.T` turns all axes around, the batch axis too, so a batch (b, n, d_k) becomes "
             "(d_k, n, b). `key.mT`, or `key.transpose(-2, -1)`, swaps the last two only.",
             lambda query, key: query @ reversed_axes(key),
         ),
@@ -686,7 +686,7 @@ ATTENTION = Exercise(
         ),
         Misconception(
             "divided by √n",
-            "You divide by the root of the number of keys. d_k is the width of a query, the *last* "
+            "You divide by the root of the number of keys. d_k is the width of a query, the last "
             "axis: `query.shape[-1]`.",
             by_size(lambda q, k: k.shape[-2] ** -0.5),
         ),
