@@ -788,7 +788,7 @@ COSINE_SIMILARITY = Exercise(
         ),
         Misconception(
             "Y is not transposed",
-            "`X @ Y` sums over the columns of X and the *rows* of Y. The dot product of two "
+            "`X @ Y` sums over the columns of X and the rows of Y. The dot product of two "
             "vectors runs over the features of both, so Y has to be turned: "
             "`X @ np.swapaxes(Y, -1, -2)`.",
             lambda X, Y: over(X, length(X)) @ over(Y, length(Y)),
