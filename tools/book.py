@@ -29,9 +29,11 @@ READER = {"name": "myst_nb_md", "type": "plugin"}
 
 def sources_key(root: Path) -> str:
     """A digest of what the pages' outputs depend on besides the pages: package and versions."""
-    files = [*sorted((root / "attncourse").glob("*.py")), root / "requirements.txt"]
+    package = root / "attncourse"
+    figures = (path for path in (package / "figures").rglob("*") if path.suffix != ".pyc")
+    files = [*package.glob("*.py"), *filter(Path.is_file, figures), root / "requirements.txt"]
     digest = hashlib.sha256(sys.version.encode())
-    for path in files:
+    for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

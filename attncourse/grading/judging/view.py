@@ -10,7 +10,7 @@ from attncourse import STEMS
 from attncourse.grading.submission.notebook import Assignment
 
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
-ALWAYS = ("__init__", "arrays", "figures")
+ALWAYS = ("__init__.py", "arrays.py", "figures")
 
 # Cells that call check() run on; what they would have shown is found by the judge.
 CHECKS = '''\
@@ -53,8 +53,13 @@ def make_view(folder: Path, stems: tuple[str, ...]) -> None:
     source, place = Path(attncourse.__file__).parent, folder / "attncourse"
     folder.mkdir(mode=0o755)
     place.mkdir(mode=0o755)
-    for name in (*ALWAYS, *stems):
-        shutil.copyfile(source / f"{name}.py", place / f"{name}.py")
+    for name in (*ALWAYS, *(f"{stem}.py" for stem in stems)):
+        if (source / name).is_dir():
+            shutil.copytree(
+                source / name, place / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copyfile(source / name, place / name)
     for name in STEMS:
         if name not in stems:
             (place / f"{name}.py").write_text(LATER.format(stem=name), encoding="utf-8")
