@@ -558,12 +558,12 @@ def conversation():
         end.close()
 
 
-def reply(request, **more):
-    return {"id": request["id"], "values": {}, **more}
+def reply(request, name="", **more):
+    return {"id": name or request["id"], "replies": [{"values": {}, **more}]}
 
 
 def test_a_reply_to_another_request_ends_the_conversation(conversation):
-    session, _ = conversation(lambda r: [reply(r)], lambda r: [reply(r, id="of before")])
+    session, _ = conversation(lambda r: [reply(r)], lambda r: [reply(r, "of before")])
     assert session.names(["f"]) == {}
     with pytest.raises(Ended, match="not asked for"):
         session.names(["f"])

@@ -28,7 +28,10 @@ def sockets():
         except OSError:
             pass
 def send(message, raw=b"", length=None, total=None, times=1):
-    if isinstance(message, dict):
+    if isinstance(message, dict) and "callback" not in message and "replies" not in message:
+        name, sizes = message.pop("id", asked()), message.pop("sizes", [])
+        message = {"id": name, "replies": [message], "sizes": sizes}
+    elif isinstance(message, dict):
         message = {"id": asked(), **message}
     text = json.dumps(message).encode()
     head = struct.pack("!IQ", length or len(text), len(raw) if total is None else total)
@@ -116,6 +119,14 @@ FRAME = [
                 "values": {"mix": value, "rank": value, "examine": value, "np": value},
                 "earned": 7, "passed": True, "verdict": {"earned": 7}, "done": True,
             })
+        """,
+    ),
+    sends(
+        "no-replies",
+        "a list of replies that is none, is empty, is endless",
+        """
+        for replies in (None, "all", {}, [], [7], [[]], [{}] * 100_000):
+            send({"replies": replies, "sizes": []})
         """,
     ),
     sends(

@@ -33,6 +33,7 @@ def outcomes(session: Session, target: int, exercise: Exercise, seed: int) -> It
         "names": names,
         "forbids": exercise.forbids,
         "seeds": [session.draw() for _ in cases] if session.carry_seed else None,
+        "careful": session.careful,
     }
     asked = False
     for number, case in enumerate(cases):

@@ -42,8 +42,8 @@ class Mirrors:
             self.bases[known] = type(known.__name__, (RemoteModule, known), {})
         return self.bases[known]
 
-    def learn(self, told: Any, decoder: Decoder, size: int) -> None:
-        """Takes note of modules that are new or have changed, from a message of so many bytes."""
+    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
+        """Takes note of modules that are new or have changed, from a reply of so many bytes."""
         if not isinstance(told, dict):
             raise WireError("sent no modules")
         for key, description in told.items():

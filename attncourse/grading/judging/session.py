@@ -5,6 +5,7 @@ import select
 import sys
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -42,7 +43,9 @@ class Session:
         self.limits = limits
         self.deadline = deadline
         self.carry_seed = carry_seed
+        self.careful = False  # whether to hear of every case at once, before the next is tried
         self.asked = ""  # the name of the present request
+        self.replies: deque[tuple[dict, list, float]] = deque()  # that came together with others
         self.ended = ""
         self.stalled = False
         self.midway = False  # between a request and its reply
@@ -155,27 +158,35 @@ class Session:
 
     def talk(self, until: float, given: tuple) -> tuple[dict[str, Any], Decoder]:
         """The next reply, once the calls back that come before it are served."""
-        while True:
-            reply, raw = unpack(lambda size: self.read(size, until), int(self.limits.message * MB))
-            if reply.get("id") != self.asked:
+        while not self.replies:
+            message, raw = unpack(
+                lambda size: self.read(size, until), int(self.limits.message * MB)
+            )
+            if message.get("id") != self.asked:
                 raise WireError("sent what it was not asked for")
-            decoder = Decoder(raw, self.meant, given)
-            if "modules" in reply:
-                self.mirrors.learn(reply["modules"], decoder, reply["bytes"])
-            if "callback" not in reply:
-                return reply, decoder
-            self.send(self.call_back(reply, decoder), until)
+            if "callback" in message:
+                self.send(self.call_back(message, Decoder(raw, self.meant, given)), until)
+                continue
+            replies = message.get("replies")
+            if not isinstance(replies, list) or not all(isinstance(r, dict) for r in replies):
+                raise WireError("sent no reply")
+            self.replies.extend((reply, raw, message["bytes"] / len(replies)) for reply in replies)
+        reply, raw, size = self.replies.popleft()
+        decoder = Decoder(raw, self.meant, given)
+        if "modules" in reply:
+            self.mirrors.learn(reply["modules"], decoder, size)
+        return reply, decoder
 
     def listen(self) -> None:
         """Makes sure that nothing waits that was not asked for."""
-        if not self.buffer:
+        if not self.buffer and not self.replies:
             try:
                 self.buffer += self.connection.recv(1)
             except BlockingIOError:
                 return
             except OSError:
                 pass
-        if not self.buffer:
+        if not self.buffer and not self.replies:
             self.lose()
         self.close("its process sent what it was not asked for")
         raise Ended(self.ended)

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.source import NOTHING, Names, is_python, names
-from attncourse.grading.submission.syntax import same_code
+from attncourse.grading.submission.syntax import remembered, same_code
 
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
 ANSWER = re.compile(r"^( *).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
@@ -167,6 +167,7 @@ def as_released(source: str, *, answer: bool = False) -> str:
     return text if count else STUB.replace(r"\1", "").replace(r"\n", "\n")
 
 
+@remembered
 def bare(source: str) -> str:
     """A cell's text without what white space, at the ends of lines and between them, can be."""
     return "\n".join(line.rstrip() for line in source.split("\n") if line.strip()).strip()
