@@ -32,7 +32,7 @@ OPTIONS = {  # what each directive may be told; what only dresses the page is le
     "code-cell": {"tags", "mystnb"},
     "math": {"label"},
     "figure": {"name", "alt", "width", "align", "class"},
-    "dropdown": {"open", "icon", "color", "animate", "class", "name"},
+    "dropdown": {"open", "icon", "color", "animate", "class", "class-container", "name"},
 } | {name: {"class", "name"} for name in ADMONITIONS}
 
 OPENING = re.compile(r"(`{3,}|:{3,}|~{3,})(?:\{([^}]*)\})?[ \t]*(.*)")

@@ -14,6 +14,7 @@ from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from course import load
+from vendor import KEPT, static
 
 
 def round_brackets() -> BracketStyle:
@@ -53,6 +54,11 @@ def add_badges(app, doctree, page):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
+def add_libraries(app, config):
+    """What the pages load comes with them: nothing is fetched from another host."""
+    config.html_static_path.append(str(static(KEPT / "static")))
+
+
 def drop_thebe(app, page, template, context, doctree):
     """sphinx-thebe's scripts are on every page, live code or not, and twice: an error each."""
     context["script_files"] = [
@@ -62,10 +68,26 @@ def drop_thebe(app, page, template, context, doctree):
     ]
 
 
+# What names a thing otherwise than its text does, and roles that screen readers no longer know.
+NAMED_BETTER = {
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    ' role="doc-biblioentry"': "",
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+}
+
+
+def name_better(app, page, template, context, doctree):
+    """Mends what the writers of other packages call the parts of a page."""
+    for theirs, ours in NAMED_BETTER.items():
+        context["body"] = context.get("body", "").replace(theirs, ours)
+
+
 def setup(app):
     register_plugin(
         "sphinxcontrib.bibtex.style.referencing", "author_year_round", AuthorYearRound, force=True
     )
+    app.connect("config-inited", add_libraries)
     app.connect("doctree-resolved", add_badges)
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", name_better)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,70 @@
+// What the pages do beyond the theme: quizzes keep count, and whatever scrolls can be reached by key.
+
+const SCROLLS = [
+  "mjx-container[display]",
+  "div.math",
+  "pre",
+  ".output",
+  ".pst-scrollable-table-container",
+].map((what) => `.bd-article ${what}`).join(", ");
+
+/** Lets the keyboard into what is wider than its place, and into nothing else. */
+function makeReachable() {
+  for (const element of document.querySelectorAll(SCROLLS)) {
+    const scrolls =
+      element.scrollWidth > element.clientWidth + 1 &&
+      /auto|scroll/.test(getComputedStyle(element).overflowX);
+    if (scrolls && !element.querySelector("[tabindex], a, button, input, summary")) {
+      element.tabIndex = 0;
+    } else if (!scrolls && element.tabIndex === 0) {
+      element.removeAttribute("tabindex");
+    }
+  }
+}
+
+/** Counts the questions whose first opened answer is the right one, and says so below the last. */
+function keepCount() {
+  const questions = [...document.querySelectorAll(".attn-quiz")];
+  if (!questions.length) return;
+  const first = new Map();
+  const score = document.createElement("p");
+  score.className = "attn-score";
+  score.setAttribute("role", "status");
+  questions.at(-1).after(score);
+  for (const question of questions) {
+    question.addEventListener(
+      "toggle",
+      (event) => {
+        if (!event.target.open) return;
+        const right = event.target.classList.contains("attn-right");
+        if (!first.has(question)) first.set(question, right);
+        const found = [...first.values()].filter(Boolean).length;
+        const word = right ? "Right." : "Not right.";
+        score.textContent =
+          `${word} At the first try ${found} of ${first.size} answered, ` +
+          `${questions.length} question${questions.length > 1 ? "s" : ""} in all.`;
+      },
+      true, // a toggle does not bubble
+    );
+  }
+}
+
+/** The theme names its search button by a word that leaves out what stands on it. */
+function nameByText() {
+  for (const button of document.querySelectorAll("button.search-button-field[aria-label]")) {
+    button.removeAttribute("aria-label");
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  nameByText();
+  keepCount();
+  makeReachable();
+  window.MathJax?.startup?.promise?.then(makeReachable);
+});
+window.addEventListener("load", () => {
+  window.MathJax?.startup?.promise?.then(makeReachable);
+  makeReachable();
+});
+window.addEventListener("resize", makeReachable);
+document.addEventListener("toggle", makeReachable, true);

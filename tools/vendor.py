@@ -1,0 +1,104 @@
+"""The web libraries of the book: fetched once from npm, checked against the lock file, kept.
+
+    python tools/vendor.py        fetches what is not there yet
+
+`tools/web/package.json` names them, `tools/web/package-lock.json` pins each by version and hash
+(`npm install --package-lock-only --omit-lockfile-registry-resolved` makes it anew). They lie in
+`.venv/web/NAME-VERSION/`. Node is not needed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import shutil
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "tools" / "web" / "package-lock.json"
+KEPT = ROOT / ".venv" / "web"
+REGISTRY = "https://registry.npmjs.org"
+# What the pages load of MathJax: the rest of its 60 MB are other inputs and outputs.
+MATHJAX = ("tex-svg.js", "input/tex/extensions")
+
+
+class VendorError(Exception):
+    """A library could not be had. The message says why and what to do."""
+
+
+def library(name: str) -> Path:
+    """The folder of a library, fetched if it is not there."""
+    entry = json.loads(LOCK.read_text(encoding="utf-8"))["packages"][f"node_modules/{name}"]
+    folder = KEPT / f"{name}-{entry['version']}"
+    if not folder.exists():
+        unpack(fetch(name, entry["version"], entry["integrity"]), folder)
+    return folder
+
+
+def fetch(name: str, version: str, integrity: str) -> bytes:
+    """The library's archive, which has the hash that the lock file says."""
+    registry = os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry")
+    address = f"{(registry or REGISTRY).rstrip('/')}/{name}/-/{name.split('/')[-1]}-{version}.tgz"
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            data = answer.read()
+    except (OSError, ValueError) as problem:
+        raise VendorError(
+            f"{name} {version} cannot be fetched from npm ({problem}): the book needs it once; "
+            "behind a mirror, name it in NPM_CONFIG_REGISTRY"
+        ) from None
+    method, _, wanted = integrity.partition("-")
+    found = base64.b64encode(hashlib.new(method, data).digest()).decode()
+    if found != wanted:
+        raise VendorError(
+            f"{name} {version} as fetched is not what tools/web/package-lock.json pins: "
+            f"expected {integrity}, got {method}-{found}"
+        )
+    return data
+
+
+def unpack(archive: bytes, folder: Path) -> None:
+    """Unpacks an npm archive, whose files lie in one folder, to where it shall be found."""
+    made = folder.with_name(f".{folder.name}.{os.getpid()}")
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as files:
+        files.extractall(made, filter="data")
+    (inside,) = made.iterdir()
+    try:
+        inside.rename(folder)
+    except OSError:  # another build was first
+        if not folder.exists():
+            raise
+    shutil.rmtree(made)
+
+
+def static(folder: Path) -> Path:
+    """A folder of what the pages load, to be copied among the book's static files."""
+    source, version = library("mathjax"), library("mathjax").name
+    place = folder / version
+    if not place.exists():
+        for name in MATHJAX:
+            path, target = source / "es5" / name, place / "mathjax" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, target)
+    return place
+
+
+def main() -> int:
+    try:
+        for name in ("mathjax", "axe-core"):
+            print(f"{name}: {library(name).relative_to(ROOT)}")
+    except VendorError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
