@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages book exercises bench clean
+.PHONY: help demo test packages book pdf exercises bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -48,6 +48,9 @@ test: .venv/.stamp packages ## everything that must hold: style, contracts, gene
 
 book: .venv/.stamp ## build the book into _build/html; only changed pages run again
 	@$(BIN)/python tools/book.py
+
+pdf: book packages ## print the book as one PDF, _build/book.pdf (with Chromium)
+	@$(BIN)/python tools/pdf.py
 
 exercises: .venv/.stamp ## regenerate every notebook and the README's table from their sources
 	@$(BIN)/python tools/exercises.py

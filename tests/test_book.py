@@ -11,9 +11,7 @@ import colab
 import course as settings
 import nbformat
 import pytest
-from conftest import FIXTURE, ROOT, copy_course, run_tool
-
-import book
+from conftest import FIXTURE, ROOT, copy_course, copy_of_the_book, run_tool
 
 pytestmark = pytest.mark.slow
 OTHER = "https://github.com/someone/else"
@@ -52,13 +50,8 @@ def small(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
-    """The real book, with the outputs of an earlier build where they still hold."""
-    root = copy_course(tmp_path_factory.mktemp("whole") / "course", "attncourse", "tools")
-    built = ROOT / "_build"
-    stamp = built / ".attncourse"
-    if stamp.exists() and stamp.read_text() == book.sources_key(ROOT):
-        shutil.copytree(built / ".jupyter_cache", root / "_build" / ".jupyter_cache")
-        shutil.copy(stamp, root / "_build")
+    """The real book."""
+    root = copy_of_the_book(tmp_path_factory.mktemp("whole") / "course")
     pages = build(root)
     assert set(pages) >= {chapter.page for chapter in settings.load(root).chapters}
     return root

@@ -8,12 +8,14 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 from sphinxcontrib.bibtex.plugin import register_plugin
 from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from course import load
+from navigation import course_map, line
 from vendor import KEPT, static
 
 
@@ -30,7 +32,7 @@ class AuthorYearRound(AuthorYearReferenceStyle):
 
 
 def add_badges(app, doctree, page):
-    """Under a chapter's title: open this page, and its exercises, in Colab."""
+    """Under a chapter's title: how much it is, and the page and its exercises in Colab."""
     course = load(Path(app.srcdir))
     chapter = course.chapter(page)
     title = next(iter(doctree.findall(nodes.title)), None)
@@ -50,8 +52,28 @@ def add_badges(app, doctree, page):
         f'<a href="{escape(url)}"><img src="{static}/badge-{name}.svg" alt="{alt}" height="20"></a>'
         for name, alt, url in links
     )
-    line = nodes.raw("", f'<p class="attn-badges">{badges}</p>', format="html")
-    title.parent.insert(title.parent.index(title) + 1, line)
+    figures = f'<p class="attn-line">{escape(str(line(course.root, chapter)))}</p>'
+    below = nodes.raw("", f'{figures}<p class="attn-badges">{badges}</p>', format="html")
+    title.parent.insert(title.parent.index(title) + 1, below)
+
+
+class CourseMap(SphinxDirective):
+    """``{course-map}``: the chapters, how much each is, and which builds on which."""
+
+    def run(self):
+        return [MapNode()]
+
+
+class MapNode(nodes.Element):
+    """Where the map is put once every chapter's title is known."""
+
+
+def draw_map(app, doctree, page):
+    course = load(Path(app.srcdir))
+    for node in list(doctree.findall(MapNode)):
+        titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
+        links = {c.stem: app.builder.get_relative_uri(page, c.page) for c in course.chapters}
+        node.replace_self(nodes.raw("", course_map(course, titles, links), format="html"))
 
 
 def add_libraries(app, config):
@@ -86,7 +108,10 @@ def setup(app):
     register_plugin(
         "sphinxcontrib.bibtex.style.referencing", "author_year_round", AuthorYearRound, force=True
     )
+    app.add_directive("course-map", CourseMap)
+    app.add_node(MapNode)
     app.connect("config-inited", add_libraries)
+    app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", add_badges)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", name_better)

@@ -4,7 +4,7 @@
 
 `tools/web/package.json` names them, `tools/web/package-lock.json` pins each by version and hash
 (`npm install --package-lock-only --omit-lockfile-registry-resolved` makes it anew). They lie in
-`.venv/web/NAME-VERSION/`. Node is not needed.
+the environment, in `web/NAME-VERSION/`. Node is not needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "tools" / "web" / "package-lock.json"
-KEPT = ROOT / ".venv" / "web"
+KEPT = Path(sys.prefix) / "web"
 REGISTRY = "https://registry.npmjs.org"
 # What the pages load of MathJax: the rest of its 60 MB are other inputs and outputs.
 MATHJAX = ("tex-svg.js", "input/tex/extensions")
@@ -44,7 +44,7 @@ def library(name: str) -> Path:
 
 def fetch(name: str, version: str, integrity: str) -> bytes:
     """The library's archive, which has the hash that the lock file says."""
-    registry = os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry")
+    registry = os.environ.get("NPM_CONFIG_REGISTRY")
     address = f"{(registry or REGISTRY).rstrip('/')}/{name}/-/{name.split('/')[-1]}-{version}.tgz"
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
@@ -93,7 +93,7 @@ def static(folder: Path) -> Path:
 def main() -> int:
     try:
         for name in ("mathjax", "axe-core"):
-            print(f"{name}: {library(name).relative_to(ROOT)}")
+            print(f"{name}: {library(name)}")
     except VendorError as problem:
         print(problem, file=sys.stderr)
         return 1

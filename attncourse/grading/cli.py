@@ -1,4 +1,4 @@
-"""The command ``attncourse``: check, release, grade, report, export, demo."""
+"""The command ``attncourse``: check, release, grade, report, export, serve, doctor, demo."""
 
 import sys
 from collections.abc import Iterator
@@ -150,6 +150,17 @@ def export(
     for remark in done.remarks:
         print(f"attncourse: {remark}", file=sys.stderr)
     print(f"{done.number} written to {done.path}")
+
+
+@app.command()
+def serve(
+    folder: Annotated[Path, typer.Argument(help="The built book.")] = Path("_build/html"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+) -> None:
+    """Show the built book to a browser on this machine, until Ctrl-C."""
+    from attncourse.grading.serve import serve as serve_folder
+
+    serve_folder(folder, port, lambda address: print(f"The book is at {address}", flush=True))
 
 
 @app.command()

@@ -1,0 +1,134 @@
+"""What helps a reader to choose: how long a chapter is, what it asks, which chapters it needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from course import Chapter, Course
+
+WORDS, LINES = 200, 15  # that are read in a minute: of text with formulas, of code
+FENCE = re.compile(r"^(`{3,}|:{3,})(?:\{([\w-]+)\})?.*$")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What stands under a chapter's title."""
+
+    reading: int  # minutes
+    exercises: int
+    points: int
+    doing: int  # minutes
+
+    def __str__(self) -> str:
+        return (
+            f"About {self.reading} minutes to read · {self.exercises} exercises, "
+            f"{self.points} points, about {self.doing} minutes"
+        )
+
+
+@cache
+def line(root: Path, chapter: Chapter) -> Line:
+    """A chapter's figures: read from its page, and from its exercises' data."""
+    from attncourse.checks import exercises
+
+    own = [e for e in exercises().values() if e.stem == chapter.stem]
+    return Line(
+        reading_minutes((root / f"{chapter.page}.md").read_text(encoding="utf-8")),
+        len(own),
+        sum(e.points for e in own),
+        sum(e.minutes for e in own),
+    )
+
+
+def reading_minutes(page: str) -> int:
+    """Minutes to read a page, to the next five: its text, and the code that it shows."""
+    words = lines = 0
+    code = hidden = False
+    for text in page.partition("\n---\n")[2].splitlines():
+        fence = FENCE.match(text)
+        if fence:
+            code, hidden = fence[2] == "code-cell", False
+        elif code:
+            hidden |= text.startswith(":tags:") and "hide" in text
+            lines += bool(text.strip()) and not hidden and not text.startswith(":")
+        else:
+            words += len(re.findall(r"\w[\w’'-]*", text))
+    return max(5, round((words / WORDS + lines / LINES) / 5) * 5)
+
+
+def needs(course: Course) -> dict[str, tuple[str, ...]]:
+    """The chapters that each chapter builds on: its code or its page takes something from them.
+
+    Raises ``ValueError`` where that goes against the package's contract of layers.
+    """
+    stems = [chapter.stem for chapter in course.chapters]
+    order = layers(course.root)
+    found = {}
+    for chapter in course.chapters:
+        used = modules_of((course.root / "attncourse" / f"{chapter.stem}.py").read_text())
+        page = (course.root / f"{chapter.page}.md").read_text(encoding="utf-8")
+        for cell in re.findall(r"```\{code-cell\}.*?\n(.*?)```", page, re.DOTALL):
+            used |= set(re.findall(r"^\s*from attncourse\.(\w+) import", cell, re.MULTILINE))
+            for names in re.findall(r"^\s*from attncourse import ([\w, ]+)", cell, re.MULTILINE):
+                used |= {name.strip() for name in names.split(",")}
+        found[chapter.stem] = tuple(s for s in stems if s in used and s != chapter.stem)
+        for other in found[chapter.stem]:
+            if order.index(other) > order.index(chapter.stem):
+                raise ValueError(f"chapter {chapter.stem} uses {other}, which is taught later")
+    return found
+
+
+def modules_of(source: str) -> set[str]:
+    """The chapters that a module imports from."""
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    return {node.module.split(".")[1] for node in imports if "attncourse." in (node.module or "")}
+
+
+def layers(root: Path) -> list[str]:
+    """The chapters from first to last, as the contract in ``pyproject.toml`` has them."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    return [name.removeprefix("attncourse.") for name in reversed(contract["layers"])]
+
+
+def course_map(course: Course, titles: dict[str, str], links: dict[str, str]) -> str:
+    """The map as HTML: the chapters in order, and an arc from each to what builds on it."""
+    above = needs(course)
+    stems = [chapter.stem for chapter in course.chapters]
+    rows, arcs = [], []
+    for at, chapter in enumerate(course.chapters):
+        numbers = [stems.index(stem) + 1 for stem in above[chapter.stem]]
+        needed = "builds on chapter" + "s" * (len(numbers) > 1) + f" {listed(numbers)}"
+        said = [needed if numbers else "needs no other chapter", str(line(course.root, chapter))]
+        rows.append(
+            f'<li><a href="{escape(links[chapter.stem])}">{chapter.number}. '
+            f"{escape(titles[chapter.stem])}</a><br><small>{'. '.join(map(sentence, said))}."
+            "</small></li>"
+        )
+        for number in numbers:
+            start, end = number - 0.5, at + 0.5
+            reach = 0.9 - 0.8 * (end - start) / len(stems)
+            arcs.append(
+                f'<path d="M1 {start:g} C {reach:.2f} {start:g}, {reach:.2f} {end:g}, 1 {end:g}"/>'
+                f'<path class="tip" d="M0.93 {end - 0.07:.2f} L1 {end:g} L0.93 {end + 0.07:.2f}"/>'
+            )
+    return (
+        '<div class="attn-map"><svg aria-hidden="true" preserveAspectRatio="none" '
+        f'viewBox="0 0 1 {len(stems)}">{"".join(arcs)}</svg>'
+        f"<ol>{''.join(rows)}</ol></div>"
+    )
+
+
+def listed(numbers: list[int]) -> str:
+    *most, last = map(str, numbers or [0])
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
