@@ -24,6 +24,7 @@ const left = ends(queries, i => [i, -1]), right = ends(keys, j => [-1, j]);
 const svg = document.createElementNS(SVG, "svg");
 svg.setAttribute("viewBox", `0 0 1 ${tall}`);
 svg.setAttribute("preserveAspectRatio", "none");
+svg.style.height = 24 * tall + "px";
 const fan = make("div", {className: "av-fan"}, make("div", {}, ...left), svg, make("div", {}, ...right));
 const title = make("div", {className: "av-ends"}, make("span", {}, "queries"), make("span", {}, "keys"));
 box.after(make("div", {className: "av-lines", ariaHidden: "true", onmouseleave: leave}, title, fan));
@@ -40,7 +41,10 @@ return {
     const [i, j] = position;
     cell(i, j).classList.add("av-at");
     for (const node of [i < 0 || cell(i, -1), j < 0 || cell(-1, j), left[i], right[j]]) node?.classList?.add("av-on");
-    for (const [line, query, key] of lines) line.classList.toggle("av-in", i < 0 ? key === j : query === i);
+    for (const [line, query, key] of lines) {
+      line.classList.toggle("av-in", i < 0 ? key === j : query === i);
+      line.classList.toggle("av-this", query === i && key === j);
+    }
   },
   paint() {
     lines = [];
