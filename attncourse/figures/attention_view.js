@@ -49,7 +49,7 @@ const enliven = root => {
     say.replaceChildren(...(position ? [...names().map(name => name + ": "), ...tell(...position)]
       : [`Point at the ${view.what}, or press Tab and move with the arrow keys.`]));
   };
-  const leave = () => show(document.activeElement.closest(".av-keys") === view.keyed ? at : null);
+  const leave = () => show(document.activeElement?.closest(".av-keys") === view.keyed ? at : null);
   const go = least => event => {
     const [i, j] = at, all = event.ctrlKey || event.metaKey;
     const to = {
