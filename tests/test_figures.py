@@ -360,11 +360,15 @@ def test_head_grid_draws_every_head_in_its_place():
         np.testing.assert_array_equal(ax.images[0].get_array(), head)
     rows = {round(ax.get_subplotspec().rowspan.start) for ax in maps}
     assert rows == {0, 1}
-    layered = head_grid(random_weights(2, 3, 7, 7), tokens(7), layers=["low", "high"])
-    titles = [ax.get_title() for ax in layered.axes if ax.images]
+    weights = random_weights(2, 3, 7, 7)
+    layered = head_grid(weights, tokens(7), layers=["low", "high"])
+    maps = [ax for ax in layered.axes if ax.images]
+    for ax, head in zip(maps, weights.reshape(6, 7, 7), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), head)
+    titles = [ax.get_title() for ax in maps]
     assert titles == [f"{layer}, head {i}" for layer in ("low", "high") for i in range(3)]
     with pytest.raises(ValueError, match="tokens: expected 7"):
-        head_grid(weights, tokens(5), tokens(3))
+        head_grid(weights, tokens(5))
 
 
 def test_token_graph_draws_an_arrow_for_each_large_weight():
