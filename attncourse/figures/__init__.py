@@ -1,7 +1,8 @@
 """What the chapters show with: one style, the plots they share, and their own source code."""
 
+from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.code import show_source, source
-from attncourse.figures.plots import weight_matrix
+from attncourse.figures.plots import curve_with_spread, head_grid, token_graph, weight_matrix
 from attncourse.figures.style import (
     BLACK,
     BLUE,
@@ -25,8 +26,13 @@ __all__ = [
     "PURPLE",
     "SKY",
     "YELLOW",
+    "AttentionView",
+    "attention_view",
+    "curve_with_spread",
+    "head_grid",
     "set_style",
     "show_source",
     "source",
+    "token_graph",
     "weight_matrix",
 ]

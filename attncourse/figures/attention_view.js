@@ -1,0 +1,89 @@
+// What every view needs: the weights, what is said of them, the choice of map, the keyboard.
+// A view with numbers goes on in attention_grid.js, a large one in attention_picture.js.
+const CIVIDIS = [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200, 184, 102], [254, 232, 56]];
+const colour = t => {
+  const p = Math.min(t, 1) * 5, i = Math.min(4, Math.floor(p));
+  return CIVIDIS[i].map((c, x) => Math.round(c + (p - i) * (CIVIDIS[i + 1][x] - c)));
+};
+const make = (tag, more = {}, ...children) => {
+  const node = Object.assign(document.createElement(tag), more);
+  node.append(...children);
+  return node;
+};
+const bdi = token => make("bdi", {textContent: token.trim() ? token : `'${token}'`});
+const range = size => [...Array(size).keys()];
+
+const enliven = root => {
+  root.dataset.ready = "";
+  const data = JSON.parse(root.dataset.view), {queries, unit, layers, heads} = data;
+  const keys = data.keys || queries, m = queries.length, n = keys.length;
+  const box = root.querySelector(".av-scroll"), table = box.querySelector("table");
+  const say = root.querySelector(".av-say"), pick = make("div", {className: "av-pick"});
+  box.replaceChildren(table);
+  let layer = 0, head = 0, at = [0, 0], shown = null;
+
+  const steps = (i, j) => {
+    const place = 2 * (((layer * heads.length + head) * m + i) * n + j);
+    return parseInt(data.weights.slice(place, place + 2), 36);
+  };
+  const decimals = value => (value / unit).toFixed(unit > 100 ? 3 : 2);
+
+  // A token that stands there twice is named with its position.
+  const named = (tokens, i) => ['"', bdi(tokens[i]),
+    tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? '"' : `" (${i})`];
+  const largest = (tokens, value, most, none) => {
+    const best = range(tokens.length).filter(value).sort((a, b) => value(b) - value(a)).slice(0, 3);
+    return best.length ? [most, ...best.flatMap((x, p) => [p ? ", " : "", ...named(tokens, x), " " + decimals(value(x))])] : [none];
+  };
+  const top = (i, most, none) => largest(keys, j => steps(i, j), most, none);
+  const tell = (i, j) =>
+    i < 0 ? ["key ", ...named(keys, j), ...largest(queries, x => steps(x, j), " gets most from ", " gets nothing")]
+    : ["query ", ...named(queries, i), ...(j < 0 ? top(i, " attends most to ", " attends to no key")
+      : [" attends to key ", ...named(keys, j), " with weight " + decimals(steps(i, j))])];
+  const names = () => [[layers, layer], [heads, head]].filter(([all]) => all.length > 1).map(([all, x]) => all[x]);
+
+  // Position (i, j) is query i and key j; -1 stands for the header of a row or a column.
+  const show = position => {
+    shown = position;
+    view.mark(position);
+    say.replaceChildren(...(position ? [...names().map(name => name + ": "), ...tell(...position)]
+      : [`Point at the ${view.what}, or press Tab and move with the arrow keys.`]));
+  };
+  const leave = () => show(document.activeElement?.closest(".av-keys") === view.keyed ? at : null);
+  const go = least => event => {
+    const [i, j] = at, all = event.ctrlKey || event.metaKey;
+    const to = {
+      ArrowUp: [i - 1, j], ArrowDown: [i + 1, j], ArrowLeft: [i, j - 1], ArrowRight: [i, j + 1],
+      PageUp: [Math.max(0, i - 10), j], PageDown: [i + 10, j],
+      Home: [all ? 0 : i, 0], End: [all ? m - 1 : i, n - 1],
+    }[event.key];
+    if (event.key === "Escape") show(null);
+    if (!to || event.altKey) return;
+    event.preventDefault();
+    const next = [m, n].map((size, x) => Math.min(size - 1, Math.max(least, to[x])));
+    if (next[0] + next[1] > -2) view.move(next);
+  };
+  const choice = (all, ariaLabel, use) => {
+    if (all.length < 2) return;
+    const select = make("select", {ariaLabel}, ...all.map((name, value) => make("option", {value}, name)));
+    select.onchange = () => { use(+select.value); paint(); show(shown || at); };
+    pick.append(select);
+  };
+  const paint = () => {
+    if (table.caption) table.caption.textContent = names().join(" · ");
+    view.paint();
+  };
+
+  const view = display();
+  view.keyed.classList.add("av-keys");
+  choice(layers, "Layer to show", x => { layer = x; });
+  choice(heads, "Map to show", x => { head = x; });
+  if (pick.firstChild) say.before(pick);
+  paint();
+  show(null);
+
+  function display() {
+    DISPLAY()
+  }
+};
+document.querySelectorAll(".attncourse-view:not([data-ready])").forEach(enliven);

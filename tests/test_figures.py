@@ -1,0 +1,417 @@
+"""The figures that chapters share: what they show, what they refuse, and that markup stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from attncourse import figures
+from attncourse.figures import (
+    attention_html,
+    attention_view,
+    curve_with_spread,
+    head_grid,
+    token_graph,
+)
+
+WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy", "and", "full", "today", "."]
+VOID = {"br", "img", "input", "hr", "meta", "link"}
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def random_weights(*shape: int, seed: int = 0) -> np.ndarray:
+    raw = np.exp(2 * np.random.default_rng(seed).normal(size=shape))
+    return raw / raw.sum(axis=-1, keepdims=True)
+
+
+def tokens(n: int, letter: str = "t") -> list[str]:
+    return [f"{letter}{i}" for i in range(n)]
+
+
+class Page(HTMLParser):
+    """The elements of a view as a browser without JavaScript finds them."""
+
+    def __init__(self, view) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.starts: list[tuple[str, dict]] = []
+        self.tables: list[list[list[str]]] = []
+        self.styles: list[str] = []  # of the cells with numbers, in order
+        self.text: dict[str, str] = {}
+        self.feed(view._repr_html_())
+        self.close()
+        assert self.open == []
+        (root,) = [a for _, a in self.starts if "data-view" in a]
+        self.data = json.loads(root["data-view"])
+
+    def handle_starttag(self, tag, attrs):
+        self.starts.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+            if "style" in dict(attrs):
+                ink = "#000000" if dict(attrs).get("class") == "b" else "#ffffff"
+                self.styles.append((dict(attrs)["style"].removeprefix("background:"), ink))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "tr" in self.open:
+            self.tables[-1][-1][-1] += data
+        self.text[self.open[-1]] = self.text.get(self.open[-1], "") + data
+
+    def numbers(self, which: int = 0) -> np.ndarray:
+        return np.array([[float(cell) for cell in row[1:]] for row in self.tables[which][1:]])
+
+    def weights(self) -> np.ndarray:
+        """What the JavaScript reads."""
+        data = self.data
+        keys = data["keys"] or data["queries"]
+        shape = [len(data["layers"]), len(data["heads"]), len(data["queries"]), len(keys)]
+        pairs = re.findall("..", data["weights"])
+        return np.array([int(pair, 36) for pair in pairs]).reshape(shape) / data["unit"]
+
+
+# The table, which is what a reader without JavaScript and a printer have
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 13), st.integers(1, 11), st.integers(0, 99))
+def test_the_table_and_the_data_hold_the_weights(m, n, seed):
+    weights = random_weights(m, n, seed=seed)
+    page = Page(attention_view(weights, tokens(m), tokens(n, "k")))
+    (table,) = page.tables
+    assert table[0][1:] == tokens(n, "k")
+    assert [row[0] for row in table[1:]] == tokens(m)
+    assert np.abs(page.numbers() - weights).max() <= 0.005 + 1e-12
+    np.testing.assert_array_equal(page.weights()[0, 0], page.numbers())
+
+
+def test_every_head_of_every_layer_has_its_table_and_name():
+    weights = random_weights(2, 3, 5, 7)
+    page = Page(attention_view(weights, tokens(5), tokens(7, "k"), heads=["a", "b", "c"]))
+    assert len(page.tables) == 6
+    for place, (layer, head) in enumerate(np.ndindex(2, 3)):
+        assert np.abs(page.numbers(place) - weights[layer, head]).max() <= 0.005 + 1e-12
+    assert page.text["caption"] == "".join(f"layer {i} · {c}" for i in (0, 1) for c in "abc")
+    np.testing.assert_allclose(page.weights(), weights, atol=0.005 + 1e-12)
+    assert (page.data["layers"], page.data["heads"]) == (["layer 0", "layer 1"], ["a", "b", "c"])
+
+
+def test_headers_have_scopes_and_the_scrolling_box_can_be_reached():
+    page = Page(attention_view(random_weights(5, 7), tokens(5), tokens(7, "k"), title="Who"))
+    scopes = [attrs["scope"] for tag, attrs in page.starts if tag == "th"]
+    assert scopes == ["col"] * 7 + ["row"] * 5
+    (box,) = [attrs for _, attrs in page.starts if attrs.get("class") == "av-scroll"]
+    assert (box["tabindex"], box["role"], box["aria-label"]) == ("0", "group", "Who: table")
+    assert page.starts[0][1]["class"].startswith("attncourse-")
+    assert any(attrs.get("role") == "status" for _, attrs in page.starts)
+
+
+def luminance(colour: str) -> float:
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_numbers_can_be_read_on_every_colour():
+    first = np.linspace(0, 1, 101)
+    styles = [
+        style
+        for part in np.array_split(first, 4)
+        for style in Page(
+            attention_view(np.stack([part, 1 - part], axis=-1), tokens(len(part)), ["a", "b"])
+        ).styles[::2]
+    ]
+    assert len(styles) == 101
+    shades = [luminance(background) for background, _ in styles]
+    assert shades == sorted(shades)  # light is more, for every kind of colour vision
+    assert len(set(shades)) == 101
+    for background, ink in styles:
+        low, high = sorted([luminance(background), luminance(ink)])
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_python_and_javascript_use_the_same_colours():
+    script = attention_html.script("grid")
+    stops = re.search(r"CIVIDIS = (\[\[.*?\]\]);", script)[1]
+    np.testing.assert_array_equal(json.loads(stops), attention_html.CIVIDIS)
+    assert f"t >= {attention_html.BLACK_FROM})" in script
+
+
+# One self-contained piece
+
+
+def test_a_map_of_twelve_tokens_is_small_and_needs_nothing_from_outside():
+    html = attention_view(random_weights(12, 12), WORDS)._repr_html_()
+    assert len(html.encode()) < 20_000
+    addresses = re.findall(r"\w+://[^\s\"']+", html)
+    assert addresses == ["http://www.w3.org/2000/svg"]
+    page = Page(attention_view(random_weights(12, 12), WORDS))
+    assert not {"link", "img", "iframe", "object"} & {tag for tag, _ in page.starts}
+    assert not any({"src", "href", "id"} & set(attrs) for _, attrs in page.starts)
+
+
+def test_the_same_arguments_give_the_same_bytes():
+    code = (
+        "import numpy as np; from attncourse.figures import attention_view as v; import hashlib;"
+        "h = v(np.full((2, 3, 3), 1 / 3), ['a', 'b', 'a'])._repr_html_();"
+        "print(hashlib.sha256(h.encode()).hexdigest())"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            check=True,
+            capture_output=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+    view = attention_view(random_weights(3, 3), tokens(3))
+    assert view._repr_html_() == view._repr_html_()
+    assert view._repr_png_() == view._repr_png_()
+
+
+def test_the_script_holds_nothing_that_ends_it_early():
+    for display in ("grid", "picture"):
+        assert not re.search(r"</script|<!--|<script", attention_html.script(display), re.I)
+        assert "DISPLAY" not in attention_html.script(display)
+
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "</script><!--",
+    "\" onmouseover='x'",
+    "a&amp;b",
+    "\u2028",
+    "שלום",
+    " ",
+    "",
+    "\\u003c",
+]
+
+
+def test_markup_in_tokens_titles_and_names_is_shown_and_never_run():
+    n = len(NASTY)
+    plain = Page(attention_view(random_weights(2, n, n), tokens(n), title="t", heads=["a", "b"]))
+    view = attention_view(random_weights(2, n, n), NASTY, title=NASTY[0], heads=NASTY[1:3])
+    page = Page(view)
+    bare = [(tag, sorted(attrs)) for tag, attrs in plain.starts]
+    assert [(tag, sorted(attrs)) for tag, attrs in page.starts] == bare
+    assert page.text["script"] == plain.text["script"]
+    shown = [token if token.strip() else f"'{token}'" for token in NASTY]
+    assert page.tables[0][0][1:] == shown
+    assert page.data["queries"] == NASTY
+    assert page.text["caption"] == NASTY[1] + NASTY[2]
+    assert page.starts[0][1]["aria-label"] == NASTY[0]
+    tokens_outside_bdi = re.findall(r"<th [^>]*>(?!<bdi>)", view._repr_html_())
+    assert tokens_outside_bdi == []
+
+
+# Large and small
+
+
+def test_one_token():
+    assert Page(attention_view([[1]], ["one"])).numbers() == [[1.0]]
+
+
+def test_two_hundred_tokens_have_a_picture_and_their_largest_weights():
+    weights = random_weights(200, 200)
+    view = attention_view(weights, tokens(200))
+    html = view._repr_html_()
+    assert len(html.encode()) < 150_000
+    assert "200 queries × 200 keys are too many for numbers and lines" in html
+    page = Page(view)
+    (table,) = page.tables
+    assert len(table) == 201
+    for i in (0, 117, 199):
+        best = np.argsort(-np.rint(1000 * weights[i]), kind="stable")[:3]
+        assert table[i + 1] == [f"t{i}", ", ".join(f'"t{j}" {weights[i, j]:.3f}' for j in best)]
+    assert np.abs(page.weights()[0, 0] - weights).max() <= 0.0005 + 1e-12
+    assert view.figure().axes[0].images[0].get_array().shape == (200, 200)
+
+
+def test_many_heads_write_out_one_table_and_say_so():
+    page = Page(attention_view(random_weights(4, 5, 13, 13), tokens(13)))
+    assert len(page.tables) == 1
+    assert page.text["noscript"] == "The other 19 maps need JavaScript."
+    assert page.weights().shape == (4, 5, 13, 13)
+
+
+def test_a_query_that_may_attend_to_nothing_has_zeros():
+    page = Page(attention_view([[1, 0], [0, 0]], ["a", "b"]))
+    np.testing.assert_array_equal(page.numbers(), [[1, 0], [0, 0]])
+    large = np.zeros((40, 40))
+    large[0, 3] = 1
+    assert Page(attention_view(large, tokens(40))).tables[0][2] == ["t1", "no key"]
+
+
+# What weights may be
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_tensors_of_every_precision_with_and_without_gradients(dtype):
+    scores = torch.randn(3, 5, 31, generator=torch.Generator().manual_seed(0)).to(dtype)
+    weights = torch.softmax(scores.requires_grad_(), dim=-1)
+    page = Page(attention_view(weights, tokens(5), tokens(31, "k")))
+    np.testing.assert_allclose(page.weights()[0], weights.detach().double(), atol=0.0051)
+    listed = attention_view([weights, weights], tokens(5), tokens(31, "k"))
+    assert listed.weights.shape == (2, 3, 5, 31)
+
+
+def test_the_view_keeps_its_own_copy():
+    weights = np.eye(3)
+    view = attention_view(weights, tokens(3))
+    weights[0] = 7
+    np.testing.assert_array_equal(view.weights[0, 0], np.eye(3))
+
+
+def test_figures_do_not_import_torch():
+    code = "import sys, attncourse.figures as f; f.attention_view([[1]], ['a'])._repr_html_()"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("weights", "labels", "message"),
+    [
+        (np.eye(3), tokens(2), "tokens: expected 3, one for each query .*, got 2"),
+        (random_weights(3, 5), tokens(3), "keys: expected 5 tokens, since there are 3 queries"),
+        (np.eye(3), "abc", "tokens: expected a list of 3 strings, got the string 'abc'"),
+        (np.eye(2), ["a", 7], "tokens: expected strings, got 7"),
+        ([[1, np.nan], [0, 1]], tokens(2), r"expected numbers, got NaN at index \(0, 1\)"),
+        ([[0.5, 0.4], [0, 1]], tokens(2), "every row to sum to 1 .*, got 0.9 in row 0"),
+        ([[1.5, -0.5], [0, 1]], tokens(2), r"none below 0, got -0.5 at index \(0, 1\)"),
+        (random_weights(5, 5).T, tokens(5), "the columns sum to 1: transpose it"),
+        (np.zeros((0, 0)), [], "at least one entry along every axis"),
+        ([1.0], ["a"], r"expected shape \(\.\.\., m, n\), got \(1,\)"),
+        (random_weights(2, 2, 2, 3, 3), tokens(3), "take one sequence of a batch"),
+        ([["a"]], ["a"], "expected real numbers"),
+        ([[1, np.inf], [0, 1]], tokens(2), "got inf in row 0"),
+        (np.full((1001, 1000), 1e-3), tokens(1001), "at most 1000000 in all, got 1001000"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
+    weights, labels, message
+):
+    with pytest.raises(ValueError, match=message):
+        attention_view(weights, labels)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"keys": tokens(2)}, "keys: expected 3, one for each key .*, got 2"),
+        ({"heads": ["a"]}, "heads: expected 2, one for each head, got 1"),
+        ({"layers": ["a", "b"]}, "layers: expected 1, one for each layer, got 2"),
+        ({"title": " "}, "title: expected some words"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(more, message):
+    with pytest.raises(ValueError, match=message):
+        attention_view(random_weights(2, 3, 3), tokens(3), **more)
+
+
+# Static figures
+
+
+def test_outside_html_a_view_is_a_figure():
+    weights = random_weights(5, 7)
+    view = attention_view(weights, tokens(5), tokens(7, "k"), title="Who")
+    (ax,) = view.figure().axes
+    np.testing.assert_array_equal(ax.images[0].get_array(), weights)
+    assert [label.get_text() for label in ax.get_yticklabels()] == tokens(5)
+    assert ax.get_title() == "Who"
+    assert view._repr_png_().startswith(b"\x89PNG")
+    assert repr(view) == "<attention view: 1 × 1 maps of 5 queries × 7 keys>"
+    several = attention_view(random_weights(2, 3, 5, 5), tokens(5)).figure()
+    assert isinstance(several, Figure)
+    assert plt.get_fignums() == []  # none of them is left open to be shown twice
+
+
+def test_head_grid_draws_every_head_in_its_place():
+    weights = random_weights(5, 7, 3)
+    fig = head_grid(weights, tokens(7), tokens(3, "k"))
+    maps = [ax for ax in fig.axes if ax.images]
+    assert [ax.get_title() for ax in maps] == [f"head {i}" for i in range(5)]
+    for ax, head in zip(maps, weights, strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), head)
+    rows = {round(ax.get_subplotspec().rowspan.start) for ax in maps}
+    assert rows == {0, 1}
+    weights = random_weights(2, 3, 7, 7)
+    layered = head_grid(weights, tokens(7), layers=["low", "high"])
+    maps = [ax for ax in layered.axes if ax.images]
+    for ax, head in zip(maps, weights.reshape(6, 7, 7), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), head)
+    titles = [ax.get_title() for ax in maps]
+    assert titles == [f"{layer}, head {i}" for layer in ("low", "high") for i in range(3)]
+    with pytest.raises(ValueError, match="tokens: expected 7"):
+        head_grid(weights, tokens(5))
+
+
+def test_token_graph_draws_an_arrow_for_each_large_weight():
+    weights = np.array([[0.5, 0.5, 0.0], [0.05, 0.0, 0.95], [0.1, 0.9, 0.0]])
+    ax = token_graph(weights, ["a", "b", "a"], threshold=0.1)
+    place = [(0, 1), (np.cos(-np.pi / 6), -0.5), (-np.cos(-np.pi / 6), -0.5)]
+    arrows = {}
+    for text in ax.texts:
+        if arrow := getattr(text, "arrow_patch", None):
+            ends = [
+                int(np.argmin(np.linalg.norm(np.subtract(place, end), axis=1)))
+                for end in (text.get_position(), text.xy)
+            ]
+            arrows[tuple(ends)] = arrow.get_linewidth() / 8
+    assert arrows == pytest.approx({(0, 1): 0.5, (1, 2): 0.95, (2, 0): 0.1, (2, 1): 0.9})
+    assert [patch.get_linewidth() for patch in ax.patches] == [4.0]  # the loop
+    names = [text.get_text() for text in ax.texts if text.get_text()]
+    assert names == ["a\n0", "b\n1", "a\n2"]
+    with pytest.raises(ValueError, match=r"expected shape \(n, n\), got \(2, 3\)"):
+        token_graph(random_weights(2, 3), tokens(2))
+
+
+def test_curve_with_spread():
+    x, runs = [0, 1, 2], np.array([[1.0, 2, 3], [2, 4, 9], [6, 3, 3]])
+    ax = curve_with_spread(x, runs, label="ours")
+    (line,) = ax.lines
+    np.testing.assert_array_equal(line.get_ydata(), [2, 3, 3])
+    assert line.get_label() == "ours (median and range of 3 runs)"
+    band = ax.collections[0].get_paths()[0].vertices
+    assert band[band[:, 0] == 2][:, 1].min() == 3
+    assert band[band[:, 0] == 2][:, 1].max() == 9
+    _, other = plt.subplots()
+    curve_with_spread(x, runs, label="ours", centre="mean", ax=other)
+    np.testing.assert_allclose(other.lines[0].get_ydata(), [3, 3, 5])
+    band = other.collections[0].get_paths()[0].vertices
+    assert band[band[:, 0] == 1][:, 1].max() == pytest.approx(4)  # 3 and a deviation of 1
+    assert other.lines[0].get_label() == "ours (mean and ± 1 s.d. of 3 runs)"
+    for wrong in (runs[:1], runs[:, :2], runs[0]):
+        with pytest.raises(ValueError, match=r"expected shape \(seeds, n\)"):
+            curve_with_spread(x, wrong, label="ours")
+    with pytest.raises(ValueError, match="got 'mode'"):
+        curve_with_spread(x, runs, label="ours", centre="mode")
+
+
+def test_everything_that_is_exported_is_there():
+    assert all(hasattr(figures, name) for name in figures.__all__)
