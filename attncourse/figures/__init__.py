@@ -1,7 +1,9 @@
 """What the chapters show with: one style, the plots they share, and their own source code."""
 
 from attncourse.figures.code import show_source, source
+from attncourse.figures.curves import Curves
 from attncourse.figures.plots import weight_matrix
+from attncourse.figures.slider import Slider, slider
 from attncourse.figures.style import (
     BLACK,
     BLUE,
@@ -14,6 +16,7 @@ from attncourse.figures.style import (
     YELLOW,
     set_style,
 )
+from attncourse.figures.weights import Bars, Matrix
 
 __all__ = [
     "BLACK",
@@ -25,8 +28,13 @@ __all__ = [
     "PURPLE",
     "SKY",
     "YELLOW",
+    "Bars",
+    "Curves",
+    "Matrix",
+    "Slider",
     "set_style",
     "show_source",
+    "slider",
     "source",
     "weight_matrix",
 ]
