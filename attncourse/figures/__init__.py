@@ -1,7 +1,9 @@
 """What the chapters show with: one style, the plots they share, and their own source code."""
 
+from attncourse.figures.bars import Bars
 from attncourse.figures.code import show_source, source
 from attncourse.figures.curves import Curves
+from attncourse.figures.matrix import Matrix
 from attncourse.figures.plots import weight_matrix
 from attncourse.figures.slider import Slider, slider
 from attncourse.figures.style import (
@@ -16,7 +18,6 @@ from attncourse.figures.style import (
     YELLOW,
     set_style,
 )
-from attncourse.figures.weights import Bars, Matrix
 
 __all__ = [
     "BLACK",

@@ -25,7 +25,7 @@ STEPS = 1000  # a curve's heights are whole numbers from 0 to this
 DASHES = {"solid": "", "dashed": "7 3", "dotted": "2 3"}
 MOVING = (("as-line as-0", BLUE, "solid"), ("as-line as-1", ORANGE, "dashed"),
           ("as-line as-2", GREEN, "dotted"))  # fmt: skip
-FIXED = (("as-fixed", BLACK, "dashed"), ("as-fixed", BLACK, "dotted"))
+FIXED = tuple(("as-fixed", BLACK, dashes) for dashes in ("solid", "dashed", "dotted"))
 SAMPLE = '<svg width="26" height="12" aria-hidden="true">{}</svg> '
 
 
@@ -37,7 +37,7 @@ class Curves:
     is. points: ``(2, p)``, the x and y of marks that stay. dots: ``(frames, 2)``, the x and y of
     one mark that moves. log: whether the x axis is logarithmic. alt: what the panel shows, in
     words. Raises ``ValueError`` for numbers that are not finite, an x that does not increase, a
-    line that is not as long as x, and more lines than can be told apart.
+    line that is not as long as x, marks outside x, and more lines than can be told apart.
     """
 
     x: Sequence[float]
@@ -62,21 +62,35 @@ class Curves:
                 raise ValueError(f"{name}: expected one number for each of the {len(self.x)} x, "
                                  f"got shape {line.shape}")  # fmt: skip
         moving = sum(line.ndim == 2 for line in self.lines.values())
-        if moving > len(MOVING) or len(self.lines) - moving > len(FIXED):
-            raise ValueError(f"lines: expected at most {len(MOVING)} that move and {len(FIXED)} "
-                             f"that stay, got {moving} and {len(self.lines) - moving}")  # fmt: skip
+        # A line that stays is solid only where none moves.
+        self.looks = {2: MOVING, 1: FIXED[1:] if moving else FIXED}
+        most, stay = len(self.looks[1]), len(self.lines) - moving
+        if moving > len(MOVING) or stay > most:
+            raise ValueError(f"lines: expected at most {len(MOVING)} that move and {most} that "
+                             f"stay, got {moving} and {stay}")  # fmt: skip
         heights = list(self.lines.values())
-        for name in ("points", "dots"):
-            if getattr(self, name) is not None:
-                setattr(self, name, finite(name, getattr(self, name), 2))
         if self.points is not None:
+            self.points = self.within("points", self.points, axis=0)
             heights.append(self.points[1])
         if self.dots is not None:
+            self.dots = self.within("dots", self.dots, axis=1)
             heights.append(self.dots[:, 1])
         low, high = min(h.min() for h in heights), max(h.max() for h in heights)
         room = 0.05 * (high - low) or 0.5
         self.across = Scale(self.x[0], self.x[-1], LEFT, RIGHT, self.log)
         self.up = Scale(low - room, high + room, BOTTOM, TOP)
+
+    def within(self, name: str, places, axis: int) -> np.ndarray:
+        """``places``, their x and y along ``axis``, where x lies between the ends of the curves."""
+        array = finite(name, places, 2)
+        if array.shape[axis] != 2:
+            wanted = ("(2, number)", "(frames, 2)")[axis]
+            raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
+        across = array.take(0, axis)
+        if across.min() < self.x[0] or across.max() > self.x[-1]:
+            raise ValueError(f"{name}: expected x from {self.x[0]:g} to {self.x[-1]:g}, "
+                             f"got {across.min():g} to {across.max():g}")  # fmt: skip
+        return array
 
     def frames(self) -> dict[str, int]:
         """How many frames each thing that moves has."""
@@ -85,7 +99,7 @@ class Curves:
 
     def styled(self) -> list[tuple]:
         """Each line's name, numbers, class, colour and kind of dashes."""
-        looks = {1: iter(FIXED), 2: iter(MOVING)}
+        looks = {dimensions: iter(kinds) for dimensions, kinds in self.looks.items()}
         return [(name, line, *next(looks[line.ndim])) for name, line in self.lines.items()]
 
     def steps(self, line: np.ndarray) -> np.ndarray:

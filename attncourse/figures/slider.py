@@ -14,9 +14,10 @@ from string import Template
 from matplotlib.figure import Figure
 
 from attncourse.figures import style
+from attncourse.figures.bars import Bars
 from attncourse.figures.curves import Curves
+from attncourse.figures.matrix import Matrix
 from attncourse.figures.svg import HEIGHT, WIDTH, increasing
-from attncourse.figures.weights import Bars, Matrix
 
 COLOURS = ("BLUE", "ORANGE", "GREEN", "SKY", "YELLOW", "GREY")
 LIGHT = (

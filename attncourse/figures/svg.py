@@ -69,7 +69,9 @@ class Scale:
     def ticks(self) -> list[float]:
         """Round numbers on the axis, a handful."""
         if self.log:
-            decades = range(int(np.ceil(np.log10(self.low) - 1e-9)), 1 + int(np.log10(self.high)))
+            decades = range(
+                int(np.ceil(np.log10(self.low) - 1e-9)), int(np.log10(self.high) + 1e-9) + 1
+            )
             return [10.0**k for k in decades]
         ticks = MaxNLocator(5, steps=[1, 2, 5, 10], integer=self.whole).tick_values(
             self.low, self.high
