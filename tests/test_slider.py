@@ -116,7 +116,7 @@ def test_curves_in_the_page_are_the_frames():
 def test_bars_and_pictures_in_the_page_are_the_frames():
     of_bars, of_matrix, of_own = data(made(bars(), matrix(), matrix(own_scale=True)))["panels"]
     np.testing.assert_allclose(of_bars["bars"], AMOUNTS, atol=0.00051)
-    shades = mpl.colormaps["cividis"](np.arange(51) / 50, bytes=True)[:, :3].tolist()
+    shades = mpl.colormaps["cividis"](np.arange(33) / 32, bytes=True)[:, :3].tolist()
     for given, tops in ((of_matrix, np.full(5, WEIGHTS.max())), (of_own, WEIGHTS.max(axis=(1, 2)))):
         assert given["tops"] == [f"{top:.2g}" for top in tops]
         for text, weights, top in zip(given["pictures"], WEIGHTS, tops, strict=True):
@@ -124,8 +124,8 @@ def test_bars_and_pictures_in_the_page_are_the_frames():
             size = pixels.shape[1] // 11
             assert pixels.shape == (2 * size, 11 * size, 3)
             middles = pixels[size // 2 :: size, size // 2 :: size]
-            share = [[shades.index(pixel) / 50 for pixel in row] for row in middles.tolist()]
-            np.testing.assert_allclose(share, weights / top, atol=0.0101)
+            share = [[shades.index(pixel) / 32 for pixel in row] for row in middles.tolist()]
+            np.testing.assert_allclose(share, weights / top, atol=1 / 63)
 
 
 @pytest.mark.parametrize("start", VALUES)

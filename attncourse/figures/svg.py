@@ -1,7 +1,8 @@
 """What a slider's panels are drawn with: checked numbers, scales, axes, pictures of weights."""
 
 import base64
-import io
+import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 WIDTH, HEIGHT = 320, 224  # of a panel, in CSS pixels where there is room for two side by side
 LEFT, TOP, RIGHT, BOTTOM = 50, 8, 306, 184  # of what lies between the axes
-LEVELS = 50  # shades of a weight matrix
+LEVELS = 32  # shades of a weight matrix
 
 
 def finite(name: str, numbers, *dimensions: int) -> np.ndarray:
@@ -122,13 +123,19 @@ def picture(shares: np.ndarray, least: int = 60) -> str:
     Each number is a square of several pixels, at least ``least`` in all, so that a browser that
     smooths pictures shows squares nevertheless.
     """
-    from PIL import Image
-
     levels = np.round(np.asarray(shares) * LEVELS).astype(np.uint8)
     size = -(-least // max(levels.shape))
-    image = Image.fromarray(levels.repeat(size, axis=0).repeat(size, axis=1))
+    levels = levels.repeat(size, axis=0).repeat(size, axis=1)
     shades = mpl.colormaps["cividis"](np.arange(LEVELS + 1) / LEVELS, bytes=True)[:, :3]
-    image.putpalette(shades.tobytes())
-    file = io.BytesIO()
-    image.save(file, "PNG", optimize=True)
-    return base64.b64encode(file.getvalue()).decode()
+    height, width = levels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in levels)  # 0: this row is not filtered
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in (
+            (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, a palette
+            (b"PLTE", shades.tobytes()),
+            (b"IDAT", zlib.compress(rows, 9)),
+            (b"IEND", b""),
+        )
+    )
+    return base64.b64encode(png).decode()
