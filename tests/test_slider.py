@@ -285,6 +285,14 @@ def test_the_static_figure_draws_the_frames_asked_for():
     for ax, frame in zip(axes[2], (0, 1, 4), strict=True):
         np.testing.assert_array_equal(ax.images[0].get_array(), WEIGHTS[frame])
         assert ax.images[0].get_extent() == [-0.5, 10.5, 1.5, -0.5]
+    [legend] = figure.figure().legends
+    assert [text.get_text() for text in legend.texts] == [
+        "points",
+        "moves",
+        "stays",
+        "now",
+        "equal",
+    ]
     assert len(figure.figure(frames=[3]).axes) == 3
     assert [ax.get_title() for ax in made(start=0.1).figure().axes[:3]][1] == "width w = 1"
 

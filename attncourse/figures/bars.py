@@ -94,7 +94,8 @@ class Bars:
         ax.barh(range(len(self.labels)), self.amounts[frame], color=BLUE)
         ax.set_yticks(range(len(self.labels)), self.labels)
         if self.reference is not None:
-            ax.axvline(self.reference, color=BLACK, linestyle="--", linewidth=1)
+            look = {"color": BLACK, "linestyle": "--", "linewidth": 1}
+            ax.axvline(self.reference, label=self.reference_name, **look)
         ax.set(
             xlabel=self.xlabel,
             xlim=(0, 1.05 * self.across.high),

@@ -123,6 +123,12 @@ class Slider:
                 ax.set_ylabel("")
         for ax, frame in zip(grid[0], frames, strict=True):
             ax.set_title(self.now(frame), fontsize="medium")
+        named = {}
+        for ax in grid[:, 0]:
+            handles, names = ax.get_legend_handles_labels()
+            named.update(zip(names, handles, strict=True))
+        if named:
+            fig.legend(named.values(), named, loc="outside lower center", ncols=4, frameon=False)
         return fig
 
     def _repr_png_(self) -> bytes:
