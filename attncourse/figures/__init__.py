@@ -1,8 +1,12 @@
 """What the chapters show with: one style, the plots they share, and their own source code."""
 
 from attncourse.figures.attention_view import AttentionView, attention_view
+from attncourse.figures.bars import Bars
 from attncourse.figures.code import show_source, source
+from attncourse.figures.curves import Curves
+from attncourse.figures.matrix import Matrix
 from attncourse.figures.plots import curve_with_spread, head_grid, token_graph, weight_matrix
+from attncourse.figures.slider import Slider, slider
 from attncourse.figures.style import (
     BLACK,
     BLUE,
@@ -27,11 +31,16 @@ __all__ = [
     "SKY",
     "YELLOW",
     "AttentionView",
+    "Bars",
+    "Curves",
+    "Matrix",
+    "Slider",
     "attention_view",
     "curve_with_spread",
     "head_grid",
     "set_style",
     "show_source",
+    "slider",
     "source",
     "token_graph",
     "weight_matrix",

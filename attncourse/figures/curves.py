@@ -1,0 +1,168 @@
+"""Curves that a slider moves, beside curves and points that stay."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from attncourse.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE
+from attncourse.figures.svg import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Scale,
+    bottom_axis,
+    finite,
+    increasing,
+    left_axis,
+    marks,
+    path,
+)
+
+STEPS = 1000  # a curve's heights are whole numbers from 0 to this
+DASHES = {"solid": "", "dashed": "7 3", "dotted": "2 3"}
+MOVING = (("as-line as-0", BLUE, "solid"), ("as-line as-1", ORANGE, "dashed"),
+          ("as-line as-2", GREEN, "dotted"))  # fmt: skip
+FIXED = tuple(("as-fixed", BLACK, dashes) for dashes in ("solid", "dashed", "dotted"))
+SAMPLE = '<svg width="26" height="12" aria-hidden="true">{}</svg> '
+
+
+@dataclass
+class Curves:
+    """Curves over a common x, with marks.
+
+    x: ``(k,)``, increasing. lines: by name, ``(frames, k)``, or ``(k,)`` for one that stays as it
+    is. points: ``(2, p)``, the x and y of marks that stay. dots: ``(frames, 2)``, the x and y of
+    one mark that moves. log: whether the x axis is logarithmic. alt: what the panel shows, in
+    words. Raises ``ValueError`` for numbers that are not finite, an x that does not increase, a
+    line that is not as long as x, marks outside x, and more lines than can be told apart.
+    """
+
+    x: Sequence[float]
+    lines: Mapping[str, Sequence]
+    xlabel: str
+    ylabel: str
+    alt: str
+    title: str = ""
+    points: Sequence | None = None
+    points_name: str = "points"
+    dots: Sequence | None = None
+    dots_name: str = "now"
+    log: bool = False
+
+    def __post_init__(self):
+        self.x = increasing("x", self.x)
+        if self.log and self.x[0] <= 0:
+            raise ValueError(f"x: expected numbers above 0 for a log axis, got {self.x[0]:g}")
+        self.lines = {name: finite(name, line, 1, 2) for name, line in self.lines.items()}
+        for name, line in self.lines.items():
+            if line.shape[-1] != len(self.x):
+                raise ValueError(f"{name}: expected one number for each of the {len(self.x)} x, "
+                                 f"got shape {line.shape}")  # fmt: skip
+        moving = sum(line.ndim == 2 for line in self.lines.values())
+        # A line that stays is solid only where none moves.
+        self.looks = {2: MOVING, 1: FIXED[1:] if moving else FIXED}
+        most, stay = len(self.looks[1]), len(self.lines) - moving
+        if moving > len(MOVING) or stay > most:
+            raise ValueError(f"lines: expected at most {len(MOVING)} that move and {most} that "
+                             f"stay, got {moving} and {stay}")  # fmt: skip
+        heights = list(self.lines.values())
+        if self.points is not None:
+            self.points = self.within("points", self.points, axis=0)
+            heights.append(self.points[1])
+        if self.dots is not None:
+            self.dots = self.within("dots", self.dots, axis=1)
+            heights.append(self.dots[:, 1])
+        low, high = min(h.min() for h in heights), max(h.max() for h in heights)
+        room = 0.05 * (high - low) or 0.5
+        self.across = Scale(self.x[0], self.x[-1], LEFT, RIGHT, self.log)
+        self.up = Scale(low - room, high + room, BOTTOM, TOP)
+
+    def within(self, name: str, places, axis: int) -> np.ndarray:
+        """``places``, their x and y along ``axis``, where x lies between the ends of the curves."""
+        array = finite(name, places, 2)
+        if array.shape[axis] != 2:
+            wanted = ("(2, number)", "(frames, 2)")[axis]
+            raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
+        across = array.take(0, axis)
+        if across.min() < self.x[0] or across.max() > self.x[-1]:
+            raise ValueError(f"{name}: expected x from {self.x[0]:g} to {self.x[-1]:g}, "
+                             f"got {across.min():g} to {across.max():g}")  # fmt: skip
+        return array
+
+    def frames(self) -> dict[str, int]:
+        """How many frames each thing that moves has."""
+        counts = {name: len(line) for name, line in self.lines.items() if line.ndim == 2}
+        return counts if self.dots is None else {**counts, "dots": len(self.dots)}
+
+    def styled(self) -> list[tuple]:
+        """Each line's name, numbers, class, colour and kind of dashes."""
+        looks = {dimensions: iter(kinds) for dimensions, kinds in self.looks.items()}
+        return [(name, line, *next(looks[line.ndim])) for name, line in self.lines.items()]
+
+    def steps(self, line: np.ndarray) -> np.ndarray:
+        """Heights as whole numbers: 0 is the bottom of the panel, ``STEPS`` its top."""
+        share = (line - self.up.low) / (self.up.high - self.up.low)
+        return np.round(share * STEPS).astype(int)
+
+    def places(self) -> list[list[float]]:
+        where = np.column_stack([self.across(self.dots[:, 0]), self.up(self.dots[:, 1])])
+        return np.round(where, 1).tolist()
+
+    def data(self) -> dict:
+        """What the browser draws from: ``lines[i][frame]`` counts steps up from ``y[0]``."""
+        moving = [self.steps(line).tolist() for line in self.lines.values() if line.ndim == 2]
+        return {
+            "kind": "curves",
+            "x": np.round(self.across(self.x), 1).tolist(),
+            "y": [BOTTOM, (BOTTOM - TOP) / STEPS],
+            "range": [float(f"{end:.6g}") for end in (self.up.low, self.up.high)],
+            "lines": moving,
+            "dots": [] if self.dots is None else self.places(),
+        }
+
+    def svg(self, frame: int) -> str:
+        """What stands inside the panel's ``<svg>`` for one frame."""
+        parts = [
+            left_axis(marks(self.up), self.ylabel),
+            bottom_axis(marks(self.across), self.xlabel),
+        ]
+        if self.points is not None:
+            at = zip(self.across(self.points[0]), self.up(self.points[1]), strict=True)
+            d = "".join(f"M{x:.1f},{y:.1f}h0" for x, y in at)
+            parts.append(f'<path class="as-points" d="{d}"/>')
+        for _, line, kind, _, dashes in self.styled():
+            steps = self.steps(line if line.ndim == 1 else line[frame])
+            d = path(self.across(self.x), BOTTOM - steps * (BOTTOM - TOP) / STEPS)
+            parts.append(f'<path class="{kind}" stroke-dasharray="{DASHES[dashes]}" d="{d}"/>')
+        if self.dots is not None:
+            x, y = self.places()[frame]
+            parts.append(f'<circle class="as-dot" cx="{x}" cy="{y}" r="5.5"/>')
+        return "".join(parts)
+
+    def key(self, frame: int) -> list[str]:
+        """What each kind of mark means, as HTML."""
+        samples = [
+            (f'<path class="{kind}" stroke-dasharray="{DASHES[dashes]}" d="M0,6H26"/>', name)
+            for name, _, kind, _, dashes in self.styled()
+        ]
+        if self.points is not None:
+            samples.append(('<path class="as-points" d="M13,6h0"/>', self.points_name))
+        if self.dots is not None:
+            samples.append(('<circle class="as-dot" cx="13" cy="6" r="4.5"/>', self.dots_name))
+        return [SAMPLE.format(mark) + escape(name) for mark, name in samples]
+
+    def draw(self, ax, frame: int) -> None:
+        """One frame on matplotlib's axes."""
+        if self.points is not None:
+            ax.plot(*self.points, ".", color=GREY, markersize=4, label=self.points_name)
+        for name, line, _, colour, dashes in self.styled():
+            width = 1 if line.ndim == 1 else 1.8
+            now = line if line.ndim == 1 else line[frame]
+            ax.plot(self.x, now, color=colour, linestyle=dashes, linewidth=width, label=name)
+        if self.dots is not None:
+            ax.plot(*self.dots[frame], "o", color=ORANGE, label=self.dots_name)
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, xscale="log" if self.log else "linear",
+               ylim=(self.up.low, self.up.high))  # fmt: skip

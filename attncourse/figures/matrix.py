@@ -1,0 +1,113 @@
+"""A weight matrix that a slider changes, as a picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attncourse.figures.svg import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Scale,
+    bottom_axis,
+    finite,
+    increasing,
+    is_whole,
+    left_axis,
+    marks,
+    picture,
+)
+
+IMAGE = "data:image/png;base64,"
+
+
+@dataclass
+class Matrix:
+    """A weight matrix as a picture: row i is query i, column j is key j, lighter is more.
+
+    weights: ``(frames, m, n)``, none negative. queries, keys: where rows and columns lie on their
+    axes, m and n increasing numbers; without them they are counted from 0. own_scale: whether the
+    lightest shade is each frame's own largest weight, or the largest of all frames. alt: what the
+    panel shows, in words. Raises ``ValueError`` where a weight is negative or not finite, or
+    queries and keys do not fit the rows and columns.
+    """
+
+    weights: Sequence
+    alt: str
+    title: str = ""
+    queries: Sequence[float] | None = None
+    keys: Sequence[float] | None = None
+    ylabel: str = "query i"
+    xlabel: str = "key j"
+    own_scale: bool = False
+
+    def __post_init__(self):
+        self.weights = finite("weights", self.weights, 3)
+        if self.weights.min() < 0:
+            raise ValueError(f"weights: expected none below 0, got {self.weights.min():g}")
+        m, n = self.weights.shape[1:]
+        self.queries = increasing("queries", range(m) if self.queries is None else self.queries)
+        self.keys = increasing("keys", range(n) if self.keys is None else self.keys)
+        for name, ends, size in (("queries", self.queries, m), ("keys", self.keys, n)):
+            if len(ends) != size or np.ptp(np.diff(ends)) > 1e-6 * (ends[-1] - ends[0]):
+                raise ValueError(
+                    f"{name}: expected {size} numbers, evenly spaced, got {len(ends)}, "
+                    f"{np.diff(ends).min():g} to {np.diff(ends).max():g} apart"
+                )
+        tops = self.weights.max(axis=(1, 2))
+        self.tops = tops if self.own_scale else np.full(len(tops), tops.max())
+        self.right = LEFT + min(RIGHT - LEFT, max(n / m, 0.5) * (BOTTOM - TOP))
+
+    def frames(self) -> dict[str, int]:
+        """How many frames there are."""
+        return {"weights": len(self.weights)}
+
+    def picture(self, frame: int) -> str:
+        return picture(self.weights[frame] / (self.tops[frame] or 1))
+
+    def data(self) -> dict:
+        """What the browser draws from: a PNG in base64 and the lightest shade's weight, each."""
+        pictures = [self.picture(frame) for frame in range(len(self.weights))]
+        return {"kind": "matrix", "pictures": pictures, "tops": self.shown()}
+
+    def shown(self) -> list[str]:
+        return [f"{top:.2g}" for top in self.tops]
+
+    def scales(self) -> tuple[Scale, Scale]:
+        """From queries and keys to the middles of their rows and columns, evenly spaced."""
+        high, wide = (BOTTOM - TOP) / len(self.queries), (self.right - LEFT) / len(self.keys)
+        rows, columns = self.queries[[0, -1]], self.keys[[0, -1]]
+        return (
+            Scale(*rows, TOP + high / 2, BOTTOM - high / 2, whole=is_whole(self.queries)),
+            Scale(*columns, LEFT + wide / 2, self.right - wide / 2, whole=is_whole(self.keys)),
+        )
+
+    def svg(self, frame: int) -> str:
+        """What stands inside the panel's ``<svg>`` for one frame."""
+        down, across = self.scales()
+        return (
+            f'<image class="as-picture" x="{LEFT}" y="{TOP}" width="{self.right - LEFT:.1f}" '
+            f'height="{BOTTOM - TOP}" preserveAspectRatio="none" '
+            f'href="{IMAGE}{self.picture(frame)}"/>'
+            + left_axis(marks(down), self.ylabel)
+            + bottom_axis(marks(across), self.xlabel, LEFT, self.right)
+        )
+
+    def key(self, frame: int) -> list[str]:
+        """The shades and what they stand for, as HTML."""
+        shades = picture(np.linspace(0, 1, 64)[None, :])
+        image = f'<image width="64" height="12" preserveAspectRatio="none" href="{IMAGE}{shades}"/>'
+        sample = f'<svg width="64" height="12" aria-hidden="true">{image}</svg>'
+        return [f'weight: 0 {sample} <span class="as-top">{self.shown()[frame]}</span>']
+
+    def draw(self, ax, frame: int) -> None:
+        """One frame on matplotlib's axes."""
+        ends = []
+        for numbers in (self.keys, self.queries[::-1]):
+            half = (numbers[-1] - numbers[0]) / (len(numbers) - 1) / 2
+            ends += [numbers[0] - half, numbers[-1] + half]
+        top = self.tops[frame] or 1
+        ax.imshow(self.weights[frame], vmin=0, vmax=top, aspect="auto", extent=ends, cmap="cividis")
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel)

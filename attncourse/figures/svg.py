@@ -1,0 +1,141 @@
+"""What a slider's panels are drawn with: checked numbers, scales, axes, pictures of weights."""
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+WIDTH, HEIGHT = 320, 224  # of a panel, in CSS pixels where there is room for two side by side
+LEFT, TOP, RIGHT, BOTTOM = 50, 8, 306, 184  # of what lies between the axes
+LEVELS = 32  # shades of a weight matrix
+
+
+def finite(name: str, numbers, *dimensions: int) -> np.ndarray:
+    """``numbers`` as floats; ``ValueError`` where one is not finite or the shape is another."""
+    array = np.asarray(numbers, dtype=float)
+    if array.ndim not in dimensions:
+        wanted = " or ".join(map(str, dimensions))
+        raise ValueError(f"{name}: expected {wanted} dimensions, got shape {array.shape}")
+    if array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, got NaN, infinity or none at all")
+    return array
+
+
+def increasing(name: str, numbers) -> np.ndarray:
+    """``numbers`` as floats; ``ValueError`` unless each is larger than the one before."""
+    array = finite(name, numbers, 1)
+    if len(array) < 2 or (np.diff(array) <= 0).any():
+        raise ValueError(f"{name}: expected two or more numbers, each larger than the one before")
+    return array
+
+
+def is_whole(numbers: np.ndarray) -> bool:
+    return bool((numbers == np.round(numbers)).all())
+
+
+def short(name: str, labels: Sequence[str], count: int, longest: int) -> list[str]:
+    """``labels``; ``ValueError`` where they are not ``count`` strings with room on the page."""
+    labels = list(labels)
+    if len(labels) != count:
+        raise ValueError(f"{name}: expected {count} labels, got {len(labels)}")
+    for label in labels:
+        if not isinstance(label, str) or len(label) > longest:
+            raise ValueError(f"{name}: expected text of at most {longest} signs, got {label!r}")
+    return labels
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From a number to its place on an axis: ``low`` lies at ``start``, ``high`` at ``end``."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    whole: bool = False  # marks at whole numbers only
+
+    def __call__(self, numbers) -> np.ndarray:
+        """The places of ``numbers``, any shape, in pixels."""
+        place = np.log10 if self.log else np.asarray
+        low, high, at = place(self.low), place(self.high), place(np.asarray(numbers, dtype=float))
+        return self.start + (at - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Round numbers on the axis, a handful."""
+        if self.log:
+            decades = range(
+                int(np.ceil(np.log10(self.low) - 1e-9)), int(np.log10(self.high) + 1e-9) + 1
+            )
+            return [10.0**k for k in decades]
+        ticks = MaxNLocator(5, steps=[1, 2, 5, 10], integer=self.whole).tick_values(
+            self.low, self.high
+        )
+        slack = 1e-9 * (self.high - self.low)
+        return [float(t) for t in ticks if self.low - slack <= t <= self.high + slack]
+
+
+def number(value: float) -> str:
+    """A tick's label: short, with a minus sign."""
+    return f"{round(value, 10):g}".replace("-", "−")
+
+
+def path(xs, ys) -> str:
+    """The ``d`` of a polyline through points given in pixels."""
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
+
+
+def bottom_axis(marks: list, label: str, left: float = LEFT, right: float = RIGHT) -> str:
+    """The axis below a panel: ``marks`` are places in pixels with their labels."""
+    lines = "".join(f"M{at:.1f},{BOTTOM}v4" for at, _ in marks)
+    words = "".join(text(at, BOTTOM + 17, mark) for at, mark in marks)
+    name = text((left + right) / 2, HEIGHT - 6, label)
+    return f'<path class="as-axis" d="M{left:.1f},{BOTTOM}H{right:.1f}{lines}"/>{words}{name}'
+
+
+def left_axis(marks: list, label: str, left: float = LEFT) -> str:
+    """The axis left of a panel: ``marks`` are places in pixels with their labels."""
+    lines = "".join(f"M{left:.1f},{at:.1f}h-4" for at, _ in marks)
+    words = "".join(text(left - 7, at + 4, mark, "end") for at, mark in marks)
+    middle = (TOP + BOTTOM) / 2
+    name = text(12, middle, label, more=f' transform="rotate(-90 12 {middle:g})"')
+    return f'<path class="as-axis" d="M{left:.1f},{TOP}V{BOTTOM}{lines}"/>{words}{name}'
+
+
+def marks(scale: Scale) -> list[tuple[float, str]]:
+    """The places of a scale's round numbers, in pixels, and how they are written."""
+    return [(float(scale(tick)), number(tick)) for tick in scale.ticks()]
+
+
+def picture(shares: np.ndarray, least: int = 60) -> str:
+    """Numbers from 0 to 1, shape ``(m, n)``, as a PNG in base64, dark (0) to light (1).
+
+    Each number is a square of several pixels, at least ``least`` in all, so that a browser that
+    smooths pictures shows squares nevertheless.
+    """
+    levels = np.round(np.asarray(shares) * LEVELS).astype(np.uint8)
+    size = -(-least // max(levels.shape))
+    levels = levels.repeat(size, axis=0).repeat(size, axis=1)
+    shades = mpl.colormaps["cividis"](np.arange(LEVELS + 1) / LEVELS, bytes=True)[:, :3]
+    height, width = levels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in levels)  # 0: this row is not filtered
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in (
+            (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, a palette
+            (b"PLTE", shades.tobytes()),
+            (b"IDAT", zlib.compress(rows, 9)),
+            (b"IEND", b""),
+        )
+    )
+    return base64.b64encode(png).decode()

@@ -1,0 +1,302 @@
+"""A slider's HTML holds the frames it was given, for every reader, and runs no one's text."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from PIL import Image
+
+from attncourse.figures import Bars, Curves, Matrix, slider
+
+VALUES = [0.1, 0.25, 1.0, 2.5, 10.0]
+X = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 5.0, 8.0])
+RNG = np.random.default_rng(7)
+HEIGHTS = RNG.normal(scale=3, size=(5, 7))
+AMOUNTS = RNG.dirichlet(np.ones(3), size=5)
+WEIGHTS = RNG.dirichlet(np.ones(11), size=(5, 2))
+SAYS = [f"sentence {k}" for k in range(5)]
+EVIL = """</script><script>alert("1")</script><!--<img src=x onerror='a&b'>$name"""
+
+
+def curves(**changes) -> Curves:
+    given = dict(
+        x=X,
+        lines={"moves": HEIGHTS, "stays": X / 4},
+        xlabel="x axis",
+        ylabel="y axis",
+        alt="what it shows",
+        points=[X, -X / 3],
+        dots=np.column_stack([X[:5], X[1:6]]),
+    )
+    return Curves(**{**given, **changes})
+
+
+def bars(**changes) -> Bars:
+    given = dict(labels=["one", "two", "three"], amounts=AMOUNTS, xlabel="weight", alt="three bars")
+    return Bars(**{**given, "reference": 0.3, "reference_name": "equal", **changes})
+
+
+def matrix(**changes) -> Matrix:
+    return Matrix(**{"weights": WEIGHTS, "alt": "a matrix", **changes})
+
+
+def made(*panels, **changes):
+    given = dict(name="width w", values=VALUES, panels=panels or [curves(), bars(), matrix()],
+                 says=SAYS)  # fmt: skip
+    return slider(**{**given, **changes})
+
+
+def shown(figure) -> str:
+    return figure._repr_html_()
+
+
+def data(figure) -> dict:
+    return json.loads(
+        re.search(r'<script type="application/json">(.*?)</script>', shown(figure))[1]
+    )
+
+
+class Elements(HTMLParser):
+    """Each element's tag and attributes, its text, and whether every one is closed."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.found, self.open, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag != "input":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, words):
+        if not self.open or self.open[-1] not in {"script", "style"}:
+            self.words.append(words)
+
+    def all(self, tag: str, of_class: str = "") -> list[dict]:
+        found = [attributes for name, attributes in self.found if name == tag]
+        return [a for a in found if of_class in a.get("class", "").split() or not of_class]
+
+
+def test_curves_in_the_page_are_the_frames():
+    panel = curves()
+    [given] = data(made(panel))["panels"]
+    low, high = given["range"]
+    back = low + np.array(given["lines"][0]) / 1000 * (high - low)
+    np.testing.assert_allclose(back, HEIGHTS, atol=(high - low) / 1900)
+    assert low < min(HEIGHTS.min(), -X.max() / 3)
+    assert high > HEIGHTS.max()
+    left, right = given["x"][0], given["x"][-1]
+    share = (np.array(given["x"]) - left) / (right - left)
+    np.testing.assert_allclose(share, X / 8, atol=1e-3)
+    bottom, step = given["y"]
+    np.testing.assert_allclose(given["dots"], panel.places(), atol=0.06)
+    heights = (bottom - np.array(given["dots"])[:, 1]) / (1000 * step) * (high - low) + low
+    np.testing.assert_allclose(heights, X[1:6], atol=(high - low) / 1000)
+
+
+def test_bars_and_pictures_in_the_page_are_the_frames():
+    of_bars, of_matrix, of_own = data(made(bars(), matrix(), matrix(own_scale=True)))["panels"]
+    np.testing.assert_allclose(of_bars["bars"], AMOUNTS, atol=0.00051)
+    shades = mpl.colormaps["cividis"](np.arange(33) / 32, bytes=True)[:, :3].tolist()
+    for given, tops in ((of_matrix, np.full(5, WEIGHTS.max())), (of_own, WEIGHTS.max(axis=(1, 2)))):
+        assert given["tops"] == [f"{top:.2g}" for top in tops]
+        for text, weights, top in zip(given["pictures"], WEIGHTS, tops, strict=True):
+            pixels = np.array(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB"))
+            size = pixels.shape[1] // 11
+            assert pixels.shape == (2 * size, 11 * size, 3)
+            middles = pixels[size // 2 :: size, size // 2 :: size]
+            share = [[shades.index(pixel) / 32 for pixel in row] for row in middles.tolist()]
+            np.testing.assert_allclose(share, weights / top, atol=1 / 63)
+
+
+@pytest.mark.parametrize("start", VALUES)
+def test_without_javascript_the_page_shows_the_frame_it_starts_at(start):
+    figure = made(start=start)
+    frame = VALUES.index(start)
+    page, given = Elements(shown(figure)), data(figure)
+    line, bar = page.all("path", "as-line")[0], page.all("rect", "as-bar")
+    bottom, step = given["panels"][0]["y"]
+    ys = [float(y) for y in re.findall(r",([\d.]+)", line["d"])]
+    expected = bottom - np.array(given["panels"][0]["lines"][0][frame]) * step
+    np.testing.assert_allclose(ys, expected, atol=0.051)
+    widths = np.array([float(attributes["width"]) for attributes in bar])
+    np.testing.assert_allclose(widths / given["panels"][1]["unit"], AMOUNTS[frame], atol=0.001)
+    picture = page.all("image", "as-picture")[0]["href"]
+    assert picture == "data:image/png;base64," + given["panels"][2]["pictures"][frame]
+    words = " ".join(page.words)
+    assert f"width w = {start:g}." in words
+    assert f"sentence {frame}" in words
+    assert all(f"{amount:.3f}" in words for amount in np.round(AMOUNTS[frame], 3))
+    [dot] = page.all("circle", "as-dot")[:1]
+    assert [float(dot["cx"]), float(dot["cy"])] == given["panels"][0]["dots"][frame]
+
+
+def test_the_slider_is_a_labelled_range_that_waits_for_its_script():
+    page = Elements(shown(made(start=0.25)))
+    [control] = page.all("input")
+    assert control["type"] == "range"
+    assert (control["min"], control["max"], control["step"], control["value"]) == (
+        "0",
+        "4",
+        "1",
+        "1",
+    )
+    assert control["aria-valuetext"] == "width w = 0.25. sentence 1"
+    [label] = page.all("label")
+    assert "hidden" in label
+    plots = page.all("svg", "as-plot")
+    assert [plot["aria-label"] for plot in plots] == ["what it shows", "three bars", "a matrix"]
+    assert {plot["role"] for plot in plots} == {"img"}
+    assert page.found[0][1]["class"].startswith("attncourse-slider ")
+
+
+def test_equal_arguments_give_equal_pages_that_share_no_ids_and_load_nothing():
+    first, second = shown(made()), shown(made())
+    assert first == second
+    assert shown(made(start=0.1)) != first
+    page = Elements(first)
+    assert not [attributes for _, attributes in page.found if "id" in attributes]
+    links = [a[name] for _, a in page.found for name in ("href", "src") if name in a]
+    assert links
+    assert all(link.startswith("data:image/png;base64,") for link in links)
+    assert not re.search(r"https?:|url\(|@import|fetch|import\(", first)
+    assert made()._repr_png_() == made()._repr_png_()
+
+
+def test_a_page_of_ordinary_size_stays_below_forty_kilobytes():
+    x = np.linspace(0, 1, 100)
+    lines = np.sin(x * np.arange(1, 22)[:, None])
+    weights = np.exp(-((np.linspace(0, 1, 25)[:, None] - np.linspace(0, 1, 60)) ** 2)
+                     / np.geomspace(1e-3, 10, 21)[:, None, None] ** 2)  # fmt: skip
+    panels = [Curves(x, {"line": lines}, "x", "y", "alt"), Matrix(weights, "alt", own_scale=True)]
+    figure = slider("width", range(21), panels, ["words"] * 21)
+    assert len(shown(figure).encode()) < 40_000
+    assert len(shown(made()).encode()) < 16_000
+
+
+def test_markup_in_any_text_is_shown_and_never_run():
+    panels = [
+        curves(lines={EVIL: HEIGHTS, "s": X}, xlabel=EVIL, ylabel=EVIL, alt=EVIL, title=EVIL,
+               points_name=EVIL, dots_name=EVIL),
+        bars(labels=["<b>", "&amp;", "$now"], xlabel=EVIL, alt=EVIL, title=EVIL,
+             reference_name=EVIL),
+        matrix(xlabel=EVIL, ylabel=EVIL, alt=EVIL, title=EVIL),
+    ]  # fmt: skip
+    figure = made(*panels, name=EVIL, says=[EVIL] * 5)
+    same = curves(lines={"m": HEIGHTS, "s": X})  # so that the axes' marks are as many
+    plain = Elements(shown(made(same, bars(), matrix())))
+    evil = Elements(shown(figure))
+    assert [tag for tag, _ in evil.found] == [tag for tag, _ in plain.found]
+    assert [sorted(a) for _, a in evil.found] == [sorted(a) for _, a in plain.found]
+    assert data(figure)["says"] == [EVIL] * 5
+    assert data(figure)["name"] == EVIL
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", shown(figure), re.DOTALL)
+    assert len(scripts) == 2
+    assert not re.search("[<>&]", scripts[0])
+    assert scripts[1] == re.findall(r"<script>(.*?)</script>", shown(made()), re.DOTALL)[0]
+    assert "alert" not in re.sub(r"\s", "", scripts[1])
+    assert " ".join(evil.words).count(EVIL) >= 14
+    assert html.escape(EVIL) in shown(figure)
+
+
+NAN = np.where(np.arange(7) == 3, np.nan, HEIGHTS)
+BAD = {
+    "one value": (lambda: made(values=[1.0]), "values: expected two or more numbers, each larger"),
+    "values fall": (lambda: made(values=VALUES[::-1]), "values: expected two or more"),
+    "values NaN": (lambda: made(values=[*VALUES[:4], np.nan]), "values: expected finite numbers"),
+    "few frames": (
+        lambda: made(curves(lines={"moves": HEIGHTS[:4]})),
+        "panel 0, moves: expected 5 frames, one for each value, got 4",
+    ),
+    "few dots": (lambda: made(curves(dots=[[1, 2]])), "panel 0, dots: expected 5 frames"),
+    "few rows": (lambda: made(bars(), bars(amounts=AMOUNTS[:3])), "panel 1, amounts: expected 5"),
+    "few matrices": (lambda: made(matrix(weights=WEIGHTS[:2])), "panel 0, weights: expected 5"),
+    "nothing moves": (lambda: made(curves(lines={"s": X}, dots=None)), "nothing in it moves"),
+    "no panels": (lambda: made(panels=[]), "panels: expected one or more, got none"),
+    "few sentences": (lambda: made(says=SAYS[:4]), "says: expected 5 sentences"),
+    "an empty one": (lambda: made(says=[*SAYS[:4], " "]), "says: expected 5 sentences"),
+    "start": (lambda: made(start=0.3), "start: expected one of the values, got 0.3"),
+    "NaN": (lambda: curves(lines={"moves": NAN}), "moves: expected finite numbers, got NaN"),
+    "x unsorted": (lambda: curves(x=X[::-1]), "x: expected two or more numbers, each larger"),
+    "x twice": (lambda: curves(x=np.r_[X[:6], X[5]]), "x: expected two or more numbers"),
+    "x below 0": (lambda: curves(log=True), "x: expected numbers above 0 for a log axis, got 0"),
+    "short line": (
+        lambda: curves(lines={"moves": HEIGHTS[:, :6]}),
+        r"moves: expected one number for each of the 7 x, got shape \(5, 6\)",
+    ),
+    "many lines": (
+        lambda: curves(lines={f"{k}": HEIGHTS for k in range(4)}),
+        "lines: expected at most 3 that move and 2 that stay, got 4 and 0",
+    ),
+    "points": (lambda: curves(points=X), r"points: expected 2 dimensions, got shape \(7,\)"),
+    "three rows": (lambda: curves(points=[X, X, X]), "points: expected shape"),
+    "dots in 3-D": (lambda: curves(dots=np.ones((5, 3))), "dots: expected shape"),
+    "points outside": (
+        lambda: curves(points=[X + 1, X]),
+        "points: expected x from 0 to 8, got 1 to 9",
+    ),
+    "labels": (lambda: bars(labels=["one"]), "labels: expected 3 labels, got 1"),
+    "long label": (lambda: bars(labels=["o" * 21] * 3), "labels: expected text of at most 20"),
+    "below 0": (lambda: bars(amounts=-AMOUNTS), "amounts: expected none below 0"),
+    "a matrix": (lambda: matrix(weights=AMOUNTS), "weights: expected 3 dimensions"),
+    "weights": (lambda: matrix(weights=WEIGHTS - 1), "weights: expected none below 0, got -"),
+    "queries": (lambda: matrix(queries=[1, 2, 3]), "queries: expected 2 numbers, evenly spaced"),
+    "keys": (lambda: matrix(keys=np.arange(11) ** 2), "keys: expected 11 numbers, evenly spaced"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_does_not_fit_is_refused_in_words(case):
+    make, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_static_figure_draws_the_frames_asked_for():
+    figure = made(start=0.25)
+    axes = np.reshape(figure.figure().axes, (3, 3))
+    assert [ax.get_title() for ax in axes[0]] == ["width w = 0.1", "width w = 0.25", "width w = 10"]
+    for ax, frame in zip(axes[0], (0, 1, 4), strict=True):
+        drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+        np.testing.assert_array_equal(drawn["moves"], HEIGHTS[frame])
+        np.testing.assert_array_equal(drawn["stays"], X / 4)
+    for ax, frame in zip(axes[1], (0, 1, 4), strict=True):
+        np.testing.assert_allclose([b.get_width() for b in ax.patches], AMOUNTS[frame], atol=6e-4)
+        assert ax.get_ylim() == (2.5, -0.5)
+    for ax, frame in zip(axes[2], (0, 1, 4), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), WEIGHTS[frame])
+        assert ax.images[0].get_extent() == [-0.5, 10.5, 1.5, -0.5]
+    [legend] = figure.figure().legends
+    assert [text.get_text() for text in legend.texts] == [
+        "points",
+        "moves",
+        "stays",
+        "now",
+        "equal",
+    ]
+    assert len(figure.figure(frames=[3]).axes) == 3
+    assert [ax.get_title() for ax in made(start=0.1).figure().axes[:3]][1] == "width w = 1"
+
+
+def test_figures_need_no_torch():
+    code = "import sys, attncourse.figures; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
