@@ -90,6 +90,13 @@ def drop_thebe(app, page, template, context, doctree):
     ]
 
 
+def launch_chapters_only(app, page, template, context, doctree):
+    """Chapters have a notebook beside them for Colab to open; other pages with code have none."""
+    if load(Path(app.srcdir)).chapter(page) is None:
+        buttons = context.get("header_buttons", [])
+        context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
+
+
 # What names a thing otherwise than its text does, and roles that screen readers no longer know.
 NAMED_BETTER = {
     '<summary aria-label="Toggle hidden content">': "<summary>",
@@ -114,5 +121,6 @@ def setup(app):
     app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", add_badges)
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", launch_chapters_only, priority=900)
     app.connect("html-page-context", name_better)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
