@@ -242,6 +242,76 @@ def test_a_chapter_says_how_much_it_is(html, name):
     assert re.search(r"About \d+ minutes to read · \d exercises, \d+ points, about \d+ min", text)
 
 
+def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
+    page = reader.open("book/05_kqv.html")
+    view = page.locator(".attncourse-view").first
+    said = view.locator(".av-say")
+    picker = view.locator(".av-pick select")
+    picker.select_option(label="query and key")
+    grid = view.locator("table.av-grid:visible")
+    row = grid.locator("tbody tr").nth(4)
+    row.locator("td").nth(2).hover()
+    assert 'query "it" attends to key "sushi" with weight 0.89' in said.inner_text()
+    row.locator("td").nth(2).click()
+    page.keyboard.press("ArrowRight")
+    assert 'query "it" attends to key "because"' in said.inner_text()
+    page.keyboard.press("ArrowDown")
+    assert 'query "makes" attends to key "because"' in said.inner_text()
+    page.keyboard.press("Home")
+    assert 'query "makes"' in said.inner_text()
+    assert view.locator("[tabindex='0']:focus").count() == 1
+    picker.select_option(label="one vector")
+    assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"
+
+
+def test_the_first_page_has_a_map_to_touch_in_its_first_screen(reader):
+    page = reader.open(PAGES[0])
+    box = page.locator(".attncourse-view").first.bounding_box()
+    assert box["y"] + box["height"] <= WIDE["height"]
+    page.locator(".attncourse-view tbody td:visible").nth(9).hover()
+    assert "attends to key" in page.locator(".attncourse-view .av-say").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("book/02_mixing.html", 1), ("book/03_lookup.html", 2)]
+)
+def test_sliders_move_by_key(reader, name, number):
+    page = reader.open(name)
+    sliders = page.locator(".attncourse-slider[data-moves]")
+    assert sliders.count() == number
+    for at in range(number):
+        slider = sliders.nth(at)
+        control = slider.locator("input[type=range]")
+        control.focus()
+        page.keyboard.press("Home")
+        first = (
+            control.get_attribute("aria-valuetext"),
+            slider.locator(".as-panel").first.inner_html(),
+        )
+        for _ in range(12):  # at the cold end a few steps change nothing that can be seen
+            page.keyboard.press("ArrowRight")
+        now = (
+            control.get_attribute("aria-valuetext"),
+            slider.locator(".as-panel").first.inner_html(),
+        )
+        assert now[0] != first[0]
+        assert now[1] != first[1]
+        assert slider.locator(".as-says").inner_text().strip()
+
+
+def test_maps_and_sliders_can_be_read_without_scripts(browser, address):
+    quiet = Reader(browser, address, java_script_enabled=False)
+    quiet.page.goto(f"{address}/book/05_kqv.html")
+    cells = quiet.page.locator(".attncourse-view").first.locator("tbody td")
+    assert cells.nth(0).is_visible()
+    assert re.fullmatch(r"\d\.\d\d", cells.nth(0).inner_text())
+    quiet.page.goto(f"{address}/book/03_lookup.html")
+    slider = quiet.page.locator(".attncourse-slider").first
+    assert slider.locator("svg.as-plot").first.is_visible()
+    assert slider.locator(".as-note").is_visible()
+    quiet.context.close()
+
+
 # --- on paper -------------------------------------------------------------------------------------
 
 

@@ -32,8 +32,12 @@ def sources_key(root: Path) -> str:
     package = root / "attncourse"
     figures = (path for path in (package / "figures").rglob("*") if path.suffix != ".pyc")
     files = [*package.glob("*.py"), *filter(Path.is_file, figures), root / "requirements.txt"]
+    return digest_of(sorted(files))
+
+
+def digest_of(files: list[Path]) -> str:
     digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(files):
+    for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -48,6 +52,11 @@ def forget_if_stale(root: Path, everything: bool) -> None:
             print("The package has changed: every page runs again.")
         shutil.rmtree(build)
     build.mkdir(exist_ok=True)
+    stamp.write_text(key, encoding="utf-8")
+    stamp, key = build / ".tools", digest_of(sorted((root / "tools").glob("*.py")))
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
+        for name in ("html", ".doctrees"):  # what was executed stays
+            shutil.rmtree(build / name, ignore_errors=True)
     stamp.write_text(key, encoding="utf-8")
 
 
