@@ -24,6 +24,7 @@ from pathlib import Path
 import yaml
 from course import ROOT, Course, CourseError, load
 
+SOURCES = {".bib", ".css", ".js", ".json", ".md", ".py", ".svg"}
 READER = {"name": "myst_nb_md", "type": "plugin"}
 
 
@@ -53,11 +54,26 @@ def forget_if_stale(root: Path, everything: bool) -> None:
         shutil.rmtree(build)
     build.mkdir(exist_ok=True)
     stamp.write_text(key, encoding="utf-8")
-    stamp, key = build / ".tools", digest_of(sorted((root / "tools").glob("*.py")))
+    drawn = [*(root / "tools").glob("*.py"), *(root / "attncourse" / "checks").glob("*.py")]
+    stamp, key = build / ".tools", digest_of(sorted(drawn))
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         for name in ("html", ".doctrees"):  # what was executed stays
             shutil.rmtree(build / name, ignore_errors=True)
     stamp.write_text(key, encoding="utf-8")
+
+
+def everything_key(root: Path) -> str:
+    """A digest of all that the book is made from."""
+    names = ("attncourse", "book", "tools")
+    files = [p for name in names for p in (root / name).rglob("*") if p.suffix in SOURCES]
+    settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.txt")]
+    return digest_of(sorted(files) + settings)
+
+
+def unchanged(root: Path, key: str) -> bool:
+    """Whether the book that is there was made from the same sources."""
+    stamp, html = root / "_build" / ".book", root / "_build" / "html" / "index.html"
+    return html.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == key
 
 
 def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
@@ -162,6 +178,11 @@ def main() -> int:
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
+    start = course.root / "_build" / "html" / "index.html"
+    key = everything_key(course.root)
+    if unchanged(course.root, key) and not arguments.all:
+        print(f"Nothing has changed since the last build. Open {start}")
+        return 0
     forget_if_stale(course.root, arguments.all)
     outcome, failures = run_pages(course)
     for page, what in outcome.items():
@@ -173,7 +194,7 @@ def main() -> int:
     if sphinx(course.root):
         print("The book has warnings or errors: see above.", file=sys.stderr)
         return 1
-    start = course.root / "_build" / "html" / "index.html"
+    (course.root / "_build" / ".book").write_text(key, encoding="utf-8")
     print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
     return 0
 
