@@ -1,0 +1,52 @@
+"""``attncourse serve`` shows a folder's book to this machine."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.serve import serve
+
+COMMAND = [sys.executable, "-m", "attncourse.grading.cli", "serve"]
+
+
+@pytest.fixture
+def book(tmp_path) -> Path:
+    (tmp_path / "index.html").write_text("<h1>Attention</h1>")
+    (tmp_path.parent / "secret.txt").write_text("not part of the book")
+    return tmp_path
+
+
+def test_the_book_is_there_until_ctrl_c(book):
+    command = [*COMMAND, str(book), "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        address = process.stdout.readline().split()[-1]
+        assert address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(address) as answer:
+            assert answer.read() == b"<h1>Attention</h1>"
+            assert answer.headers["Cache-Control"] == "no-cache"
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{address}../secret.txt").close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert (process.stdout.read(), process.stderr.read()) == ("", "")
+
+
+def test_a_folder_without_a_book_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"no book is in .*make book"):
+        serve(tmp_path, 0, print)
+
+
+def test_a_port_that_is_taken_is_named(book):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"port {port} .*--port 0"):
+            serve(book, port, print)
