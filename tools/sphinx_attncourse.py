@@ -1,4 +1,4 @@
-"""What the book's pages need beyond Jupyter Book: badges, round citations, a quiet console."""
+"""What the book's pages need beyond Jupyter Book: badges, round citations, the field guide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import field_guide
 from course import load
 from vendor import KEPT, static
 
@@ -86,6 +87,7 @@ def setup(app):
     register_plugin(
         "sphinxcontrib.bibtex.style.referencing", "author_year_round", AuthorYearRound, force=True
     )
+    field_guide.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("doctree-resolved", add_badges)
     app.connect("html-page-context", drop_thebe, priority=900)
