@@ -12,10 +12,13 @@ import hashlib
 import json
 import re
 import sys
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 from course import Chapter, load
@@ -40,18 +43,15 @@ TOOLS = ("course.py", "field_guide.py", "symptoms.py", "wrong_lines.py")
 class Entry:
     """A misconception on the page: where it belongs, how it shows, and what unfolds."""
 
+    id: str
     target: str
     name: str
     symptom: str
     html: str
 
-    @property
-    def id(self) -> str:
-        return name_of_place(f"{self.target} {self.name}")
-
 
 def name_of_place(text: str) -> str:
-    return re.sub(r"\W+", "-", text.lower()).strip("-")
+    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
 
 
 # --- computed once ---------------------------------------------------------------------------
@@ -78,12 +78,22 @@ def entries(cache: Path | None = None) -> list[Entry]:
         kept = json.loads(cache.read_text(encoding="utf-8"))
         if kept["key"] == now:
             return [Entry(**entry) for entry in kept["entries"]]
-    found = [entry(e, m) for e in exercises().values() for m in e.misconceptions]
+    found = distinct(entry(e, m) for e in exercises().values() for m in e.misconceptions)
     if cache is not None:
         cache.parent.mkdir(parents=True, exist_ok=True)
         kept = {"key": now, "entries": [asdict(one) for one in found]}
         cache.write_text(json.dumps(kept), encoding="utf-8")
     return found
+
+
+def distinct(found: Iterable[Entry]) -> list[Entry]:
+    """The entries, a number behind an id that came before: `by √d_k` is not `by d_k`."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for one in found:
+        seen[one.id] += 1
+        kept.append(replace(one, id=f"{one.id}-{seen[one.id]}") if seen[one.id] > 1 else one)
+    return kept
 
 
 # --- one entry -------------------------------------------------------------------------------
@@ -102,17 +112,26 @@ def entry(exercise: Exercise, misconception: Misconception) -> Entry:
         *(f'<p class="attn-helper">{helper}</p>' for helper in helpers),
         f"<p><strong>Fails first</strong> at “{prose(shown.criterion)}”:</p>",
         f"<pre>{escape(shown.call)}</pre>",
-        f"<p>It {with_code(shown.told)}.</p>" if shown.told else "",
+        f"<p>{with_code(told(shown.told))}</p>" if shown.told else "",
         side_by_side(shown.texts) if shown.texts else "",
         pictures(shown.picture) if shown.picture else "",
         f"<p><strong>What to change</strong></p>\n<p>{with_code(misconception.explanation)}</p>",
     ]
     html = "\n".join(part for part in parts if part)
-    return Entry(exercise.target, misconception.name, shown.symptom, html)
+    place = name_of_place(f"{exercise.target} {misconception.name}")
+    return Entry(place, exercise.target, misconception.name, shown.symptom, html)
 
 
 def prose(text: str) -> str:
     return with_code(text.replace("``", "`"))
+
+
+def told(problem: str) -> str:
+    """A verdict's words as a sentence."""
+    text = problem.replace("\n", "; ")
+    verbs = ("returned", "raised", "changed", "did not", "called", "built")
+    text = f"It {text}" if text.startswith(verbs) else text[0].upper() + text[1:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def coloured(code: str) -> str:
@@ -121,7 +140,7 @@ def coloured(code: str) -> str:
 
 def side_by_side(texts: tuple[str, str]) -> str:
     boxes = (
-        f"<div><p>{title}</p><pre>{escape(text)}</pre></div>"
+        f"<div><p>{title}</p><pre>{escape(dedent(text))}</pre></div>"
         for title, text in zip(("returned", "expected"), texts, strict=True)
     )
     return f'<div class="attn-pair">{"".join(boxes)}</div>'
@@ -178,9 +197,7 @@ class FieldGuide(SphinxDirective):
             path = course.root / f"{chapter.page}.md"
             self.env.note_dependency(str(path))
             title = re.search(r"(?m)^# (.+)$", path.read_text(encoding="utf-8"))[1]
-            page.append(
-                self.section(chapter.stem, f"Chapter {chapter.number} · {title}", *parts)
-            )
+            page.append(self.section(chapter.stem, f"Chapter {chapter.number} · {title}", *parts))
         return page
 
     def section(self, name: str, title: str | nodes.Node, *children: nodes.Node) -> nodes.section:
@@ -248,7 +265,7 @@ def by_symptom(found: list[Entry]) -> str:
             for target, group in groupby(alike, key=lambda one: one.target)
         )
         blocks.append(
-            f'<details class="attn-symptom"><summary>{escape(symptom)} '
+            f'<details class="attn-symptom"><summary>{escape(symptom[0].upper() + symptom[1:])} '
             f"<small>{len(alike)}</small></summary>\n<ul>{''.join(lines)}</ul></details>"
         )
     return "\n".join(blocks)

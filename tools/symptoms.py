@@ -113,7 +113,7 @@ NUMBERS: tuple[tuple[str, Fits], ...] = (
     ("the right numbers in wrong places", lambda g, w: np.allclose(in_order(g), in_order(w))),
     (
         "weight where there should be none",
-        lambda g, w: bool((w.ndim > 1 and rows_sum_to_one(w) and (g[w == 0] != 0).any())),
+        lambda g, w: bool(w.ndim > 1 and rows_sum_to_one(w) and (g[w == 0] != 0).any()),
     ),
     ("rows sum to 1, with other weights", lambda g, w: w.ndim > 1 and rows_sum_to_one(w)),
     ("every number too large", lambda g, w: bool((abs(g) >= abs(w) - 1e-9).all())),
@@ -132,7 +132,7 @@ OTHERS = (
     "the wrong type",
     "other tokens",
 )
-SYMPTOMS = (*OTHERS, *(name for name, _ in NUMBERS))
+SYMPTOMS = (*(name for name, _ in NUMBERS), *OTHERS)
 
 
 def symptom(trial: Trial, unchanged: bool = False) -> str:

@@ -41,7 +41,10 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        return inspect.getsource(sys.modules[self.name])
+        try:
+            return inspect.getsource(sys.modules[self.name])
+        except (KeyError, TypeError, OSError):  # written in C, or gone
+            return ""
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -181,7 +184,7 @@ def constant(node: ast.expr | None) -> object:
 
 def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definition]:
     """Where a function is defined that no `Misconception(…)` names: by its code's positions."""
-    module = source(wrong.__module__)
+    module = source(getattr(wrong, "__module__", ""))
     code = getattr(wrong, "__code__", None)
     places = [p for p in code.co_positions() if p[2] != p[3]] if code else []
     found = [
@@ -191,7 +194,7 @@ def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definitio
         and getattr(node, "name", "<lambda>") == wrong.__name__
         and all(covers(node, place) for place in places)
     ]
-    if not found:
+    if not found or not places:
         raise LookupError(f"{whose}: the source of its `wrong` cannot be found")
     return module, found[-1]  # the innermost
 
