@@ -14,7 +14,8 @@ from itertools import pairwise
 from types import CodeType, FunctionType
 from urllib.parse import unquote, urlsplit
 
-import field_guide
+import bug_entries
+import check_source
 import pytest
 import symptoms
 import wrong_lines
@@ -32,7 +33,7 @@ each = pytest.mark.parametrize(("exercise", "misconception"), WRONG, ids=NAMES)
 
 @pytest.fixture(scope="module")
 def entries():
-    return field_guide.entries()
+    return bug_entries.entries()
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +161,7 @@ def text_of(markup: str) -> str:
 
 def test_a_right_helper_is_told_from_a_wrong_one():
     cosine = ALL["tokens.cosine_similarity"]
-    module = wrong_lines.source("attncourse.checks.tokens")
+    module = check_source.source("attncourse.checks.tokens")
     assert wrong_lines.is_right(cosine, module, "cosine")
     assert not wrong_lines.is_right(cosine, module, "correlation")
 
@@ -175,7 +176,7 @@ def test_a_misconception_that_is_written_nowhere_is_found_by_its_code():
 
 
 def test_nothing_on_it_depends_on_the_machine_or_the_run(entries):
-    assert field_guide.entries() == entries
+    assert bug_entries.entries() == entries
     for one in entries:
         assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|/work/|site-packages", one.html), one.id
     assert len({one.id for one in entries}) == len(entries)
@@ -183,14 +184,14 @@ def test_nothing_on_it_depends_on_the_machine_or_the_run(entries):
 
 def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries):
     cache = tmp_path / "_build" / "guide.json"
-    monkeypatch.setattr(field_guide, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
-    first = field_guide.entries(cache)
+    monkeypatch.setattr(bug_entries, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
+    first = bug_entries.entries(cache)
     assert first == [one for one in entries if one.target == "tokens.embed"]
-    monkeypatch.setattr(field_guide, "entry", lambda *_: pytest.fail("computed again"))
-    assert field_guide.entries(cache) == first
-    monkeypatch.setattr(field_guide, "key", lambda: "another")
+    monkeypatch.setattr(bug_entries, "entry", lambda *_: pytest.fail("computed again"))
+    assert bug_entries.entries(cache) == first
+    monkeypatch.setattr(bug_entries, "key", lambda: "another")
     with pytest.raises(pytest.fail.Exception, match="computed again"):
-        field_guide.entries(cache)
+        bug_entries.entries(cache)
 
 
 @pytest.mark.slow
@@ -208,7 +209,7 @@ def test_every_misconception_is_on_the_page_once_and_every_link_resolves(built):
     shown = [text_of(name) for _, name in heads]
     assert shown == [name for _, name in expected]
     for _, misconception in WRONG:
-        said = re.sub(r"\s+", " ", text_of(field_guide.with_code(misconception.explanation)))
+        said = re.sub(r"\s+", " ", text_of(bug_entries.with_code(misconception.explanation)))
         assert said in re.sub(r"\s+", " ", text_of(article))
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
