@@ -1,4 +1,4 @@
-"""What the book's pages need beyond Jupyter Book: badges, round citations, a quiet console."""
+"""What the book's pages need beyond Jupyter Book: badges, round citations, the field guide."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import field_guide
 from course import load
 from navigation import course_map, line
 from vendor import KEPT, static
@@ -117,6 +118,7 @@ def setup(app):
     )
     app.add_directive("course-map", CourseMap)
     app.add_node(MapNode)
+    field_guide.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", add_badges)

@@ -5,6 +5,7 @@ const SCROLLS = [
   "div.math",
   "pre",
   ".output",
+  ".attn-pair",
   ".pst-scrollable-table-container",
 ].map((what) => `.bd-article ${what}`).join(", ");
 

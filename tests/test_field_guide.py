@@ -1,0 +1,251 @@
+"""The field guide: every misconception once, its own code, links that lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import html
+import importlib
+import inspect
+import re
+import shutil
+import textwrap
+from dataclasses import replace
+from itertools import pairwise
+from types import CodeType, FunctionType
+from urllib.parse import unquote, urlsplit
+
+import bug_entries
+import check_source
+import pytest
+import symptoms
+import wrong_lines
+import yaml
+from conftest import copy_course, run_tool
+
+from attncourse.checks import Misconception, exercises
+from attncourse.checks.judging import judge
+
+ALL = exercises()
+WRONG = [(e, m) for e in ALL.values() for m in e.misconceptions]
+NAMES = [f"{e.target}: {m.name}" for e, m in WRONG]
+each = pytest.mark.parametrize(("exercise", "misconception"), WRONG, ids=NAMES)
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return bug_entries.entries()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A book of the guide and of the chapters' headings, which are all that it links to."""
+    root = copy_course(tmp_path_factory.mktemp("guide") / "course", "attncourse", "tools")
+    toc = yaml.safe_load((root / "_toc.yml").read_text())
+    kept = [part for part in toc["parts"] if part.get("numbered")]
+    pages = [toc["root"], *(entry["file"] for part in kept for entry in part["chapters"])]
+    kept.append({"caption": "Back matter", "chapters": [{"file": "book/field_guide"}]})
+    (root / "_toc.yml").write_text(yaml.safe_dump(toc | {"parts": kept}, allow_unicode=True))
+    for page in pages:
+        path = root / f"{page}.md"
+        text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+        path.write_text("\n\n".join(re.findall(r"(?m)^##? .+", text)), encoding="utf-8")
+    return root, run_tool("book", "--root", root)
+
+
+def place_of(wrong) -> tuple:
+    """What makes a function what it is: its code, names and constants, what it closes over."""
+    if isinstance(wrong, CodeType):
+        inner = [place_of(c) if isinstance(c, CodeType) else repr(c) for c in wrong.co_consts]
+        return wrong.co_code, wrong.co_names, wrong.co_varnames, tuple(inner)
+    if isinstance(wrong, FunctionType):
+        found = [c.cell_contents for c in wrong.__closure__ or ()]  # super() holds its own class
+        cells = tuple(c.__name__ if isinstance(c, type) else place_of(c) for c in found)
+        code = wrong.__code__
+        if wrong.__doc__:
+            code = code.replace(co_consts=(None, *code.co_consts[1:]))
+        return place_of(code), cells
+    if isinstance(wrong, type):
+        methods = {k: v for k, v in vars(wrong).items() if isinstance(v, FunctionType)}
+        return tuple((name, place_of(method)) for name, method in sorted(methods.items()))
+    return (repr(wrong),)
+
+
+def run_there(exercise, statement: str):
+    """What ``again`` is after a statement in the chapter's module of checks.
+
+    Its imports go first: Python compiles calls of imported names differently.
+    """
+    module = checks_of(exercise)
+    tree = ast.parse(inspect.getsource(module))
+    imports = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
+    scope = dict(vars(module))
+    exec(f"{ast.unparse(ast.Module(imports, []))}\n{statement}", scope)
+    return scope["again"]
+
+
+def checks_of(exercise):
+    return importlib.import_module(f"attncourse.checks.{exercise.stem}")
+
+
+def without_defaults(signature: inspect.Signature) -> inspect.Signature:
+    """The same names, to be called in the same way."""
+    parameters = [
+        p if p.default is p.empty else p.replace(default=None)
+        for p in signature.parameters.values()
+    ]
+    return inspect.Signature(parameters)
+
+
+@each
+def test_the_wrong_line_is_the_misconceptions_own_code(exercise, misconception):
+    code = wrong_lines.wrong_line(exercise, misconception).code
+    first, *helpers = re.split(r"\n\n(?=def |class )", code)
+    wrong = misconception.wrong
+    if isinstance(wrong, FunctionType) and "<locals>" not in wrong.__qualname__:
+        signature = str(without_defaults(inspect.signature(wrong)))
+        if wrong.__name__ == "<lambda>":
+            again = run_there(exercise, f"again = lambda {signature[1:-1]}: (\n{first}\n)")
+        else:
+            body = textwrap.indent(first, "    ")
+            again = run_there(exercise, f"def again{signature}:\n{body}")
+    else:
+        again = run_there(exercise, f"again = (\n{first}\n)")
+    assert place_of(again) == place_of(wrong)
+    for helper in helpers:
+        name = re.match(r"(?:def|class) (\w+)", helper)[1]
+        again = run_there(exercise, f"{helper}\n\nagain = {name}")
+        assert place_of(again) == place_of(getattr(checks_of(exercise), name))
+        assert code.count(name) > 1
+
+
+@each
+def test_the_example_is_of_the_verdicts_first_failure(exercise, misconception):
+    shown = symptoms.example(exercise, misconception)
+    verdict = judge(exercise, misconception.wrong, wrong_lines.SEED)
+    assert shown.criterion == next(c.name for c in verdict.criteria if not c.passed)
+    assert shown.symptom in symptoms.SYMPTOMS
+    assert shown.told or shown.texts or shown.picture
+
+
+def test_pictures_are_shown_wherever_the_example_has_one(entries):
+    tables = [one for one in entries if "<table" in one.html]
+    assert tables
+    assert all(ALL[one.target].picture for one in tables)
+    for one in entries:
+        alike = "columns sum to 1, not rows"
+        assert one.symptom != alike or "<table" in one.html or "attn-pair" in one.html
+
+
+def test_no_right_answer_is_shown(entries):
+    """Neither a reference nor a helper that passes."""
+    bodies = {}
+    for exercise in ALL.values():
+        tree = ast.parse(textwrap.dedent(inspect.getsource(exercise.reference))).body[0]
+        kept = tree.body[1:] if ast.get_docstring(tree) else tree.body
+        bodies[exercise.target] = "\n".join(ast.unparse(statement) for statement in kept)
+    for exercise, misconception in WRONG:
+        line = wrong_lines.wrong_line(exercise, misconception)
+        shown = ast.unparse(ast.parse(line.code))
+        assert bodies[exercise.target] not in shown
+        for name in wrong_lines.helpers_of(exercise, misconception):
+            assert not wrong_lines.passes(exercise, getattr(checks_of(exercise), name))
+    page = text_of("\n".join(one.html for one in entries))
+    assert re.search(r"\bdef forward_with_map\b", page)
+    for name in ("cosine", "forward_right", "really_equivariant"):
+        assert not re.search(rf"\bdef {name}\b", page)
+
+
+def text_of(markup: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", markup))
+
+
+def test_a_right_helper_is_told_from_a_wrong_one():
+    cosine = ALL["tokens.cosine_similarity"]
+    module = check_source.source("attncourse.checks.tokens")
+    assert wrong_lines.is_right(cosine, module, "cosine")
+    assert not wrong_lines.is_right(cosine, module, "correlation")
+
+
+def test_a_misconception_that_is_written_nowhere_is_found_by_its_code():
+    exercise = ALL["mixing.mix"]
+    made = replace(exercise.misconceptions[1], name="made in a loop", explanation="…")
+    assert wrong_lines.wrong_line(exercise, made).code == "np.dot(A, X)"
+    lost = Misconception("lost", "…", len)
+    with pytest.raises(LookupError, match=r"mixing\.mix: lost: the source of its `wrong`"):
+        wrong_lines.wrong_line(exercise, lost)
+
+
+def test_nothing_on_it_depends_on_the_machine_or_the_run(entries):
+    assert bug_entries.entries() == entries
+    for one in entries:
+        assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|/work/|site-packages", one.html), one.id
+    assert len({one.id for one in entries}) == len(entries)
+
+
+def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries):
+    cache = tmp_path / "_build" / "guide.json"
+    monkeypatch.setattr(bug_entries, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
+    first = bug_entries.entries(cache)
+    assert first == [one for one in entries if one.target == "tokens.embed"]
+    monkeypatch.setattr(bug_entries, "entry", lambda *_: pytest.fail("computed again"))
+    assert bug_entries.entries(cache) == first
+    monkeypatch.setattr(bug_entries, "key", lambda: "another")
+    with pytest.raises(pytest.fail.Exception, match="computed again"):
+        bug_entries.entries(cache)
+
+
+@pytest.mark.slow
+def test_every_misconception_is_on_the_page_once_and_every_link_resolves(built):
+    root, done = built
+    assert done.returncode == 0, done.stdout + done.stderr
+    built_pages = root / "_build" / "html" / "book"
+    page = (built_pages / "field_guide.html").read_text(encoding="utf-8")
+    article = page[page.index("<article") : page.index("</article>")]
+    assert len(page.encode()) < 1_000_000
+    heads = re.findall(
+        r'<details class="attn-bug" id="([\w-]+)"><summary><span>(.*?)</span>', article
+    )
+    expected = [(e.target, m.name.replace("`", "")) for e, m in WRONG]
+    shown = [text_of(name) for _, name in heads]
+    assert shown == [name for _, name in expected]
+    for _, misconception in WRONG:
+        said = re.sub(r"\s+", " ", text_of(bug_entries.with_code(misconception.explanation)))
+        assert said in re.sub(r"\s+", " ", text_of(article))
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(set(ids)) == len(ids)
+    levels = [int(level) for level in re.findall(r"<h(\d)[ >]", article)]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    by_symptom = article[article.index('id="guide-symptoms"') : article.index('id="guide-tokens"')]
+    linked = re.findall(r'href="#([^"]+)" ?>', by_symptom.replace('class="headerlink" ', ""))
+    assert sorted(i for i, _ in heads) == sorted(set(linked) - {"guide-symptoms"})
+    links = [
+        urlsplit(html.unescape(href)) for href in re.findall(r'<a [^>]*href="([^"]+)"', article)
+    ]
+    to_chapters = 0
+    for link in links:
+        if link.scheme:
+            continue
+        other = built_pages / link.path if link.path else built_pages / "field_guide.html"
+        assert other.is_file(), link
+        if link.fragment:
+            assert f'id="{unquote(link.fragment)}"' in other.read_text(encoding="utf-8"), link
+        to_chapters += bool(re.match(r"\d\d_", link.path)) and bool(link.fragment)
+    assert to_chapters >= len(WRONG) + len(ALL)
+
+
+@pytest.mark.slow
+def test_two_builds_are_alike_and_a_section_that_is_gone_fails_the_build(built):
+    root, done = built
+    assert done.returncode == 0, done.stderr
+    page = root / "_build" / "html" / "book" / "field_guide.html"
+    first = page.read_bytes()
+    shutil.rmtree(root / "_build")
+    again = run_tool("book", "--root", root)
+    assert again.returncode == 0, again.stderr
+    assert page.read_bytes() == first
+    chapter = root / "book" / "02_mixing.md"
+    chapter.write_text(chapter.read_text().replace("## Four matrices", "## Five matrices"))
+    spoiled = run_tool("book", "--root", root)
+    assert spoiled.returncode == 1
+    assert "Four matrices" in spoiled.stderr

@@ -1,0 +1,164 @@
+"""The field guide's entries: each misconception's code, symptom and explanation as HTML.
+
+What takes seconds to compute is kept in a file for as long as the package and these tools are the
+same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+import attncourse
+from attncourse.checks import Exercise, Misconception, exercises
+from attncourse.checks.verdict import Picture
+from attncourse.checks.verdict import inline as with_code
+
+TOOLS = ("bug_entries.py", "check_source.py", "symptoms.py", "wrong_lines.py")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A misconception on the page: where it belongs, how it shows, and what unfolds."""
+
+    id: str
+    target: str
+    name: str
+    symptom: str
+    html: str
+
+
+def name_of_place(text: str) -> str:
+    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
+
+
+# --- computed once ---------------------------------------------------------------------------
+
+
+def sources() -> list[Path]:
+    """What the entries are computed from."""
+    package = Path(attncourse.__file__).parent
+    modules = [*package.glob("*.py"), *(package / "checks").glob("*.py")]
+    return sorted(modules) + [Path(__file__).with_name(name) for name in TOOLS]
+
+
+def key() -> str:
+    digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    for path in sources():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def entries(cache: Path | None = None) -> list[Entry]:
+    """Every misconception in the order of the course; from the cache where it still holds."""
+    now = key()
+    if cache is not None and cache.exists():
+        kept = json.loads(cache.read_text(encoding="utf-8"))
+        if kept["key"] == now:
+            return [Entry(**entry) for entry in kept["entries"]]
+    found = distinct(entry(e, m) for e in exercises().values() for m in e.misconceptions)
+    if cache is not None:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        kept = {"key": now, "entries": [asdict(one) for one in found]}
+        cache.write_text(json.dumps(kept), encoding="utf-8")
+    return found
+
+
+def distinct(found: Iterable[Entry]) -> list[Entry]:
+    """The entries, a number behind an id that came before: `by √d_k` is not `by d_k`."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for one in found:
+        seen[one.id] += 1
+        kept.append(replace(one, id=f"{one.id}-{seen[one.id]}") if seen[one.id] > 1 else one)
+    return kept
+
+
+# --- one entry -------------------------------------------------------------------------------
+
+
+def entry(exercise: Exercise, misconception: Misconception) -> Entry:
+    from symptoms import example
+    from wrong_lines import wrong_line
+
+    wrong, shown = wrong_line(exercise, misconception), example(exercise, misconception)
+    lines = "line" if "\n" not in wrong.code else "lines"
+    helpers = [f"<code>{escape(n)}</code>: {prose(text)}" for n, text in wrong.helpers]
+    parts = [
+        f"<p><strong>The wrong {lines}</strong></p>",
+        f'<pre class="highlight"><code>{coloured(wrong.code)}</code></pre>',
+        *(f'<p class="attn-helper">{helper}</p>' for helper in helpers),
+        f"<p><strong>Fails first</strong> at “{prose(shown.criterion)}”:</p>",
+        f"<pre>{escape(shown.call)}</pre>",
+        f"<p>{with_code(told(shown.told))}</p>" if shown.told else "",
+        side_by_side(shown.texts) if shown.texts else "",
+        pictures(shown.picture) if shown.picture else "",
+        f"<p><strong>What to change</strong></p>\n<p>{with_code(misconception.explanation)}</p>",
+    ]
+    html = "\n".join(part for part in parts if part)
+    place = name_of_place(f"{exercise.target} {misconception.name}")
+    return Entry(place, exercise.target, misconception.name, shown.symptom, html)
+
+
+def prose(text: str) -> str:
+    return with_code(text.replace("``", "`"))
+
+
+def told(problem: str) -> str:
+    """A verdict's words as a sentence."""
+    text = problem.replace("\n", "; ")
+    verbs = ("returned", "raised", "changed", "did not", "called", "built")
+    text = f"It {text}" if text.startswith(verbs) else text[0].upper() + text[1:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def coloured(code: str) -> str:
+    return highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
+
+
+def side_by_side(texts: tuple[str, str]) -> str:
+    boxes = (
+        f"<div><p>{title}</p><pre>{escape(dedent(text))}</pre></div>"
+        for title, text in zip(("returned", "expected"), texts, strict=True)
+    )
+    return f'<div class="attn-pair">{"".join(boxes)}</div>'
+
+
+def pictures(picture: Picture) -> str:
+    """The two matrices as shaded tables on one scale; what is wrong is underlined too."""
+    got, want = picture.got, picture.want
+    none = np.zeros(want.shape, bool)
+    wrong = np.zeros(got.shape, bool)
+    if got.shape == want.shape:
+        wrong = ~np.isclose(got, want, rtol=1e-9, atol=1e-9)
+    top = float(np.abs(want[np.isfinite(want)]).max(initial=0)) or 1.0
+    tables = matrix("returned", got, top, wrong) + matrix("expected", want, top, none)
+    return f'<div class="attn-pair">{tables}</div>'
+
+
+def matrix(title: str, values: np.ndarray, top: float, wrong: np.ndarray) -> str:
+    rows = (
+        "<tr>" + "".join(cell(x, top, bad) for x, bad in zip(row, marks, strict=True)) + "</tr>"
+        for row, marks in zip(values, wrong, strict=True)
+    )
+    size = " × ".join(map(str, values.shape))
+    return f"<table><caption>{title}, {size}</caption>{''.join(rows)}</table>"
+
+
+def cell(x: float, top: float, wrong: bool) -> str:
+    strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
+    text = f"{float(x):.2g}".replace("-", "−")
+    return f'<td style="--much:{strength:.2f}">{f"<u>{text}</u>" if wrong else text}</td>'

@@ -1,0 +1,95 @@
+"""A module of checks as text and as a tree, and pieces of it as they stand there."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+WIDTH = 88
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module of checks as text and as a tree."""
+
+    name: str
+
+    @cached_property
+    def text(self) -> str:
+        try:
+            return inspect.getsource(sys.modules[self.name])
+        except (KeyError, TypeError, OSError):  # written in C, or gone
+            return ""
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def defined(self) -> dict[str, Definition]:
+        """The module's own functions and classes."""
+        return {node.name: node for node in self.tree.body if isinstance(node, Definition)}
+
+    def expression(self, node: ast.expr) -> str:
+        """An expression as written, its further lines moved left with the first."""
+        text = ast.get_source_segment(self.text, node) or ast.unparse(node)
+        first = self.text.splitlines()[node.lineno - 1]
+        indent = len(first) - len(first.lstrip())
+        text = re.sub(rf"\n {{0,{indent}}}", "\n", text)
+        try:
+            ast.parse(text)
+        except SyntaxError:  # its lines were held together by brackets around it
+            text = "(\n" + textwrap.indent(text, "    ") + "\n)"
+        return in_one_line(text)
+
+    def body(self, node: Definition) -> str:
+        """What a function does or a class holds, without its docstring."""
+        kept = node.body[1:] if ast.get_docstring(node) else node.body
+        if kept[0].lineno == node.lineno:
+            return ast.get_source_segment(self.text, kept[0]) or ""
+        first = min([kept[0].lineno, *(d.lineno for d in getattr(kept[0], "decorator_list", []))])
+        return textwrap.dedent("\n".join(self.text.splitlines()[first - 1 : node.end_lineno]))
+
+    def definition(self, node: Definition) -> str:
+        head = ast.unparse(ast.Module([replaced_body(node)], []))
+        return head.removesuffix("...").rstrip() + "\n" + textwrap.indent(self.body(node), "    ")
+
+    def reached(self, node: ast.AST, seen: tuple[str, ...] = ()) -> Iterator[str]:
+        """The module's own functions that a piece of code uses, and what these use in turn."""
+        for name in names_in(node):
+            if name in self.defined and name not in seen:
+                yield name
+                yield from self.reached(self.defined[name], (*seen, name))
+
+
+def in_one_line(text: str) -> str:
+    """An expression without the line breaks that its place in the checks asked for."""
+    joined = re.sub(r"(?<=[(\[{])\n\s*|,?\n\s*(?=[)\]}])", "", text)
+    joined = re.sub(r"\n\s*", " ", joined)
+    same = "#" not in text and ast.dump(ast.parse(joined)) == ast.dump(ast.parse(text))
+    return joined if same and len(joined) <= WIDTH else text
+
+
+def names_in(node: ast.AST) -> list[str]:
+    """The names that a piece of code reads, each once, in order."""
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return list(dict.fromkeys(n.id for n in names))
+
+
+def replaced_body(node: Definition) -> Definition:
+    """The node's head with `...` for a body."""
+    copy = ast.parse(ast.unparse(node)).body[0]
+    copy.body = [ast.Expr(ast.Constant(...))]
+    return copy
+
+
+@cache
+def source(name: str) -> Source:
+    return Source(name)

@@ -1,0 +1,133 @@
+"""The field guide to attention bugs: every misconception of the checks, as a page.
+
+The directive ``{field-guide}`` lists them under the chapters and exercises of the course, each
+folded under its name, after an index from symptoms to mistakes. Nothing on it is typed in: code,
+criterion, numbers and explanation are those of the checks.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from bug_entries import Entry, entries, name_of_place, sources, with_code
+from course import Chapter, load
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_refnode
+
+from attncourse.checks import Exercise, exercises
+
+SECTION = "attn-section"
+
+
+class FieldGuide(SphinxDirective):
+    """``{field-guide}``: the symptoms, then the mistakes of every chapter there is."""
+
+    def run(self) -> list[nodes.Node]:
+        course = load(Path(self.env.srcdir))
+        for path in sources():
+            self.env.note_dependency(str(path))
+        self.env.note_dependency(__file__)
+        found = entries(course.root / "_build" / "field_guide.json")
+        known = exercises()
+        stems = [chapter.stem for chapter in course.chapters]
+        found = [one for one in found if known[one.target].stem in stems]
+        page = [self.section("symptoms", "By symptom", raw(by_symptom(found)))]
+        for chapter in course.chapters:
+            parts = [
+                self.exercise(chapter, known[target], list(group))
+                for target, group in groupby(found, key=lambda one: one.target)
+                if known[target].stem == chapter.stem
+            ]
+            path = course.root / f"{chapter.page}.md"
+            self.env.note_dependency(str(path))
+            title = re.search(r"(?m)^# (.+)$", path.read_text(encoding="utf-8"))[1]
+            page.append(self.section(chapter.stem, f"Chapter {chapter.number} · {title}", *parts))
+        return page
+
+    def section(self, name: str, title: str | nodes.Node, *children: nodes.Node) -> nodes.section:
+        heading = nodes.title("", "", nodes.Text(title) if isinstance(title, str) else title)
+        place = name_of_place(f"guide {name}")
+        section = nodes.section("", heading, *children, ids=[place], names=[place])
+        self.state.document.note_explicit_target(section)
+        return section
+
+    def exercise(self, chapter: Chapter, exercise: Exercise, found: list[Entry]) -> nodes.section:
+        parts: list[nodes.Node] = [self.back("Taught in ", chapter, exercise)]
+        for one in found:
+            head = (
+                f'<details class="attn-bug" id="{one.id}"><summary><span>{with_code(one.name)}'
+                f"</span> <small>{escape(one.symptom)}</small></summary>"
+            )
+            again = self.back("Read again: ", chapter, exercise)
+            parts += [raw(f"{head}\n{one.html}"), again, raw("</details>")]
+        title = nodes.literal("", exercise.target)
+        return self.section(exercise.target, title, *parts)
+
+    def back(self, lead: str, chapter: Chapter, exercise: Exercise) -> nodes.paragraph:
+        """A link to the section that the exercise names; the build fails where it is not there."""
+        target = addnodes.pending_xref(
+            "",
+            nodes.inline("", exercise.section),
+            refdomain="",
+            reftype=SECTION,
+            reftarget=re.search("“(.+)”", exercise.section)[1],
+            refpage=chapter.page,
+            refdoc=self.env.docname,
+            refwarn=True,
+        )
+        return nodes.paragraph("", "", nodes.Text(lead), target, nodes.Text("."))
+
+
+def resolve(app, env, node, content):
+    """The place of a chapter's section, told by its heading; None, a warning, if it has none."""
+    if node["reftype"] != SECTION:
+        return None
+    for link in env.tocs[node["refpage"]].findall(nodes.reference):
+        if name_of_place(link.astext()) == name_of_place(node["reftarget"]):
+            place = link["anchorname"].removeprefix("#")
+            return make_refnode(app.builder, node["refdoc"], node["refpage"], place, content)
+    return None
+
+
+def raw(html: str) -> nodes.raw:
+    return nodes.raw("", html, format="html")
+
+
+def by_symptom(found: list[Entry]) -> str:
+    """Each symptom with the mistakes that show it, folded, as links."""
+    from symptoms import SYMPTOMS
+
+    blocks = []
+    for symptom in SYMPTOMS:
+        alike = [one for one in found if one.symptom == symptom]
+        if not alike:
+            continue
+        lines = (
+            f"<li><code>{escape(target)}</code>: "
+            + "; ".join(f'<a href="#{one.id}">{with_code(one.name)}</a>' for one in group)
+            + "</li>"
+            for target, group in groupby(alike, key=lambda one: one.target)
+        )
+        blocks.append(
+            f'<details class="attn-symptom"><summary>{escape(symptom[0].upper() + symptom[1:])} '
+            f"<small>{len(alike)}</small></summary>\n<ul>{''.join(lines)}</ul></details>"
+        )
+    return "\n".join(blocks)
+
+
+def add_files(app, page, template, context, doctree):
+    """The guide's own style and script, on its page alone."""
+    if 'class="attn-bug"' in context.get("body", ""):
+        app.add_css_file("field_guide.css")
+        app.add_js_file("field_guide.js")
+
+
+def setup(app):
+    app.add_directive("field-guide", FieldGuide)
+    app.connect("missing-reference", resolve)
+    app.connect("html-page-context", add_files)

@@ -1,0 +1,171 @@
+"""What a misconception shows: the criterion that it fails first, on which example, and how.
+
+All of it is the checks' own verdict. The kinds of symptom are told from what came and what was
+expected; the first that fits is the one that the field guide files the mistake under.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from wrong_lines import SEED
+
+from attncourse.checks import Exercise, Misconception
+from attncourse.checks.compare import as_numbers, difference
+from attncourse.checks.drivers import dtype_of
+from attncourse.checks.judging import call_text, judge_criteria, picture
+from attncourse.checks.outcome import Unusable
+from attncourse.checks.trials import Trial, try_out
+from attncourse.checks.verdict import Picture
+
+ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")
+
+
+@dataclass(frozen=True)
+class Example:
+    """How a mistake shows: ``told`` in words, and the two results where they are small."""
+
+    criterion: str
+    symptom: str
+    call: str
+    told: str
+    texts: tuple[str, str] | None
+    picture: Picture | None
+
+
+def example(exercise: Exercise, misconception: Misconception) -> Example:
+    """The smallest case that fails the first criterion that fails; one to draw if there is one."""
+    trials = try_out(exercise, misconception.wrong, SEED)
+    verdicts = zip(exercise.criteria, judge_criteria(exercise, trials), strict=True)
+    first = next(criterion for criterion, verdict in verdicts if not verdict.passed)
+    if first.unchanged:
+        failing = [t for t in trials if t.outcome.mutated]
+    else:
+        failing = [t for t in trials if t.criterion is first and t.problem]
+    drawable = [t for t in failing if exercise.picture and not first.unchanged and picture((t,))]
+    trial = min(drawable or failing, key=numbers_in)
+    seen = symptom(trial, first.unchanged)
+    drawn = picture((trial,)) if drawable else None
+    call = call_text(exercise, trial.case)
+    told, texts = trial.problem or "", None
+    if first.unchanged:
+        told = f"changed its argument {trial.outcome.mutated} in place"
+    elif arrays := ARRAYS.fullmatch(told):
+        told, texts = arrays[1] + ("returned NaN" if arrays[2] else ""), (arrays[3], arrays[4])
+    told = told.strip().removesuffix(":")
+    return Example(first.name, seen, call, told, None if drawn else texts, drawn)
+
+
+def numbers_in(trial: Trial) -> int:
+    """How many numbers there are to read in a case."""
+    values = [*trial.case.args, *trial.case.kwargs.values()]
+    return sum(array.size for array in map(as_numbers, values) if array is not None)
+
+
+# --- symptoms --------------------------------------------------------------------------------
+
+
+def rows_sum_to_one(array: np.ndarray, axis: int | tuple[int, ...] = -1) -> bool:
+    return bool(np.isclose(array.sum(axis), 1, rtol=0, atol=1e-4).all())
+
+
+def of_weights(got: np.ndarray, want: np.ndarray) -> bool:
+    """Whether rows that sum to 1 were expected, and rows of some other kind came."""
+    alike = got.ndim == want.ndim >= 1 and got.shape == want.shape and want.shape[-1] > 1
+    return alike and rows_sum_to_one(want) and (want >= 0).all() and not rows_sum_to_one(got)
+
+
+def by_one_factor(got: np.ndarray, want: np.ndarray) -> bool:
+    there = np.abs(want) > 1e-9
+    if got.shape != want.shape or there.sum() < 2 or np.abs(got[~there]).max(initial=0) > 1e-9:
+        return False
+    return bool(np.ptp(got[there] / want[there]) < 1e-4)
+
+
+def in_order(array: np.ndarray) -> np.ndarray:
+    return np.sort(array, axis=None)
+
+
+Fits = Callable[[np.ndarray, np.ndarray], bool]
+NUMBERS: tuple[tuple[str, Fits], ...] = (
+    ("NaN or infinity", lambda g, w: bool(np.isfinite(w).all() and not np.isfinite(g).all())),
+    ("the wrong shape", lambda g, w: g.shape != w.shape),
+    ("a wrong truth value", lambda g, w: g.dtype.kind == w.dtype.kind == "b"),
+    (
+        "columns sum to 1, not rows",
+        lambda g, w: w.ndim > 1 and of_weights(g, w) and rows_sum_to_one(g, -2),
+    ),
+    (
+        "the whole matrix sums to 1, not each row",
+        lambda g, w: w.ndim > 1 and of_weights(g, w) and rows_sum_to_one(g, (-2, -1)),
+    ),
+    ("rows do not sum to 1", of_weights),
+    (
+        "the transposed result",
+        lambda g, w: w.ndim > 1 and g.shape == w.mT.shape and np.allclose(g, w.mT),
+    ),
+    ("nearly the right numbers", lambda g, w: np.allclose(g, w, rtol=1e-4, atol=1e-6)),
+    ("wrong signs", lambda g, w: np.allclose(abs(g), abs(w))),
+    ("everything off by one factor", by_one_factor),
+    ("the right numbers in wrong places", lambda g, w: np.allclose(in_order(g), in_order(w))),
+    (
+        "weight where there should be none",
+        lambda g, w: bool(w.ndim > 1 and rows_sum_to_one(w) and (g[w == 0] != 0).any()),
+    ),
+    ("rows sum to 1, with other weights", lambda g, w: w.ndim > 1 and rows_sum_to_one(w)),
+    ("every number too large", lambda g, w: bool((abs(g) >= abs(w) - 1e-9).all())),
+    ("every number too small", lambda g, w: bool((abs(g) <= abs(w) + 1e-9).all())),
+    ("other numbers of the right shape", lambda g, w: True),
+)
+OTHERS = (
+    "an argument has changed",
+    "an exception",
+    "another exception than the one asked for",
+    "no exception where one is asked for",
+    "no answer in time",
+    "no gradient",
+    "right results, wrong gradients",
+    "parameters that are not the ones asked for",
+    "the wrong type",
+    "other tokens",
+)
+SYMPTOMS = (*(name for name, _ in NUMBERS), *OTHERS)
+
+
+def symptom(trial: Trial, unchanged: bool = False) -> str:
+    """Which of ``SYMPTOMS`` a failing trial shows."""
+    outcome, case = trial.outcome, trial.case
+    if unchanged:
+        return "an argument has changed"
+    if outcome.kind in ("hung", "skipped"):
+        return "no answer in time"
+    if outcome.kind == "raised":
+        if case.raises is not None:
+            return "another exception than the one asked for"
+        if issubclass(outcome.error or Exception, Unusable):
+            gradient = "no gradient" in outcome.text
+            return "no gradient" if gradient else "parameters that are not the ones asked for"
+        return "an exception"
+    if case.raises is not None:
+        return "no exception where one is asked for"
+    return of_values(trial, outcome.value, trial.expected.value)
+
+
+def of_values(trial: Trial, got: object, want: object) -> str:
+    if isinstance(want, dict) and isinstance(got, dict):
+        key = next(key for key in want if difference(got[key], want[key]))
+        if key != next(iter(want)):
+            return "right results, wrong gradients"
+        return of_values(trial, got[key], want[key])
+    if trial.case.use is dtype_of or "expected a" in (trial.problem or ""):
+        return "the wrong type"
+    if isinstance(want, list):
+        return "other tokens"
+    numbers = as_numbers(got), as_numbers(want)
+    if any(array is None for array in numbers) or "dtype" in (trial.problem or ""):
+        return "the wrong type"
+    with np.errstate(all="ignore"):
+        return next(name for name, fits in NUMBERS if fits(*numbers))

@@ -1,0 +1,141 @@
+"""The source of a misconception: the wrong line as it stands in the checks.
+
+What to show is the `wrong` argument of the `Misconception(…)` itself: a lambda's expression, a
+function's body, a call as it is. A helper that no other mistake of the exercise uses belongs to
+this one and is shown below it, unless it is a right answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from check_source import Definition, Source, names_in, source
+
+from attncourse.checks import Exercise, Misconception, chapter
+from attncourse.checks.judging import judge_criteria
+from attncourse.checks.trials import try_out
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class WrongLine:
+    """The code of a mistake, and what the course's own helpers in it do, by name."""
+
+    code: str
+    helpers: tuple[tuple[str, str], ...]
+
+
+def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
+    """The code of the mistake. Raises ``LookupError`` where it cannot be found."""
+    module, node = written(exercise, misconception)
+    if isinstance(node, ast.Lambda):
+        code = module.expression(node.body)
+    elif isinstance(node, ast.FunctionDef):
+        code = module.body(node)
+    elif isinstance(node, ast.ClassDef):
+        code = module.definition(node)
+    else:
+        code = module.expression(node)
+    own = [module.defined[name] for name in helpers_of(exercise, misconception)]
+    known = dict.fromkeys(name for part in (node, *own) for name in names_in(part))
+    told = {
+        name: " ".join(doc.split("\n\n")[0].split())
+        for name in known
+        if (helper := module.defined.get(name)) and (doc := ast.get_docstring(helper))
+    }
+    return WrongLine("\n\n".join([code, *map(module.definition, own)]), tuple(told.items()))
+
+
+def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
+    """The helpers that no other misconception of the exercise uses, right answers left out."""
+    module, node = written(exercise, misconception)
+    others = {
+        name
+        for other in exercise.misconceptions
+        if other is not misconception
+        for name in module.reached(written(exercise, other)[1])
+    }
+    own = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
+    return [name for name in own if not is_right(exercise, module, name)]
+
+
+@cache
+def written(exercise: Exercise, misconception: Misconception) -> tuple[Source, ast.AST]:
+    """The module and the node of the wrong implementation."""
+    module = source(f"attncourse.checks.{exercise.stem}")
+    node = argument(module, exercise, misconception)
+    if node is None:
+        return by_object(misconception.wrong, f"{exercise.target}: {misconception.name}")
+    return module, module.defined.get(getattr(node, "id", ""), node)
+
+
+def argument(module: Source, exercise: Exercise, misconception: Misconception) -> ast.expr | None:
+    """The `wrong` argument where the misconception is written out, None where it is not."""
+    calls = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call)]
+    of_exercise = [c for c in calls if constant(part(c, 0, "target")) == exercise.target]
+    within = [n for c in of_exercise for n in ast.walk(c) if isinstance(n, ast.Call)]
+    for call in within:
+        if constant(part(call, 0, "name")) == misconception.name:
+            return part(call, 2, "wrong")
+    for call in calls:  # shared by several exercises
+        said = constant(part(call, 0, "name")), constant(part(call, 1, "explanation"))
+        if said == (misconception.name, misconception.explanation):
+            return part(call, 2, "wrong")
+    return None
+
+
+def part(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """A call's argument, given by position or by name."""
+    named = next((k.value for k in call.keywords if k.arg == name), None)
+    return named or (call.args[position] if position < len(call.args) else None)
+
+
+def constant(node: ast.expr | None) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definition]:
+    """Where a function is defined that no `Misconception(…)` names: by its code's positions."""
+    module = source(getattr(wrong, "__module__", ""))
+    code = getattr(wrong, "__code__", None)
+    places = [p for p in code.co_positions() if p[2] != p[3]] if code else []
+    found = [
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Lambda | Definition)
+        and getattr(node, "name", "<lambda>") == wrong.__name__
+        and all(covers(node, place) for place in places)
+    ]
+    if not found or not places:
+        raise LookupError(f"{whose}: the source of its `wrong` cannot be found")
+    return module, found[-1]  # the innermost
+
+
+def covers(node: ast.AST, place: tuple) -> bool:
+    line, end_line, column, end_column = place
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    return start <= (line, column) and (end_line, end_column) <= end
+
+
+@cache
+def is_right(exercise: Exercise, module: Source, name: str) -> bool:
+    """Whether a helper would pass one of the chapter's exercises: that is not shown."""
+    helper = getattr(sys.modules[module.name], name)
+    return any(passes(other, helper) for other in chapter(exercise.stem))
+
+
+def passes(exercise: Exercise, implementation: Callable) -> bool:
+    wanted = inspect.signature(exercise.reference).parameters.values()
+    try:
+        needed = ["x" for p in wanted if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        inspect.signature(implementation).bind(*needed)
+    except TypeError:
+        return False
+    trials = try_out(exercise, implementation, SEED)
+    return all(c.passed for c in judge_criteria(exercise, trials))
