@@ -76,6 +76,8 @@ def section(soup: BeautifulSoup, name: str, places: dict[str, str]) -> Tag:
     article, place = soup.select_one("article.bd-article"), places[name]
     for element in article.select(SCREEN_ONLY):
         element.decompose()
+    for entry in article.select("details.attn-bug"):  # it has no answer to give away
+        entry["open"] = ""
     for element in article.select("[id]"):
         element["id"] = f"{place}--{element['id']}"
     for link in article.select("a[href]"):
