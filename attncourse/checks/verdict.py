@@ -203,8 +203,7 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
 def cell_html(x: float, top: float) -> str:
     """One entry: its number, on a blue as strong as the entry is large, readable in both modes."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
-    ink = "#fff" if strength > 0.55 else "inherit"
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'
-        f'color:{ink};background:rgba(0,84,147,{strength:.2f})">{float(x):.2g}</td>'
+        f'background:rgba(0,84,147,{0.55 * strength:.2f})">{float(x):.2g}</td>'
     )
