@@ -17,7 +17,7 @@ import pytest
 import vendor
 from bs4 import BeautifulSoup
 from conftest import ROOT, copy_of_the_book, run_tool
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from attncourse.grading.serve import Quiet
 
@@ -196,12 +196,12 @@ def test_an_answer_says_whether_it_is_right_and_keeps_count(reader, name):
     wrong = first.locator("details:not(.attn-right)").nth(0)
     wrong.locator("summary").focus()
     page.keyboard.press("Enter")
+    expect(score).to_contain_text("Not right. At the first try 0 of 1")
     assert wrong.get_attribute("open") is not None
-    assert score.inner_text().startswith("Not right. At the first try 0 of 1")
     first.locator("details.attn-right > summary").click()
-    assert score.inner_text().startswith("Right. At the first try 0 of 1")
+    expect(score).to_contain_text("Right. At the first try 0 of 1")
     questions.nth(1).locator("details.attn-right > summary").click()
-    assert score.inner_text().startswith("Right. At the first try 1 of 2")
+    expect(score).to_contain_text("Right. At the first try 1 of 2")
     shown = "element => getComputedStyle(element, '::before').content"
     assert "Not right" in wrong.locator("summary").evaluate(shown)
 
@@ -251,14 +251,14 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     grid = view.locator("table.av-grid:visible")
     row = grid.locator("tbody tr").nth(4)
     row.locator("td").nth(2).hover()
-    assert 'query "it" attends to key "sushi" with weight 0.89' in said.inner_text()
+    expect(said).to_contain_text('query "it" attends to key "sushi" with weight 0.89')
     row.locator("td").nth(2).click()
     page.keyboard.press("ArrowRight")
-    assert 'query "it" attends to key "because"' in said.inner_text()
+    expect(said).to_contain_text('query "it" attends to key "because"')
     page.keyboard.press("ArrowDown")
-    assert 'query "makes" attends to key "because"' in said.inner_text()
+    expect(said).to_contain_text('query "makes" attends to key "because"')
     page.keyboard.press("Home")
-    assert 'query "makes"' in said.inner_text()
+    expect(said).to_contain_text('query "makes"')
     assert view.locator("[tabindex='0']:focus").count() == 1
     picker.select_option(label="one vector")
     assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"
@@ -269,7 +269,7 @@ def test_the_first_page_has_a_map_to_touch_in_its_first_screen(reader):
     box = page.locator(".attncourse-view").first.bounding_box()
     assert box["y"] + box["height"] <= WIDE["height"]
     page.locator(".attncourse-view tbody td:visible").nth(9).hover()
-    assert "attends to key" in page.locator(".attncourse-view .av-say").inner_text()
+    expect(page.locator(".attncourse-view .av-say")).to_contain_text("attends to key")
 
 
 @pytest.mark.parametrize(

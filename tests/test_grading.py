@@ -314,6 +314,19 @@ def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(l
     assert not any(map(os.path.exists, folders))
 
 
+def test_a_lane_is_closed_once(lanes):
+    """A stopped driver's threads give back closed lanes, whose numbers may be others' by then."""
+    (key, lane), (_, other) = lanes.idle
+    lanes.take(key)
+    lanes.stop()
+    taken = os.dup(0), os.dup(0), os.dup(0), os.dup(0)  # with the numbers that were the lanes'
+    lanes.give_back(key, lane)
+    lanes.close()
+    other.close()
+    for number in taken:
+        os.close(number)
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_lane_that_ends_while_it_waits_is_not_taken(lanes, number):
     pids = [told(lane) for _, lane in lanes.idle]

@@ -154,6 +154,7 @@ class Lane:
     def __init__(self, core: int | None):
         self.core = core
         self.used = False  # for a submission before
+        self.closed = False
         self.pid = 0  # once it has told
         self.process: Any = None  # of the first of those that were started together
         self.folder = tempfile.mkdtemp(prefix="attncourse-lane-")
@@ -198,9 +199,11 @@ class Lane:
         return lines[-1] if lines else f"status {self.process.returncode}"
 
     def close(self) -> None:
-        """Ends the lane with everything below it."""
-        with suppress(OSError):
-            os.close(self.lifeline)
+        """Ends the lane with everything below it; a second time does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        os.close(self.lifeline)
         if self.process is not None:
             self.process.kill()
             self.process.wait()
