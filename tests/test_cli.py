@@ -239,6 +239,12 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     lane = wait_for_lane(process.pid)
+    journal = course / "reports" / NAME / "journal.jsonl"
+    for _ in range(400):  # lanes start before the gradebook is open
+        if journal.exists():
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 130
