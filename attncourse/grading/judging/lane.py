@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 HEAD = struct.Struct("!I")
+_removing = threading.Lock()
 
 
 def say(connection: socket.socket, message: dict[str, Any]) -> None:
@@ -72,7 +73,7 @@ def main() -> None:
     try:
         work(drivers[mine], places[mine][1], order)
     finally:
-        shutil.rmtree(order["folder"], ignore_errors=True)
+        remove(order["folder"])
 
 
 def divide(lanes: int) -> int:
@@ -137,8 +138,14 @@ def warm(torch: Any) -> None:
 def end_with(lifeline: int, folder: str) -> None:
     """Ends this process, and with it the zygote and its worker, once the driver is gone."""
     os.read(lifeline, 1)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     os._exit(1)
+
+
+def remove(folder: str) -> None:
+    """Removes the lane's folder: whoever comes second, of two threads that end it, waits."""
+    with _removing:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- the driver's side --------------------------------------------------------------------------
