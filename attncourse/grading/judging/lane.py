@@ -210,6 +210,7 @@ class Lane:
         if self.closed:
             return
         self.closed = True
+        remove(self.folder)  # as long as there is someone to do it, should this process be killed
         os.close(self.lifeline)
         if self.process is not None:
             self.process.kill()
@@ -219,7 +220,7 @@ class Lane:
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGKILL)
         self.connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove(self.folder)
 
 
 def start(key: tuple, cores: list[int | None]) -> list[Lane]:
