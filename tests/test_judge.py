@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from corpus.assignment import TORCH_RIGHT
 from small_course import cell, graded, notebook, solution
 
 from attncourse.checks.exercise import Case
@@ -501,21 +502,7 @@ def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
 
 def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
     """The weights of a check are loaded and its parameters counted, whatever the class says."""
-    right = """\
-class AttentionHead(nn.Module):
-    def __init__(self, d_model, d_k, d_v=None, bias=False):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=bias)
-        self.W_k = nn.Linear(d_model, d_k, bias=bias)
-        self.W_v = nn.Linear(d_model, d_k if d_v is None else d_v, bias=bias)
-    def weights(self, x, mask=None):
-        scores = self.W_q(x) @ self.W_k(x).mT / self.W_q.out_features**0.5
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return torch.softmax(scores, dim=-1)
-    def forward(self, x, mask=None):
-        return self.weights(x, mask) @ self.W_v(x)
-"""
+    right = TORCH_RIGHT["AttentionHead"] + "\n"
     deaf = """\
     def state_dict(self, *args, **kwargs):
         raise RuntimeError

@@ -13,6 +13,7 @@ from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, o
 from attncourse.checks.compare import difference
 from attncourse.checks.exercise import Case, Criterion, Exercise, leaves_arguments_alone
 from attncourse.checks.judging import judge
+from attncourse.checks.verdict import brief, short_number
 
 
 def raises(A, X):
@@ -269,3 +270,30 @@ def test_agreement_on_wrong_numbers_is_enough_for_a_name():
 def test_agreement_on_truth_values_alone_is_not():
     assert examine("mixing.is_row_stochastic", lambda A, atol=1e-8: True).diagnosis is None
     assert examine("mixing.is_row_stochastic", lambda A, atol=1e-8: False).diagnosis is None
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (
+            "f(x), where\nx =\n    [1]\nreturned\n    [2]\nexpected\n    [3]",
+            "f(x): returned other numbers",
+        ),
+        (
+            "f(x)\nthe gradient of x: at [1] returned 2, expected 3",
+            "f(x): the gradient of x: at [1] returned 2, expected 3",
+        ),
+        (
+            "f(x)\nthe output: \nreturned\n    [2]\nexpected\n    [3]",
+            "f(x): the output: other numbers",
+        ),
+    ],
+)
+def test_one_line_says_what_differs(message, line):
+    assert brief(message) == line
+
+
+def test_what_a_rounding_leaves_is_shown_as_zero():
+    assert short_number(-8.9e-16, 50.0) == "0"
+    assert short_number(-8.9e-16, 1e-15) == "-8.9e-16"
+    assert short_number(float("nan"), 1.0) == "nan"

@@ -24,7 +24,7 @@ from pygments.lexers import PythonLexer
 
 import attncourse
 from attncourse.checks import Exercise, Misconception, exercises
-from attncourse.checks.verdict import Picture
+from attncourse.checks.verdict import Picture, short_number
 from attncourse.checks.verdict import inline as with_code
 
 TOOLS = ("bug_entries.py", "check_source.py", "symptoms.py", "wrong_lines.py")
@@ -160,5 +160,5 @@ def matrix(title: str, values: np.ndarray, top: float, wrong: np.ndarray) -> str
 
 def cell(x: float, top: float, wrong: bool) -> str:
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
-    text = f"{float(x):.2g}".replace("-", "−")
+    text = short_number(x, top).replace("-", "−")
     return f'<td style="--much:{strength:.2f}">{f"<u>{text}</u>" if wrong else text}</td>'

@@ -129,13 +129,16 @@ def brief(message: str) -> str:
     """A message in one line: the call, and what came of it."""
     lines = message.splitlines()
     call = lines[0].removesuffix(", where")
-    told = next((x for x in lines[1:] if x.startswith(VERBS)), "")
+    told = next((x.rstrip() for x in lines[1:] if x.startswith((*VERBS, *PARTS))), "")
     if told == "returned":  # followed by the whole array
         told = "returned other numbers"
+    if told.startswith(PARTS) and told.endswith(":"):
+        told += " other numbers"
     told = told.removesuffix(":")
     return f"{call}: {told}" if told else call
 
 
+PARTS = ("the output:", "the gradient of ")  # of what a module or a function with gradients gives
 VERBS = (
     *(
         "returned",
@@ -205,5 +208,10 @@ def cell_html(x: float, top: float) -> str:
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'
-        f'background:rgba(0,84,147,{0.55 * strength:.2f})">{float(x):.2g}</td>'
+        f'background:rgba(0,84,147,{0.55 * strength:.2f})">{short_number(x, top)}</td>'
     )
+
+
+def short_number(x: float, top: float) -> str:
+    """An entry in two digits; what is left of a rounding is 0 beside the largest entry."""
+    return "0" if abs(float(x)) < 1e-9 * top else f"{float(x):.2g}"
