@@ -61,7 +61,16 @@ def attention_weights(
     no finite number, and for a NaN score that the mask would hide.
     """
     scores = attention_scores(query, key)  # (..., m, n)
-    scores = scores * finite_scale(scale, d_k=query.shape[-1])
+    return softmax_over_keys(scores * finite_scale(scale, d_k=query.shape[-1]), mask)
+
+
+def softmax_over_keys(
+    scores: Float[Tensor, "*batch m n"], mask: Bool[Tensor, "*#batch #m #n"] | None = None
+) -> Float[Tensor, "*batch m n"]:
+    """The scores as weights, ``softmax(S)`` along each row, over the keys that the mask allows.
+
+    Raises ``ValueError`` for a mask that is not boolean, does not broadcast, or hides a NaN.
+    """
     if mask is None:
         return scores.softmax(dim=-1)
     mask, scores = require_mask(mask, scores)
@@ -206,7 +215,7 @@ def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     hidden = scores.isnan() & ~mask
     if hidden.any():
         where = tuple(hidden.nonzero()[0].tolist())
-        raise ValueError(f"attention_weights: expected numbers, the mask hides NaN at {where}")
+        raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
     return mask, scores
 
 
