@@ -29,15 +29,6 @@ def as_floats(name: str, value, axes: str, *, allow_nan: bool = False) -> np.nda
     return array
 
 
-def require_float_tensor(name: str, value, axes: str) -> None:
-    """Raises ``ValueError`` unless ``value`` is a floating-point torch tensor with these axes."""
-    if not hasattr(value, "is_floating_point"):
-        raise ValueError(f"{name}: expected a torch tensor, got {type(value).__name__}")
-    if not value.is_floating_point():
-        raise ValueError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
-    require_axes(name, tuple(value.shape), axes)
-
-
 def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
     """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty."""
     names = axes.split()

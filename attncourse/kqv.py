@@ -13,12 +13,17 @@ Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
 import math
 from numbers import Real
 
-import numpy as np
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count, require_float_tensor
+from attncourse.arrays import require_count
+from attncourse.tensors import (
+    require_features,
+    require_float_tensor,
+    require_mask,
+    require_same_batch,
+    require_same_dtype,
+)
 
 
 def project(
@@ -122,7 +127,7 @@ class AttentionHead(nn.Module):
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_v"]:
         """The output for every token of x, ``(..., n, d_v)``."""
-        require_tokens(x, self.W_q)
+        require_features("x", x, self.W_q, "n d_model")
         query, key, value = self.W_q(x), self.W_k(x), self.W_v(x)
         return scaled_dot_product_attention(query, key, value, mask)
 
@@ -132,7 +137,7 @@ class AttentionHead(nn.Module):
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n n"]:
         """The attention map that ``forward`` mixes the values with, ``(..., n, n)``."""
-        require_tokens(x, self.W_q)
+        require_features("x", x, self.W_q, "n d_model")
         return attention_weights(self.W_q(x), self.W_k(x), mask)
 
 
@@ -173,17 +178,6 @@ def require_one_value_each(key: Tensor, value: Tensor, weights: Tensor) -> None:
     require_same_batch(weights=weights, value=value)
 
 
-def require_tokens(x: Tensor, layer: nn.Linear) -> None:
-    """Raises ``ValueError`` unless x is a sequence of vectors that the layer takes."""
-    require_float_tensor("x", x, "... n d_model")
-    require_same_dtype(x=x, parameters=layer.weight)
-    if x.shape[-1] != layer.in_features:
-        raise ValueError(
-            f"AttentionHead: expected d_model = {layer.in_features} features a token, "
-            f"got x of shape {tuple(x.shape)}"
-        )
-
-
 def finite_scale(scale: float | None, d_k: int) -> float:
     """The factor on the scores: 1/√d_k unless another finite number is given."""
     if scale is None:
@@ -191,45 +185,3 @@ def finite_scale(scale: float | None, d_k: int) -> float:
     if isinstance(scale, bool) or not isinstance(scale, Real) or not math.isfinite(scale):
         raise ValueError(f"scale: expected a finite number or None, got {scale!r}")
     return float(scale)
-
-
-def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The mask and the scores, broadcast to each other.
-
-    Raises ``ValueError`` for a mask that is not boolean or does not broadcast to ``(..., m, n)``,
-    and for one that hides NaN.
-    """
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
-        raise ValueError(f"mask: expected a boolean tensor, True where allowed, got {got}")
-    names = {-1: "the keys", -2: "the queries"}
-    for axis in range(-1, -1 - min(mask.ndim, scores.ndim), -1):
-        got, size = mask.shape[axis], scores.shape[axis]
-        batch_of_masks = axis < -2 and size == 1
-        if got not in (1, size) and not batch_of_masks:
-            raise ValueError(
-                f"mask: expected 1 or {size} along axis {axis} ({names.get(axis, 'a batch axis')}),"
-                f" got {got} in a mask of shape {tuple(mask.shape)}"
-            )
-    mask, scores = torch.broadcast_tensors(mask, scores)
-    hidden = scores.isnan() & ~mask
-    if hidden.any():
-        where = tuple(hidden.nonzero()[0].tolist())
-        raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
-    return mask, scores
-
-
-def require_same_dtype(**tensors: Tensor) -> None:
-    """Raises ``ValueError`` unless the named tensors have one dtype."""
-    if len({tensor.dtype for tensor in tensors.values()}) > 1:
-        got = ", ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
-        raise ValueError(f"expected one dtype, got {got}")
-
-
-def require_same_batch(**tensors: Tensor) -> None:
-    """Raises ``ValueError`` unless the axes before the last two broadcast."""
-    try:
-        np.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
-    except ValueError:
-        got = ", ".join(f"{name} of shape {tuple(t.shape)}" for name, t in tensors.items())
-        raise ValueError(f"expected batch axes that broadcast, got {got}") from None

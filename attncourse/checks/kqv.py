@@ -6,7 +6,6 @@ computed in float32 is no mistake.
 
 import math
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -20,27 +19,9 @@ from attncourse.checks.exercise import (
     Rng,
     leaves_arguments_alone,
 )
-from attncourse.checks.modules import State, module_case, tensor
+from attncourse.checks.modules import State, module_case, normal, spread, tensor, with_hole
 
 # --- cases -----------------------------------------------------------------------------------
-
-
-def normal(rng: Rng, *shape: int) -> torch.Tensor:
-    return tensor(rng.normal(size=shape))
-
-
-def spread(rng: Rng, *shape: int) -> torch.Tensor:
-    """Numbers of order one between −1 and 1, for scores that stay below 50."""
-    return tensor(rng.uniform(-1, 1, shape))
-
-
-def with_hole(rng: Rng, *shape: int) -> torch.Tensor:
-    """A random boolean mask in which every row allows some key and forbids another."""
-    mask = torch.from_numpy(rng.random(shape) < 0.6)
-    some = torch.from_numpy(rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1))
-    mask[some == 0] = True
-    mask[some == 1] = False
-    return mask
 
 
 def project_values(rng: Rng) -> list[Case]:
