@@ -6,4 +6,16 @@ nor matplotlib.
 
 __version__ = "0.1.0"
 
-STEMS = ("tokens", "mixing", "lookup", "self_attention", "kqv")  # the chapters, in the book's order
+STEMS = (  # the chapters, in the book's order
+    "tokens",
+    "mixing",
+    "lookup",
+    "self_attention",
+    "kqv",
+    "scoring",
+    "scaling",
+    "cross_attention",
+    "multihead",
+    "masking",
+    "positions",
+)

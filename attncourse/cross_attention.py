@@ -1,0 +1,1 @@
+"""Chapter 8: Cross-attention: questions from another sequence."""

@@ -1,0 +1,1 @@
+"""Chapter 10: Masking: what a model must not see."""

@@ -1,0 +1,1 @@
+"""Chapter 9: Multi-head attention: several maps at once."""

@@ -1,0 +1,1 @@
+"""Chapter 11: Positions: how attention learns of order."""

@@ -1,0 +1,1 @@
+"""Chapter 7: Scaling: why the root of d_k."""

@@ -1,0 +1,1 @@
+"""Chapter 6: Scoring: ways to compare a query with a key."""

@@ -1,0 +1,3 @@
+"""Chapter 9."""
+
+RIGHT = {}
