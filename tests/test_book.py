@@ -177,10 +177,14 @@ def test_warnings_and_stderr_fail_this_build_and_the_next(spoiled):
         assert "stderr was found in the cell outputs" in done.stderr
 
 
-def test_outputs_are_dropped_when_the_package_has_changed(spoiled):
+def test_outputs_are_dropped_when_what_they_may_import_has_changed(spoiled):
+    before = runs(spoiled)
     (spoiled / "attncourse").mkdir()
-    (spoiled / "attncourse" / "new.py").write_text("x = 1\n")
+    (spoiled / "attncourse" / "beta.py").write_text("x = 1\n")
+    assert build(spoiled) == {"book/01_alpha": "cached", "book/02_beta": "executed"}
+    (spoiled / "attncourse" / "shared.py").write_text("x = 1\n")
     assert set(build(spoiled).values()) == {"executed"}
+    assert runs(spoiled) == before
 
 
 def test_missing_pages_are_named(spoiled):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attncourse import STEMS
+
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("attncourse", "book", "exercises", "solutions", "tests", "tools")
 BIN = Path(sys.executable).parent
@@ -74,21 +76,42 @@ def test_adding_an_exercise(copy):
     generate_and_test(copy, "mixing", "exponential_weights")
 
 
+def add_numbered(fixture: Path, target: Path, number: int) -> None:
+    """The fixture's files, with the chapter's number in place of 0."""
+    for path in fixture.rglob("*"):
+        if path.is_file() and path.suffix in (".md", ".py"):
+            place = target / str(path.relative_to(fixture)).replace("00_", f"{number:02d}_")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            text = re.sub(
+                r"\b(chapter|exercises) 0\b", rf"\1 {number}", path.read_text(), flags=re.I
+            )
+            place.write_text(text)
+
+
 @pytest.mark.slow
 def test_adding_a_chapter(copy):
-    fixture = ROOT / "tests/fixtures/chapter"
-    shutil.copytree(fixture, copy, dirs_exist_ok=True)
+    last, number = STEMS[-1], len(STEMS) + 1
+    add_numbered(ROOT / "tests/fixtures/chapter", copy, number)
 
     def edit(path: str, old: str, new: str) -> None:
         text = (copy / path).read_text()
-        assert text.count(old) >= 1, f"{path} has no {old!r}"
+        assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
         (copy / path).write_text(text.replace(old, new))
 
-    edit("_toc.yml", "      - file: book/05_kqv\n",
-         "      - file: book/05_kqv\n      - file: book/06_smallest\n")  # fmt: skip
-    edit("attncourse/__init__.py", '"kqv")', '"kqv", "smallest")')
-    edit("pyproject.toml", '    "attncourse.kqv",\n    "attncourse.self',
-         '    "attncourse.smallest",\n    "attncourse.kqv",\n    "attncourse.self')  # fmt: skip
-    edit("pyproject.toml", '"attncourse.kqv : ', '"attncourse.smallest : attncourse.kqv : ')
-    edit("pyproject.toml", '"attncourse.kqv"]', '"attncourse.kqv", "attncourse.smallest"]')
+    page = f"      - file: book/{number - 1:02d}_{last}\n"
+    edit("_toc.yml", page, f"{page}      - file: book/{number:02d}_smallest\n")
+    names = (copy / "attncourse/__init__.py").read_text()
+    edit(
+        "attncourse/__init__.py",
+        names[names.index("STEMS = ") :],
+        f"STEMS = {(*STEMS, 'smallest')}\n",
+    )
+    top = f'layers = [\n    "attncourse.{last}",\n'
+    edit(
+        "pyproject.toml",
+        top,
+        top.replace(f"attncourse.{last}", "attncourse.smallest") + top.split("\n", 1)[1],
+    )
+    edit("pyproject.toml", f'"attncourse.{last} : ', f'"attncourse.smallest : attncourse.{last} : ')
+    edit("pyproject.toml", f'"attncourse.{last}"]', f'"attncourse.{last}", "attncourse.smallest"]')
     generate_and_test(copy, "smallest", "spread")

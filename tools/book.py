@@ -4,13 +4,14 @@
     python tools/book.py --all    everything anew
 
 Warnings are errors. A page's outputs are kept in jupyter-cache by its code; they are dropped
-when the package's own source has changed, for then they could be stale.
+when a part of the package that it may import has changed, for then they could be stale.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -28,12 +29,16 @@ SOURCES = {".bib", ".css", ".js", ".json", ".md", ".py", ".svg"}
 READER = {"name": "myst_nb_md", "type": "plugin"}
 
 
-def sources_key(root: Path) -> str:
-    """A digest of what the pages' outputs depend on besides the pages: package and versions."""
-    package = root / "attncourse"
-    figures = (path for path in (package / "figures").rglob("*") if path.suffix != ".pyc")
-    files = [*package.glob("*.py"), *filter(Path.is_file, figures), root / "requirements.txt"]
-    return digest_of(sorted(files))
+def page_key(course: Course, page: str) -> str:
+    """A digest of what the page's outputs depend on besides its own code: package and versions.
+
+    A chapter imports only chapters before it, so the ones after it do not count.
+    """
+    package, own = course.root / "attncourse", course.chapter(page)
+    later = {f"{c.stem}.py" for c in course.chapters if own and c.number > own.number}
+    modules = [path for path in package.glob("*.py") if path.name not in later]
+    figures = [p for p in (package / "figures").rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    return digest_of(sorted([*modules, *figures, course.root / "requirements.txt"]))
 
 
 def digest_of(files: list[Path]) -> str:
@@ -43,23 +48,42 @@ def digest_of(files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def forget_if_stale(root: Path, everything: bool) -> None:
-    """Empty `_build` when its outputs were computed with another package than today's."""
-    build, key = root / "_build", sources_key(root)
-    stamp = build / ".attncourse"
-    known = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
-    if build.exists() and (everything or known != key):
-        if known and not everything:
-            print("The package has changed: every page runs again.")
-        shutil.rmtree(build)
+def forget_if_stale(course: Course, everything: bool) -> None:
+    """Drop the outputs that were computed with another package than today's."""
+    build, package = course.root / "_build", course.root / "attncourse"
+    known, keys = build / ".pages", {page: page_key(course, page) for page in course.pages}
+    if everything or not known.exists():
+        shutil.rmtree(build, ignore_errors=True)
     build.mkdir(exist_ok=True)
-    stamp.write_text(key, encoding="utf-8")
-    drawn = [*(root / "tools").glob("*.py"), *(root / "attncourse" / "checks").glob("*.py")]
+    before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
+    stale = [page for page in course.pages if page in before and before[page] != keys[page]]
+    if stale:
+        print(f"The package has changed: {counted(stale)} again.")
+        forget(course, stale)
+    drawn = [*(course.root / "tools").glob("*.py"), *(package / "checks").glob("*.py")]
     stamp, key = build / ".tools", digest_of(sorted(drawn))
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
+    if stale or not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         for name in ("html", ".doctrees"):  # what was executed stays
             shutil.rmtree(build / name, ignore_errors=True)
     stamp.write_text(key, encoding="utf-8")
+    known.write_text(json.dumps(keys), encoding="utf-8")
+
+
+def forget(course: Course, pages: list[str]) -> None:
+    """Drop the outputs of these pages, of whatever text they had."""
+    from jupyter_cache import get_cache
+
+    cache, ends = (
+        get_cache(course.root / "_build" / ".jupyter_cache"),
+        tuple(f"/{page}.md" for page in pages),
+    )
+    for record in cache.list_cache_records():
+        if Path(record.uri).as_posix().endswith(ends):
+            cache.remove_cache(record.pk)
+
+
+def counted(pages: list[str]) -> str:
+    return f"{len(pages)} pages run" if len(pages) > 1 else f"{pages[0]} runs"
 
 
 def everything_key(root: Path) -> str:
@@ -183,7 +207,7 @@ def main() -> int:
     if unchanged(course.root, key) and not arguments.all:
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
-    forget_if_stale(course.root, arguments.all)
+    forget_if_stale(course, arguments.all)
     outcome, failures = run_pages(course)
     for page, what in outcome.items():
         print(f"  {page}: {what}")

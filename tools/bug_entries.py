@@ -98,15 +98,18 @@ def entry(exercise: Exercise, misconception: Misconception) -> Entry:
     lines = "line" if "\n" not in wrong.code else "lines"
     helpers = [f"<code>{escape(n)}</code>: {prose(text)}" for n, text in wrong.helpers]
     parts = [
-        f"<p><strong>The wrong {lines}</strong></p>",
+        f'<p class="attn-screen"><strong>The wrong {lines}</strong></p>',
         f'<pre class="highlight"><code>{coloured(wrong.code)}</code></pre>',
         *(f'<p class="attn-helper">{helper}</p>' for helper in helpers),
+        '<div class="attn-screen">',
         f"<p><strong>Fails first</strong> at “{prose(shown.criterion)}”:</p>",
         f"<pre>{escape(shown.call)}</pre>",
         f"<p>{with_code(told(shown.told))}</p>" if shown.told else "",
         side_by_side(shown.texts) if shown.texts else "",
         pictures(shown.picture) if shown.picture else "",
-        f"<p><strong>What to change</strong></p>\n<p>{with_code(misconception.explanation)}</p>",
+        "<p><strong>What to change</strong></p>",
+        "</div>",
+        f"<p>{with_code(misconception.explanation)}</p>",
     ]
     html = "\n".join(part for part in parts if part)
     place = name_of_place(f"{exercise.target} {misconception.name}")

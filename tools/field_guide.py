@@ -64,6 +64,7 @@ class FieldGuide(SphinxDirective):
                 f"</span> <small>{escape(one.symptom)}</small></summary>"
             )
             again = self.back("Read again: ", chapter, exercise)
+            again["classes"].append("attn-screen")  # on paper the function's own link is near
             parts += [raw(f"{head}\n{one.html}"), again, raw("</details>")]
         title = nodes.literal("", exercise.target)
         return self.section(exercise.target, title, *parts)

@@ -9,6 +9,7 @@ prints that. Answers stay folded; what only moves on a screen has a static figur
 from __future__ import annotations
 
 import argparse
+import logging
 import shutil
 import sys
 import time
@@ -20,7 +21,9 @@ from bs4 import BeautifulSoup, Tag
 from course import ROOT, Course, load
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-SCREEN_ONLY = "a.headerlink, .attn-badges, button, script, .toctree-wrapper, [aria-live]"
+SCREEN_ONLY = (
+    "a.headerlink, .attn-badges, .attn-screen, button, script, .toctree-wrapper, [aria-live]"
+)
 HEAD = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
 <meta charset="utf-8"><title>{title}</title>{head}</head>
 <body class="attn-print"><main class="bd-content"><div class="bd-article">{body}</div></main>
@@ -48,18 +51,17 @@ def find_browser() -> str:
 def whole_book(course: Course, html: Path) -> str:
     """All pages as one document that lies in the built book's folder."""
     places = {f"{page}.html": f"page-{number}" for number, page in enumerate(course.pages)}
-    bodies, head = [], ""
+    bodies, head = [], {}
     for name in places:
         if not (html / name).exists():
             raise PrintError(f"{html / name} is missing: build the book first (make book)")
         soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-        if "MathJax" in str(soup.head):
-            head = head or styles_and_formulas(soup, name)
+        head |= dict.fromkeys(styles_and_formulas(soup, name))
         bodies.append(str(section(soup, name, places)))
-    return HEAD.format(title=course.title, head=head, body="".join(bodies))
+    return HEAD.format(title=course.title, head="".join(head), body="".join(bodies))
 
 
-def styles_and_formulas(soup: BeautifulSoup, name: str) -> str:
+def styles_and_formulas(soup: BeautifulSoup, name: str) -> list[str]:
     """What a page's head loads for its looks, and for formulas."""
     formulas = [
         s for s in soup.select("script") if "mathjax" in f"{s.get('src')}{s.string}".lower()
@@ -68,7 +70,7 @@ def styles_and_formulas(soup: BeautifulSoup, name: str) -> str:
     for element in wanted:
         for attribute in {"href", "src"} & element.attrs.keys():
             element[attribute] = within(element[attribute], name)
-    return "".join(map(str, wanted))
+    return [str(element) for element in wanted]
 
 
 def section(soup: BeautifulSoup, name: str, places: dict[str, str]) -> Tag:
@@ -76,8 +78,8 @@ def section(soup: BeautifulSoup, name: str, places: dict[str, str]) -> Tag:
     article, place = soup.select_one("article.bd-article"), places[name]
     for element in article.select(SCREEN_ONLY):
         element.decompose()
-    for entry in article.select("details.attn-bug"):  # it has no answer to give away
-        entry["open"] = ""
+    for entry in article.select(".attn-bug, .attn-symptom"):  # they have no answer to give away
+        entry.name, entry.summary.name = "div", "p"
     for element in article.select("[id]"):
         element["id"] = f"{place}--{element['id']}"
     for link in article.select("a[href]"):
@@ -108,6 +110,7 @@ def mend_outline(target: Path, headings: list[str]) -> None:
     from pypdf import PdfWriter
     from pypdf.generic import NameObject, TextStringObject
 
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it counts Chromium's objects, and says so
     writer = PdfWriter(clone_from=target)
     items = outline_items(writer._root_object["/Outlines"])
     if len(items) != len(headings):
