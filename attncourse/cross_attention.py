@@ -72,9 +72,9 @@ class CrossAttention(nn.Module):
 
 
 class AttentionPooling(nn.Module):
-    """A few learned questions to all elements of a set: ``softmax(P (X W_k)ᵀ / √d) X W_v``.
+    """A few learned questions to all elements of a set: ``softmax(Q (X W_k)ᵀ / √d) X W_v``.
 
-    The questions P are the parameter ``queries``, ``(n_queries, d)``, the same for every set. They
+    The questions Q are the parameter ``queries``, ``(n_queries, d)``, the same for every set. They
     start at random, so that no two of them ask the same. ``W_k`` and ``W_v`` are ``nn.Linear(d,
     d)`` without bias. The output is one vector for each query, however many elements there are,
     and their order does not change it.

@@ -350,11 +350,7 @@ def cross_no_super(self, d_x, d_y, d_k, d_v):
 
 
 def both_sequences(self, x, y):
-    """Keys and values of x and y, one after the other."""
-    if x.shape[-1] != y.shape[-1]:
-        raise ValueError("x and y differ in width")
-    batch = max(x.shape[:-2], y.shape[:-2], key=len)
-    everyone = torch.cat([x, y.expand(*batch, *y.shape[-2:])], dim=-2)
+    everyone = torch.cat([x, y], dim=-2)
     return self.W_q(x), self.W_k(everyone), self.W_v(everyone)
 
 

@@ -100,10 +100,10 @@ check("cross_attention.CrossAttention", CrossAttention)
 #
 # <!-- facts: AttentionPooling -->
 #
-# Now nobody asks but the model itself. The queries are the rows of a learned matrix P, the same for
+# Now nobody asks but the model itself. The queries are the rows of a learned matrix Q, the same for
 # every set, and the n elements of X are asked:
 #
-# $$U = \mathrm{softmax}\!\left(\frac{P\,(X W_k)^\top}{\sqrt{d}}\right) X W_v .$$
+# $$U = \mathrm{softmax}\!\left(\frac{Q\,(X W_k)^\top}{\sqrt{d}}\right) X W_v .$$
 #
 # Write `AttentionPooling(d, n_queries=1)`, an `nn.Module` with
 #
