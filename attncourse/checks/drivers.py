@@ -73,6 +73,19 @@ def call_module_with_gradients(
     return {"the output": output, **gradients(output, {inputs[0]: first, **learned})}
 
 
+def call_module_with_all_gradients(
+    implementation: Callable, make, method: str, inputs, **tensors
+) -> dict[str, Any]:
+    """The output, and its gradients with respect to every input but masks and every weight."""
+    module, values = prepare(implementation, make, inputs, tensors)
+    values = [v.detach().requires_grad_() if v.is_floating_point() else v for v in values]
+    output = (getattr(module, method) if method else module)(*values)
+    given = {name: v for name, v in zip(inputs, values, strict=True) if v.requires_grad}
+    named = type_of_modules().named_parameters(module)
+    learned = {name: p for name, p in named if name in tensors}
+    return {"the output": output, **gradients(output, given | learned)}
+
+
 def prepare(implementation: Callable, make, inputs, tensors: dict[str, Any]) -> tuple[Any, list]:
     """The module that ``make`` describes, with its weights loaded, and the inputs to call it on."""
     args, options = make
@@ -123,5 +136,12 @@ def type_of_modules() -> type:
 
 DRIVERS = {
     f.__name__: f
-    for f in (call_it, dtype_of, call_with_gradients, call_module, call_module_with_gradients)
+    for f in (
+        call_it,
+        dtype_of,
+        call_with_gradients,
+        call_module,
+        call_module_with_gradients,
+        call_module_with_all_gradients,
+    )
 }

@@ -11,4 +11,195 @@
 # ---
 
 # %% [markdown]
-# # Exercises 8
+# # Exercises 8 · Cross-attention
+#
+# You build the two modules of the chapter: attention whose queries come from another sequence, and
+# attention whose queries come from no sequence at all. Fill in the cells marked *your code* and run
+# the check below each. It tells you which part of the answer holds, and where one does not, what
+# your code did on a small example.
+#
+# A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
+# axes, none included. Results keep the floating dtype of what came in, and gradients must be able
+# to flow to every input and every parameter, so stay with torch operations: no `.detach()`, no
+# `.numpy()`.
+#
+# What you built in chapter 5 you may use again. The package has its own version of it, imported
+# here; so has PyTorch. All are allowed.
+
+# %%
+import math
+
+import torch
+from torch import nn
+
+from attncourse.checks import check, examine
+from attncourse.kqv import attention_weights, scaled_dot_product_attention
+
+# %% [markdown]
+# ## 1 · `CrossAttention`
+#
+# <!-- facts: CrossAttention -->
+#
+# The m tokens of X ask, the n tokens of Y answer:
+#
+# $$U = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V ,
+# \qquad Q = X W_q, \quad K = Y W_k, \quad V = Y W_v .$$
+#
+# Write `CrossAttention(d_x, d_y, d_k, d_v)`, an `nn.Module` with
+#
+# - three layers, each an `nn.Linear` without bias: `W_q` maps d_x features to d_k, `W_k` maps d_y
+#   features to d_k, `W_v` maps d_y features to d_v;
+# - `forward(x, y, mask=None)`, which returns the output alone, one row for each token of x;
+# - `weights(x, y, mask=None)`, which returns the attention map that `forward` mixes with.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `x` | `(..., m, d_x)` | who asks |
+# | `y` | `(..., n, d_y)` | who is asked; its batch axes and those of x broadcast |
+# | `mask` | broadcasts to `(..., m, n)` | boolean, `True` where allowed; `None` allows everything |
+# | `forward` returns | `(..., m, d_v)` | |
+# | `weights` returns | `(..., m, n)` | row i belongs to query i and sums to 1 |
+#
+# Every query will be allowed at least one key. The check builds your class, puts weights of its own
+# into it by these names, and compares what `forward` and `weights` return.
+#
+# <!-- hints: CrossAttention -->
+
+
+# %% nbgrader={"grade_id": "CrossAttention", "solution": true}
+class CrossAttention(nn.Module):
+    ### BEGIN SOLUTION
+    def __init__(self, d_x, d_y, d_k, d_v):
+        super().__init__()
+        self.W_q = nn.Linear(d_x, d_k, bias=False)
+        self.W_k = nn.Linear(d_y, d_k, bias=False)
+        self.W_v = nn.Linear(d_y, d_v, bias=False)
+
+    def forward(self, x, y, mask=None):
+        return scaled_dot_product_attention(self.W_q(x), self.W_k(y), self.W_v(y), mask)
+
+    def weights(self, x, y, mask=None):
+        return attention_weights(self.W_q(x), self.W_k(y), mask)
+
+    ### END SOLUTION
+
+
+# %% [markdown]
+# A batch of two: three tokens ask five. Expect `torch.Size([2, 3, 6])` and `torch.Size([2, 3, 5])`:
+
+# %%
+cross = CrossAttention(d_x=7, d_y=8, d_k=4, d_v=6)
+asking, asked = torch.ones(2, 3, 7), torch.ones(2, 5, 8)
+cross(asking, asked).shape, cross.weights(asking, asked).shape
+
+# %% nbgrader={"grade_id": "check_CrossAttention", "locked": true}
+check("cross_attention.CrossAttention", CrossAttention)
+
+# %% [markdown]
+# ## 2 · `AttentionPooling`
+#
+# <!-- facts: AttentionPooling -->
+#
+# Now nobody asks but the model itself. The queries are the rows of a learned matrix Q, the same for
+# every set, and the n elements of X are asked:
+#
+# $$U = \mathrm{softmax}\!\left(\frac{Q\,(X W_k)^\top}{\sqrt{d}}\right) X W_v .$$
+#
+# Write `AttentionPooling(d, n_queries=1)`, an `nn.Module` with
+#
+# - a parameter `queries`, an `nn.Parameter` of shape `(n_queries, d)`, with random entries at the
+#   start; it is not projected;
+# - two layers `W_k` and `W_v`, each an `nn.Linear` from d to d features without bias;
+# - `forward(x, mask=None)`, which returns one row for each query;
+# - `weights(x, mask=None)`, which returns the map that `forward` mixes with.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `x` | `(..., n, d)` | one element per row |
+# | `mask` | broadcasts to `(..., n_queries, n)` | boolean, `True` where allowed |
+# | `forward` returns | `(..., n_queries, d)` | with one query too: `(..., 1, d)` |
+# | `weights` returns | `(..., n_queries, n)` | with one query too: `(..., 1, n)` |
+#
+# So a mask of shape `(n,)` serves all queries, and `(b, 1, n)` tells a batch of sets where each has
+# its padding. Every query will be allowed at least one element.
+#
+# <!-- hints: AttentionPooling -->
+
+
+# %% nbgrader={"grade_id": "AttentionPooling", "solution": true}
+class AttentionPooling(nn.Module):
+    ### BEGIN SOLUTION
+    def __init__(self, d, n_queries=1):
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(n_queries, d))
+        self.W_k = nn.Linear(d, d, bias=False)
+        self.W_v = nn.Linear(d, d, bias=False)
+
+    def forward(self, x, mask=None):
+        return self.weights(x, mask) @ self.W_v(x)
+
+    def weights(self, x, mask=None):
+        scores = self.queries @ self.W_k(x).mT / math.sqrt(x.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return torch.softmax(scores, dim=-1)
+
+    ### END SOLUTION
+
+
+# %% [markdown]
+# A batch of two sets of seven elements. Expect `torch.Size([2, 1, 5])` and `torch.Size([2, 3, 5])`:
+
+# %%
+sets = torch.ones(2, 7, 5)
+AttentionPooling(d=5)(sets).shape, AttentionPooling(d=5, n_queries=3)(sets).shape
+
+# %% nbgrader={"grade_id": "check_AttentionPooling", "locked": true}
+check("cross_attention.AttentionPooling", AttentionPooling)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
+
+# %% nbgrader={"grade_id": "points_CrossAttention", "grade": true, "locked": true}
+examine("cross_attention.CrossAttention", CrossAttention).earned
+
+# %% nbgrader={"grade_id": "hidden_CrossAttention", "grade": true, "locked": true, "points": 1}
+# One more test of CrossAttention.
+### BEGIN HIDDEN TESTS
+cross = CrossAttention(3, 5, 4, 2)
+state = {"W_q.weight": torch.randn(4, 3), "W_k.weight": torch.randn(4, 5)}
+W_v = torch.randn(2, 5)
+cross.load_state_dict(state | {"W_v.weight": W_v}, strict=False)  # a buffer of your own is fine
+x, y = torch.randn(6, 3), torch.randn(7, 5)
+log_weights = cross.weights(x, y).log()
+scores = x @ state["W_q.weight"].T @ state["W_k.weight"] @ y.T / 2
+apart = (log_weights - log_weights[:, :1]) - (scores - scores[:, :1])
+assert apart.abs().max() < 1e-2, "log weights differ as the scores x M y' / sqrt(d_k) do"
+order = torch.tensor([3, 0, 6, 4, 2, 1, 5])
+assert torch.allclose(cross(x, y[order]), cross(x, y), atol=1e-4), "the order of y does not matter"
+assert torch.allclose(cross(x[2:3], y), cross(x, y)[2:3], atol=1e-4), "each row of x by itself"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_AttentionPooling", "grade": true, "locked": true}
+examine("cross_attention.AttentionPooling", AttentionPooling).earned
+
+# %% nbgrader={"grade_id": "hidden_AttentionPooling", "grade": true, "locked": true, "points": 1}
+# One more test of AttentionPooling.
+### BEGIN HIDDEN TESTS
+pool, W_v = AttentionPooling(4, n_queries=2), torch.randn(4, 4)
+queries = torch.tensor([[0.0, 0.0, 0.0, 0.0], [2 * math.log(3), 0.0, 0.0, 0.0]])
+state = {"queries": queries, "W_k.weight": torch.eye(4), "W_v.weight": W_v}
+pool.load_state_dict(state, strict=False)
+x = torch.tensor([[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, 0.0, 3.0], [0.0, 5.0, 1.0, 1.0]])
+out = pool(x)
+assert torch.allclose(out[0], x.mean(0) @ W_v.T, atol=1e-4), "a query of zeros gives the mean"
+mix = 0.6 * x[0] + 0.2 * x[1] + 0.2 * x[2]  # scores ln 3, 0, 0
+assert torch.allclose(out[1], mix @ W_v.T, atol=1e-4), "the weights are 3/5, 1/5 and 1/5"
+assert torch.allclose(pool(x[[2, 0, 1]]), out, atol=1e-4), "the order of the set does not matter"
+padded, there = torch.cat([x, torch.ones(2, 4)]), torch.tensor([True, True, True, False, False])
+assert torch.allclose(pool(padded, there), out, atol=1e-4), "masked padding changes nothing"
+### END HIDDEN TESTS
