@@ -397,7 +397,7 @@ def wrong_window(around: Callable | None = None, behind: Callable | None = None)
     return window
 
 
-def both(change: Callable) -> Callable:
+def changed(change: Callable) -> Callable:
     """A wrong window: the right one, changed."""
     right = wrong_window()
     return lambda n, width, causal=False: change(right(n, width, causal))
@@ -603,17 +603,6 @@ INVERTED = (
     "course, and in `F.scaled_dot_product_attention`, True means allowed."
 )
 
-
-def kinds_of_mask(right: Callable) -> tuple[Misconception, ...]:
-    """Right masks of the wrong kind; ``right`` has the exercise's own arguments."""
-    return (
-        Misconception("a mask of floats", FLOATS, lambda *a, **k: right(*a, **k).float()),
-        Misconception("a mask of whole numbers", INTEGERS, lambda *a, **k: right(*a, **k).long()),
-        Misconception("0 and −∞", ADDITIVE, lambda *a, **k: as_additive(right(*a, **k))),
-        Misconception("the mask is inverted", INVERTED, lambda *a, **k: ~right(*a, **k)),
-    )
-
-
 CAUSAL = Exercise(
     target="masking.causal_mask",
     reference=masking.causal_mask,
@@ -627,7 +616,12 @@ CAUSAL = Exercise(
         Criterion("one query, one token", 1, causal_small),
     ),
     misconceptions=(
-        *kinds_of_mask(wrong_causal(past)),
+        Misconception("a mask of floats", FLOATS, wrong_causal(lambda m, n: past(m, n).float())),
+        Misconception(
+            "a mask of whole numbers", INTEGERS, wrong_causal(lambda m, n: past(m, n).long())
+        ),
+        Misconception("0 and −∞", ADDITIVE, wrong_causal(lambda m, n: as_additive(past(m, n)))),
+        Misconception("the mask is inverted", INVERTED, wrong_causal(lambda m, n: ~past(m, n))),
         Misconception(
             "a token does not see itself",
             "Your mask stops one step too early: `<` where `<=` belongs, `tril(-1)`, or an offset "
@@ -713,7 +707,12 @@ PADDING = Exercise(
         leaves_arguments_alone(),
     ),
     misconceptions=(
-        *kinds_of_mask(real_keys),
+        Misconception("a mask of floats", FLOATS, lambda lengths, n: real_keys(lengths, n).float()),
+        Misconception(
+            "a mask of whole numbers", INTEGERS, lambda lengths, n: real_keys(lengths, n).long()
+        ),
+        Misconception("0 and −∞", ADDITIVE, lambda lengths, n: as_additive(real_keys(lengths, n))),
+        Misconception("the mask is inverted", INVERTED, lambda lengths, n: ~real_keys(lengths, n)),
         Misconception(
             "one key too many",
             "You compare with `<=`. Positions count from 0, so a sequence of length 3 has the "
@@ -802,7 +801,10 @@ WINDOW = Exercise(
         Criterion("an even width has no centre: ValueError", 1, window_refusals),
     ),
     misconceptions=(
-        *kinds_of_mask(wrong_window()),
+        Misconception("a mask of floats", FLOATS, changed(lambda mask: mask.float())),
+        Misconception("a mask of whole numbers", INTEGERS, changed(lambda mask: mask.long())),
+        Misconception("0 and −∞", ADDITIVE, changed(as_additive)),
+        Misconception("the mask is inverted", INVERTED, changed(lambda mask: ~mask)),
         Misconception(
             "width taken for the reach",
             "You allow `width` tokens to each side, 2·width + 1 in all. The width counts the whole "
@@ -888,7 +890,7 @@ WINDOW = Exercise(
         Misconception(
             "a token does not see itself",
             "Your diagonal is False. The window counts the token itself.",
-            both(lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)),
+            changed(lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)),
         ),
     ),
     hints=(

@@ -281,7 +281,9 @@ centred, behind = sliding_window_mask(11, 5), sliding_window_mask(11, 5, causal=
 assert torch.equal(centred, centred.T), "a centred window is symmetric"
 assert torch.equal(behind[2:], centred[:-2]), "the same window, two steps back"
 assert centred.sum(-1).tolist() == [3, 4, 5, 5, 5, 5, 5, 5, 5, 4, 3], "five tokens, fewer at edges"
-assert behind.sum(-1).tolist() == [1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5], "five tokens, fewer at the start"
+assert behind.sum(-1).tolist() == [1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5], (
+    "five tokens, fewer at the start"
+)
 assert not behind.triu(1).any(), "a causal window does not look ahead"
 ### END HIDDEN TESTS
 
