@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from attncourse.checks import examine, exercises
 from attncourse.checks.judging import call_text
 from attncourse.checks.trials import draw
-from attncourse.kqv import AttentionHead, attention_weights
+from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
 from attncourse.masking import (
     block_mask,
     causal_mask,
@@ -499,7 +499,7 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("name", MASKS)
 def test_our_head_leaks_nothing(name, dtype):
     torch.manual_seed(0)
@@ -520,12 +520,18 @@ def test_a_query_is_no_key():
     assert leak(lambda x: head(x, mask), x, mask | torch.eye(7, dtype=torch.bool)) == 0.0
 
 
-def test_a_half_precision_head_leaks_nothing():
+@pytest.mark.parametrize("m", [1, 3, 7])
+def test_the_last_queries_leak_nothing(m):
     torch.manual_seed(0)
-    for dtype in (torch.float16, torch.bfloat16):
-        head, x = AttentionHead(5, 4).to(dtype), normal(7, 5, dtype=dtype)
-        assert leak(lambda x, head=head: head(x, causal_mask(7)), x, causal_mask(7)) == 0.0
-        assert leak(lambda x, head=head: head(x), x, causal_mask(7)) > 1e-3
+    head, x, mask = AttentionHead(5, 4).double(), normal(7, 5), causal_mask(m, 7)
+
+    def last(x, given):
+        query = head.W_q(x)[-m:]
+        return scaled_dot_product_attention(query, head.W_k(x), head.W_v(x), given)
+
+    assert leak(lambda x: last(x, mask), x, mask) == 0.0
+    if m > 1:
+        assert leak(lambda x: last(x, None), x, mask) > 1e-3
 
 
 def test_leaks_of_other_peoples_code_are_found():
@@ -656,7 +662,7 @@ def test_a_call_of_leak_reads_like_a_call():
     assert "W =\n" in texts[0]
 
 
-def test_what_is_right_stays_right_where_truth_is_a_number():
+def test_a_leak_may_come_as_a_tensor():
     """A leak returned as a tensor of one number is as good as a float."""
 
     def as_tensor(f, x, mask):
