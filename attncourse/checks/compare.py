@@ -7,8 +7,8 @@ import numpy as np
 from attncourse.checks.outcome import is_tensor
 
 # Relative to the largest expected entry. In float64 an error of 1e-7 shows and a guard of 1e-12
-# in a denominator does not; in float32 a few hundred roundings are allowed.
-TOLERANCE = {"float64": 1e-9, "float32": 2e-5}
+# in a denominator does not; in float32 a few hundred roundings are allowed, in float16 a few.
+TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
 
 
 def difference(value: Any, expected: Any) -> str | None:
@@ -40,7 +40,8 @@ def difference(value: Any, expected: Any) -> str | None:
         if not is_tensor(value):
             return wrong_type(value, "a torch tensor")
         if value.dtype != expected.dtype and tuple(value.shape) == tuple(expected.shape):
-            return f"returned dtype {name_of(value)}, expected {name_of(expected)} like the input"
+            like = "" if name_of(expected) == "bool" else " like the input"
+            return f"returned dtype {name_of(value)}, expected {name_of(expected)}{like}"
     return numbers(value, expected)
 
 

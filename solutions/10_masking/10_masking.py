@@ -11,4 +11,323 @@
 # ---
 
 # %% [markdown]
-# # Exercises 10
+# # Exercises 10 · Masking
+#
+# You build three masks, the softmax that obeys a mask whatever the mask, and the test that tells
+# whether a function obeys it. Fill in the cells marked *your code* and run the check below each.
+# It tells you which part of the answer holds, and where one does not, what your code did on a small
+# example.
+#
+# A mask is a boolean tensor and `True` **where attention is allowed**. Row i belongs to query i,
+# column j to key j. Positions count from 0.
+
+# %%
+import torch
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `causal_mask`
+#
+# <!-- facts: causal_mask -->
+#
+# In a language model nobody looks ahead: a token may attend to itself and to what came before. Write
+# `causal_mask(n_queries, n_keys=None)`.
+#
+# | | | |
+# | --- | --- | --- |
+# | `n_queries` | a whole number, m | |
+# | `n_keys` | a whole number, n, at least m | as many as queries unless it is given |
+# | returns | `(m, n)`, boolean | True where query i may attend to key j |
+#
+# With fewer queries than keys, the queries are the *last* positions of the keys: query 0 stands at
+# position n − m, the last query at position n − 1. That is the situation of a model that writes: the
+# old tokens are keys only, the new ones are queries too.
+#
+# <!-- hints: causal_mask -->
+
+
+# %% nbgrader={"grade_id": "causal_mask", "solution": true}
+def causal_mask(n_queries, n_keys=None):
+    ### BEGIN SOLUTION
+    n_keys = n_queries if n_keys is None else n_keys
+    queries = torch.arange(n_keys - n_queries, n_keys)  # their positions
+    return queries[:, None] >= torch.arange(n_keys)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Two queries and four keys. Expect three `True` in the first row and four in the second:
+
+# %%
+causal_mask(2, 4)
+
+# %% nbgrader={"grade_id": "check_causal_mask", "locked": true}
+check("masking.causal_mask", causal_mask)
+
+# %% [markdown]
+# ## 2 · `padding_mask`
+#
+# <!-- facts: padding_mask -->
+#
+# Sequences of a batch are filled up to a common length. Nobody is to attend to what they were filled
+# up with. Write `padding_mask(lengths, max_length)`.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `lengths` | `(b,)`, whole numbers | how many tokens each sequence has, from 0 to max_length |
+# | `max_length` | a whole number | the length they were filled up to |
+# | returns | `(b, 1, max_length)`, boolean | True where the key is a token |
+#
+# The tokens stand first, the padding behind them. The axis of 1 is for the queries: all of them may
+# attend to the same keys. `lengths` may have two axes `(a, b)`; then the result is
+# `(a, b, 1, max_length)`. Do not change `lengths`.
+#
+# <!-- hints: padding_mask -->
+
+
+# %% nbgrader={"grade_id": "padding_mask", "solution": true}
+def padding_mask(lengths, max_length):
+    ### BEGIN SOLUTION
+    return torch.arange(max_length) < lengths[..., None, None]
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, three `True` and one `True`:
+
+# %%
+padding_mask(torch.tensor([3, 1]), 4).shape, padding_mask(torch.tensor([3, 1]), 4)
+
+# %% nbgrader={"grade_id": "check_padding_mask", "locked": true}
+check("masking.padding_mask", padding_mask)
+
+# %% [markdown]
+# ## 3 · `sliding_window_mask`
+#
+# <!-- facts: sliding_window_mask -->
+#
+# In long sequences each token attends to its neighbours only. Write
+# `sliding_window_mask(n, width, causal=False)`, which returns an `(n, n)` boolean tensor.
+#
+# - Without `causal`, the window is centred: token i attends to `width` tokens, itself in the middle,
+#   fewer at the edges. `width` is odd; for an even one, raise a `ValueError`.
+# - With `causal=True`, the window ends with the token: token i attends to itself and to the
+#   `width − 1` tokens before it, fewer at the start. Any width of at least 1 is right.
+#
+# A window may be wider than the sequence.
+#
+# <!-- hints: sliding_window_mask -->
+
+
+# %% nbgrader={"grade_id": "sliding_window_mask", "solution": true}
+def sliding_window_mask(n, width, causal=False):
+    ### BEGIN SOLUTION
+    back = torch.arange(n)[:, None] - torch.arange(n)  # how far key j lies behind query i
+    if causal:
+        return (back >= 0) & (back < width)
+    if width % 2 == 0:
+        raise ValueError(f"expected an odd width, got {width}")
+    return back.abs() <= width // 2
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The two kinds of window, each of three tokens. Expect rows of 2, 3, 3, 2 and of 1, 2, 3, 3:
+
+# %%
+sliding_window_mask(4, 3).sum(-1), sliding_window_mask(4, 3, causal=True).sum(-1)
+
+# %% nbgrader={"grade_id": "check_sliding_window_mask", "locked": true}
+check("masking.sliding_window_mask", sliding_window_mask)
+
+# %% [markdown]
+# ## 4 · `masked_softmax`
+#
+# <!-- facts: masked_softmax -->
+#
+# Write `masked_softmax(scores, mask)`, the weights that follow from scores when only some keys are
+# allowed:
+#
+# $$A_{ij} = \frac{M_{ij}\, e^{S_{ij}}}{\sum_l M_{il}\, e^{S_{il}}} .$$
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `scores` | `(..., m, n)`, any floating dtype | |
+# | `mask` | boolean, broadcasts to `(..., m, n)` | True where allowed |
+# | returns | `(..., m, n)`, the dtype of the scores | rows sum to 1, or are all 0 |
+#
+# Three things are asked for beyond the formula. A row in which no key is allowed has weights 0, not
+# NaN. No gradient is NaN, not in such rows either. And `scores` of dtype float16 must come out as
+# float16: there −1e9 does not exist and large exponentials are infinite. `torch.softmax` is allowed.
+#
+# <!-- hints: masked_softmax -->
+
+
+# %% nbgrader={"grade_id": "masked_softmax", "solution": true}
+def masked_softmax(scores, mask):
+    ### BEGIN SOLUTION
+    some_key = mask.any(dim=-1, keepdim=True)
+    # A row without a key keeps its scores, so that no NaN arises, and loses its weights.
+    scores = scores.masked_fill(~mask & some_key, -torch.inf)
+    return scores.softmax(dim=-1).masked_fill(~mask, 0)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `[[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]`:
+
+# %%
+masked_softmax(
+    torch.tensor([[1.0, 1.0, 5.0], [2.0, 0.0, 3.0]]),
+    torch.tensor([[True, True, False], [False, False, False]]),
+)
+
+# %% nbgrader={"grade_id": "check_masked_softmax", "locked": true}
+check("masking.masked_softmax", masked_softmax)
+
+# %% [markdown]
+# ## 5 · `leak`
+#
+# <!-- facts: leak -->
+#
+# Does a function obey a mask? Token j has no influence on output i exactly if the derivative of
+# out_i by x_j is 0. Write `leak(f, x, mask)`, which returns the largest of these derivatives where
+# there should be none, as a number:
+#
+# $$\max_{(i, j):\, M_{ij} = \text{False}} \;\; \max_{a,\, c} \left|
+# \frac{\partial\, \mathrm{out}_{ia}}{\partial\, x_{jc}} \right| ,
+# \qquad \mathrm{out} = f(x) .$$
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `f` | a function | maps `(..., n, d)` to `(..., m, d')` by torch operations |
+# | `x` | `(..., n, d)` | one token per row; it comes without `requires_grad` |
+# | `mask` | boolean, broadcasts to `(..., m, n)` | True where output i may depend on token j |
+# | returns | a number | 0 where nothing leaks, or nothing is masked |
+#
+# Every derivative counts by itself: a runs over the features of the output, c over those of the
+# token. `f` treats each sequence of a batch by itself, and the largest derivative of all sequences is
+# returned.
+#
+# <!-- hints: leak -->
+
+
+# %% nbgrader={"grade_id": "leak", "solution": true}
+def leak(f, x, mask):
+    ### BEGIN SOLUTION
+    x = x.detach().clone().requires_grad_()
+    out = f(x)  # (..., m, d')
+    allowed = mask.broadcast_to(*out.shape[:-1], x.shape[-2])  # (..., m, n)
+    worst = 0.0
+    for i in range(out.shape[-2]):
+        for a in range(out.shape[-1]):
+            (gradient,) = torch.autograd.grad(out[..., i, a].sum(), x, retain_graph=True)
+            seen = gradient.abs().masked_fill(allowed[..., i, :, None], 0)  # (..., n, d)
+            worst = max(worst, seen.max().item())
+    return worst
+    ### END SOLUTION
+
+
+# %% [markdown]
+# A function in which output 0 takes five times token 1, which it must not see. Expect `5.0`:
+
+# %%
+A = torch.tensor([[1.0, -5.0], [2.0, 1.0]])
+leak(lambda x: A @ x, torch.tensor([[1.0], [3.0]]), torch.tensor([[True, False], [True, True]]))
+
+# %% nbgrader={"grade_id": "check_leak", "locked": true}
+check("masking.leak", leak)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
+
+# %% nbgrader={"grade_id": "points_causal_mask", "grade": true, "locked": true}
+examine("masking.causal_mask", causal_mask).earned
+
+# %% nbgrader={"grade_id": "hidden_causal_mask", "grade": true, "locked": true, "points": 1}
+# One more test of causal_mask.
+### BEGIN HIDDEN TESTS
+whole = causal_mask(9)
+for m in (1, 2, 5, 9):
+    assert torch.equal(causal_mask(m, 9), whole[9 - m :]), "the last rows of the square mask"
+assert causal_mask(6, 11).sum(-1).tolist() == [6, 7, 8, 9, 10, 11], "one key more for each query"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_padding_mask", "grade": true, "locked": true}
+examine("masking.padding_mask", padding_mask).earned
+
+# %% nbgrader={"grade_id": "hidden_padding_mask", "grade": true, "locked": true, "points": 1}
+# One more test of padding_mask.
+### BEGIN HIDDEN TESTS
+lengths = torch.tensor([4, 0, 7, 2, 9])
+mask = padding_mask(lengths, 9)
+assert torch.equal(mask.sum(-1)[:, 0], lengths), "as many keys as tokens"
+assert torch.equal(mask, mask.sort(-1, descending=True).values), "the tokens stand first"
+assert (mask & torch.ones(9, 9, dtype=torch.bool)).shape == (5, 9, 9), "combines with (m, n)"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_sliding_window_mask", "grade": true, "locked": true}
+examine("masking.sliding_window_mask", sliding_window_mask).earned
+
+# %% nbgrader={"grade_id": "hidden_sliding_window_mask", "grade": true, "locked": true, "points": 1}
+# One more test of sliding_window_mask.
+### BEGIN HIDDEN TESTS
+centred, behind = sliding_window_mask(11, 5), sliding_window_mask(11, 5, causal=True)
+assert torch.equal(centred, centred.T), "a centred window is symmetric"
+assert torch.equal(behind[2:], centred[:-2]), "the same window, two steps back"
+assert centred.sum(-1).tolist() == [3, 4, 5, 5, 5, 5, 5, 5, 5, 4, 3], "five tokens, fewer at edges"
+assert behind.sum(-1).tolist() == [1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5], (
+    "five tokens, fewer at the start"
+)
+assert not behind.triu(1).any(), "a causal window does not look ahead"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_masked_softmax", "grade": true, "locked": true}
+examine("masking.masked_softmax", masked_softmax).earned
+
+# %% nbgrader={"grade_id": "hidden_masked_softmax", "grade": true, "locked": true, "points": 1}
+# One more test of masked_softmax.
+### BEGIN HIDDEN TESTS
+scores = torch.tensor([[1.0, 3.0, 4.0], [2.0, 5.0, 1.0]]).log()
+mask = torch.tensor([[True, True, False], [False, False, False]])
+weights = masked_softmax(scores, mask)  # exponentials 1 : 3
+assert torch.allclose(weights, torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 0.0]])), "1 : 3, and 0"
+moved = masked_softmax(scores + torch.tensor([0.0, 0.0, 2.0]), mask)
+assert torch.allclose(moved, weights), "a masked score does not matter"
+half = masked_softmax(scores.half(), mask)
+assert half.dtype == torch.float16, "float16 comes back"
+assert torch.allclose(half.float(), weights, atol=4e-3), "float16 comes out right"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_leak", "grade": true, "locked": true}
+examine("masking.leak", leak).earned
+
+# %% nbgrader={"grade_id": "hidden_leak", "grade": true, "locked": true, "points": 1}
+# One more test of leak.
+### BEGIN HIDDEN TESTS
+# A case of a check, since through a function of this cell no gradient would reach the notebook.
+from dataclasses import replace
+
+from attncourse.checks import exercises
+from attncourse.checks.exercise import Criterion
+from attncourse.checks.judging import judge
+from attncourse.checks.masking import leak_case
+
+
+def by_hand(f, x, mask):  # out = A x W: the derivative of out_ia by x_jc is A_ij W_ca
+    A, W = f.keywords["A"], f.keywords["W"]
+    return float(A.abs().masked_fill(mask, 0).max() * W.abs().max())
+
+
+A, W = torch.randn(3, 5).double(), torch.randn(2, 4).double()
+mask = torch.rand(3, 5) < 0.5
+case = leak_case("linear_mix", torch.randn(5, 2).double(), mask, A=A, W=W)
+criteria = (Criterion("the largest masked entry of A times that of W", 1, lambda rng: [case]),)
+exercise = replace(exercises()["masking.leak"], reference=by_hand, criteria=criteria)
+assert judge(exercise, leak, 0).passed, "the largest masked entry of A times that of W"
+### END HIDDEN TESTS
