@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from attncourse.figures import Bars, Curves, Matrix, slider
+from attncourse.figures.svg import number
 
 VALUES = [0.1, 0.25, 1.0, 2.5, 10.0]
 X = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 5.0, 8.0])
@@ -111,6 +112,21 @@ def test_curves_in_the_page_are_the_frames():
     np.testing.assert_allclose(given["dots"], panel.places(), atol=0.06)
     heights = (bottom - np.array(given["dots"])[:, 1]) / (1000 * step) * (high - low) + low
     np.testing.assert_allclose(heights, X[1:6], atol=(high - low) / 1000)
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (1e6, "10⁶"),
+        (1e-4, "10⁻⁴"),
+        (1000, "1000"),
+        (0.001, "0.001"),
+        (-2.5, "−2.5"),
+        (20000, "20000"),
+    ],
+)
+def test_ticks_are_short(value, label):
+    assert number(value) == label
 
 
 def test_bars_and_pictures_in_the_page_are_the_frames():

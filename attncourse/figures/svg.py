@@ -1,6 +1,7 @@
 """What a slider's panels are drawn with: checked numbers, scales, axes, pictures of weights."""
 
 import base64
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 WIDTH, HEIGHT = 320, 224  # of a panel, in CSS pixels where there is room for two side by side
 LEFT, TOP, RIGHT, BOTTOM = 50, 8, 306, 184  # of what lies between the axes
 LEVELS = 32  # shades of a weight matrix
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def finite(name: str, numbers, *dimensions: int) -> np.ndarray:
@@ -82,7 +84,10 @@ class Scale:
 
 
 def number(value: float) -> str:
-    """A tick's label: short, with a minus sign."""
+    """A tick's label: short, with a minus sign; far from 1, a power of ten as such."""
+    exponent = round(math.log10(value)) if value > 0 else 0
+    if abs(exponent) > 3 and math.isclose(value, 10.0**exponent):
+        return "10" + str(exponent).translate(RAISED)
     return f"{round(value, 10):g}".replace("-", "−")
 
 
