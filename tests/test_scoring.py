@@ -479,7 +479,36 @@ def test_greedy_decoding_is_its_own_teacher(kind):
     assert (written[~there] == 0).all()
 
 
-def test_without_attention_the_context_is_the_same_for_every_character():
+def test_what_it_writes_ends_once():
+    """With weights as large as these, translations end at different places, some not at all."""
+    model, (source, _) = translator(), date_ids(50)
+    for parameter in model.parameters():
+        parameter.data *= 2
+    model.out.bias.data[0] += 0.8
+    written = model.translate(source, 12).tolist()
+    ends = [row.index(0) if 0 in row else 12 for row in written]
+    assert len(set(ends)) > 2
+    assert all(set(row[end:]) <= {0} for row, end in zip(written, ends, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["additive", "none"])
+def test_the_decoder_part_by_part(kind):
+    """Its first state is made of the encoder's last ones; so is its context, without attention."""
+    model, (source, target) = translator(kind), date_ids(5)
+    states, last, mask = model.encode(source)
+    forward, backward = states.chunk(2, dim=-1)  # (5, n, h) each
+    ends = (source != 0).sum(1) - 1
+    torch.testing.assert_close(last[:, 0], torch.cat([forward[range(5), ends], backward[:, 0]], -1))
+    first = torch.tanh(model.bridge(last[:, 0]))
+    query, _ = model.decoder(model.embed_target(F.pad(target, (1, 0))), first[None])
+    context = last.expand(5, 11, 10)
+    if kind == "additive":
+        context = model.score(query, states).masked_fill(~mask, -math.inf).softmax(-1) @ states
+    logits = model.out(torch.tanh(model.join(torch.cat([query, context], dim=-1))))
+    torch.testing.assert_close(model(source, target), logits)
+
+
+def test_without_a_score_there_are_no_weights():
     model = translator("none")
     with pytest.raises(ValueError, match="this one has no attention"):
         model.weights(*date_ids(2))
