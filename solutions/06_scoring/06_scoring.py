@@ -11,4 +11,284 @@
 # ---
 
 # %% [markdown]
-# # Exercises 6
+# # Exercises 6 · Scoring
+#
+# You write three scores, ways to compare a query with a key, and the step that turns any of them
+# into attention. Fill in the cells marked *your code* and run the check below each. It tells you
+# which part of the answer holds, and where one does not, what your code did on a small example.
+#
+# A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
+# axes, none included. All scores map queries `(..., m, d_q)` and keys `(..., n, d_k)` to
+# `(..., m, n)`, and row i belongs to query i. Results keep the floating dtype of what came in, and
+# gradients must be able to flow through everything, so stay with torch operations: no `.detach()`,
+# no `.numpy()`.
+
+# %%
+import math
+
+import torch
+from torch import nn
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `dot_score`
+#
+# <!-- facts: dot_score -->
+#
+# The shortest comparison multiplies feature by feature and adds up:
+#
+# $$S_{ij} = \sum_a q_{ia}\, k_{ja} .$$
+#
+# Write `dot_score(query, key)`, which does this for every query and every key.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `query` | `(..., m, d)` | one query per row |
+# | `key` | `(..., n, d)` | one key per row, as wide as a query |
+# | returns | `(..., m, n)` | row i holds the scores of query i |
+#
+# There is no scaling and no softmax here.
+#
+# <!-- hints: dot_score -->
+
+
+# %% nbgrader={"grade_id": "dot_score", "solution": true}
+def dot_score(query, key):
+    ### BEGIN SOLUTION
+    return query @ key.mT
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The query of *I* and the keys of *I am hungry*. Expect `tensor([[0., 1., 2.]])`:
+
+# %%
+dot_score(torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]))
+
+# %% nbgrader={"grade_id": "check_dot_score", "locked": true}
+check("scoring.dot_score", dot_score)
+
+# %% [markdown]
+# ## 2 · `BilinearScore`
+#
+# <!-- facts: BilinearScore -->
+#
+# A matrix between the two says which feature of the query goes with which feature of the key:
+#
+# $$S_{ij} = q_i\, W\, k_j^\top .$$
+#
+# Write `BilinearScore(d_q, d_k)`, an `nn.Module` with
+#
+# - one parameter `W`, an `nn.Parameter` of shape `(d_q, d_k)`, filled with random numbers of your
+#   choice, and no other parameter;
+# - `forward(query, key)`: queries `(..., m, d_q)` and keys `(..., n, d_k)`, where d_q and d_k may
+#   differ, give scores `(..., m, n)`.
+#
+# The check builds your class, puts a `W` of its own into it by this name, and compares what
+# `forward` returns.
+#
+# PyTorch has a finished bilinear form, `torch.nn.functional.bilinear`, which stands behind
+# `nn.Bilinear` too. Here you build it, so it may not be called. The check notices.
+#
+# <!-- hints: BilinearScore -->
+
+
+# %% nbgrader={"grade_id": "BilinearScore", "solution": true}
+class BilinearScore(nn.Module):
+    ### BEGIN SOLUTION
+    def __init__(self, d_q, d_k):
+        super().__init__()
+        self.W = nn.Parameter(torch.randn(d_q, d_k) / math.sqrt(d_q * d_k))
+
+    def forward(self, query, key):
+        return query @ self.W @ key.mT
+
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Keys with three features. Expect `torch.Size([2, 5, 7])`:
+
+# %%
+BilinearScore(d_q=2, d_k=3)(torch.ones(2, 5, 2), torch.ones(2, 7, 3)).shape
+
+# %% nbgrader={"grade_id": "check_BilinearScore", "locked": true}
+check("scoring.BilinearScore", BilinearScore)
+
+# %% [markdown]
+# ## 3 · `AdditiveScore`
+#
+# <!-- facts: AdditiveScore -->
+#
+# A network with one hidden layer of h units compares the two:
+#
+# $$S_{ij} = \tanh\!\big(q_i W_q + k_j W_k\big)\, w .$$
+#
+# Write `AdditiveScore(d_q, d_k, d_hidden)`, an `nn.Module` with
+#
+# - three layers, each an `nn.Linear` without a bias: `W_q` maps d_q features to d_hidden, `W_k` maps
+#   d_k features to d_hidden, `w` maps d_hidden features to 1;
+# - `forward(query, key)`: queries `(..., m, d_q)` and keys `(..., n, d_k)` give scores
+#   `(..., m, n)`. Every query meets every key, and the axis of length 1 that `w` makes is gone.
+#
+# All sizes may differ, and any of them may be 1. The check builds your class, puts weights of its
+# own into it by these names, and compares what `forward` returns.
+#
+# <!-- hints: AdditiveScore -->
+
+
+# %% nbgrader={"grade_id": "AdditiveScore", "solution": true}
+class AdditiveScore(nn.Module):
+    ### BEGIN SOLUTION
+    def __init__(self, d_q, d_k, d_hidden):
+        super().__init__()
+        self.W_q = nn.Linear(d_q, d_hidden, bias=False)
+        self.W_k = nn.Linear(d_k, d_hidden, bias=False)
+        self.w = nn.Linear(d_hidden, 1, bias=False)
+
+    def forward(self, query, key):
+        rows = self.W_q(query).unsqueeze(-2)  # (..., m, 1, d_hidden)
+        columns = self.W_k(key).unsqueeze(-3)  # (..., 1, n, d_hidden)
+        return self.w(torch.tanh(rows + columns)).squeeze(-1)
+
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `torch.Size([2, 5, 7])`, and `torch.Size([1, 7])` for a single query:
+
+# %%
+score = AdditiveScore(d_q=2, d_k=3, d_hidden=4)
+(
+    score(torch.ones(2, 5, 2), torch.ones(2, 7, 3)).shape,
+    score(torch.ones(1, 2), torch.ones(7, 3)).shape,
+)
+
+# %% nbgrader={"grade_id": "check_AdditiveScore", "locked": true}
+check("scoring.AdditiveScore", AdditiveScore)
+
+# %% [markdown]
+# ## 4 · `attend`
+#
+# <!-- facts: attend -->
+#
+# Whatever made the scores, the rest is the same: weights by a softmax over the keys, and a blend of
+# the values,
+#
+# $$U_i = \sum_j A_{ij}\, v_j, \qquad A_{ij} = \frac{e^{S_{ij}}}{\sum_l e^{S_{il}}} .$$
+#
+# Write `attend(scores, values, mask=None)`.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `scores` | `(..., m, n)` | any real numbers, large ones too; they are not scaled here |
+# | `values` | `(..., n, d_v)` | one for each key |
+# | `mask` | broadcasts to `(..., m, n)` | boolean, `True` where allowed; `None` allows everything |
+# | returns | `(..., m, d_v)` | the output alone, one row for each query |
+#
+# Where the mask is `False` the weight is 0, and the weights that are left sum to 1. Every query
+# will be allowed at least one key.
+#
+# Two finished functions of PyTorch may not be called: `scaled_dot_product_attention`, and
+# `multi_head_attention_forward`, which stands behind `nn.MultiheadAttention`. The check notices.
+# Everything else is allowed, `torch.softmax` included.
+#
+# <!-- hints: attend -->
+
+
+# %% nbgrader={"grade_id": "attend", "solution": true}
+def attend(scores, values, mask=None):
+    ### BEGIN SOLUTION
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ values
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Scores whose exponentials are 1, 1 and 2, so that the weights are ¼, ¼ and ½. Expect
+# `tensor([[9., 9.]])`:
+
+# %%
+attend(
+    torch.tensor([[0.0, 0.0, math.log(2)]]),
+    torch.tensor([[12.0, 0.0], [0.0, 12.0], [12.0, 12.0]]),
+)
+
+# %% nbgrader={"grade_id": "check_attend", "locked": true}
+check("scoring.attend", attend)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
+
+# %% nbgrader={"grade_id": "points_dot_score", "grade": true, "locked": true}
+examine("scoring.dot_score", dot_score).earned
+
+# %% nbgrader={"grade_id": "hidden_dot_score", "grade": true, "locked": true, "points": 1}
+# One more test of dot_score.
+### BEGIN HIDDEN TESTS
+query, key = torch.randn(3, 5, 4), torch.randn(3, 7, 4)
+scores = dot_score(query, key)
+one = sum(query[2, 4, a] * key[2, 3, a] for a in range(4))
+assert torch.isclose(scores[2, 4, 3], one, atol=1e-5), "a score is a dot product"
+mixed = dot_score(query, (key[:, :1] + key[:, 1:2]) / 2)[..., 0]
+mean = (scores[..., 0] + scores[..., 1]) / 2
+assert torch.allclose(mixed, mean, atol=1e-5), "the mean of two keys scores the mean"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_BilinearScore", "grade": true, "locked": true}
+examine("scoring.BilinearScore", BilinearScore).earned
+
+# %% nbgrader={"grade_id": "hidden_BilinearScore", "grade": true, "locked": true, "points": 1}
+# One more test of BilinearScore.
+### BEGIN HIDDEN TESTS
+score, W = BilinearScore(3, 5), torch.randn(3, 5)
+score.load_state_dict({"W": W}, strict=False)  # a buffer of your own is fine
+picked = score(torch.eye(3), torch.eye(5))
+assert torch.allclose(picked, W), "unit vectors pick the entries of W"
+query, key = torch.randn(2, 7, 3), torch.randn(2, 4, 5)
+doubled = score(2 * query, key) - 2 * score(query, key)
+assert doubled.abs().max() < 1e-4, "twice the query, twice the score"
+apart = score(query, key + 1) - score(query, key) - score(query, torch.ones(4, 5))
+assert apart.abs().max() < 1e-4, "the score of a sum of keys is the sum of the scores"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_AdditiveScore", "grade": true, "locked": true}
+examine("scoring.AdditiveScore", AdditiveScore).earned
+
+# %% nbgrader={"grade_id": "hidden_AdditiveScore", "grade": true, "locked": true, "points": 1}
+# One more test of AdditiveScore.
+### BEGIN HIDDEN TESTS
+score = AdditiveScore(2, 1, 2)
+state = {"W_q.weight": torch.tensor([[-1.0, 1.0], [-1.0, -1.0]]), "W_k.weight": torch.ones(2, 1)}
+score.load_state_dict(state | {"w.weight": torch.tensor([[1.0, -1.0]])}, strict=False)
+places = torch.arange(-3.0, 4.0)
+queries = torch.stack([places, torch.ones(7)], dim=-1)
+scores = score(queries, places[:, None])
+assert scores.argmax(-1).tolist() == list(range(7)), "each query finds the key at its place"
+bump = torch.tanh(torch.tensor(1.0)) * 2
+assert torch.allclose(scores.diagonal(), bump.expand(7)), "tanh(1) - tanh(-1) at its top"
+alone = torch.stack([score(q[None], places[:, None])[0] for q in queries])
+assert torch.allclose(scores, alone), "queries do not meet each other"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_attend", "grade": true, "locked": true}
+examine("scoring.attend", attend).earned
+
+# %% nbgrader={"grade_id": "hidden_attend", "grade": true, "locked": true, "points": 1}
+# One more test of attend.
+### BEGIN HIDDEN TESTS
+scores, values = torch.randn(5, 7), torch.randn(7, 3)
+out = attend(scores, values)
+assert torch.allclose(attend(scores + 100, values), out, atol=1e-4), "a common shift cancels"
+assert torch.allclose(attend(scores, values + 1), out + 1, atol=1e-4), "the weights sum to 1"
+assert torch.allclose(attend(0 * scores, values), values.mean(0), atol=1e-5), "equal scores"
+some = torch.tensor([True, False, True, True, False, True, False])
+kept = attend(scores[:, some], values[some])
+assert torch.allclose(attend(scores, values, some), kept, atol=1e-4), "hidden keys are not there"
+### END HIDDEN TESTS
