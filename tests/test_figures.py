@@ -419,7 +419,7 @@ def test_curve_with_spread():
             curve_with_spread(x, wrong, label="ours")
     with pytest.raises(ValueError, match="got 'mode'"):
         curve_with_spread(x, runs, label="ours", centre="mode")
-    with pytest.raises(ValueError, match='"median" for the middle half, got .mean.'):
+    with pytest.raises(ValueError, match=r'"median" for the middle half, got .mean.'):
         curve_with_spread(x, runs, label="ours", centre="mean", half=True)
 
 
