@@ -406,11 +406,21 @@ def test_curve_with_spread():
     band = other.collections[0].get_paths()[0].vertices
     assert band[band[:, 0] == 1][:, 1].max() == pytest.approx(4)  # 3 and a deviation of 1
     assert other.lines[0].get_label() == "ours (mean and ± 1 s.d. of 3 runs)"
+    _, half = plt.subplots()
+    five = np.array([[9.0], [0], [5], [4], [1]]).repeat(3, axis=1)
+    curve_with_spread(x, five, label="ours", half=True, ax=half)
+    band = half.collections[0].get_paths()[0].vertices
+    assert (band[:, 1].min(), band[:, 1].max()) == (1, 5)  # without the lowest and the highest
+    assert half.lines[0].get_label() == "ours (median and middle half of 5 runs)"
+    curve_with_spread(x, five, label="ours", brief=True, ax=half)
+    assert half.lines[1].get_label() == "ours"
     for wrong in (runs[:1], runs[:, :2], runs[0]):
         with pytest.raises(ValueError, match=r"expected shape \(seeds, n\)"):
             curve_with_spread(x, wrong, label="ours")
     with pytest.raises(ValueError, match="got 'mode'"):
         curve_with_spread(x, runs, label="ours", centre="mode")
+    with pytest.raises(ValueError, match=r'"median" for the middle half, got .mean.'):
+        curve_with_spread(x, runs, label="ours", centre="mean", half=True)
 
 
 def test_everything_that_is_exported_is_there():

@@ -15,7 +15,7 @@ from wrong_lines import SEED
 
 from attncourse.checks import Exercise, Misconception
 from attncourse.checks.compare import as_numbers, difference
-from attncourse.checks.drivers import dtype_of
+from attncourse.checks.drivers import dtype_of, repeated, scattered
 from attncourse.checks.judging import call_text, judge_criteria, picture
 from attncourse.checks.outcome import Unusable
 from attncourse.checks.trials import Trial, try_out
@@ -129,6 +129,7 @@ OTHERS = (
     "no gradient",
     "right results, wrong gradients",
     "parameters that are not the ones asked for",
+    "random in the wrong way",
     "the wrong type",
     "other tokens",
 )
@@ -146,11 +147,15 @@ def symptom(trial: Trial, unchanged: bool = False) -> str:
         if case.raises is not None:
             return "another exception than the one asked for"
         if issubclass(outcome.error or Exception, Unusable):
+            if "returned shape" in outcome.text:
+                return "the wrong shape"
             gradient = "no gradient" in outcome.text
             return "no gradient" if gradient else "parameters that are not the ones asked for"
         return "an exception"
     if case.raises is not None:
         return "no exception where one is asked for"
+    if case.use in (repeated, scattered):
+        return "random in the wrong way"
     return of_values(trial, outcome.value, trial.expected.value)
 
 

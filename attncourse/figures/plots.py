@@ -136,14 +136,19 @@ def curve_with_spread(
     *,
     label: str,
     centre: str = "median",
+    half: bool = False,
+    brief: bool = False,
     color: str | None = None,
     ax: plt.Axes | None = None,
 ) -> plt.Axes:
     """A line through the runs' middle, with a band for their spread; the legend says which.
 
     x: ``(n,)``. runs: ``(seeds, n)``. With ``centre="median"`` the band reaches from the smallest
-    to the largest run, with ``"mean"`` one standard deviation (of the sample) to each side.
-    Raises ``ValueError`` for other shapes and for a single run, which has no spread.
+    to the largest run, or with ``half`` from the lower to the upper quartile; with ``"mean"`` one
+    standard deviation (of the sample) to each side. ``brief`` leaves what the band means to the
+    legend's title or the caption, where several curves would say the same.
+    Raises ``ValueError`` for other shapes, for a single run, which has no spread, and for the
+    half of a mean.
     """
     x, runs = np.asarray(x, dtype=float), np.asarray(runs, dtype=float)
     if x.ndim != 1 or runs.ndim != 2 or runs.shape[1] != len(x) or len(runs) < 2:
@@ -152,14 +157,16 @@ def curve_with_spread(
             f"got {runs.shape} for {x.shape}"
         )
     if centre == "median":
-        middle, low, high, spread = np.median(runs, axis=0), runs.min(0), runs.max(0), "range"
-    elif centre == "mean":
+        ends, spread = ((0.25, 0.75), "middle half") if half else ((0, 1), "range")
+        low, middle, high = np.quantile(runs, (ends[0], 0.5, ends[1]), axis=0)
+    elif centre == "mean" and not half:
         middle, sd = runs.mean(axis=0), runs.std(axis=0, ddof=1)
         low, high, spread = middle - sd, middle + sd, "± 1 s.d."
     else:
-        raise ValueError(f'centre: expected "median" or "mean", got {centre!r}')
+        wanted = '"median" for the middle half' if half else '"median" or "mean"'
+        raise ValueError(f"centre: expected {wanted}, got {centre!r}")
     ax = plt.gca() if ax is None else ax
-    words = f"{label} ({centre} and {spread} of {len(runs)} runs)"
-    (line,) = ax.plot(x, middle, color=color, label=words)
+    words = "" if brief else f" ({centre} and {spread} of {len(runs)} runs)"
+    (line,) = ax.plot(x, middle, color=color, label=label + words)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     return ax

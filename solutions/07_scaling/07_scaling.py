@@ -11,4 +11,251 @@
 # ---
 
 # %% [markdown]
-# # Exercises 7
+# # Exercises 7 · Scaling
+#
+# You measure how large scores are, scale them, and write the two instruments of the chapter: the
+# entropy of attention weights and the Jacobian of the softmax. Fill in the cells marked *your code*
+# and run the check below each. It tells you which part of the answer holds, and where one does not,
+# what your code did on a small example.
+#
+# Where a shape is written `(..., n)`, the dots stand for any number of axes in front, none
+# included. From exercise 2 on, results keep the floating dtype of what came in, and gradients must
+# be able to flow through everything, so stay with torch operations: no `.detach()`, no `.numpy()`.
+
+# %%
+import math
+
+import torch
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `score_variance`
+#
+# <!-- facts: score_variance -->
+#
+# An experiment. Draw `n_samples` pairs of a query q and a key k. Each has `d_k` entries, and all
+# entries of all vectors are independent standard normal numbers. Each pair has one score, the dot
+# product q · k. Write `score_variance(d_k, n_samples, seed)`, which returns the sample variance of
+# these `n_samples` scores.
+#
+# | | | |
+# | --- | --- | --- |
+# | `d_k` | whole number, at least 1 | entries of each vector |
+# | `n_samples` | whole number, at least 2 | number of pairs, and so of scores |
+# | `seed` | whole number, at least 0 | equal seeds give equal results |
+# | returns | one number | the variance of the scores |
+#
+# The sum of squared deviations may be divided by n_samples or by n_samples − 1, as you like. You
+# may draw with any library and any generator, as long as the seed alone decides what is drawn:
+# `torch.Generator().manual_seed(seed)` and `numpy.random.default_rng(seed)` are made for that. Your
+# numbers will therefore differ from other people's. The check calls your function with many seeds
+# and judges what must be the same for all: how large the results are on average, that a seed
+# repeats its result, and how far the results of different seeds scatter. It rounds averages to a
+# power of 2.
+#
+# <!-- hints: score_variance -->
+
+
+# %% nbgrader={"grade_id": "score_variance", "solution": true}
+def score_variance(d_k, n_samples, seed):
+    ### BEGIN SOLUTION
+    generator = torch.Generator().manual_seed(seed)
+    query = torch.randn(n_samples, d_k, generator=generator)
+    key = torch.randn(n_samples, d_k, generator=generator)
+    scores = (query * key).sum(dim=-1)  # (n_samples,)
+    return scores.var().item()
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect a number between 55 and 75:
+
+# %%
+score_variance(64, 5000, seed=0)
+
+# %% nbgrader={"grade_id": "check_score_variance", "locked": true}
+check("scaling.score_variance", score_variance)
+
+# %% [markdown]
+# ## 2 · `scale_scores`
+#
+# <!-- facts: scale_scores -->
+#
+# Write `scale_scores(scores, d_k)`, which divides scores so that those of independent standard
+# normal queries and keys have variance 1 at every width.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `scores` | `(..., m, n)` | of m queries with n keys |
+# | `d_k` | whole number | the width of these queries and keys |
+# | returns | `(..., m, n)` | |
+#
+# <!-- hints: scale_scores -->
+
+
+# %% nbgrader={"grade_id": "scale_scores", "solution": true}
+def scale_scores(scores, d_k):
+    ### BEGIN SOLUTION
+    return scores / math.sqrt(d_k)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Expect `tensor([[ 1.,  2., -3.]])`:
+
+# %%
+scale_scores(torch.tensor([[2.0, 4.0, -6.0]]), d_k=4)
+
+# %% nbgrader={"grade_id": "check_scale_scores", "locked": true}
+check("scaling.scale_scores", scale_scores)
+
+# %% [markdown]
+# ## 3 · `attention_entropy`
+#
+# <!-- facts: attention_entropy -->
+#
+# How widely does a query spread its weights $a_0, \dots, a_{n-1}$? Write
+# `attention_entropy(weights)`, which returns for each row
+#
+# $$H = -\sum_j a_j \ln a_j ,$$
+#
+# with the natural logarithm. A weight of 0 adds 0.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `weights` | `(..., n)` | rows of weights, each summing to 1 |
+# | returns | `(...)` | one entropy for each row |
+#
+# The gradient is that of this formula as it stands; it is tried with weights above 0 only. A guard
+# inside the logarithm may be 1e-12 at most. PyTorch has the function $-a \ln a$, `torch.special.entr`.
+# Here you build it, so it may not be called, and the check notices. `torch.xlogy` is allowed.
+#
+# <!-- hints: attention_entropy -->
+
+
+# %% nbgrader={"grade_id": "attention_entropy", "solution": true}
+def attention_entropy(weights):
+    ### BEGIN SOLUTION
+    logs = weights.masked_fill(weights == 0, 1).log()
+    return -(weights * logs).sum(dim=-1)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The row of the page, two equal weights, and a single one. Expect about 1.0397, 0.6931 and 0 (or
+# −0, which is the same number):
+
+# %%
+attention_entropy(torch.tensor([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]))
+
+# %% nbgrader={"grade_id": "check_attention_entropy", "locked": true}
+check("scaling.attention_entropy", attention_entropy)
+
+# %% [markdown]
+# ## 4 · `softmax_jacobian`
+#
+# <!-- facts: softmax_jacobian -->
+#
+# Let $p = \mathrm{softmax}(s)$. How does each weight change with each score? Write
+# `softmax_jacobian(p)`, which returns, for each row of weights p, the matrix of
+#
+# $$J_{ij} = \frac{\partial p_i}{\partial s_j} = p_i\, (\delta_{ij} - p_j) ,$$
+#
+# where $\delta_{ij}$ is 1 if i = j and 0 otherwise.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `p` | `(..., n)` | rows of weights: the softmax has been taken |
+# | returns | `(..., n, n)` | one matrix for each row |
+#
+# Compute it from `p`, so that the gradient of J with respect to p can be taken in turn.
+#
+# <!-- hints: softmax_jacobian -->
+
+
+# %% nbgrader={"grade_id": "softmax_jacobian", "solution": true}
+def softmax_jacobian(p):
+    ### BEGIN SOLUTION
+    return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The matrix of the page. Expect the rows 4 −2 −2, −2 3 −1 and −2 −1 3:
+
+# %%
+16 * softmax_jacobian(torch.tensor([0.5, 0.25, 0.25]))
+
+# %% nbgrader={"grade_id": "check_softmax_jacobian", "locked": true}
+check("scaling.softmax_jacobian", softmax_jacobian)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
+
+# %% nbgrader={"grade_id": "points_score_variance", "grade": true, "locked": true}
+examine("scaling.score_variance", score_variance).earned
+
+# %% nbgrader={"grade_id": "hidden_score_variance", "grade": true, "locked": true, "points": 1}
+# One more test of score_variance.
+### BEGIN HIDDEN TESTS
+for d_k in (1, 5, 100):
+    found = float(score_variance(d_k, 20000, 12345))
+    assert 0.75 * d_k < found < 1.3 * d_k, "a dot product of d_k terms has variance d_k"
+few = [float(score_variance(3, 2, seed)) for seed in range(100, 120)]
+assert max(few) > 2 * min(few), "two samples scatter"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_scale_scores", "grade": true, "locked": true}
+examine("scaling.scale_scores", scale_scores).earned
+
+# %% nbgrader={"grade_id": "hidden_scale_scores", "grade": true, "locked": true, "points": 1}
+# One more test of scale_scores.
+### BEGIN HIDDEN TESTS
+scores = torch.randn(2, 3, 5)
+assert torch.allclose(scale_scores(scores, 1), scores), "at width 1 nothing changes"
+twice = scale_scores(scale_scores(scores, 7), 7)
+assert torch.allclose(7 * twice, scores, atol=1e-5), "scaled twice, the scores are divided by d_k"
+query, key = torch.randn(400, 900), torch.randn(300, 900)
+scaled = scale_scores(query @ key.T, 900)
+assert 0.8 < scaled.std() < 1.2, "the standard deviation of scaled scores is 1"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_attention_entropy", "grade": true, "locked": true}
+examine("scaling.attention_entropy", attention_entropy).earned
+
+# %% nbgrader={"grade_id": "hidden_attention_entropy", "grade": true, "locked": true, "points": 1}
+# One more test of attention_entropy.
+### BEGIN HIDDEN TESTS
+even = torch.ones(3, 8) / 8
+assert torch.allclose(attention_entropy(even), torch.full((3,), math.log(8))), "n equal: ln n"
+a, b = torch.softmax(torch.randn(5), 0), torch.softmax(torch.randn(7), 0)
+both = attention_entropy(torch.outer(a, b).flatten())
+apart = attention_entropy(a) + attention_entropy(b)
+assert torch.allclose(both, apart, atol=1e-5), "independent choices add their entropies"
+padded = torch.cat([a, torch.zeros(4)])
+same = torch.allclose(attention_entropy(padded), attention_entropy(a), atol=1e-6)
+assert same, "weights of 0 change nothing"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_softmax_jacobian", "grade": true, "locked": true}
+examine("scaling.softmax_jacobian", softmax_jacobian).earned
+
+# %% nbgrader={"grade_id": "hidden_softmax_jacobian", "grade": true, "locked": true, "points": 1}
+# One more test of softmax_jacobian.
+### BEGIN HIDDEN TESTS
+s = torch.randn(3, 7, dtype=torch.float64)
+p = torch.softmax(s, -1)
+J = softmax_jacobian(p)
+assert J.sum(-1).abs().max() < 1e-9, "all scores raised alike: nothing changes"
+direction = torch.randn(3, 7, dtype=torch.float64)
+moved = torch.softmax(s + 1e-5 * direction, -1) - torch.softmax(s - 1e-5 * direction, -1)
+predicted = (J @ direction[..., None])[..., 0]
+assert torch.allclose(moved / 2e-5, predicted, atol=1e-7), "J predicts a small change"
+pair = softmax_jacobian(torch.tensor([0.9, 0.1]))
+assert torch.allclose(pair, 0.09 * torch.tensor([[1.0, -1.0], [-1.0, 1.0]])), "two keys: p(1 - p)"
+### END HIDDEN TESTS
