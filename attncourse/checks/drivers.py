@@ -20,6 +20,15 @@ def dtype_of(implementation: Callable, *args, **kwargs) -> str:
     return str(np.asarray(implementation(*args, **kwargs)).dtype)
 
 
+def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
+    """What the implementation returns; float64 where torch's default is less, rounded to that."""
+    import torch
+
+    value = implementation(*args, **kwargs)
+    wide = is_tensor(value) and value.dtype == torch.float64
+    return value.to(torch.get_default_dtype()) if wide else value
+
+
 def with_gradients(*names: str) -> Callable:
     """``call_with_gradients`` with respect to the first arguments, which have these names."""
     return partial(call_with_gradients, names)
@@ -123,5 +132,12 @@ def type_of_modules() -> type:
 
 DRIVERS = {
     f.__name__: f
-    for f in (call_it, dtype_of, call_with_gradients, call_module, call_module_with_gradients)
+    for f in (
+        call_it,
+        dtype_of,
+        call_in_default_dtype,
+        call_with_gradients,
+        call_module,
+        call_module_with_gradients,
+    )
 }
