@@ -181,44 +181,29 @@ def hands(d, base, power=lambda i, d: 2 * i / d):
     return base ** -power(i, d)
 
 
-# What can be wrong with a frequency, wherever frequencies occur: the mistake's name, what it does
-# to the exponent, and what is said of it.
-FREQUENCIES = (
-    (
-        "frequencies counted from 1",
-        lambda i, d: 2 * (i + 1) / d,
-        "Your frequencies are base^(−2i/d) for i from 1. Count i from 0: the first pair turns by "
-        "1 radian a step. Look at the `range` or `arange`, or use 2(i − 1)/d.",
-    ),
-    (
-        "exponent i/d in place of 2i/d",
-        lambda i, d: i / d,
-        "Your exponent is i/d, so the frequencies span only half of their range. Pair i has the "
-        "exponent 2i/d; with `torch.arange(0, d, 2)` the 2 is already in it.",
-    ),
-    (
-        "exponent 4i/d in place of 2i/d",
-        lambda i, d: 4 * i / d,
-        "The 2 of 2i/d is in your exponent twice: `torch.arange(0, d, 2)` already counts 0, 2, 4, "
-        "…, so divide it by d and leave the other 2 out.",
-    ),
-    (
-        "the exponent has the wrong sign",
-        lambda i, d: -2 * i / d,
-        "Your frequencies grow with i. They fall, from 1 towards 1/base: base^(−2i/d), or divide "
-        "by base^(2i/d).",
-    ),
-    (
-        "frequencies that end at 1/base exactly",
-        lambda i, d: i / max(d // 2 - 1, 1),
-        "You spread the exponents from 0 to 1 with both ends, i/(d/2 − 1), as some libraries do. "
-        "The formula divides by d: the last exponent is (d − 2)/d.",
-    ),
-    (
-        "one frequency for all pairs",
-        lambda i, d: 0 * i,
-        "Every pair turns equally fast in your answer. Pair i has its own frequency, base^(−2i/d).",
-    ),
+# What is said of a wrong frequency, wherever frequencies occur.
+COUNTED_FROM_1 = (
+    "Your frequencies are base^(−2i/d) for i from 1. Count i from 0: the first pair turns by "
+    "1 radian a step. Look at the `range` or `arange`, or use 2(i − 1)/d."
+)
+HALF_THE_EXPONENT = (
+    "Your exponent is i/d, so the frequencies span only half of their range. Pair i has the "
+    "exponent 2i/d; with `torch.arange(0, d, 2)` the 2 is already in it."
+)
+TWICE_THE_EXPONENT = (
+    "The 2 of 2i/d is in your exponent twice: `torch.arange(0, d, 2)` already counts 0, 2, 4, …, "
+    "so divide it by d and leave the other 2 out."
+)
+GROWING = (
+    "Your frequencies grow with i. They fall, from 1 towards 1/base: base^(−2i/d), or divide by "
+    "base^(2i/d)."
+)
+BOTH_ENDS = (
+    "You spread the exponents from 0 to 1 with both ends, i/(d/2 − 1), as some libraries do. The "
+    "formula divides by d: the last exponent is (d − 2)/d."
+)
+ALL_ALIKE = (
+    "Every pair turns equally fast in your answer. Pair i has its own frequency, base^(−2i/d)."
 )
 
 
@@ -373,7 +358,7 @@ def slopes_of(n_heads):
 
 
 def slopes_of_the_paper(n_heads):
-    """The slopes of the authors' program: interpolated where n_heads is no power of two."""
+    # Interpolated where n_heads is no power of two.
     power = 2 ** int(math.log2(n_heads))
     if power == n_heads:
         return slopes_of(n_heads)
@@ -406,7 +391,20 @@ SINUSOIDAL = Exercise(
         Criterion("an odd d is refused", 1, sinusoidal_odd),
     ),
     misconceptions=(
-        *(Misconception(name, text, wave(power)) for name, power, text in FREQUENCIES),
+        Misconception(
+            "frequencies counted from 1", COUNTED_FROM_1, wave(lambda i, d: 2 * (i + 1) / d)
+        ),
+        Misconception("exponent i/d in place of 2i/d", HALF_THE_EXPONENT, wave(lambda i, d: i / d)),
+        Misconception(
+            "exponent 4i/d in place of 2i/d", TWICE_THE_EXPONENT, wave(lambda i, d: 4 * i / d)
+        ),
+        Misconception("the exponent has the wrong sign", GROWING, wave(lambda i, d: -2 * i / d)),
+        Misconception(
+            "frequencies that end at 1/base exactly",
+            BOTH_ENDS,
+            wave(lambda i, d: i / max(d // 2 - 1, 1)),
+        ),
+        Misconception("one frequency for all pairs", ALL_ALIKE, wave(lambda i, d: 0 * i)),
         Misconception(
             "a frequency for each column",
             "You gave every column j the frequency base^(−j/d), so the sine and the cosine of a "
@@ -498,7 +496,24 @@ ROTATION = Exercise(
         Criterion("an odd d is refused", 1, rotation_odd),
     ),
     misconceptions=(
-        *(Misconception(name, text, turned_by(power)) for name, power, text in FREQUENCIES),
+        Misconception(
+            "frequencies counted from 1", COUNTED_FROM_1, turned_by(lambda i, d: 2 * (i + 1) / d)
+        ),
+        Misconception(
+            "exponent i/d in place of 2i/d", HALF_THE_EXPONENT, turned_by(lambda i, d: i / d)
+        ),
+        Misconception(
+            "exponent 4i/d in place of 2i/d", TWICE_THE_EXPONENT, turned_by(lambda i, d: 4 * i / d)
+        ),
+        Misconception(
+            "the exponent has the wrong sign", GROWING, turned_by(lambda i, d: -2 * i / d)
+        ),
+        Misconception(
+            "frequencies that end at 1/base exactly",
+            BOTH_ENDS,
+            turned_by(lambda i, d: i / max(d // 2 - 1, 1)),
+        ),
+        Misconception("one frequency for all pairs", ALL_ALIKE, turned_by(lambda i, d: 0 * i)),
         Misconception(
             "turned the other way",
             "Your matrix is the transposed one, R(−k): it leads k places back, or is right for "
@@ -581,7 +596,20 @@ ROPE = Exercise(
         leaves_arguments_alone(),
     ),
     misconceptions=(
-        *(Misconception(name, text, rope(power)) for name, power, text in FREQUENCIES),
+        Misconception(
+            "frequencies counted from 1", COUNTED_FROM_1, rope(lambda i, d: 2 * (i + 1) / d)
+        ),
+        Misconception("exponent i/d in place of 2i/d", HALF_THE_EXPONENT, rope(lambda i, d: i / d)),
+        Misconception(
+            "exponent 4i/d in place of 2i/d", TWICE_THE_EXPONENT, rope(lambda i, d: 4 * i / d)
+        ),
+        Misconception("the exponent has the wrong sign", GROWING, rope(lambda i, d: -2 * i / d)),
+        Misconception(
+            "frequencies that end at 1/base exactly",
+            BOTH_ENDS,
+            rope(lambda i, d: i / max(d // 2 - 1, 1)),
+        ),
+        Misconception("one frequency for all pairs", ALL_ALIKE, rope(lambda i, d: 0 * i)),
         Misconception(
             "turned the other way",
             "You turn by −position: the sines have each other's sign. First x_2i cos − x_2i+1 sin, "
