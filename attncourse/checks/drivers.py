@@ -20,6 +20,15 @@ def dtype_of(implementation: Callable, *args, **kwargs) -> str:
     return str(np.asarray(implementation(*args, **kwargs)).dtype)
 
 
+def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
+    """What the implementation returns; float64 where torch's default is less, rounded to that."""
+    import torch
+
+    value = implementation(*args, **kwargs)
+    wide = is_tensor(value) and value.dtype == torch.float64
+    return value.to(torch.get_default_dtype()) if wide else value
+
+
 def with_gradients(*names: str) -> Callable:
     """``call_with_gradients`` with respect to the first arguments, which have these names."""
     return partial(call_with_gradients, names)
@@ -244,5 +253,6 @@ DRIVERS = {
         typical_sizes,
         repeated,
         scattered,
+        call_in_default_dtype,
     )
 }

@@ -11,4 +11,278 @@
 # ---
 
 # %% [markdown]
-# # Exercises 11
+# # Exercises 11 · Positions
+#
+# You write the three ways in which order enters attention: an encoding that is added to the tokens,
+# a rotation of queries and keys, and a bias on the scores. Fill in the cells marked *your code* and
+# run the check below each. It tells you which part of the answer holds, and where one does not, what
+# your code did on a small example.
+#
+# Positions, pairs of features and heads all count from 0. The three functions that are given numbers
+# alone return torch's default dtype; float64 is right as well.
+
+# %%
+import math
+
+import torch
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `sinusoidal_encoding`
+#
+# <!-- facts: sinusoidal_encoding -->
+#
+# Write `sinusoidal_encoding(n, d, base=10000.0)`: the vectors for the positions 0 to n − 1, one per
+# row, with
+#
+# $$\mathrm{PE}_{t,\,2i} = \sin(t\,\omega_i), \qquad \mathrm{PE}_{t,\,2i+1} = \cos(t\,\omega_i),
+# \qquad \omega_i = \mathrm{base}^{-2i/d}, \qquad i = 0, \ldots, d/2 - 1 .$$
+#
+# | | | |
+# | --- | --- | --- |
+# | `n` | a whole number | how many positions |
+# | `d` | a whole number | how many features; raise `ValueError` if it is odd |
+# | `base` | a number above 0 | |
+# | returns | `(n, d)` | row t for position t; sines and cosines take turns |
+#
+# <!-- hints: sinusoidal_encoding -->
+
+
+# %% nbgrader={"grade_id": "sinusoidal_encoding", "solution": true}
+def sinusoidal_encoding(n, d, base=10000.0):
+    ### BEGIN SOLUTION
+    if d % 2:
+        raise ValueError(f"d: expected an even number, got {d}")
+    frequencies = base ** (-torch.arange(0, d, 2).double() / d)  # (d/2,)
+    angles = torch.arange(n)[:, None] * frequencies  # (n, d/2)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Two pairs, the second a hundred times slower than the first. Expect
+# `[[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 0.9999]]` or so:
+
+# %%
+sinusoidal_encoding(2, 4)
+
+# %% nbgrader={"grade_id": "check_sinusoidal_encoding", "locked": true}
+check("positions.sinusoidal_encoding", sinusoidal_encoding)
+
+# %% [markdown]
+# ## 2 · `rotation_matrix`
+#
+# <!-- facts: rotation_matrix -->
+#
+# Write `rotation_matrix(k, d)`: the matrix $R(k)$ of shape `(d, d)` that leads from the encoding of
+# any position to that of the position k places on, with base 10000. The encoding stands as a column
+# here:
+#
+# $$\mathrm{PE}(t + k) = R(k)\, \mathrm{PE}(t) \quad\text{for every } t .$$
+#
+# It turns each pair of features by itself, so that it has blocks of 2 by 2 on its diagonal and zeros
+# elsewhere.
+#
+# | | | |
+# | --- | --- | --- |
+# | `k` | a whole number | may be 0 or negative |
+# | `d` | a whole number | raise `ValueError` if it is odd |
+# | returns | `(d, d)` | |
+#
+# <!-- hints: rotation_matrix -->
+
+
+# %% nbgrader={"grade_id": "rotation_matrix", "solution": true}
+def rotation_matrix(k, d):
+    ### BEGIN SOLUTION
+    if d % 2:
+        raise ValueError(f"d: expected an even number, got {d}")
+    R = torch.zeros(d, d)
+    for i in range(d // 2):
+        b = k * 10000 ** (-2 * i / d)
+        block = [[math.cos(b), math.sin(b)], [-math.sin(b), math.cos(b)]]
+        R[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = torch.tensor(block)
+    return R
+    ### END SOLUTION
+
+
+# %% [markdown]
+# From position 2 to position 5, by your own encoding. Expect a number below 0.000001:
+
+# %%
+PE = sinusoidal_encoding(6, 8)
+(rotation_matrix(3, 8) @ PE[2].float() - PE[5]).abs().max()
+
+# %% nbgrader={"grade_id": "check_rotation_matrix", "locked": true}
+check("positions.rotation_matrix", rotation_matrix)
+
+# %% [markdown]
+# ## 3 · `apply_rope`
+#
+# <!-- facts: apply_rope -->
+#
+# Write `apply_rope(x, positions, base=10000.0)`, which turns queries or keys by their positions.
+# Features 2i and 2i + 1 are a pair; with $a = \mathrm{position} \cdot \mathrm{base}^{-2i/d}$,
+#
+# $$x'_{2i} = x_{2i} \cos a - x_{2i+1} \sin a, \qquad x'_{2i+1} = x_{2i} \sin a + x_{2i+1} \cos a .$$
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `x` | `(..., n, d)` | any number of batch axes in front; raise `ValueError` if d is odd |
+# | `positions` | `(n,)` | one for each token, the same for the whole batch; integers or floats, in any order, negative too |
+# | `base` | a number | |
+# | returns | `(..., n, d)` | in the dtype of `x` |
+#
+# Compute the angles in float64, and cast their cosines and sines to the dtype of `x`: torch makes
+# float32 of whole numbers that it has to divide, and at position 100 000 that is not enough. One
+# criterion tests this. Gradients must be able to flow to `x`, so stay with torch operations.
+#
+# <!-- hints: apply_rope -->
+
+
+# %% nbgrader={"grade_id": "apply_rope", "solution": true}
+def apply_rope(x, positions, base=10000.0):
+    ### BEGIN SOLUTION
+    d = x.shape[-1]
+    if d % 2:
+        raise ValueError(f"x: expected an even number of features, got {d}")
+    frequencies = base ** (-torch.arange(0, d, 2).double() / d)  # (d/2,)
+    angles = positions.double()[:, None] * frequencies  # (n, d/2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., 0::2], x[..., 1::2]  # (..., n, d/2)
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Two tokens of one pair; the second is turned by a quarter. Expect `tensor([[1., 2.], [-4., 3.]])`,
+# up to rounding:
+
+# %%
+apply_rope(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([0.0, math.pi / 2]))
+
+# %% nbgrader={"grade_id": "check_apply_rope", "locked": true}
+check("positions.apply_rope", apply_rope)
+
+# %% [markdown]
+# ## 4 · `alibi_bias`
+#
+# <!-- facts: alibi_bias -->
+#
+# Write `alibi_bias(n_heads, n)`: what ALiBi adds to the scores of each head,
+#
+# $$-m_h\, |i - j|, \qquad m_h = 2^{-8(h+1)/\mathrm{n\_heads}}, \qquad h = 0, \ldots, \mathrm{n\_heads} - 1 ,$$
+#
+# for query i and key j. This formula serves every number of heads.
+#
+# | | | |
+# | --- | --- | --- |
+# | `n_heads` | a whole number | |
+# | `n` | a whole number | how many tokens |
+# | returns | `(n_heads, n, n)` | |
+#
+# <!-- hints: alibi_bias -->
+
+
+# %% nbgrader={"grade_id": "alibi_bias", "solution": true}
+def alibi_bias(n_heads, n):
+    ### BEGIN SOLUTION
+    slopes = 2 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)  # (n_heads,)
+    distance = (torch.arange(n)[:, None] - torch.arange(n)).abs()  # (n, n)
+    return -slopes[:, None, None] * distance
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Two heads with the slopes 1/16 and 1/256. Expect −0.0625 beside the diagonal of the first:
+
+# %%
+alibi_bias(2, 3)
+
+# %% nbgrader={"grade_id": "check_alibi_bias", "locked": true}
+check("positions.alibi_bias", alibi_bias)
+
+# %% [markdown]
+# ## Graded cells
+#
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
+
+# %% nbgrader={"grade_id": "points_sinusoidal_encoding", "grade": true, "locked": true}
+examine("positions.sinusoidal_encoding", sinusoidal_encoding).earned
+
+# %% nbgrader={"grade_id": "hidden_sinusoidal_encoding", "grade": true, "locked": true, "points": 1}
+# One more test of sinusoidal_encoding.
+### BEGIN HIDDEN TESTS
+PE = sinusoidal_encoding(23, 14).double()
+assert torch.allclose(PE[:, 0::2] ** 2 + PE[:, 1::2] ** 2, torch.ones(23, 7).double(), atol=1e-5), (
+    "each pair lies on a circle"
+)
+G = PE @ PE.T
+assert all(torch.allclose(G.diagonal(k), G.diagonal(k)[0], atol=1e-4) for k in range(23)), (
+    "the dot product depends on the distance"
+)
+omega = 10000.0 ** (-2 * torch.arange(7).double() / 14)
+assert torch.allclose(G[0], (torch.arange(23)[:, None] * omega).cos().sum(1), atol=1e-4), (
+    "it is a sum of cosines"
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_rotation_matrix", "grade": true, "locked": true}
+examine("positions.rotation_matrix", rotation_matrix).earned
+
+# %% nbgrader={"grade_id": "hidden_rotation_matrix", "grade": true, "locked": true, "points": 1}
+# One more test of rotation_matrix.
+### BEGIN HIDDEN TESTS
+R = rotation_matrix(4, 12).double()
+t = torch.arange(19)[:, None]
+omega = 10000.0 ** (-2 * torch.arange(6).double() / 12)
+now, later = (
+    torch.stack([(s * omega).sin(), (s * omega).cos()], -1).flatten(-2) for s in (t, t + 4)
+)
+assert torch.allclose(now @ R.T, later, atol=1e-5), (
+    "R(4) leads from every position to the one four places on"
+)
+assert torch.allclose(R @ rotation_matrix(-4, 12).double(), torch.eye(12).double(), atol=1e-5), (
+    "R(-4) leads back"
+)
+assert torch.allclose(
+    R @ rotation_matrix(9, 12).double(), rotation_matrix(13, 12).double(), atol=1e-5
+), "4 on and 9 on are 13 on"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_apply_rope", "grade": true, "locked": true}
+examine("positions.apply_rope", apply_rope).earned
+
+# %% nbgrader={"grade_id": "hidden_apply_rope", "grade": true, "locked": true, "points": 1}
+# One more test of apply_rope.
+### BEGIN HIDDEN TESTS
+q, k = torch.randn(1, 6).double().expand(9, 6), torch.randn(1, 6).double().expand(9, 6)
+places = torch.arange(9)
+scores = apply_rope(q, places) @ apply_rope(k, places).mT
+assert all(torch.allclose(scores.diagonal(j), scores.diagonal(j)[0]) for j in range(-8, 9)), (
+    "scores depend on the distance"
+)
+moved = apply_rope(q, places - 70) @ apply_rope(k, places - 70).mT
+assert torch.allclose(moved, scores), "moving all places changes no score"
+x = torch.randn(2, 9, 6).double()
+assert torch.allclose(apply_rope(x, places).norm(dim=-1), x.norm(dim=-1)), "lengths stay"
+assert torch.allclose(apply_rope(apply_rope(x, places), -places), x), "turning back undoes it"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_alibi_bias", "grade": true, "locked": true}
+examine("positions.alibi_bias", alibi_bias).earned
+
+# %% nbgrader={"grade_id": "hidden_alibi_bias", "grade": true, "locked": true, "points": 1}
+# One more test of alibi_bias.
+### BEGIN HIDDEN TESTS
+bias = alibi_bias(12, 7).double()
+assert bias.shape == (12, 7, 7), "one matrix for each head"
+assert torch.allclose(bias, bias.mT), "both sides alike"
+assert torch.allclose(
+    bias[1:, 0, 1] / bias[:-1, 0, 1], torch.full((11,), 2 ** (-8 / 12)).double()
+), "slopes fall by one factor"
+assert torch.isclose(bias[11, 2, 6], torch.tensor(-4 / 256).double()), "the last slope is 1/256"
+### END HIDDEN TESTS
