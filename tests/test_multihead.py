@@ -597,6 +597,7 @@ def test_nan_shows_or_is_refused():
     assert attention(x).isnan().all()
     with pytest.raises(ValueError, match="the mask hides NaN"):
         attention(x, mask=some(5, 5))
+    assert attention(normal(5, 12), normal(5, 12), x).isnan().all()
 
 
 X = torch.ones(5, 12)
