@@ -729,7 +729,7 @@ def test_handing_the_work_to_the_library_is_caught_and_told(answer):
     told = "called multi_head_attention_forward, which this exercise asks you to build"
     assert told in str(verdict)
     failed = {c.name for c in verdict.criteria if not c.passed}
-    assert "gradients reach query and every weight" in failed
+    assert "gradients reach query, key and every weight" in failed
     assert "batches" in failed
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attncourse import cross_attention
-from attncourse.checks.drivers import call_module_with_all_gradients
+from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -135,7 +135,7 @@ def cross_numbers(rng: Rng) -> list[Case]:
 
 
 def cross_gradients(rng: Rng) -> list[Case]:
-    use = call_module_with_all_gradients
+    use = call_module_with_gradients
     return [
         cross_case(rng, (5, 3, 4, 7), 7, 11, batch=(2,), use=use, note="a batch of 2"),
         cross_case(rng, (3, 5, 4, 2), 5, 7, with_hole(rng, 5, 7), use=use),
@@ -225,7 +225,7 @@ def pool_numbers(rng: Rng) -> list[Case]:
 
 
 def pool_gradients(rng: Rng) -> list[Case]:
-    use = call_module_with_all_gradients
+    use = call_module_with_gradients
     return [
         pool_case(rng, (2, 7, 4), 3, use=use, note="a batch of 2"),
         pool_case(rng, (7, 4), 1, with_hole(rng, 1, 7), use=use),

@@ -20,7 +20,7 @@ class Case:
 
     ``note`` says what is special about the case ("n = 1"). ``raises`` is the exception that
     right answers raise here. ``use`` is the driver where a plain call is not enough: to take
-    gradients, or to build a module and load its weights (see ``drivers.py``). ``shown`` replaces
+    gradients, or to build a module and load its weights (see ``drivers``). ``shown`` replaces
     the argument list in messages.
     """
 

@@ -882,7 +882,7 @@ HEADS = Exercise(
         Criterion("weights(...) returns a map for each head", 2, heads_maps),
         Criterion("batches", 1, heads_batch),
         Criterion("float32 and large scores", 1, heads_numbers),
-        Criterion("gradients reach query and every weight", 2, heads_gradients),
+        Criterion("gradients reach query, key and every weight", 2, heads_gradients),
         Criterion("refuses a d_model that n_heads does not divide", 1, heads_refusals),
         leaves_arguments_alone(),
     ),

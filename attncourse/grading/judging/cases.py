@@ -103,7 +103,7 @@ def told_of(case: Case, session: Session, buffers: list[bytes]) -> dict[str, Any
     if isinstance(driver, partial):
         driver, bound = driver.func, driver.args
     if DRIVERS.get(driver.__name__) is not driver:
-        raise TypeError(f"{driver.__name__} is none of the DRIVERS in attncourse/checks/drivers.py")
+        raise TypeError(f"{driver.__name__} is none of the DRIVERS in attncourse/checks/drivers/")
     return {
         "use": driver.__name__,
         "bound": encoder.encode(list(bound)),

@@ -1,0 +1,63 @@
+"""How cases use an implementation: call it, differentiate it, build or convert a module with it.
+
+A grader runs these beside the submission, in its process, and finds them by name: a case's ``use``
+is one of ``DRIVERS``, or a ``partial`` of one. They know no right answer.
+"""
+
+from attncourse.checks.drivers.calls import (
+    call_in_default_dtype,
+    call_with_gradients,
+    dtype_of,
+    with_gradients,
+)
+from attncourse.checks.drivers.conversions import (
+    module_of,
+    output_of_made,
+    parameters_made,
+    shared_by_made,
+)
+from attncourse.checks.drivers.functions import FUNCTIONS, call_on_function
+from attncourse.checks.drivers.modules import call_module, call_module_with_gradients, type_built
+from attncourse.checks.drivers.randomness import repeated, scattered, typical_sizes
+from attncourse.checks.exercise import call_it
+
+__all__ = [
+    "DRIVERS",
+    "FUNCTIONS",
+    "call_in_default_dtype",
+    "call_it",
+    "call_module",
+    "call_module_with_gradients",
+    "call_on_function",
+    "call_with_gradients",
+    "dtype_of",
+    "module_of",
+    "output_of_made",
+    "parameters_made",
+    "repeated",
+    "scattered",
+    "shared_by_made",
+    "type_built",
+    "typical_sizes",
+    "with_gradients",
+]
+
+DRIVERS = {
+    f.__name__: f
+    for f in (
+        call_it,
+        call_in_default_dtype,
+        dtype_of,
+        call_with_gradients,
+        call_module,
+        call_module_with_gradients,
+        type_built,
+        parameters_made,
+        output_of_made,
+        shared_by_made,
+        call_on_function,
+        typical_sizes,
+        repeated,
+        scattered,
+    )
+}

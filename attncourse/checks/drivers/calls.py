@@ -1,0 +1,59 @@
+"""Functions: call them, and differentiate what they return."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.compare import wrong_type
+from attncourse.checks.outcome import Unusable, is_tensor
+
+
+def dtype_of(implementation: Callable, *args, **kwargs) -> str:
+    """The name of the dtype of what the implementation returns."""
+    return str(np.asarray(implementation(*args, **kwargs)).dtype)
+
+
+def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
+    """What the implementation returns; float64 where torch's default is less, rounded to that."""
+    import torch
+
+    value = implementation(*args, **kwargs)
+    wide = is_tensor(value) and value.dtype == torch.float64
+    return value.to(torch.get_default_dtype()) if wide else value
+
+
+def with_gradients(*names: str) -> Callable:
+    """``call_with_gradients`` with respect to the first arguments, which have these names."""
+    return partial(call_with_gradients, names)
+
+
+def call_with_gradients(
+    names: tuple[str, ...], implementation: Callable, *args, **kwargs
+) -> dict[str, Any]:
+    """The output, and its gradients with respect to the first arguments, by name."""
+    leaves = [arg.detach().requires_grad_() for arg in args[: len(names)]]
+    output = implementation(*leaves, *args[len(names) :], **kwargs)
+    return {"the output": output, **gradients(output, dict(zip(names, leaves, strict=True)))}
+
+
+def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
+    """The gradients of a fixed weighted sum of the output, "the gradient of …" each leaf."""
+    import torch
+
+    if not is_tensor(output):
+        raise Unusable(wrong_type(output, "a torch tensor"))
+    weights = torch.linspace(0.5, 1.5, output.numel(), dtype=output.dtype).reshape(output.shape)
+    found: tuple = (None,) * len(leaves)
+    if output.requires_grad:
+        # A number as the output: with weights beside it, torch would load sympy to compare shapes.
+        total = (output * weights).sum()
+        found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    for name, gradient in zip(leaves, found, strict=True):
+        if gradient is None:
+            raise Unusable(
+                f"no gradient reaches {name}: is there a .detach(), a .numpy() or a "
+                "torch.no_grad() on the way, or is it not used at all?"
+            )
+    return {f"the gradient of {name}": g for name, g in zip(leaves, found, strict=True)}

@@ -1,0 +1,83 @@
+"""Functions that make one module of another: what it holds, and what it returns."""
+
+from collections.abc import Callable
+from typing import Any
+
+from attncourse.checks.drivers.modules import type_of_modules
+from attncourse.checks.outcome import Unusable, is_tensor
+
+
+def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any]:
+    """The parameters of these names in the module that the implementation makes of another one.
+
+    The other one is built of the tensors (``module_of``). Raises ``Unusable`` for a parameter that
+    is not there, and for one that differs from call to call, as one does that was never filled.
+    """
+    made, again = (state_of(implementation(module_of(tensors))) for _ in range(2))
+    for name in names:
+        if name not in made or name not in again:
+            has = ", ".join(made) or "none"
+            raise Unusable(f"the module you return has no parameter {name}; it has {has}")
+        if not same_numbers(made[name], again[name]):
+            raise Unusable(
+                f"{name} of the module you return holds other numbers at every call: the random "
+                "ones that it was built with?"
+            )
+    return {name: made[name].detach().clone() for name in names}
+
+
+def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
+    """What the module that the implementation makes of another one returns for the inputs."""
+    values = [tensors.pop(name) for name in inputs]
+    made, again = (implementation(module_of(tensors)) for _ in range(2))
+    state_of(made), state_of(again)
+    output = made(*values)
+    if is_tensor(output) and not same_numbers(output, again(*values)):
+        raise Unusable("the module you return gives other numbers whenever it is made")
+    return output
+
+
+def shared_by_made(implementation: Callable, **tensors) -> list[str]:
+    """The tensors whose memory the module that the implementation makes of them goes on using."""
+    made = state_of(implementation(module_of(tensors)))
+    kept = {value.untyped_storage().data_ptr() for value in made.values()}
+    return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in kept]
+
+
+def state_of(made: Any) -> dict[str, Any]:
+    """A module's parameters and buffers by name; ``Unusable`` for what is no module."""
+    Module = type_of_modules()
+    if not isinstance(made, Module):
+        raise Unusable(f"returned {type(made).__name__}, which is not a torch.nn.Module")
+    return Module.state_dict(made)
+
+
+def same_numbers(a: Any, b: Any) -> bool:
+    """Whether two tensors are equal, a NaN being equal to itself."""
+    return a.shape == b.shape and bool(((a == b) | (a != a) & (b != b)).all())
+
+
+def module_of(state: dict[str, Any]) -> Any:
+    """A module of linear layers and nothing else, at the places that the tensors' names say.
+
+    ``heads.0.W_q.weight`` is the weight of a layer ``W_q`` in the first module of a list ``heads``.
+    The tensors themselves become the parameters.
+    """
+    from torch import nn
+
+    if "weight" in state:
+        d_out, d_in = state["weight"].shape
+        layer = nn.Linear(d_in, d_out, bias="bias" in state)
+        layer.load_state_dict(state, assign=True)
+        return layer
+    parts: dict[str, dict[str, Any]] = {}
+    for name, tensor in state.items():
+        first, _, rest = name.partition(".")
+        parts.setdefault(first, {})[rest] = tensor
+    children = {name: module_of(part) for name, part in parts.items()}
+    if all(name.isdigit() for name in children):
+        return nn.ModuleList(children.values())
+    module = nn.Module()
+    for name, child in children.items():
+        module.add_module(name, child)
+    return module

@@ -1,0 +1,53 @@
+"""Functions of functions: the function that they are given is made here, out of data."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+
+def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> Any:
+    """The implementation on a function of a sequence, ``FUNCTIONS[kind]`` with these tensors.
+
+    The function is made here, beside the submission: through one of the checker's own, which is
+    called across the processes, no gradient would flow.
+    """
+    return implementation(partial(FUNCTIONS[kind], **tensors), *args)
+
+
+def linear_mix(x: Any, A: Any, W: Any) -> Any:
+    """A x W, of shape (..., m, d') for x (..., n, d)."""
+    return A @ x @ W
+
+
+def squashed_mix(x: Any, A: Any, W: Any) -> Any:
+    """tanh(A x W)."""
+    return (A @ x @ W).tanh()
+
+
+def mixed_product(x: Any, A: Any, B: Any) -> Any:
+    """(A x) · (B x), entry by entry."""
+    return (A @ x) * (B @ x)
+
+
+def small_attention(x: Any, W_q: Any, W_k: Any, W_v: Any, allowed: Any) -> Any:
+    """softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys."""
+    scores = x @ W_q @ (x @ W_k).mT
+    return scores.masked_fill(~allowed, -float("inf")).softmax(-1) @ (x @ W_v)
+
+
+def small_attention_masked_late(x: Any, W_q: Any, W_k: Any, W_v: Any, allowed: Any) -> Any:
+    """The same, but masked after the softmax: softmax(x W_q (x W_k)ᵀ) · allowed, times x W_v."""
+    weights = (x @ W_q @ (x @ W_k).mT).softmax(-1) * allowed
+    return weights @ (x @ W_v)
+
+
+FUNCTIONS = {
+    f.__name__: f
+    for f in (
+        linear_mix,
+        squashed_mix,
+        mixed_product,
+        small_attention,
+        small_attention_masked_late,
+    )
+}
