@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from attncourse.checks import examine, exercises
 from attncourse.checks.judging import call_text
 from attncourse.checks.trials import draw
+from attncourse.cross_attention import AttentionPooling, CrossAttention
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
 from attncourse.masking import (
     block_mask,
@@ -25,6 +26,7 @@ from attncourse.masking import (
     shifted_window_mask,
     sliding_window_mask,
 )
+from attncourse.multihead import MultiHeadAttention, MultiHeadNaive
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -510,6 +512,43 @@ def test_our_head_leaks_nothing(name, dtype):
     assert leak(lambda x: head(x, mask), x, tested) == 0.0
     assert leak(lambda x: head.weights(x, mask), x, tested) == 0.0
     assert leak(lambda x: head(x), x, tested) > 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: MultiHeadNaive(6, 3),
+        lambda: MultiHeadAttention(6, 3),
+        lambda: MultiHeadAttention(6, 3, n_kv_heads=1, bias=False),
+    ],
+    ids=["a list of heads", "one projection for all heads", "shared keys and values"],
+)
+def test_our_heads_leak_nothing(build, name, dtype):
+    torch.manual_seed(0)
+    heads, mask, x = build().to(dtype), MASKS[name], normal(2, 7, 6, dtype=dtype)
+    tested = mask | torch.eye(7, dtype=torch.bool)
+    assert leak(lambda x: heads(x, mask=mask), x, tested) == 0.0
+    assert leak(lambda x: heads(x), x, tested) > 1e-3
+
+
+def test_a_mask_for_each_head_hides_what_all_heads_may_not_see():
+    torch.manual_seed(0)
+    heads, x = MultiHeadAttention(6, 3).double(), normal(2, 7, 6)
+    masks = torch.stack([causal_mask(7), sliding_window_mask(7, 3), block_mask(7, 3)])  # (h, n, n)
+    seen = masks.any(dim=0)
+    assert leak(lambda x: heads(x, mask=masks.expand(2, 3, 7, 7)), x, seen) == 0.0
+    assert leak(lambda x: heads(x, mask=masks.expand(2, 3, 7, 7)), x, masks[0]) > 1e-3
+
+
+def test_cross_attention_and_pooling_leak_nothing():
+    torch.manual_seed(0)
+    x, y, mask = normal(3, 4), normal(7, 5), sliding_window_mask(7, 3)[2:5]
+    cross, pool = CrossAttention(4, 5, 3, 2).double(), AttentionPooling(5, n_queries=3).double()
+    for attend in (lambda y, mask=None: cross(x, y, mask), pool):
+        assert leak(lambda y, attend=attend: attend(y, mask), y, mask) == 0.0
+        assert leak(attend, y, mask) > 1e-3
 
 
 def test_a_query_is_no_key():
