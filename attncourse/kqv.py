@@ -160,7 +160,7 @@ def require_comparable(query: Tensor, key: Tensor) -> None:
     require_same_dtype(query=query, key=key)
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
-            "attention_scores: expected queries and keys of the same width d_k, "
+            "expected queries and keys of the same width d_k, "
             f"got query of shape {tuple(query.shape)} and key of shape {tuple(key.shape)}"
         )
     require_same_batch(query=query, key=key)
@@ -172,7 +172,7 @@ def require_one_value_each(key: Tensor, value: Tensor, weights: Tensor) -> None:
     require_same_dtype(key=key, value=value)
     if value.shape[-2] != key.shape[-2]:
         raise ValueError(
-            "scaled_dot_product_attention: expected one value for each key, "
+            "expected one value for each key, "
             f"got key of shape {tuple(key.shape)} and value of shape {tuple(value.shape)}"
         )
     require_same_batch(weights=weights, value=value)

@@ -129,6 +129,8 @@ def leak(
 
     Raises ``ValueError`` where f(x) has no gradient: a graph that is cut shows no leak.
     """
+    if not callable(f):
+        raise ValueError(f"f: expected a function of a sequence, got {type(f).__name__}")
     require_float_tensor("x", x, "... n d")
     x = x.detach().clone().requires_grad_()
     worst = x.new_zeros(())

@@ -645,6 +645,7 @@ X, M = torch.ones(5, 3), torch.ones(5, 5, dtype=torch.bool)
             "expected numbers",
             r"the mask hides NaN at \(0, 1\)",
         ),
+        (lambda: leak(3, X, M), "f: expected a function", "int"),
         (lambda: leak(lambda x: x, X.long(), M), "x: expected a floating-point", "int64"),
         (lambda: leak(lambda x: x, X[0], M), r"x: expected shape \(\.\.\., n, d\)", r"\(3,\)"),
         (lambda: leak(lambda x: x.sum(), X, M), r"f\(x\): expected shape", r"got \(\)"),

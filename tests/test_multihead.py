@@ -646,6 +646,7 @@ HEADS, NAIVE = MultiHeadAttention(12, 3), MultiHeadNaive(12, 3)
          r"got shape \(3, 5, 5\)"),
         (lambda: NAIVE.weights(X, MASK.expand(3, 5, 5)), "one mask for all heads", "3, 5, 5"),
         (lambda: NAIVE(X[:, :9]), "d_model = 12 features", r"\(5, 9\)"),
+        (lambda: count_parameters(3), "module: expected an nn.Module", "got int"),
         (lambda: naive_to_batched(nn.Linear(3, 3)), "expected a MultiHeadNaive", "got Linear"),
         (lambda: load_torch_weights(NAIVE), "an nn.MultiheadAttention", "got MultiHeadNaive"),
         (lambda: load_torch_weights(nn.MultiheadAttention(12, 3, kdim=7)),
