@@ -105,7 +105,9 @@ def show(got: np.ndarray, want: np.ndarray) -> str:
         error = np.abs(got.astype(float) - want.astype(float))
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
     index = ", ".join(str(int(i)) for i in worst)
-    return f"\nat [{index}] returned {number(got[worst])}, expected {number(want[worst])}"
+    got, want = got[worst], want[worst]
+    digits = 8 if number(got, 8) != number(want, 8) else 17
+    return f"\nat [{index}] returned {number(got, digits)}, expected {number(want, digits)}"
 
 
 def indent(array: np.ndarray) -> str:
@@ -114,9 +116,9 @@ def indent(array: np.ndarray) -> str:
     return "\n".join("    " + line for line in text.splitlines())
 
 
-def number(value: Any) -> str:
-    """One entry of an array, with enough digits to see a small error."""
-    return str(value) if value.dtype.kind == "b" else f"{float(value):.8g}"
+def number(value: Any, digits: int) -> str:
+    """One entry of an array, with so many digits."""
+    return str(value) if value.dtype.kind == "b" else f"{float(value):.{digits}g}"
 
 
 def as_numbers(value: Any) -> np.ndarray | None:

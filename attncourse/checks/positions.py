@@ -84,7 +84,7 @@ def floats(rng: Rng, *shape: int) -> torch.Tensor:
 
 
 def rope_values(rng: Rng) -> list[Case]:
-    quarter = tensor([0, math.pi / 2])
+    quarter = tensor([0, math.pi / 2]).float()
     return [
         Case((tensor([[1, 2], [3, 4]]).float(), quarter), note="a quarter turn for token 1"),
         Case((floats(rng, 5, 4), torch.arange(5))),
@@ -98,7 +98,7 @@ def rope_positions(rng: Rng) -> list[Case]:
         Case((floats(rng, 5, 6), torch.arange(5) + 3), note="from position 3 on"),
         Case((floats(rng, 7, 4), anywhere), note="in any order"),
         Case((floats(rng, 5, 8), torch.arange(5) - 9), note="negative"),
-        Case((floats(rng, 3, 6), tensor([0.5, 2.25, 7.0])), note="not whole"),
+        Case((floats(rng, 3, 6), tensor([0.5, 2.25, 7.0]).float()), note="not whole"),
     ]
 
 
