@@ -129,7 +129,9 @@ def told(problem: str) -> str:
 
 
 def coloured(code: str) -> str:
-    return highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
+    """The code in colours; names and punctuation, which have that of the text, without a mark."""
+    marked = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
+    return re.sub(r'<span class="[npw]">([^<]*)</span>', r"\1", marked)
 
 
 def side_by_side(texts: tuple[str, str]) -> str:
