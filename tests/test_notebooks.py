@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import colab
 import course as settings
+import jupytext
 import nbformat
 import pytest
 from conftest import FIXTURE, ROOT, copy_course, run_tool
@@ -92,6 +93,14 @@ def test_a_generated_notebook_is_plain_and_begins_with_badge_and_install(path):
         if cell.cell_type == "code":
             assert cell.outputs == []
             assert cell.execution_count is None
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_chapters_notebook_holds_the_code_of_its_page(folder):
+    page = jupytext.read(ROOT / "book" / f"{folder}.md")
+    code = [cell.source for cell in page.cells if cell.cell_type == "code"]
+    notebook = read(f"book/{folder}.ipynb")
+    assert [c.source for c in notebook.cells if c.cell_type == "code"] == [COURSE.install(), *code]
 
 
 @pytest.mark.slow
@@ -178,12 +187,18 @@ def elsewhere(tmp_path_factory) -> Path:
 
 
 RUN = """
-import sys, nbformat
+import sys, time, nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], as_version=4)
 where = nbformat.v4.new_code_cell("import attncourse; print(attncourse.__file__)")
-notebook.cells.append(where)
-NotebookClient(notebook, kernel_name="elsewhere", timeout=120).execute(cwd=sys.argv[2])
+notebook.cells.insert(0, where)
+place = {"metadata": {"path": sys.argv[2]}}
+client = NotebookClient(notebook, kernel_name="elsewhere", timeout=120, resources=place)
+with client.setup_kernel():
+    end = time.monotonic() + float(sys.argv[3])
+    for number, cell in enumerate(notebook.cells):
+        if time.monotonic() < end:
+            client.execute_cell(cell, number)
 for cell in notebook.cells:
     for output in cell.get("outputs", []):
         meant = "raises-exception" in cell.metadata.get("tags", [])
@@ -191,18 +206,21 @@ for cell in notebook.cells:
             sys.exit(f"{cell.source}\\n{output.ename}: {output.evalue}")
         if output.output_type == "stream" and output.name == "stderr":
             sys.exit(f"{cell.source}\\nwrites on stderr:\\n{output.text}")
-print("FILE", notebook.cells[-1].outputs[0].text)
+print("FILE", notebook.cells[0].outputs[0].text)
 """
 
 
-def run_away(path: Path, elsewhere: Path) -> subprocess.CompletedProcess:
-    """Run a notebook in an empty folder, with the Python of `elsewhere`."""
+def run_away(path: Path, elsewhere: Path, seconds: float = 600) -> subprocess.CompletedProcess:
+    """Run a notebook in an empty folder, with the Python of `elsewhere`.
+
+    No cell begins after so many seconds.
+    """
     folder = elsewhere / "empty" / path.stem / path.parent.name
     folder.mkdir(parents=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
     environment |= {"JUPYTER_PATH": str(elsewhere / "jupyter"), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, "-c", RUN, str(path), str(folder)],
+        [sys.executable, "-c", RUN, str(path), str(folder), str(seconds)],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -213,10 +231,14 @@ def run_away(path: Path, elsewhere: Path) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def results(elsewhere) -> dict[str, subprocess.CompletedProcess]:
-    """Every chapter and every solved exercise, run two at a time."""
+    """Every chapter and every solved exercise, run two at a time.
+
+    A chapter's long experiments are left to the build of the book, which runs the same code.
+    """
     paths = PAGES + SOLVED
+    seconds = [10 if path in PAGES else 600 for path in paths]
     with ThreadPoolExecutor(2) as pool:
-        done = pool.map(lambda path: run_away(ROOT / path, elsewhere), paths)
+        done = pool.map(lambda path, s: run_away(ROOT / path, elsewhere, s), paths, seconds)
     return dict(zip(paths, done, strict=True))
 
 
