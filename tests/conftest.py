@@ -55,6 +55,12 @@ def course():
     return settings.load(ROOT)
 
 
+def pytest_collection_modifyitems(items):
+    """Files with slow tests go first: of two workers, none is then left with a long one alone."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_terminal_summary(terminalreporter):
     """The lines that tests want to be read at the end of the run."""
     for report in terminalreporter.getreports("passed"):
