@@ -4,8 +4,6 @@ In float64 cases d_k, and the width of what is pooled, is a power of 4, so that 
 every precision: a scale that was computed in float32 is no mistake.
 """
 
-import math
-
 import torch
 from torch import nn
 
@@ -20,6 +18,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.modules import State, module_case, spread, tensor, with_hole
+from attncourse.checks.parts import hide, reversed_axes
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -239,19 +238,9 @@ def scaled(query, key):
     return query @ key.mT / query.shape[-1] ** 0.5
 
 
-def hide(scores, mask):
-    """Scores with −∞ wherever the mask forbids."""
-    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
-
-
 def shares(query, key, mask=None):
     """The softmax of the scaled scores, over the keys that the mask allows."""
     return hide(scaled(query, key), mask).softmax(-1)
-
-
-def reversed_axes(x):
-    """What ``x.T`` does, without torch's warning."""
-    return x.permute(*range(x.ndim - 1, -1, -1))
 
 
 def inverted(query, key, mask):

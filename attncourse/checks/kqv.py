@@ -4,8 +4,6 @@ In float64 cases d_k is a power of 4, so that 1/√d_k is exact in every precisi
 computed in float32 is no mistake.
 """
 
-import math
-
 import torch
 from torch import nn
 
@@ -20,6 +18,12 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.modules import State, module_case, normal, spread, tensor, with_hole
+from attncourse.checks.parts import (
+    hide,
+    no_max_subtracted,
+    reversed_axes,
+    zero_times_infinity,
+)
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -306,16 +310,6 @@ def scaled(query, key, scale=None):
     return query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
 
 
-def hide(scores, mask):
-    """Scores with −∞ wherever the mask forbids."""
-    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
-
-
-def reversed_axes(x):
-    """What ``x.T`` does, without torch's warning."""
-    return x.permute(*range(x.ndim - 1, -1, -1))
-
-
 def attend_with(scores, normalize=lambda s: s.softmax(-1), mask_scores=hide):
     """A wrong attention made of wrong parts; each part is right unless given."""
 
@@ -328,11 +322,6 @@ def attend_with(scores, normalize=lambda s: s.softmax(-1), mask_scores=hide):
 def by_size(size):
     """Attention whose scores are multiplied by a wrong default scale, ``size(query, key)``."""
     return attend_with(lambda q, k, s: unscaled(q, k) * (size(q, k) if s is None else s))
-
-
-def no_max_subtracted(scores):
-    e = scores.exp()
-    return e / e.sum(-1, keepdim=True)
 
 
 def masked_after(renormalize):
@@ -364,10 +353,6 @@ def query_in_place(query, key, value, mask=None, *, scale=None):
 def scaled_weights(query, key, value, mask=None, *, scale=None):
     weights = hide(unscaled(query, key), mask).softmax(-1)
     return weights * (query.shape[-1] ** -0.5 if scale is None else scale) @ value
-
-
-def zero_times_infinity(scores, mask):
-    return scores if mask is None else scores + (~mask) * -math.inf
 
 
 RIGHT_ATTENTION = attend_with(scaled)

@@ -30,6 +30,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.modules import State, module_case, normal, spread, tensor, with_hole
+from attncourse.checks.parts import hide
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -405,11 +406,6 @@ def merge_one_batch_axis(x):
 def rest_cut_off(x, n_heads):
     d_head = x.shape[-1] // n_heads
     return split(x[..., : n_heads * d_head], n_heads)
-
-
-def hide(scores, mask):
-    """Scores with −∞ wherever the mask forbids."""
-    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
 
 
 def scores_of(q, k):

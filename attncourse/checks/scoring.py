@@ -16,6 +16,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.modules import State, module_case, normal, spread, tensor, with_hole
+from attncourse.checks.parts import hide, no_max_subtracted, reversed_axes, zero_times_infinity
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -256,11 +257,6 @@ def attend_gradients(rng: Rng) -> list[Case]:
 # --- usual mistakes --------------------------------------------------------------------------
 
 
-def reversed_axes(x):
-    """What ``x.T`` does, without torch's warning."""
-    return x.permute(*range(x.ndim - 1, -1, -1))
-
-
 def unit(x):
     """Every row divided by its length."""
     return nn.functional.normalize(x, dim=-1)
@@ -390,11 +386,6 @@ def w_as_a_vector(self, d_q, d_k, d_hidden):
     self.w = nn.Parameter(torch.randn(d_hidden))
 
 
-def hide(scores, mask):
-    """Scores with −∞ wherever the mask forbids."""
-    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
-
-
 def attend_with(normalize=lambda s: s.softmax(-1), mask_scores=hide):
     """A wrong ``attend`` made of wrong parts; each part is right unless given."""
 
@@ -404,11 +395,6 @@ def attend_with(normalize=lambda s: s.softmax(-1), mask_scores=hide):
     return attend
 
 
-def no_max_subtracted(scores):
-    e = scores.exp()
-    return e / e.sum(-1, keepdim=True)
-
-
 def only_the_best(scores):
     return nn.functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores.dtype)
 
@@ -416,10 +402,6 @@ def only_the_best(scores):
 def masked_after(scores, values, mask=None):
     weights = scores.softmax(-1)
     return (weights if mask is None else weights * mask) @ values
-
-
-def zero_times_infinity(scores, mask):
-    return scores if mask is None else scores + (~mask) * -math.inf
 
 
 def with_weights(scores, values, mask=None):
