@@ -4,7 +4,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -17,8 +19,7 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
 
     Off the main thread, and where there are no alarms, the call goes on in the background.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if main and hasattr(signal, "setitimer"):
+    if by_alarm():
         return within_by_alarm(seconds, call)
     box: list[Callable[[], Any]] = []
     thread = threading.Thread(target=lambda: box.append(outcome_of(call)), daemon=True)
@@ -27,6 +28,11 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     if not box:
         raise TimeUp
     return box[0]()
+
+
+def by_alarm() -> bool:
+    """Whether there are alarms, and this thread gets them."""
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 
 def outcome_of(call: Callable[[], Any]) -> Callable[[], Any]:
@@ -43,45 +49,79 @@ def outcome_of(call: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: value
 
 
-def within_by_alarm(seconds: float, call: Callable[[], Any]) -> Any:
-    """``within``, by an alarm that raises ``TimeUp`` in the call, again and again.
+@dataclass
+class Limit:
+    """A call that has to be back in time."""
+
+    running: bool
+    rung: int = 0
+
+
+_limits: list[Limit] = []  # the innermost last
+
+
+@contextmanager
+def ready() -> Iterator[None]:
+    """Has the alarm's handler in place, so that each ``within`` inside costs less."""
+    if not by_alarm():
+        yield
+        return
+    with handling(Limit(running=False)):
+        yield
+
+
+@contextmanager
+def handling(limit: Limit) -> Iterator[None]:
+    """Sees to it that an alarm concerns this limit. The outermost one sets the handler."""
+    depth = len(_limits)
+    outer = None if _limits else signal.signal(signal.SIGALRM, ring)
+    _limits.append(limit)
+    try:
+        yield
+    finally:
+        del _limits[depth:]
+        if not _limits:
+            signal.signal(signal.SIGALRM, outer)
+
+
+def ring(signum: int, frame: Any) -> None:
+    """Raises ``TimeUp`` in the innermost call.
 
     A loop around a bare ``except`` swallows every one of them. So from the third on, a trace
     function is left behind that raises once more on the next line, which is in the handler and no
     longer guarded by it.
     """
-    running, rung = True, 0
-    tracer = sys.gettrace()
+    limit = _limits[-1] if _limits else None
+    if limit is None or not limit.running:
+        return
+    limit.rung += 1
+    if limit.rung > 2:
 
-    def ring(signum, frame):
-        nonlocal rung
-        rung += 1
-        if not running:
-            return
-        if rung > 2:
-            sys.settrace(raise_on_next_line)
-            while frame is not None and frame.f_code is not within_by_alarm.__code__:
-                frame.f_trace = raise_on_next_line
-                frame = frame.f_back
-        raise TimeUp
+        def raise_on_next_line(frame, event, arg):
+            if limit.running and event in ("line", "call"):  # an "exception" is still in the try
+                raise TimeUp
+            return raise_on_next_line
 
-    def raise_on_next_line(frame, event, arg):
-        if running and event in ("line", "call"):  # an "exception" is still inside the try
-            raise TimeUp
-        return raise_on_next_line
+        sys.settrace(raise_on_next_line)
+        while frame is not None and frame.f_code is not within_by_alarm.__code__:
+            frame.f_trace = raise_on_next_line
+            frame = frame.f_back
+    raise TimeUp
 
-    started = time.monotonic()
-    outer_handler = signal.signal(signal.SIGALRM, ring)
-    outer_left, outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
-    try:
-        value = call()
-        running = False
-    finally:
-        running = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, outer_handler)
-        sys.settrace(tracer)
-        if outer_left:  # a grader's own limit goes on where it was
-            left = max(outer_left - (time.monotonic() - started), 0.001)
-            signal.setitimer(signal.ITIMER_REAL, left, outer_interval)
+
+def within_by_alarm(seconds: float, call: Callable[[], Any]) -> Any:
+    """``within``, by an alarm that raises ``TimeUp`` in the call, again and again."""
+    limit, tracer, started = Limit(running=True), sys.gettrace(), time.monotonic()
+    with handling(limit):
+        outer_left, outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
+        try:
+            value = call()
+            limit.running = False
+        finally:
+            limit.running = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            sys.settrace(tracer)
+            if outer_left:  # a grader's own limit goes on where it was; it rings until it is heard
+                left = max(outer_left - (time.monotonic() - started), 0.001)
+                signal.setitimer(signal.ITIMER_REAL, left, outer_interval)
     return value

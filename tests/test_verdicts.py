@@ -232,6 +232,7 @@ def test_html_escapes_what_a_student_wrote():
 )
 def test_difference(value, expected, same):
     assert (difference(value, expected) is None) is same
+    assert (difference(value, expected, brief=True) is None) is same
 
 
 def test_a_small_difference_shows_in_the_digits():

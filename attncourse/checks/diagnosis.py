@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 
 import numpy as np
 
@@ -21,14 +22,16 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> Miscon
     enough when some of them agree in that way (a second mistake may blur the rest); agreement
     on NaN, on exceptions or on truth values proves little, so there all must agree.
     """
-    wrong = [i for i, t in enumerate(trials) if t.problem or t.outcome.mutated]
+    wrong = [i for i, t in enumerate(trials) if t.wrong or t.outcome.mutated]
     if all(trials[i].outcome.error is NotImplementedError for i in wrong):
         return None  # not written yet
     attempts = mistakes(exercise, seed)
-    probes = ([i for i in wrong if tells(trials[i])] or wrong)[:PROBES]
+    telling = [i for i in wrong if tells(trials[i])]
+    probes = (telling or wrong)[:PROBES]
+    enough = 1 / 3 if telling else 1.0
     best, best_score = None, 0.0
     for attempt in sorted(attempts, key=lambda a: -a.agreement(trials, probes)):
-        score = likeness(trials, attempt, best_score)
+        score = likeness(trials, attempt, max(enough, best_score))
         if score > best_score:
             best, best_score = attempt.misconception, score
         if score == 1:  # no two misconceptions do the same everywhere
@@ -36,27 +39,27 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> Miscon
     return best
 
 
-def likeness(trials: tuple[Trial, ...], attempt: "Attempt", enough: float = 0.0) -> float:
+def likeness(trials: tuple[Trial, ...], attempt: "Attempt", enough: float) -> float:
     """How far the implementation did what the attempt did: 0 for not, 1 for exactly.
 
-    Gives up with 0 once it cannot come to more than ``enough``.
+    Gives up with 0 once it cannot come to ``enough``.
     """
     looked_at = agreed = telling = 0
     for number, trial in enumerate(trials):
         other = attempt.trial(number)
-        if not (trial.problem or trial.outcome.mutated or other.problem or other.outcome.mutated):
+        if not (trial.wrong or trial.outcome.mutated or other.wrong or other.outcome.mutated):
             continue
         looked_at += 1
         if same(trial.outcome, other.outcome):
             agreed += 1
             telling += tells(trial)
         left = len(trials) - number - 1
-        if agreed + left < max(1 / 3, enough) * (looked_at + left):
+        if agreed + left < enough * (looked_at + left):
             return 0.0
     if not looked_at or not agreed:
         return 0.0
     score = agreed / looked_at
-    return score if score == 1 or (telling and score >= 1 / 3) else 0.0
+    return score if score == 1 or (telling and score >= enough) else 0.0
 
 
 def same(a: Outcome, b: Outcome) -> bool:
@@ -68,7 +71,7 @@ def same(a: Outcome, b: Outcome) -> bool:
     if a.kind == "value":
         if a.value is None or b.value is None:
             return a.value is b.value
-        return difference(a.value, b.value) is None
+        return difference(a.value, b.value, brief=True) is None
     return a.kind == "hung"
 
 
@@ -79,7 +82,7 @@ def without_numbers(text: str) -> str:
 
 def tells(trial: Trial) -> bool:
     """Whether an outcome is a wrong value that nobody returns by chance."""
-    if trial.outcome.kind != "value" or not trial.problem:
+    if trial.outcome.kind != "value" or not trial.wrong:
         return False
     value = trial.outcome.value
     if isinstance(value, dict):
@@ -111,8 +114,9 @@ class Attempt:
         return self.trials[number]
 
     def agreement(self, trials: tuple[Trial, ...], numbers: list[int]) -> int:
-        """On how many of these cases the implementation did the same."""
-        return sum(same(trials[n].outcome, self.trial(n).outcome) for n in numbers)
+        """How many of these cases the implementation did the same in, up to the first other."""
+        alike = (same(trials[n].outcome, self.trial(n).outcome) for n in numbers)
+        return sum(takewhile(bool, alike))
 
 
 @lru_cache(maxsize=8)

@@ -23,6 +23,13 @@ class Trial:
     outcome: Outcome
 
     @cached_property
+    def wrong(self) -> bool:
+        """Whether there is a ``problem``, which takes longer to put into words."""
+        return bool(
+            problem_with(self.criterion, self.case, self.expected, self.outcome, brief=True)
+        )
+
+    @cached_property
     def problem(self) -> str | None:
         """What is wrong with the outcome, apart from changed arguments; None if it is right."""
         return problem_with(self.criterion, self.case, self.expected, self.outcome)
@@ -69,7 +76,7 @@ def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iter
 
 
 def problem_with(
-    criterion: Criterion, case: Case, expected: Outcome, outcome: Outcome
+    criterion: Criterion, case: Case, expected: Outcome, outcome: Outcome, *, brief: bool = False
 ) -> str | None:
     """What is wrong with an outcome, in words; None if it is right."""
     if outcome.kind == "hung":
@@ -87,7 +94,7 @@ def problem_with(
             return NOT_WRITTEN
         told = outcome.error is not None and issubclass(outcome.error, Unusable)
         return outcome.text if told else f"raised {outcome.text}"
-    problem = difference(outcome.value, expected.value)
+    problem = difference(outcome.value, expected.value, brief=brief)
     if problem is None or criterion.holds is None:
         return problem
     # A property is judged by itself, once type and shape are those of the reference.

@@ -17,10 +17,10 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from attncourse.alarm import within
+from attncourse.alarm import ready, within
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.outcome import Trying, run_case
+from attncourse.checks.outcome import Trying, quiet, run_case
 from attncourse.grading.judging.calls import (
     USES,
     generator,
@@ -203,11 +203,13 @@ class Worker:
         trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
-        for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
-            seed(number)
-            step = partial(self.tried, trying, implementation, told, Decoder(buffers, self.meant))
-            # What is returned may be slow to look at, too.
-            yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
+        with quiet(), ready():
+            for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
+                seed(number)
+                decoder = Decoder(buffers, self.meant)
+                step = partial(self.tried, trying, implementation, told, decoder)
+                # What is returned may be slow to look at, too.
+                yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
 
     def tried(
         self,
