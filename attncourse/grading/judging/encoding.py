@@ -15,10 +15,11 @@ import numpy as np
 from attncourse.grading.judging.wire import TEXT, WireError
 
 NUMPY = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
-TORCH = {
-    **{f"float{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
-    **{f"int{bits}": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
-    **{"uint8": "|u1", "bool": "|b1", "complex64": "<c8", "complex128": "<c16", "bfloat16": "<i2"},
+TORCH = {  # each with NumPy's dtype for the same bytes
+    **{f"float{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
+    **{f"int{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{name: np.dtype(name) for name in ("uint8", "bool", "complex64", "complex128")},
+    "bfloat16": np.dtype("int16"),
 }
 BUILTINS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
 PLAIN_TYPES = {t.__name__: t for t in BUILTINS}
@@ -218,14 +219,18 @@ class Decoder:
         return [self.decode(form, depth) for form in forms]
 
     def array(self, body: dict[str, Any]) -> Any:
-        array = self.dense(NUMPY[body["d"]], body)
+        array, axes = self.dense(NUMPY[body["d"]], body)
+        array = array.transpose(axes) if axes else array
         if body.get("g") and array.ndim == 0:
             return array[()]
         self.arrays.append(array)
         return array
 
-    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
-        """A writable array of the sizes that were sent, its axes in the sender's order."""
+    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> tuple[np.ndarray, list[int]]:
+        """A writable array of the sizes that were sent, and its axes in the sender's order.
+
+        Of axes that are in order there is no list.
+        """
         shape, order = [natural(n) for n in body["s"]], [natural(n) for n in body["o"]]
         data = self.buffers[natural(body["x"])]
         if len(shape) > 32 or math.prod(shape) * dtype.itemsize != len(data):
@@ -234,18 +239,16 @@ class Decoder:
             array = (np.frombuffer(data, np.uint8) != 0).reshape(shape)
         else:
             array = np.frombuffer(data, dtype).reshape(shape).copy()
-        return array.transpose(np.argsort(order)) if order != sorted(order) else array
+        return array, [] if order == sorted(order) else np.argsort(order).tolist()
 
     def tensor(self, body: dict[str, Any]) -> Any:
         import torch
 
         name = body["d"]
-        array = self.dense(np.dtype(TORCH[name]), {**body, "o": list(range(len(body["s"])))})
+        array, axes = self.dense(TORCH[name], body)
         tensor = torch.from_numpy(array)
         tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
-        order = [natural(n) for n in body["o"]]
-        if order != sorted(order):
-            tensor = tensor.permute([int(n) for n in np.argsort(order)])
+        tensor = tensor.permute(axes) if axes else tensor
         if body.get("q"):
             tensor = tensor.requires_grad_()
             self.tracked[natural(body["q"])] = tensor

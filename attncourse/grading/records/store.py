@@ -37,14 +37,21 @@ def replace_file(path: Path, text: str) -> None:
     """
     made = path.with_name(f".{path.name}.new")
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            made.write_text(text, encoding="utf-8", errors="backslashreplace")
+            try:
+                write(made, text)
+            except FileNotFoundError:  # the folder is not there yet
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write(made, text)
             os.replace(made, path)
         except BaseException:
             with suppress(OSError):
                 made.unlink()
             raise
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager
