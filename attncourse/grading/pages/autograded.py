@@ -141,13 +141,14 @@ def to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
     marks |= {"points": cell.points} if cell.grade or cell.task else {}
     made["metadata"]["nbgrader"] = marks
     if released is not None and cell.solution:
-        marks["checksum"] = checksum({**made, "source": released})
+        marks["checksum"] = checksum(replace(cell, source=released))
     return made
 
 
-def checksum(cell: dict[str, Any]) -> str:
+@lru_cache(maxsize=256)
+def checksum(cell: Cell) -> str:
     """nbgrader's checksum of a cell."""
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
-    return compute_checksum(from_dict(cell))
+    return compute_checksum(from_dict({**to_json(cell), "source": cell.source}))
