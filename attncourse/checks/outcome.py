@@ -56,12 +56,11 @@ def run(exercise: Exercise, implementation: Callable, case: Case) -> Outcome:
     """The outcome of using ``implementation`` on a copy of the case's arguments."""
     named = dict(zip(argument_names(exercise), case.args, strict=False))
     trying = Trying(tuple(named), exercise.limit, exercise.forbids)
-    with quiet():
-        return run_case(trying, implementation, case)
+    return run_case(trying, implementation, case)
 
 
 def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
-    """``run``, for a process that has no more of the exercise than this and is ``quiet``."""
+    """``run``, for a process that has no more of the exercise than this."""
     args, kwargs = copy_of(case.args), copy_of(case.kwargs)
 
     def call() -> Outcome:
@@ -73,7 +72,7 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
         return Outcome("value", value=copy_of(value))
 
     try:
-        with forbidding(trying.forbids):
+        with quiet(), forbidding(trying.forbids):
             outcome = within(trying.limit, call)
     except TimeUp:
         outcome = Outcome("hung")

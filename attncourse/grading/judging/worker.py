@@ -20,7 +20,7 @@ from typing import Any
 from attncourse.alarm import ready, within
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.outcome import Trying, quiet, run_case
+from attncourse.checks.outcome import Trying, run_case
 from attncourse.grading.judging.calls import (
     USES,
     generator,
@@ -203,7 +203,7 @@ class Worker:
         trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
-        with quiet(), ready():
+        with ready():
             for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 seed(number)
                 decoder = Decoder(buffers, self.meant)

@@ -38,11 +38,7 @@ def replace_file(path: Path, text: str) -> None:
     made = path.with_name(f".{path.name}.new")
     with explained(path):
         try:
-            try:
-                write(made, text)
-            except FileNotFoundError:  # the folder is not there yet
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write(made, text)
+            write(made, text)
             os.replace(made, path)
         except BaseException:
             with suppress(OSError):
@@ -51,7 +47,13 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    """Writes a file, in a folder that is made where there is none."""
+    options = {"encoding": "utf-8", "errors": "backslashreplace"}
+    try:
+        path.write_text(text, **options)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, **options)
 
 
 @contextmanager
