@@ -13,7 +13,7 @@ from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, o
 from attncourse.checks.compare import difference
 from attncourse.checks.exercise import Case, Criterion, Exercise, leaves_arguments_alone
 from attncourse.checks.judging import judge
-from attncourse.checks.verdict import brief, short_number
+from attncourse.checks.verdict import brief, sentence, short_number
 
 
 def raises(A, X):
@@ -304,3 +304,20 @@ def test_what_a_rounding_leaves_is_shown_as_zero():
     assert short_number(-8.9e-16, 50.0) == "0"
     assert short_number(-8.9e-16, 1e-15) == "-8.9e-16"
     assert short_number(float("nan"), 1.0) == "nan"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no scale", "No scale."),
+        ("a mask of whole numbers", "A mask of whole numbers."),
+        ("letters, not words", "Letters, not words."),
+        ("d_v assumed equal to d_k", "d_v assumed equal to d_k."),
+        ("x is changed in place", "x is changed in place."),
+        ("np.dot on a batch", "np.dot on a batch."),
+        ("rng=None is not provided for", "rng=None is not provided for."),
+        ("float32 comes back as float64", "float32 comes back as float64."),
+    ],
+)
+def test_a_name_in_code_keeps_its_small_letter(name, told):
+    assert sentence(name) == told

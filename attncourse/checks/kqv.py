@@ -408,6 +408,13 @@ def no_super_init(self, d_model, d_k, d_v=None, bias=False):
     self.W_v = nn.Linear(d_model, d_v or d_k, bias=bias)
 
 
+def values_like_tokens(self, d_model, d_k, d_v=None, bias=False):
+    nn.Module.__init__(self)
+    self.W_q = nn.Linear(d_model, d_k, bias=bias)
+    self.W_k = nn.Linear(d_model, d_k, bias=bias)
+    self.W_v = nn.Linear(d_model, d_v or d_model, bias=bias)
+
+
 def in_a_dict(self, d_model, d_k, d_v=None, bias=False):
     nn.Module.__init__(self)
     sizes = {"W_q": d_k, "W_k": d_k, "W_v": d_v or d_k}
@@ -872,6 +879,12 @@ HEAD = Exercise(
                     name: nn.Linear(d_model, d_k, bias=bias) for name in ("W_q", "W_k", "W_v")
                 }
             ),
+        ),
+        Misconception(
+            "d_v taken to be d_model",
+            "Where d_v is not given, your values are as wide as the tokens. They are to be as wide "
+            "as the keys then: `d_v = d_k if d_v is None else d_v`.",
+            wrong_head(__init__=values_like_tokens),
         ),
         Misconception(
             "in and out exchanged",

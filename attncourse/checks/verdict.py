@@ -1,5 +1,6 @@
 """The verdict on an answer: what holds, what does not, and what the student did."""
 
+import re
 from dataclasses import dataclass
 from html import escape
 
@@ -162,7 +163,9 @@ def inline(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    """The text as a sentence. A name in front, `d_k` or x, stays as it is written."""
+    word = re.match(r"(a|[a-z]{2,})(?![\w(=.])", text)
+    return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
 
 MESSAGE_STYLE = (
