@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """Ends this process, all that waits for its end done.
+    """Ends this process with this status, after what is registered to run at its end.
 
     To take nbgrader's and SQLAlchemy's modules apart would take as long as a few submissions.
     """
