@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import signal
 import sys
 import threading
@@ -35,6 +36,14 @@ def soon():
     began = time.monotonic()
     yield
     assert time.monotonic() - began < LONG / 2
+
+
+@pytest.fixture(autouse=True)
+def watched():
+    """A limit that does not hold ends this process: the run fails and does not hang."""
+    faulthandler.dump_traceback_later(2 * LONG, exit=True, file=sys.__stderr__)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(params=[nullcontext, ready], ids=["alone", "ready"])
