@@ -3,6 +3,7 @@
 ``check("mixing.mix", mix)`` in a notebook shows the verdict and raises if the answer is wrong.
 ``examine("mixing.mix", mix)`` returns the verdict and never raises for a wrong answer.
 ``exercises()`` maps every target to its exercise.
+``in_place(f)(x)`` in a grader's test changes the test's own x, where f does that.
 """
 
 import difflib
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from attncourse import STEMS
+from attncourse.checks.asking import in_place
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.verdict import CheckFailed, Verdict
 
@@ -27,6 +29,7 @@ __all__ = [
     "check",
     "examine",
     "exercises",
+    "in_place",
     "observe",
 ]
 

@@ -1,5 +1,6 @@
 """Whether a returned value is the expected one, and if not, in what it differs."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,35 @@ from attncourse.checks.outcome import is_tensor
 # Relative to the largest expected entry. In float64 an error of 1e-7 shows and a guard of 1e-12
 # in a denominator does not; in float32 a few hundred roundings are allowed, in float16 a few.
 TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
+SMALL = 16  # numbers that are quicker read than described
+PRECISE = 1e-5  # relative differences below this come of rounding
 
 
-def difference(value: Any, expected: Any, *, brief: bool = False) -> str | None:
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a result. ``said`` is one line; ``detail`` follows where there is room.
+
+    ``kind`` is "type", "shape", "dtype", "value", "nan" or "precision"; for what is no returned
+    value "raised", "unfinished", "unwritten" or "unusable".
+    """
+
+    kind: str
+    said: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return self.detail or self.said
+
+    def of(self, part: str) -> "Problem":
+        """The same problem with a part of a result: ``part: …``."""
+        detail = f"{part}: {self.detail}" if self.detail else ""
+        return Problem(self.kind, f"{part}: {self.said}", detail)
+
+
+OTHER = Problem("value", "returned other numbers")
+
+
+def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | None:
     """What is wrong with ``value``, in words a student can act on; None where nothing is.
 
     ``brief`` is for callers who only ask whether anything is: numbers are not written out.
@@ -21,72 +48,76 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> str | None:
     compare exactly; tuples and dicts entry by entry.
     """
     if value is None:
-        return "returned None: is a return missing?"
+        return Problem("type", "returned None: is a return missing?")
     if isinstance(expected, bool | np.bool_):
         return exact(as_truth(value), bool(expected), "True or False")
     if isinstance(expected, str):
-        return (
-            exact(value, expected, "a str")
-            if isinstance(value, str)
-            else wrong_type(value, "a str")
-        )
+        return exact(value, expected, "a str") if isinstance(value, str) else unlike(value, "a str")
     if isinstance(expected, dict):
         return entries(value, expected, brief)
     if isinstance(expected, list | tuple) and all(isinstance(item, str | int) for item in expected):
         if not isinstance(value, list | tuple):
-            return wrong_type(value, "a list")
+            return unlike(value, "a list")
         return exact(list(value), list(expected), "a list")
     if isinstance(expected, list | tuple):
         return items(value, expected, brief)
     if is_tensor(expected):
         if not is_tensor(value):
-            return wrong_type(value, "a torch tensor")
+            return unlike(value, "a torch tensor")
         if value.dtype != expected.dtype and tuple(value.shape) == tuple(expected.shape):
             like = "" if name_of(expected) == "bool" else " like the input"
-            return f"returned dtype {name_of(value)}, expected {name_of(expected)}{like}"
+            said = f"returned dtype {name_of(value)}, expected {name_of(expected)}{like}"
+            return Problem("dtype", said)
     return numbers(value, expected, brief)
 
 
-def entries(value: Any, expected: dict, brief: bool) -> str | None:
+def entries(value: Any, expected: dict, brief: bool) -> Problem | None:
     """The first difference between two dicts of named results."""
     for key, wanted in expected.items():
         problem = difference(value[key], wanted, brief=brief)
         if problem:
-            return f"{key}: {problem}"
+            return problem.of(key)
     return None
 
 
-def items(value: Any, expected: list | tuple, brief: bool) -> str | None:
+def items(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
     """The first difference between two lists of results."""
     if not isinstance(value, list | tuple) or len(value) != len(expected):
-        return wrong_type(value, f"{len(expected)} results")
+        return unlike(value, f"{len(expected)} results")
     pairs = zip(value, expected, strict=True)
     problems = (difference(got, want, brief=brief) for got, want in pairs)
     return next((problem for problem in problems if problem), None)
 
 
-def numbers(value: Any, expected: Any, brief: bool = False) -> str | None:
+def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
     """The difference between two arrays of numbers, whatever library they come from."""
     got, want = as_numbers(value), as_numbers(expected)
     if got is None:
-        return wrong_type(value, "an array of numbers" if np.ndim(want) else "a number")
+        return unlike(value, "an array of numbers" if np.ndim(want) else "a number")
     if got.shape != want.shape:
-        return f"returned shape {got.shape}, expected {want.shape}"
+        return Problem("shape", f"returned shape {got.shape}, expected {want.shape}")
     if equal(got, want):
         return None
     if brief:
-        return "returned other numbers"
+        return OTHER
     if got.dtype.kind == "b" and want.dtype.kind == "b":
-        return show(got, want)
+        return shown("value", got, want)
     if np.isnan(got).any() and not np.isnan(want).any():
-        return "returned NaN" + show(got, want).replace("\nreturned\n", ":\n", 1)
+        return shown("nan", got, want)
     if (
         got.dtype == np.float32
         and want.dtype == np.float64
-        and numbers(got, want.astype(np.float32)) is None
+        and numbers(got, want.astype(np.float32), brief=True) is None
     ):
-        return "returned float32 where the arguments are float64: precision was lost"
-    return show(got, want).lstrip()
+        return Problem(
+            "dtype", "returned float32 where the arguments are float64: precision was lost"
+        )
+    with np.errstate(all="ignore"):
+        error = float(np.abs(got.astype(float) - want.astype(float)).max())
+    if want.dtype == np.float64 and error <= PRECISE * scale_of(want):
+        said = f"differs from what is expected by {error:.0e}: precision was lost"
+        return Problem("precision", said)
+    return shown("value", got, want)
 
 
 def equal(got: np.ndarray, want: np.ndarray) -> bool:
@@ -102,23 +133,32 @@ def equal(got: np.ndarray, want: np.ndarray) -> bool:
 
 def margin(want: np.ndarray) -> float:
     """The largest error allowed in an entry of ``want``."""
+    return TOLERANCE.get(str(want.dtype), 1e-9) * scale_of(want)
+
+
+def scale_of(want: np.ndarray) -> float:
+    """The size of the largest finite entry, at least 1."""
     scale = float(np.abs(want).max(initial=1.0))
     if not np.isfinite(scale):
         scale = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
-    return TOLERANCE.get(str(want.dtype), 1e-9) * scale
+    return scale
 
 
-def show(got: np.ndarray, want: np.ndarray) -> str:
-    """Both arrays where they are small, else the entry that differs most."""
-    if want.size <= 16 and indent(got) != indent(want):  # rounded, they may look the same
-        return f"\nreturned\n{indent(got)}\nexpected\n{indent(want)}"
+def shown(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
+    """The entry that differs most; where both arrays are small, they are the detail."""
     with np.errstate(all="ignore"):
         error = np.abs(got.astype(float) - want.astype(float))
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
     index = ", ".join(str(int(i)) for i in worst)
-    got, want = got[worst], want[worst]
-    digits = 8 if number(got, 8) != number(want, 8) else 17
-    return f"\nat [{index}] returned {number(got, digits)}, expected {number(want, digits)}"
+    one, other = got[worst], want[worst]
+    digits = next((d for d in (4, 8) if number(one, d) != number(other, d)), 17)
+    at = f"at [{index}] " if index else ""
+    said = f"{at}returned {number(one, digits)}, expected {number(other, digits)}"
+    if kind == "nan":
+        said = f"returned NaN{f' at [{index}]' if index else ''}, expected {number(other, 4)}"
+    if want.size <= SMALL and indent(got) != indent(want):  # rounded, they may look the same
+        return Problem(kind, said, f"returned\n{indent(got)}\nexpected\n{indent(want)}")
+    return Problem(kind, said)
 
 
 def indent(array: np.ndarray) -> str:
@@ -153,11 +193,17 @@ def as_truth(value: Any) -> Any:
     return bool(array) if single else value
 
 
-def exact(value: Any, expected: Any, kind: str) -> str | None:
+def exact(value: Any, expected: Any, kind: str) -> Problem | None:
     """The difference where nothing but equality will do."""
     if type(value) is not type(expected):
-        return wrong_type(value, kind)
-    return None if value == expected else f"returned {value!r}, expected {expected!r}"
+        return unlike(value, kind)
+    if value == expected:
+        return None
+    return Problem("value", f"returned {value!r}, expected {expected!r}")
+
+
+def unlike(value: Any, wanted: str) -> Problem:
+    return Problem("type", wrong_type(value, wanted))
 
 
 def wrong_type(value: Any, wanted: str) -> str:

@@ -1,12 +1,15 @@
 """What an exercise is: data. Adding one to a chapter's tuple adds it everywhere."""
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Rng = np.random.Generator
+REFUSED = "refused"  # what a wrong implementation says when it raises by its own decision
 
 
 def call_it(implementation: Callable, *args, **kwargs) -> Any:
@@ -34,16 +37,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A named thing that a right answer does, worth ``points``, tried on fresh ``cases``.
-
-    ``holds`` replaces the comparison with the reference by a property: it gets the returned
-    value (NumPy) and the case, and returns what is wrong, or None.
-    """
+    """A named thing that a right answer does, worth ``points``, tried on fresh ``cases``."""
 
     name: str
     points: int
     cases: Callable[[Rng], Iterable[Case]] = lambda rng: ()
-    holds: Callable[[Any, Case], str | None] | None = None
     unchanged: bool = False
 
 
@@ -52,13 +50,71 @@ def leaves_arguments_alone(points: int = 1) -> Criterion:
     return Criterion("does not change its arguments", points, unchanged=True)
 
 
+class Between(NamedTuple):
+    """Every positive number from one to another, or with a minus sign from one to another."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Family:
+    """A mistake of any size: ``make(value)`` is the wrong implementation for one.
+
+    ``values`` are those to try, or all ``Between`` two: then the one is found that does what an
+    answer does. The right value must not be among them.
+    """
+
+    make: Callable[[Any], Callable]
+    values: Between | tuple
+
+
 @dataclass(frozen=True)
 class Misconception:
-    """A usual mistake: a wrong implementation, its name, and the sentences that put it right."""
+    """A usual mistake: a wrong implementation, its name, and the sentences that put it right.
+
+    ``family`` are the same mistake with other numbers, ``also`` other ways to make it. What is
+    recognised in any exercise (see ``symptoms``) has no wrong implementation.
+    """
 
     name: str
     explanation: str
-    wrong: Callable
+    wrong: Callable | None = None
+    family: Family | None = None
+    also: tuple[Callable, ...] = ()
+
+
+class Parts(NamedTuple):
+    """What an implementation was composed of: ``compose(**chosen)``."""
+
+    compose: Callable
+    chosen: dict[str, Any]
+
+
+def composition(build: Callable) -> Callable:
+    """Marks ``build(decision=option, …)``, which makes an implementation out of decisions.
+
+    An option that is left out is the right one, so ``build()`` is a right answer and each wrong
+    option a mistake; several at once are several mistakes. What was chosen is kept with the
+    implementation (``parts_of``), so that a diagnosis can try two mistakes together.
+    """
+    signature = inspect.signature(build)
+    rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
+
+    @wraps(build)
+    def compose(*args, **options):
+        chosen = dict(signature.bind(*args, **options).arguments)
+        chosen |= chosen.pop(rest, {})
+        implementation = build(**chosen)
+        implementation.attncourse_parts = Parts(compose, chosen)
+        return implementation
+
+    return compose
+
+
+def parts_of(implementation: Any) -> Parts | None:
+    """What an implementation was composed of; None for one that was written as a whole."""
+    return getattr(implementation, "attncourse_parts", None)
 
 
 @dataclass(frozen=True)
@@ -67,7 +123,8 @@ class Exercise:
 
     ``section`` is the heading of the page to read again. ``forbids`` names library functions that
     the answer may not hand its work to. ``picture`` draws matrices in the verdict. ``limit`` is
-    the time in seconds that one call may take.
+    the time in seconds that one call may take. ``excludes`` are the kinds of input that no case has
+    to cover, each with the reason in the exercise's text (see ``grid``).
     """
 
     target: str
@@ -81,6 +138,7 @@ class Exercise:
     forbids: tuple[str, ...] = ()
     picture: bool = False
     limit: float = 5.0
+    excludes: tuple[tuple[str, str], ...] = ()
 
     @property
     def stem(self) -> str:

@@ -5,27 +5,42 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attncourse.checks.compare import as_numbers, indent
+from attncourse.checks.compare import SMALL, Problem, as_numbers, indent
 from attncourse.checks.diagnosis import diagnose
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.outcome import argument_names, is_tensor
 from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
+WIDE = 72  # columns for an array in one line
+ARRAYS = 3  # that an example shows in numbers
+
 
 def judge(exercise: Exercise, implementation: Callable, seed: int | None = None) -> Verdict:
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None)."""
     seed = secrets.randbits(32) if seed is None else seed
     trials = try_out(exercise, implementation, seed)
-    verdicts = judge_criteria(exercise, trials)
-    passed = all(v.passed for v in verdicts)
+    criteria = judge_criteria(exercise, trials)
+    if all(c.passed for c in criteria):
+        return Verdict(exercise.target, criteria, seed, exercise.section)
+
+    def again(other: int) -> tuple[Trial, ...]:
+        return try_out(exercise, implementation, other)
+
+    found = diagnose(exercise, trials, seed, again)
+    mended = judge_criteria(exercise, found.mended) if found.mended else ()
     return Verdict(
-        target=exercise.target,
-        criteria=verdicts,
-        diagnosis=None if passed else diagnose(exercise, trials, seed),
-        seed=seed,
-        section=exercise.section,
-        picture=None if passed or not exercise.picture else picture(trials),
+        exercise.target,
+        criteria,
+        seed,
+        exercise.section,
+        diagnosis=found.mistake,
+        symptom=found.symptom,
+        rest=found.rest or next((c.name for c in mended if not c.passed), ""),
+        worth=sum(c.earned for c in mended) - sum(c.earned for c in criteria) if mended else 0,
+        example=example(exercise, trials),
+        picture=picture(trials) if exercise.picture else None,
+        unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong),
     )
 
 
@@ -33,52 +48,127 @@ def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Crite
     """The verdict on each criterion.
 
     Changing nothing and refusing what is to be refused are things that an empty answer does too:
-    they count once some criterion about values holds.
+    they earn nothing while no criterion about values holds.
     """
-    messages = {c.name: problem_of_criterion(exercise, c, trials) for c in exercise.criteria}
+    failing = {c.name: first_failing(c, trials) for c in exercise.criteria}
     refusals = {t.criterion.name for t in trials if t.case.raises is not None}
     values = [c.name for c in exercise.criteria if not c.unchanged and c.name not in refusals]
-    if all(messages[name] for name in values):
-        for name in messages.keys() - values:
-            messages[name] = messages[name] or f"counts once {exercise.name} returns right values"
+    nothing_right = all(failing[name] for name in values)
     return tuple(
-        CriterionVerdict(c.name, not message, 0 if message else c.points, c.points, message)
+        judge_criterion(exercise, c, failing[c.name], nothing_right and c.name not in values)
         for c in exercise.criteria
-        for message in [messages[c.name]]
     )
 
 
-def problem_of_criterion(
-    exercise: Exercise, criterion: Criterion, trials: tuple[Trial, ...]
-) -> str:
-    """The first case in which the criterion does not hold, told in full; "" if there is none."""
+def judge_criterion(
+    exercise: Exercise, criterion: Criterion, trial: Trial | None, empty: bool
+) -> CriterionVerdict:
+    """The verdict on one criterion, which fails in this trial; None if it holds.
+
+    ``empty`` says that it holds by itself, because no value is right.
+    """
+    name, possible = criterion.name, criterion.points
+    if trial is None and not empty:
+        return CriterionVerdict(name, True, possible, possible)
+    if trial is None:
+        said = "earns no points as long as every value is wrong"
+        return CriterionVerdict(name, False, 0, possible, said, said)
+    problem = problem_of(criterion, trial)
+    message = f"{call_text(exercise, trial.case)}\n{problem}"
+    return CriterionVerdict(name, False, 0, possible, message, problem.said)
+
+
+def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | None:
+    """The first trial in which a criterion does not hold."""
     if criterion.unchanged:
-        for t in trials:
-            if t.outcome.mutated:
-                call = call_text(exercise, t.case)
-                return f"{call}\nchanged its argument {t.outcome.mutated} in place: work on a copy"
-        return ""
-    for t in trials:
-        if t.criterion is criterion and t.problem:
-            return f"{call_text(exercise, t.case)}\n{t.problem}"
-    return ""
+        return next((t for t in trials if t.outcome.mutated), None)
+    return next((t for t in trials if t.criterion is criterion and t.wrong), None)
+
+
+def problem_of(criterion: Criterion, trial: Trial) -> Problem:
+    """What is wrong in a trial that fails a criterion."""
+    if criterion.unchanged:
+        said = f"changed its argument {trial.outcome.mutated} in place: work on a copy"
+        return Problem("value", said)
+    return trial.problem
+
+
+# --- a case in words ----------------------------------------------------------------------------
+
+
+def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
+    return [*zip(argument_names(exercise), case.args, strict=False), *case.kwargs.items()]
+
+
+def call_head(exercise: Exercise, case: Case) -> str:
+    """The call as a student would write it, with what is special about it."""
+    named = named_arguments(exercise, case)
+    inline = [n if is_array(v) else f"{n}={shown(v)}" for n, v in named]
+    note = f" ({case.note})" if case.note else ""
+    return (case.shown or f"{exercise.name}({', '.join(inline)})") + note
 
 
 def call_text(exercise: Exercise, case: Case) -> str:
-    """The call as a student would write it; small arguments in full, large ones by shape."""
-    names = argument_names(exercise)
-    named = [*zip(names, case.args, strict=False), *case.kwargs.items()]
-    inline = [n if is_array(v) else f"{n}={shown(v)}" for n, v in named]
-    head = case.shown or f"{exercise.name}({', '.join(inline)})"
+    """The call; small arguments in full, large ones by shape."""
     lines = []
-    for name, value in named:
+    for name, value in named_arguments(exercise, case):
         if is_array(value):
             array = as_numbers(value)
-            kind = "" if array.dtype == np.float64 else f", {array.dtype}"
-            size = f"{name} of shape {array.shape}{kind}"
-            lines.append(f"{name} =\n{indent(array)}" if 0 < array.size <= 16 else size)
-    note = f" ({case.note})" if case.note else ""
-    return "\n".join([head + note + (", where" if lines else ""), *lines])
+            small = 0 < array.size <= SMALL
+            lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
+    return "\n".join([call_head(exercise, case) + (", where" if lines else ""), *lines])
+
+
+def size_of(name: str, array: np.ndarray) -> str:
+    kind = "" if array.dtype == np.float64 else f", {array.dtype}"
+    return f"{name} of shape {array.shape}{kind}"
+
+
+def in_a_line(array: np.ndarray) -> str:
+    """An array's numbers in one line; "" where they do not fit."""
+    if not 0 < array.size <= SMALL:
+        return ""
+    text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
+    return text if len(text) <= WIDE else ""
+
+
+def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
+    """The smallest case that fails, in a few lines.
+
+    It is one of the first criterion that fails, whose cases are the plainest.
+    """
+    criterion = next((c for c in exercise.criteria if first_failing(c, trials)), None)
+    if criterion is None:
+        return ""
+    if criterion.unchanged:
+        failing = [t for t in trials if t.outcome.mutated]
+    else:
+        failing = [t for t in trials if t.criterion is criterion and t.wrong]
+    trial = min(failing, key=numbers_in)
+    arrays = [(n, as_numbers(v)) for n, v in named_arguments(exercise, trial.case) if is_array(v)]
+    lines = [call_head(exercise, trial.case) + (", where" if arrays else "")]
+    full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
+    sizes = [size_of(n, a) for n, a in arrays if n not in full]
+    lines += [f"{n} = {in_a_line(a)}" for n, a in arrays if n in full]
+    lines += [", ".join(sizes)] if sizes else []
+    problem = problem_of(criterion, trial)
+    results = (trial.outcome.value, trial.expected.value)
+    got, want = (in_a_line(a) if (a := number_array(v)) is not None else "" for v in results)
+    if problem.detail and got and want and got != want:
+        lines += [f"returned {got}", f"expected {want}"]
+    else:
+        lines.append(problem.said)
+    return "\n".join(lines)
+
+
+def number_array(value: object) -> np.ndarray | None:
+    return None if value is None else as_numbers(value)
+
+
+def numbers_in(trial: Trial) -> int:
+    """How many numbers there are to read in a case."""
+    values = [*trial.case.args, *trial.case.kwargs.values()]
+    return sum(as_numbers(value).size for value in values if is_array(value))
 
 
 def is_array(value) -> bool:
@@ -93,8 +183,8 @@ def shown(value) -> str:
 def picture(trials: tuple[Trial, ...]) -> Picture | None:
     """The first wrong matrix beside the right one, if both are small enough to draw."""
     for trial in trials:
-        if trial.problem and trial.outcome.kind == "value" and trial.case.raises is None:
-            got, want = as_numbers(trial.outcome.value), as_numbers(trial.expected.value)
+        if trial.wrong and trial.outcome.kind == "value" and trial.case.raises is None:
+            got, want = number_array(trial.outcome.value), number_array(trial.expected.value)
             drawable = all(
                 a is not None and a.ndim == 2 and max(a.shape) <= 12 for a in (got, want)
             )

@@ -8,6 +8,16 @@ import torch
 from torch import nn
 
 from attncourse import kqv
+from attncourse.checks.cases import (
+    FLOATS_ONLY,
+    Drawn,
+    Table,
+    hole,
+    normal,
+    once_more,
+    row,
+    standard,
+)
 from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import (
     Case,
@@ -15,180 +25,82 @@ from attncourse.checks.exercise import (
     Exercise,
     Misconception,
     Rng,
+    composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.modules import State, module_case, normal, spread, tensor, with_hole
-from attncourse.checks.parts import (
+from attncourse.checks.mistakes import (
+    COSINE,
+    DIVIDED_BY_OTHER_WIDTH,
+    DIVIDED_BY_ROOT_D_MODEL,
+    DIVIDED_BY_SCALE,
+    GRADIENT_CUT,
+    KEYS_BLENDED,
+    LAYERS_HIDDEN,
+    NO_SUPER_INIT,
+    OF_THE_MASK,
+    OF_THE_METHODS,
+    OF_THE_PRODUCT,
+    OF_THE_SCALE,
+    OF_THE_SOFTMAX,
+    ROLES_EXCHANGED,
+    SCALE_IGNORED,
+    SCALE_OF_ZERO,
+    SCALE_ON_TOP,
+    SCALED_AFTERWARDS,
+    T_ON_A_BATCH,
+    WEIGHTS_MISSING,
+    Attention,
+    Slip,
+    attention_class,
     hide,
-    no_max_subtracted,
+    made,
     reversed_axes,
-    zero_times_infinity,
 )
+from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases -----------------------------------------------------------------------------------
 
 
-def project_values(rng: Rng) -> list[Case]:
-    x, W = tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 2], [0, 1], [3, -1]])
-    square = tensor([[1, 2], [0, 1]]), tensor([[1, 1], [0, 2]])
-    return [
-        Case((x, W)),
-        Case(square, note="as many tokens as features in and out"),
-        Case((normal(rng, 5, 5), normal(rng, 5, 5)), note="square matrices"),
-        Case((normal(rng, 7, 5), normal(rng, 5, 3))),
-    ]
+PROJECT_CASES = Table({"x": "... n d_in", "weight": "d_in d_out"}, how=normal)
+PROJECT_ROWS = standard(PROJECT_CASES)
+PROJECT_BY_HAND = Case(
+    (tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 2], [0, 1], [3, -1]])),
+)
+PROJECT_SQUARE = Case(
+    (tensor([[1, 2], [0, 1]]), tensor([[1, 1], [0, 2]])),
+    note="as many tokens as features in and out",
+)
 
+SCORES_CASES = Table({"query": "... m d_k", "key": "... n d_k"}, how=normal)
+SCORES_ROWS = standard(SCORES_CASES, d_k=4)
+SCORES_BY_HAND = Case(
+    (tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 1, 0], [2, 0, 1], [0, 1, 3], [1, 2, 1]])),
+)
 
-def project_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 1, 3), normal(rng, 3, 5)), note="n = 1"),
-        Case((normal(rng, 5, 1), normal(rng, 1, 7)), note="one feature"),
-        Case((normal(rng, 3, 7).T, normal(rng, 5, 3).T), note="not contiguous in memory"),
-    ]
-
-
-def project_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 2, 5, 3), normal(rng, 3, 7)), note="a batch of 2"),
-        Case((normal(rng, 3, 2, 5, 7), normal(rng, 7, 11)), note="two batch axes"),
-    ]
-
-
-def project_numbers(rng: Rng) -> list[Case]:
-    x, W = normal(rng, 7, 5), normal(rng, 5, 3)
-    return [
-        Case((x.float(), W.float()), note="float32"),
-        Case((1e6 * x, W), note="large entries"),
-    ]
-
-
-def project_gradients(rng: Rng) -> list[Case]:
-    use = with_gradients("x", "weight")
-    return [Case((normal(rng, 2, 7, 5), normal(rng, 5, 3)), use=use, note="a batch of 2")]
-
-
-def scores_values(rng: Rng) -> list[Case]:
-    Q, K = tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 1, 0], [2, 0, 1], [0, 1, 3], [1, 2, 1]])
-    return [
-        Case((Q, K)),
-        Case((normal(rng, 5, 4), normal(rng, 5, 4)), note="as many queries as keys"),
-        Case((normal(rng, 3, 4), normal(rng, 7, 4))),
-    ]
-
-
-def scores_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 1, 4), normal(rng, 5, 4)), note="one query"),
-        Case((normal(rng, 5, 4), normal(rng, 1, 4)), note="one key"),
-        Case((normal(rng, 4, 7).T, normal(rng, 4, 3).T), note="not contiguous in memory"),
-    ]
-
-
-def scores_batch(rng: Rng) -> list[Case]:
-    return [
-        # Where the sizes agree, wrong axes give wrong numbers and no error.
-        Case((normal(rng, 4, 5, 4), normal(rng, 4, 4, 4)), note="a batch of 4, four keys"),
-        Case((normal(rng, 2, 5, 4), normal(rng, 2, 7, 4)), note="a batch of 2"),
-        Case((normal(rng, 2, 3, 5, 4), normal(rng, 2, 3, 7, 4)), note="two batch axes"),
-        Case((normal(rng, 2, 5, 4), normal(rng, 7, 4)), note="one sequence of keys for a batch"),
-    ]
-
-
-def scores_numbers(rng: Rng) -> list[Case]:
-    Q, K = normal(rng, 7, 4), normal(rng, 5, 4)
-    return [
-        Case((Q.float(), K.float()), note="float32"),
-        Case((1e3 * Q, 1e3 * K), note="large entries"),
-    ]
-
-
-def scores_gradients(rng: Rng) -> list[Case]:
-    use = with_gradients("query", "key")
-    return [Case((normal(rng, 2, 5, 4), normal(rng, 2, 7, 4)), use=use, note="a batch of 2")]
-
-
-def attention_values(rng: Rng) -> list[Case]:
-    Q = tensor([[2, 0, 0, 0], [0, 2, 0, 0]])
-    K = tensor([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]])
-    V = tensor([[1, 0], [0, 1], [4, 4]])
-    Q5, K5, V5 = normal(rng, 5, 4), normal(rng, 5, 4), normal(rng, 5, 4)
-    return [
-        Case((Q, K, V), note="d_k = 4, so that √d_k = 2"),
-        Case((Q5, K5, V5), note="as many queries as keys, d_v = d_k"),
-        Case((normal(rng, 3, 16), normal(rng, 7, 16), normal(rng, 7, 16))),
-    ]
-
-
-def attention_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case(
-            (normal(rng, 5, 4), normal(rng, 7, 4), normal(rng, 7, 3)), note="d_v smaller than d_k"
-        ),
-        Case((normal(rng, 7, 4), normal(rng, 5, 4), normal(rng, 5, 11)), note="d_v above d_k"),
-        Case((normal(rng, 1, 4), normal(rng, 5, 4), normal(rng, 5, 3)), note="one query"),
-        Case((normal(rng, 5, 4), normal(rng, 1, 4), normal(rng, 1, 3)), note="one key"),
-        Case(
-            (normal(rng, 4, 5).T, normal(rng, 4, 7).T, normal(rng, 3, 7).T),
-            note="not contiguous in memory",
-        ),
-    ]
-
-
-def attention_masks(rng: Rng) -> list[Case]:
-    Q = tensor([[2, 0, 0, 0], [0, 2, 0, 0]])
-    K = tensor([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]])
-    V = tensor([[1, 0], [0, 1], [4, 4]])
-    mask = torch.tensor([[True, True, False], [False, True, True]])
-    batch = normal(rng, 2, 3, 4), normal(rng, 2, 7, 4), normal(rng, 2, 7, 5)
-    return [
-        Case((Q, K, V, mask)),
-        Case((normal(rng, 5, 4), normal(rng, 7, 4), normal(rng, 7, 3), with_hole(rng, 5, 7))),
-        Case(
-            (normal(rng, 5, 4), normal(rng, 7, 4), normal(rng, 7, 3), with_hole(rng, 1, 7)),
-            note="one row of the mask for all queries",
-        ),
-        Case((*batch, with_hole(rng, 2, 1, 7)), note="a batch of 2, a mask for each"),
-        Case((*batch, with_hole(rng, 3, 7)), note="a batch of 2, one mask for both"),
-    ]
-
-
-def attention_scales(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 5, 4), normal(rng, 7, 4), normal(rng, 7, 3)), {"scale": scale})
-        for scale in (2.0, 0.125)
-    ]
-
-
-def attention_batch(rng: Rng) -> list[Case]:
-    return [
-        Case(
-            (normal(rng, 4, 5, 4), normal(rng, 4, 4, 4), normal(rng, 4, 4, 3)),
-            note="a batch of 4, four keys",
-        ),
-        Case((normal(rng, 2, 5, 4), normal(rng, 2, 7, 4), normal(rng, 2, 7, 3)), note="batch of 2"),
-        Case(
-            (normal(rng, 2, 3, 5, 4), normal(rng, 2, 3, 7, 4), normal(rng, 2, 3, 7, 11)),
-            note="two batch axes",
-        ),
-    ]
-
-
-def attention_numbers(rng: Rng) -> list[Case]:
-    Q, K, V = normal(rng, 7, 4), normal(rng, 5, 4), normal(rng, 5, 3)
-    return [
-        Case((1e3 * Q, K, V), note="scores in the thousands"),
-        Case((Q.float(), K.float(), V.float()), note="float32"),
-        Case((spread(rng, 3, 7).float(), spread(rng, 5, 7).float(), V.float()), note="d_k = 7"),
-    ]
-
-
-def attention_gradients(rng: Rng) -> list[Case]:
-    Q, K, V = normal(rng, 2, 5, 4), normal(rng, 2, 7, 4), normal(rng, 2, 7, 3)
-    use = with_gradients("query", "key", "value")
-    return [
-        Case((Q, K, V), use=use, note="a batch of 2"),
-        Case((Q, K, V, with_hole(rng, 5, 7)), use=use, note="with a mask"),
-    ]
+ATTENTION_CASES = Table(
+    {"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"}, how=normal
+)
+ATTENTION_ROWS = standard(ATTENTION_CASES, d_k=4)
+TWO_ASK_THREE = (
+    tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),
+    tensor([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]]),
+    tensor([[1, 0], [0, 1], [4, 4]]),
+)
+ATTENTION_BY_HAND = Case(TWO_ASK_THREE, note="d_k = 4, so that √d_k = 2")
+# All scores of a row are far below 0, and near each other: a finite number for −∞ lies above them.
+MASKED_FAR_BELOW = Case(
+    (
+        tensor([[-600.0] * 4, [-900.0] * 4]),
+        tensor([[1.0, 1.0, 1.0, 1.01], [1.0, 1.0, 1.01, 1.0], [1.0, 1.0, 0.99, 1.0]]),
+        tensor([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]]),
+        torch.tensor([[True, True, False], [False, True, True]]),
+    ),
+    note="scores around −1000",
+)
+MASKED_BY_HAND = Case(
+    (*TWO_ASK_THREE, torch.tensor([[True, True, False], [False, True, True]])),
+)
+NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
 def head_state(
@@ -204,244 +116,62 @@ def head_state(
     return state
 
 
-def head_case(
-    rng: Rng,
-    shape: tuple[int, ...],
-    args: tuple[int, ...],
-    mask: torch.Tensor | None = None,
-    *,
-    bias: bool = False,
-    dtype: torch.dtype = torch.float64,
-    factor: float = 1.0,
-    **more,
-) -> Case:
-    """A head ``AttentionHead(*args)`` with random weights on tokens of this shape."""
-    inputs = {"x": factor * spread(rng, *shape).to(dtype)}
-    if mask is not None:
-        inputs["mask"] = mask
-    state = {name: w.to(dtype) for name, w in head_state(rng, *args, bias=bias).items()}
-    options = {"bias": True} if bias else {}
-    return module_case("AttentionHead", args, state, inputs, options=options, **more)
-
+HEAD_CASES = ModuleTable(
+    {"x": "... n d_model"}, name="AttentionHead", build="d_model d_k d_v", state=head_state
+)
+HEAD_ROWS = standard(HEAD_CASES, left_out="d_v", d_k=4)
+HEAD_ROW = row("n=7 d_model=5 d_k=4")
+BIAS = {"bias": True}
 
 # *I am hungry* with small integers: three tokens of three features, d_k = d_v = 4.
-HUNGRY = tensor([[1, 0, 0], [0, 1, 0], [1, 0, 1]])
+HUNGRY = {"x": tensor([[1, 0, 0], [0, 1, 0], [1, 0, 1]])}
 HUNGRY_STATE = {
     "W_q.weight": tensor([[1, 0, 1], [0, 2, 0], [0, 0, 0], [1, 0, 0]]),
     "W_k.weight": tensor([[0, 1, 2], [1, 0, 0], [0, 0, 1], [0, 0, 0]]),
     "W_v.weight": tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 1]]),
 }
-
-
-def head_values(rng: Rng) -> list[Case]:
-    hungry = module_case("AttentionHead", (3, 4), HUNGRY_STATE, {"x": HUNGRY})
-    return [
-        hungry,
-        head_case(rng, (7, 5), (5, 4)),
-        head_case(rng, (11, 7), (7, 16)),
-        head_case(rng, (5, 4), (4, 4), note="d_model = d_k"),
-    ]
-
-
-def head_widths(rng: Rng) -> list[Case]:
-    return [
-        head_case(rng, (7, 5), (5, 4, 3), note="d_v = 3"),
-        head_case(rng, (5, 3), (3, 4, 11), note="d_v = 11"),
-        head_case(rng, (1, 5), (5, 4, 3), note="one token"),
-    ]
-
-
-def head_bias(rng: Rng) -> list[Case]:
-    return [
-        head_case(rng, (7, 5), (5, 4), bias=True),
-        head_case(rng, (5, 3), (3, 4, 7), bias=True),
-    ]
-
-
-def head_masks(rng: Rng) -> list[Case]:
-    return [
-        head_case(rng, (7, 5), (5, 4), with_hole(rng, 7, 7)),
-        head_case(rng, (7, 5), (5, 4, 3), with_hole(rng, 1, 7), note="one row for all queries"),
-        head_case(rng, (2, 5, 3), (3, 4), with_hole(rng, 2, 5, 5), note="a mask for each of 2"),
-    ]
-
-
-def head_maps(rng: Rng) -> list[Case]:
-    hungry = module_case("AttentionHead", (3, 4), HUNGRY_STATE, {"x": HUNGRY}, method="weights")
-    return [
-        hungry,
-        head_case(rng, (7, 5), (5, 4), method="weights"),
-        head_case(rng, (2, 5, 3), (3, 4, 7), bias=True, method="weights", note="a batch of 2"),
-        head_case(rng, (7, 5), (5, 4), with_hole(rng, 7, 7), method="weights"),
-    ]
-
-
-def head_batch(rng: Rng) -> list[Case]:
-    return [
-        head_case(rng, (4, 4, 3), (3, 4), note="a batch of 4, four tokens"),
-        head_case(rng, (2, 5, 3), (3, 4), note="a batch of 2"),
-        head_case(rng, (2, 3, 7, 5), (5, 4), note="two batch axes"),
-    ]
-
-
-def head_numbers(rng: Rng) -> list[Case]:
-    return [
-        head_case(rng, (7, 5), (5, 3), dtype=torch.float32, note="float32"),
-        head_case(rng, (7, 5), (5, 4), factor=100, note="scores in the thousands"),
-    ]
-
-
-def head_gradients(rng: Rng) -> list[Case]:
-    use = call_module_with_gradients
-    return [
-        head_case(rng, (2, 7, 5), (5, 4, 3), bias=True, use=use, note="a batch of 2"),
-        head_case(rng, (7, 5), (5, 4), with_hole(rng, 7, 7), use=use),
-    ]
+HEAD_BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY)
+MAP_BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY, method="weights")
 
 
 # --- usual mistakes --------------------------------------------------------------------------
 
 
-def unscaled(query, key):
-    return query @ key.mT
+@composition
+def attend(finish=lambda output, weights: output, **options):
+    """Attention made of decisions; ``finish`` says what is returned."""
+    attention = Attention.of(options)
 
+    def answer(query, key, value, mask=None, *, scale=None):
+        weights = attention.weights(query, key, value, mask, scale)
+        return finish(attention.output(query, key, value, mask, scale), weights)
 
-def scaled(query, key, scale=None):
-    return query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-
-
-def attend_with(scores, normalize=lambda s: s.softmax(-1), mask_scores=hide):
-    """A wrong attention made of wrong parts; each part is right unless given."""
-
-    def attention(query, key, value, mask=None, *, scale=None):
-        return normalize(mask_scores(scores(query, key, scale), mask)) @ value
-
-    return attention
-
-
-def by_size(size):
-    """Attention whose scores are multiplied by a wrong default scale, ``size(query, key)``."""
-    return attend_with(lambda q, k, s: unscaled(q, k) * (size(q, k) if s is None else s))
-
-
-def masked_after(renormalize):
-    def attention(query, key, value, mask=None, *, scale=None):
-        weights = scaled(query, key, scale).softmax(-1)
-        return renormalize(weights if mask is None else weights * mask) @ value
-
-    return attention
-
-
-def with_weights(query, key, value, mask=None, *, scale=None):
-    weights = hide(scaled(query, key, scale), mask).softmax(-1)
-    return weights @ value, weights
-
-
-def values_forgotten(query, key, value, mask=None, *, scale=None):
-    return hide(scaled(query, key, scale), mask).softmax(-1)
-
-
-def roles_mixed(query, key, value, mask=None, *, scale=None):
-    return hide(scaled(query, value, scale), mask).softmax(-1) @ key
+    return answer
 
 
 def query_in_place(query, key, value, mask=None, *, scale=None):
     query *= query.shape[-1] ** -0.5 if scale is None else scale
-    return hide(unscaled(query, key), mask).softmax(-1) @ value
+    return hide(query @ key.mT, mask).softmax(-1) @ value
 
 
-def scaled_weights(query, key, value, mask=None, *, scale=None):
-    weights = hide(unscaled(query, key), mask).softmax(-1)
-    return weights * (query.shape[-1] ** -0.5 if scale is None else scale) @ value
+def layers_of(d_model, d_k, d_v, bias):
+    return {
+        "W_q": nn.Linear(d_model, d_k, bias=bias),
+        "W_k": nn.Linear(d_model, d_k, bias=bias),
+        "W_v": nn.Linear(d_model, d_v or d_k, bias=bias),
+    }
 
 
-RIGHT_ATTENTION = attend_with(scaled)
-
-
-def wrong_head(attention=None, **changed):
-    """A wrong ``AttentionHead``, right but for what is given.
-
-    ``attention(q, k, mask, x)`` makes the weights. ``changed`` replaces methods; None removes one.
-    """
-
-    class AttentionHead(nn.Module):
-        def __init__(self, d_model, d_k, d_v=None, bias=False):
-            super().__init__()
-            self.W_q = nn.Linear(d_model, d_k, bias=bias)
-            self.W_k = nn.Linear(d_model, d_k, bias=bias)
-            self.W_v = nn.Linear(d_model, d_v or d_k, bias=bias)
-
-        def views(self, x):
-            return self.W_q(x), self.W_k(x), self.W_v(x)
-
-        def weights(self, x, mask=None):
-            q, k, _ = self.views(x)
-            if attention is None:
-                return hide(scaled(q, k), mask).softmax(-1)
-            return attention(q, k, mask, x)
-
-        def forward(self, x, mask=None):
-            return self.weights(x, mask) @ self.views(x)[2]
-
-    for name, method in changed.items():
-        if method is None:
-            delattr(AttentionHead, name)
-        else:
-            setattr(AttentionHead, name, method)
-    return AttentionHead
-
-
-def built_with(sizes):
-    """A head whose layers are made by ``sizes(d_model, d_k, d_v, bias)``: a dict of layers."""
-
-    def __init__(self, d_model, d_k, d_v=None, bias=False):
-        nn.Module.__init__(self)
-        for name, layer in sizes(d_model, d_k, d_v or d_k, bias).items():
-            setattr(self, name, layer)
-
-    return wrong_head(__init__=__init__)
-
-
-def no_super_init(self, d_model, d_k, d_v=None, bias=False):
-    self.W_q = nn.Linear(d_model, d_k, bias=bias)
-    self.W_k = nn.Linear(d_model, d_k, bias=bias)
-    self.W_v = nn.Linear(d_model, d_v or d_k, bias=bias)
-
-
-def values_like_tokens(self, d_model, d_k, d_v=None, bias=False):
-    nn.Module.__init__(self)
-    self.W_q = nn.Linear(d_model, d_k, bias=bias)
-    self.W_k = nn.Linear(d_model, d_k, bias=bias)
-    self.W_v = nn.Linear(d_model, d_v or d_model, bias=bias)
-
-
-def in_a_dict(self, d_model, d_k, d_v=None, bias=False):
-    nn.Module.__init__(self)
-    sizes = {"W_q": d_k, "W_k": d_k, "W_v": d_v or d_k}
-    self.layers = {name: nn.Linear(d_model, size, bias=bias) for name, size in sizes.items()}
-
-
-def map_scaled_by(size):
-    """Weights from scores that are multiplied by ``size(q, x)``."""
-    return lambda q, k, mask, x: hide(unscaled(q, k) * size(q, x), mask).softmax(-1)
-
-
-def forward_with_map(self, x, mask=None):
-    weights = self.weights(x, mask)
-    return weights @ self.W_v(x), weights
-
-
-def scores_as_weights(self, x, mask=None):
-    return hide(scaled(self.W_q(x), self.W_k(x)), mask)
-
-
-def map_over_mask(self, x, mask=None):
-    return scaled(self.W_q(x), self.W_k(x)).softmax(-1)
-
-
-def forward_right(self, x, mask=None):
-    weights = hide(scaled(self.W_q(x), self.W_k(x)), mask).softmax(-1)
-    return weights @ self.W_v(x)
+@composition
+def head(
+    layers=lambda d_model, d_k, d_v=None, bias=False: layers_of(d_model, d_k, d_v, bias),
+    query=lambda self, x: self.W_q(x),
+    key=lambda self, x: self.W_k(x),
+    value=lambda self, x: self.W_v(x),
+    **options,
+):
+    """An ``AttentionHead`` made of decisions: its layers, its three views, its attention."""
+    return attention_class("AttentionHead", layers, query, key, value, **options)
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -453,13 +183,34 @@ PROJECT = Exercise(
     difficulty=1,
     minutes=5,
     criteria=(
-        Criterion("a weighted sum of the features for every token", 2, project_values),
-        Criterion("one token, one feature, any memory layout", 1, project_shapes),
-        Criterion("batches", 1, project_batch),
-        Criterion("float32 and large entries", 1, project_numbers),
-        Criterion("gradients reach x and weight", 1, project_gradients),
+        Criterion(
+            "a weighted sum of the features for every token",
+            2,
+            PROJECT_CASES(PROJECT_BY_HAND, PROJECT_SQUARE, row("n=7 d_in=5 d_out=3")),
+        ),
+        Criterion(
+            "one token, one feature, any memory layout",
+            1,
+            PROJECT_CASES(
+                row("n=1 d_in=3 d_out=5", note="n = 1"),
+                row("n=5 d_in=1 d_out=7", note="one feature"),
+                row("n=7 d_in=3 d_out=5", turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion("batches", 1, PROJECT_CASES(*PROJECT_ROWS.batches)),
+        Criterion(
+            "float32, large, small and zero entries",
+            1,
+            PROJECT_CASES(
+                *PROJECT_ROWS.numbers,
+                row("n=7 d_in=5 d_out=3", zero=("weight",), note="a weight of 0"),
+                once_more(PROJECT_BY_HAND),
+            ),
+        ),
+        Criterion("gradients reach x and weight", 1, PROJECT_CASES(*PROJECT_ROWS.gradients)),
         leaves_arguments_alone(),
     ),
+    excludes=(FLOATS_ONLY,),
     misconceptions=(
         Misconception(
             "the weight is transposed",
@@ -533,13 +284,46 @@ SCORES = Exercise(
     minutes=8,
     picture=True,
     criteria=(
-        Criterion("every query with every key", 2, scores_values),
-        Criterion("one query, one key, any memory layout", 1, scores_shapes),
-        Criterion("batches", 2, scores_batch),
-        Criterion("float32 and large entries", 1, scores_numbers),
-        Criterion("gradients reach query and key", 1, scores_gradients),
+        Criterion(
+            "every query with every key",
+            2,
+            SCORES_CASES(
+                SCORES_BY_HAND,
+                row("m=5 n=5 d_k=4", note="as many queries as keys"),
+                row("m=3 n=7 d_k=4"),
+            ),
+        ),
+        Criterion(
+            "one query, one key, any memory layout",
+            1,
+            SCORES_CASES(
+                row("m=1 n=5 d_k=4", note="one query"),
+                row("m=5 n=1 d_k=4", note="one key"),
+                row("m=7 n=3 d_k=4", turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion(
+            "batches",
+            2,
+            SCORES_CASES(
+                *SCORES_ROWS.batches,
+                row(
+                    "m=5 n=7 d_k=4",
+                    batch=(2,),
+                    given={"key": Drawn("n d_k")},
+                    note="one sequence of keys for a batch",
+                ),
+            ),
+        ),
+        Criterion(
+            "float32, large and small entries",
+            1,
+            SCORES_CASES(*SCORES_ROWS.numbers, once_more(SCORES_BY_HAND)),
+        ),
+        Criterion("gradients reach query and key", 1, SCORES_CASES(*SCORES_ROWS.gradients)),
         leaves_arguments_alone(),
     ),
+    excludes=(FLOATS_ONLY,),
     misconceptions=(
         Misconception(
             ".T on a batch",
@@ -631,171 +415,113 @@ ATTENTION = Exercise(
     minutes=20,
     forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
     criteria=(
-        Criterion("softmax of the scaled scores, times the values", 3, attention_values),
-        Criterion("m, n, d_k and d_v may all differ", 1, attention_shapes),
-        Criterion("a mask, True where attention is allowed", 2, attention_masks),
-        Criterion("another scale", 1, attention_scales),
-        Criterion("batches", 1, attention_batch),
-        Criterion("large scores and float32", 1, attention_numbers),
-        Criterion("gradients reach query, key and value", 1, attention_gradients),
-        leaves_arguments_alone(),
-    ),
-    misconceptions=(
-        Misconception(
-            "divided by d_k",
-            "You divide the scores by d_k. The formula has its root, √d_k: "
-            "`scores / math.sqrt(query.shape[-1])`.",
-            by_size(lambda q, k: 1 / q.shape[-1]),
-        ),
-        Misconception(
-            "no scale",
-            "You take the softmax of the bare scores. Divide them by √d_k first.",
-            by_size(lambda q, k: 1),
-        ),
-        Misconception(
-            "multiplied by √d_k",
-            "You multiply the scores by √d_k; they are divided by it.",
-            by_size(lambda q, k: q.shape[-1] ** 0.5),
-        ),
-        Misconception(
-            "divided by √n",
-            "You divide by the root of the number of keys. d_k is the width of a query, the last "
-            "axis: `query.shape[-1]`.",
-            by_size(lambda q, k: k.shape[-2] ** -0.5),
-        ),
-        Misconception(
-            "scaled after the softmax",
-            "You divide the weights by √d_k, and their rows no longer sum to 1. Divide the scores, "
-            "then take the softmax.",
-            scaled_weights,
-        ),
-        Misconception(
-            "softmax over the queries",
-            "Your softmax runs down the columns, so that each key's column sums to 1. Each query "
-            "has a budget of 1: `softmax(dim=-1)`.",
-            attend_with(scaled, lambda s: s.softmax(-2)),
-        ),
-        Misconception(
-            "softmax over axis 1",
-            "`softmax(dim=1)` is the keys' axis for two axes; with a batch in front it is the "
-            "queries' or a batch axis. Count from the end: `dim=-1`.",
-            attend_with(scaled, lambda s: s.softmax(1)),
-        ),
-        Misconception(
-            "softmax over axis 0",
-            "`softmax(dim=0)` runs over the queries, or over the batch if there is one. The keys "
-            "are the last axis: `dim=-1`.",
-            attend_with(scaled, lambda s: s.softmax(0)),
-        ),
-        Misconception(
-            "key and query swapped",
-            "Your scores are `key @ query.mT`, or your arguments stand in the order key, query, "
-            "value. Row i belongs to query i: `query @ key.mT`, and the signature begins with "
-            "query.",
-            attend_with(lambda q, k, s: scaled(k, q, s)),
-        ),
-        Misconception(
-            "key and value swapped",
-            "You compare the queries with the values and return a blend of the keys. Compare with "
-            "key, blend value.",
-            roles_mixed,
-        ),
-        Misconception(
-            ".T on a batch",
-            "`key.T` turns all axes around, the batch axes too. `key.mT` swaps the last two only.",
-            attend_with(
-                lambda q, k, s: q @ reversed_axes(k) * (q.shape[-1] ** -0.5 if s is None else s)
+        Criterion(
+            "softmax of the scaled scores, times the values",
+            3,
+            ATTENTION_CASES(
+                ATTENTION_BY_HAND,
+                row("m=5 n=5 d_k=4 d_v=4", note="as many queries as keys, d_v = d_k"),
+                row("m=3 n=7 d_k=16 d_v=16"),
             ),
         ),
-        Misconception(
-            "no softmax",
-            "You mix the values with the scores themselves. They have to become weights first, "
-            "positive and summing to 1: a softmax over the keys.",
-            attend_with(scaled, lambda s: s, lambda s, mask: s if mask is None else s * mask),
+        Criterion(
+            "m, n, d_k and d_v may all differ",
+            1,
+            ATTENTION_CASES(
+                NARROW.but(note="d_v smaller than d_k"),
+                row("m=7 n=1 d_k=4 d_v=11", note="one key, d_v above d_k"),
+            ),
         ),
-        Misconception(
-            "no maximum subtracted",
-            "exp of a large score overflows, and ∞/∞ is NaN. Subtract each row's largest score "
-            "first, or use `torch.softmax`, which does.",
-            attend_with(scaled, no_max_subtracted),
+        Criterion(
+            "a mask, True where attention is allowed",
+            2,
+            ATTENTION_CASES(
+                MASKED_BY_HAND,
+                MASKED_FAR_BELOW,
+                NARROW.but(given={"mask": hole("m n")}),
+                NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
+                row(
+                    "m=3 n=7 d_k=4 d_v=5",
+                    batch=(2,),
+                    given={"mask": hole("... 1 n")},
+                    note="a batch of 2, a mask for each",
+                ),
+            ),
         ),
-        Misconception(
-            "the mask is inverted",
-            "You shut out what the mask allows. True means allowed: fill where the mask is False, "
-            "`scores.masked_fill(~mask, -torch.inf)`.",
-            attend_with(scaled, mask_scores=lambda s, m: s if m is None else hide(s, ~m)),
+        Criterion(
+            "another scale",
+            1,
+            ATTENTION_CASES(
+                NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
+                NARROW.but(given={"scale": 0.0}),
+                row(
+                    "m=3 n=7 d_k=4 d_v=5",
+                    batch=(2,),
+                    given={"mask": hole("m n"), "scale": 0.3},
+                    note="with a mask",
+                ),
+            ),
         ),
-        Misconception(
-            "the mask is ignored",
-            "Your result is the same with and without the mask. Scores where it is False become "
-            "−∞ before the softmax.",
-            attend_with(scaled, mask_scores=lambda s, m: s),
+        Criterion("batches", 1, ATTENTION_CASES(*ATTENTION_ROWS.batches)),
+        Criterion(
+            "float32, large and small scores",
+            1,
+            ATTENTION_CASES(
+                ATTENTION_ROWS.single.but("d_k=7", note="float32, d_k = 7"),
+                *ATTENTION_ROWS.extreme,
+                once_more(ATTENTION_BY_HAND),
+            ),
         ),
-        Misconception(
-            "masked after the softmax, not renormalised",
-            "You set weights to 0 after the softmax, and the rest of the row sums to less than 1. "
-            "Put −∞ into the scores before it, or divide by the row sums afterwards.",
-            masked_after(lambda w: w),
+        Criterion(
+            "gradients reach query, key and value",
+            1,
+            ATTENTION_CASES(
+                *ATTENTION_ROWS.gradients,
+                NARROW.but(
+                    batch=(2,),
+                    given={"mask": hole("m n")},
+                    use=with_gradients("query", "key", "value"),
+                    note="a batch of 2, one mask for both",
+                ),
+            ),
         ),
-        Misconception(
-            "a score of 0 is not −∞",
-            "You set masked scores to 0 (by `scores * mask`, or by filling in 1e-9 where -1e9 was "
-            "meant). exp(0) = 1, so those keys still get weight. Fill in −∞.",
-            attend_with(scaled, mask_scores=lambda s, m: s if m is None else s * m),
-        ),
-        Misconception(
-            "the mask is added to the scores",
-            "Adding a boolean adds 1 where it is True and 0 where it is not, which shuts nothing "
-            "out. Use `masked_fill(~mask, -torch.inf)`.",
-            attend_with(scaled, mask_scores=lambda s, m: s if m is None else s + m),
-        ),
-        Misconception(
-            "0 · ∞ in the mask",
-            "You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. "
-            "`masked_fill` puts −∞ where it belongs and nowhere else.",
-            attend_with(scaled, mask_scores=zero_times_infinity),
-        ),
-        Misconception(
-            "scale is ignored",
-            "You always use 1/√d_k. When `scale` is given, it takes its place.",
-            attend_with(lambda q, k, s: scaled(q, k)),
-        ),
-        Misconception(
-            "scale comes on top of 1/√d_k",
-            "You multiply by `scale` and divide by √d_k as well. `scale` takes the place of "
-            "1/√d_k.",
-            attend_with(lambda q, k, s: scaled(q, k) * (1 if s is None else s)),
-        ),
-        Misconception(
-            "divided by scale",
-            "You divide by `scale`. The scores are multiplied by it: its default is 1/√d_k, not "
-            "√d_k.",
-            attend_with(lambda q, k, s: scaled(q, k, None if s is None else 1 / s)),
-        ),
-        Misconception(
-            "the weights come back too",
-            "You return the output and the weights. Functions in this course return one thing, "
-            "here the output.",
-            with_weights,
-        ),
-        Misconception(
-            "the values are forgotten",
-            "You return the weights (..., m, n). Multiply them with the values: `weights @ value`.",
-            values_forgotten,
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=(
+        *made(
+            attend,
+            *OF_THE_SCALE,
+            DIVIDED_BY_OTHER_WIDTH,
+            SCALED_AFTERWARDS,
+            SCALE_IGNORED,
+            SCALE_ON_TOP,
+            DIVIDED_BY_SCALE,
+            SCALE_OF_ZERO,
+            *OF_THE_SOFTMAX,
+            *OF_THE_MASK,
+            ROLES_EXCHANGED,
+            KEYS_BLENDED,
+            T_ON_A_BATCH,
+            COSINE,
+            GRADIENT_CUT,
+            Slip(
+                "the weights come back too",
+                "You return the output and the weights. Functions in this course return one thing, "
+                "here the output.",
+                {"finish": lambda output, weights: (output, weights)},
+            ),
+            Slip(
+                "the values are forgotten",
+                "You return the weights (..., m, n). Multiply them with the values.",
+                {"finish": lambda output, weights: weights},
+            ),
         ),
         Misconception(
             "the query is changed in place",
             "`query *= …` or `query /= …` writes into the caller's tensor. Scale the scores, or "
             "write `query = query * …`, which makes a new tensor.",
             query_in_place,
-        ),
-        Misconception(
-            "the gradient is cut off",
-            "The numbers are right, but nothing can be learned through them: `.detach()`, "
-            "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-            lambda query, key, value, mask=None, *, scale=None: RIGHT_ATTENTION(
-                query.detach(), key.detach(), value.detach(), mask, scale=scale
-            ),
         ),
     ),
     hints=(
@@ -812,213 +538,193 @@ HEAD = Exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion("attention between three projections of x", 3, head_values),
-        Criterion("d_v may differ from d_k; one token", 1, head_widths),
-        Criterion("bias=True adds a bias to each projection", 1, head_bias),
-        Criterion("a mask, True where attention is allowed", 1, head_masks),
-        Criterion("weights(x, mask) returns the attention map", 2, head_maps),
-        Criterion("batches", 1, head_batch),
-        Criterion("float32 and large scores", 1, head_numbers),
-        Criterion("gradients reach x and every weight", 2, head_gradients),
-        leaves_arguments_alone(),
-    ),
-    misconceptions=(
-        Misconception(
-            "super().__init__() is missing",
-            "`nn.Module` keeps its lists of parameters and layers, and it creates them in its own "
-            "`__init__`. Call `super().__init__()` before you assign the first layer.",
-            wrong_head(__init__=no_super_init),
+        Criterion(
+            "attention between three projections of x",
+            3,
+            HEAD_CASES(HEAD_BY_HAND, HEAD_ROW, row("n=11 d_model=7 d_k=16", then="n=5")),
         ),
-        Misconception(
-            "divided by √d_model",
-            "You divide the scores by the root of d_model, the width of x. Queries and keys have "
-            "d_k features; it is √d_k that keeps their products in range.",
-            wrong_head(map_scaled_by(lambda q, x: x.shape[-1] ** -0.5)),
+        Criterion(
+            "d_v may differ from d_k; one token",
+            1,
+            HEAD_CASES(row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11")),
         ),
-        Misconception(
-            "divided by d_k",
-            "You divide the scores by d_k. The formula has its root, √d_k.",
-            wrong_head(map_scaled_by(lambda q, x: 1 / q.shape[-1])),
-        ),
-        Misconception(
-            "no scale",
-            "You take the softmax of the bare scores. Divide them by √d_k first.",
-            wrong_head(map_scaled_by(lambda q, x: 1)),
-        ),
-        Misconception(
-            "divided by √n",
-            "You divide by the root of the number of tokens. d_k is the last axis of the queries.",
-            wrong_head(map_scaled_by(lambda q, x: x.shape[-2] ** -0.5)),
-        ),
-        Misconception(
-            "softmax over the queries",
-            "Your softmax runs down the columns. Each query has a budget of 1: `softmax(dim=-1)`.",
-            wrong_head(lambda q, k, mask, x: hide(scaled(q, k), mask).softmax(-2)),
-        ),
-        Misconception(
-            "key and query swapped",
-            "You compare `W_k(x)` as the queries with `W_q(x)` as the keys, so row i says who "
-            "looks for token i. Row i belongs to token i as a query.",
-            wrong_head(lambda q, k, mask, x: hide(scaled(k, q), mask).softmax(-1)),
-        ),
-        Misconception(
-            ".T on a batch",
-            "`.T` turns all axes around, the batch axes too. `.mT` swaps the last two only.",
-            wrong_head(
-                lambda q, k, mask, x: hide(q @ reversed_axes(k) / q.shape[-1] ** 0.5, mask).softmax(
-                    -1
-                )
+        Criterion(
+            "bias=True adds a bias to each projection",
+            1,
+            HEAD_CASES(
+                HEAD_ROW.but(options=BIAS),
+                HEAD_ROW.but(
+                    "d_v=7",
+                    options=BIAS,
+                    zero=("W_q.weight", "W_k.bias", "W_v.bias"),
+                    note="some weights are 0",
+                ),
+                HEAD_ROW.but(
+                    options=BIAS,
+                    zero=("W_q.bias", "W_k.weight", "W_v.weight"),
+                    note="the other weights are 0",
+                ),
             ),
         ),
-        Misconception(
+        Criterion(
+            "a mask, True where attention is allowed",
+            1,
+            HEAD_CASES(
+                HEAD_ROW.but(given={"mask": hole("n n")}),
+                HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
+                row(
+                    "n=5 d_model=3 d_k=4",
+                    batch=(2,),
+                    given={"mask": hole("... n n")},
+                    note="a mask for each of 2",
+                ),
+            ),
+        ),
+        Criterion(
+            "weights(x, mask) returns the attention map",
+            2,
+            HEAD_CASES(
+                MAP_BY_HAND,
+                HEAD_ROW.but(
+                    "d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch of 2"
+                ),
+                HEAD_ROW.but(given={"mask": hole("n n")}, method="weights"),
+            ),
+        ),
+        Criterion("batches", 1, HEAD_CASES(*HEAD_ROWS.batches)),
+        Criterion(
+            "float32, large and small numbers",
+            1,
+            HEAD_CASES(HEAD_ROWS.single.but("d_k=3", note="float32, d_k = 3"), *HEAD_ROWS.extreme),
+        ),
+        Criterion(
+            "gradients reach x and every weight",
+            2,
+            HEAD_CASES(
+                *(one.but("d_v=3", options=BIAS) for one in HEAD_ROWS.gradients),
+                HEAD_ROW.but(
+                    given={"mask": hole("n n")},
+                    use=call_module_with_gradients,
+                    note="with a mask, all at once",
+                ),
+            ),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        head,
+        *OF_THE_SCALE,
+        DIVIDED_BY_ROOT_D_MODEL,
+        SCALED_AFTERWARDS,
+        *OF_THE_SOFTMAX,
+        *OF_THE_MASK,
+        ROLES_EXCHANGED.said(
+            "You compare `W_k(x)` as the queries with `W_q(x)` as the keys, so row i says who "
+            "looks for token i. Row i belongs to token i as a query."
+        ),
+        *OF_THE_PRODUCT,
+        NO_SUPER_INIT,
+        LAYERS_HIDDEN,
+        WEIGHTS_MISSING.said(
+            "The output is right, but there is no method `weights`. It takes the arguments of "
+            "`forward` and returns the attention map (..., n, n) that `forward` used."
+        ),
+        *(s for s in OF_THE_METHODS if s is not WEIGHTS_MISSING),
+        Slip(
             "d_v assumed equal to d_k",
             "Your `W_v` has d_k outputs. Values may have another width: `nn.Linear(d_model, d_v)`, "
             "where d_v is d_k only if it is not given.",
-            built_with(
-                lambda d_model, d_k, d_v, bias: {
-                    name: nn.Linear(d_model, d_k, bias=bias) for name in ("W_q", "W_k", "W_v")
-                }
-            ),
+            {
+                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
+                    d_model, d_k, d_k, bias
+                )
+            },
         ),
-        Misconception(
+        Slip(
             "d_v taken to be d_model",
             "Where d_v is not given, your values are as wide as the tokens. They are to be as wide "
             "as the keys then: `d_v = d_k if d_v is None else d_v`.",
-            wrong_head(__init__=values_like_tokens),
+            {
+                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
+                    d_model, d_k, d_v or d_model, bias
+                )
+            },
         ),
-        Misconception(
+        Slip(
             "in and out exchanged",
             "You built `nn.Linear(d_k, d_model)`. Its first argument is the number of features "
             "that come in: `nn.Linear(d_model, d_k)`.",
-            built_with(
-                lambda d_model, d_k, d_v, bias: {
+            {
+                "layers": lambda d_model, d_k, d_v=None, bias=False: {
                     "W_q": nn.Linear(d_k, d_model, bias=bias),
                     "W_k": nn.Linear(d_k, d_model, bias=bias),
-                    "W_v": nn.Linear(d_v, d_model, bias=bias),
+                    "W_v": nn.Linear(d_v or d_k, d_model, bias=bias),
                 }
-            ),
+            },
         ),
-        Misconception(
+        Slip(
             "bias is ignored",
             "Your projections never have a bias. Hand the argument on: "
             "`nn.Linear(d_model, d_k, bias=bias)`.",
-            built_with(
-                lambda d_model, d_k, d_v, bias: {
-                    "W_q": nn.Linear(d_model, d_k, bias=False),
-                    "W_k": nn.Linear(d_model, d_k, bias=False),
-                    "W_v": nn.Linear(d_model, d_v, bias=False),
-                }
-            ),
+            {
+                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
+                    d_model, d_k, d_v, False
+                )
+            },
         ),
-        Misconception(
+        Slip(
             "a bias that was not asked for",
             "`nn.Linear` has a bias unless told otherwise. Hand the argument on: "
             "`nn.Linear(d_model, d_k, bias=bias)`.",
-            built_with(
-                lambda d_model, d_k, d_v, bias: {
-                    "W_q": nn.Linear(d_model, d_k),
-                    "W_k": nn.Linear(d_model, d_k),
-                    "W_v": nn.Linear(d_model, d_v),
-                }
-            ),
+            {
+                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
+                    d_model, d_k, d_v, True
+                )
+            },
         ),
-        Misconception(
+        Slip(
+            "the biases are there and not used",
+            "Your layers have biases, but you multiply by their weights alone. Call the layer, "
+            "`self.W_q(x)`, which adds its bias too.",
+            {
+                "query": lambda self, x: x @ self.W_q.weight.mT,
+                "key": lambda self, x: x @ self.W_k.weight.mT,
+                "value": lambda self, x: x @ self.W_v.weight.mT,
+            },
+        ),
+        Slip(
             "bare matrices in place of nn.Linear",
             "You hold the weights as `nn.Parameter`. The exercise asks for `nn.Linear` layers "
             "named W_q, W_k and W_v, which bring weight and bias with them.",
-            built_with(
-                lambda d_model, d_k, d_v, bias: {
+            {
+                "layers": lambda d_model, d_k, d_v=None, bias=False: {
                     "W_q": nn.Parameter(torch.zeros(d_model, d_k)),
                     "W_k": nn.Parameter(torch.zeros(d_model, d_k)),
-                    "W_v": nn.Parameter(torch.zeros(d_model, d_v)),
+                    "W_v": nn.Parameter(torch.zeros(d_model, d_v or d_k)),
                 }
-            ),
+            },
         ),
-        Misconception(
-            "the layers are hidden from the module",
-            "Your module has no parameters. Layers in a plain list or dict, or made anew in "
-            "`forward`, are not found: assign each to an attribute in `__init__`, "
-            "`self.W_q = nn.Linear(…)`.",
-            wrong_head(__init__=in_a_dict),
-        ),
-        Misconception(
+        Slip(
             "the values are not projected",
             "You mix the tokens themselves. What is mixed is their third view, `self.W_v(x)`.",
-            wrong_head(views=lambda self, x: (self.W_q(x), self.W_k(x), x)),
+            {"value": lambda self, x: x},
         ),
-        Misconception(
+        Slip(
             "one view for query and key",
             "You compare `W_q(x)` with itself, so the scores are symmetric. The keys are a view "
             "of their own, `self.W_k(x)`.",
-            wrong_head(views=lambda self, x: (self.W_q(x), self.W_q(x), self.W_v(x))),
+            {"key": lambda self, x: self.W_q(x)},
         ),
-        Misconception(
+        Slip(
             "one view for key and value",
             "You mix `W_k(x)`. The keys say what can be found, the values what is taken away: "
             "mix `self.W_v(x)`.",
-            wrong_head(
-                views=lambda self, x: (self.W_q(x), self.W_k(x), self.W_k(x)),
-            ),
+            {"value": lambda self, x: self.W_k(x)},
         ),
-        Misconception(
-            "the mask is inverted",
-            "You shut out what the mask allows. True means allowed.",
-            wrong_head(
-                lambda q, k, mask, x: hide(scaled(q, k), None if mask is None else ~mask).softmax(
-                    -1
-                )
-            ),
-        ),
-        Misconception(
-            "the mask is ignored",
-            "Your result is the same with and without the mask: hand it on to the attention.",
-            wrong_head(lambda q, k, mask, x: scaled(q, k).softmax(-1)),
-        ),
-        Misconception(
-            "masked after the softmax, not renormalised",
-            "You set weights to 0 after the softmax, and the rest of the row sums to less than 1. "
-            "Put −∞ into the scores before it.",
-            wrong_head(
-                lambda q, k, mask, x: scaled(q, k).softmax(-1) * (1 if mask is None else mask)
-            ),
-        ),
-        Misconception(
-            "weights is missing",
-            "The output is right, but there is no method `weights`. It takes the arguments of "
-            "`forward` and returns the attention map (..., n, n) that `forward` used.",
-            wrong_head(weights=None, forward=forward_right),
-        ),
-        Misconception(
-            "weights returns the scores",
-            "Your `weights` returns what goes into the softmax. It is to return what comes out of "
-            "it: rows that sum to 1.",
-            wrong_head(forward=forward_right, weights=scores_as_weights),
-        ),
-        Misconception(
-            "weights ignores the mask",
-            "Your `forward` uses the mask and your `weights` does not. It is to return the map "
-            "that `forward` used.",
-            wrong_head(forward=forward_right, weights=map_over_mask),
-        ),
-        Misconception(
-            "weights returns the output",
-            "Your `weights` returns the mixed values. It is to return the map (..., n, n) that "
-            "they were mixed with.",
-            wrong_head(forward=forward_right, weights=forward_right),
-        ),
-        Misconception(
-            "the weights come back too",
-            "Your `forward` returns output and weights. It returns the output alone; `weights` is "
-            "a method of its own.",
-            wrong_head(forward=forward_with_map),
-        ),
-        Misconception(
-            "the gradient is cut off",
+        GRADIENT_CUT.said(
             "The numbers are right, but training would change nothing: `.detach()`, `.data` or "
-            "`torch.no_grad()` cut the weights' history.",
-            wrong_head(
-                views=lambda self, x: tuple(f(x).detach() for f in (self.W_q, self.W_k, self.W_v))
-            ),
+            "`torch.no_grad()` cut the weights' history."
         ),
     ),
     hints=(

@@ -1,421 +1,203 @@
 """The exercises of chapter 3, soft lookup."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from attncourse import lookup
+from attncourse.checks import softmaxes as soft
+from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.exercise import (
+    Between,
     Case,
     Criterion,
     Exercise,
     Misconception,
     Rng,
+    composition,
     leaves_arguments_alone,
 )
+from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.softmaxes import Softmax, nothing
 
-# --- cases: softmax --------------------------------------------------------------------------
-
-
-def softmax_values(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([0.0, 1.0, 2.0]),)),
-        Case((np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 3.0, -1.0, 2.0]]),), note="two rows"),
-        Case((rng.normal(size=(5, 7)),)),
-    ]
+# --- cases -----------------------------------------------------------------------------------
 
 
-def softmax_axes(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]]),), {"axis": 0}),
-        Case((rng.normal(size=(3, 5, 7)),), {"axis": 1}),
-        Case((rng.normal(size=(3, 5, 7)),), {"axis": -3}),
-    ]
+SOFTMAX_CASES = Table({"x": "... n"}, tensors=False, how=normal)
+SOFTMAX_ROWS = standard(SOFTMAX_CASES)
+SOFTMAX_BY_HAND = Case((np.array([0.0, 1.0, 2.0]),))
+TWO_ROWS = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 3.0, -1.0, 2.0]])
+THREE_ROWS = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]])
+FAR_APART = np.array([[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]])
 
 
-def softmax_temperatures(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([0.0, 1.0, 2.0]),), {"temperature": 0.5}),
-        Case((rng.normal(size=(5, 7)),), {"temperature": 3.0}),
-        Case((rng.normal(size=(3, 5)),), {"axis": 0, "temperature": 0.2}),
-    ]
+def near(*levels: float):
+    """Scores near a level, each row near one of its own where there are several."""
+    level = levels[0] if len(levels) == 1 else np.array(levels)[:, None]
+    return lambda rng, shape: level + rng.normal(size=shape)
 
 
-def softmax_large(rng: Rng) -> list[Case]:
-    levels = np.array([[1e4], [0.0], [-1e4]])
-    wide = np.array([[0.0, 1000.0, 1001.0], [-1000.0, 2.0, 0.0]])
-    return [
-        Case((1e4 + rng.normal(size=5),), note="every score near 10000"),
-        Case((-1e4 + rng.normal(size=(2, 5)),), note="every score near −10000"),
-        Case((levels + rng.normal(size=(3, 5)),), note="rows at very different levels"),
-        Case((wide,), note="scores a thousand apart in one row"),
-        Case((1e4 + rng.normal(size=(3, 5)),), {"temperature": 0.5}, note="large and divided"),
-    ]
-
-
-def softmax_batches(rng: Rng) -> list[Case]:
-    return [
-        Case((rng.normal(size=(2, 5, 7)),), note="a batch of 2"),
-        Case((rng.normal(size=(2, 3, 5, 1)),), note="two batch axes, n = 1"),
-        Case((rng.normal(size=(7, 5)).T,), note="not contiguous in memory"),
-        Case((rng.normal(size=(5, 3)).astype(np.float32),), note="float32"),
-    ]
-
-
-# --- cases: soft_lookup ----------------------------------------------------------------------
-
-
-def dictionary(rng: Rng, m: int, n: int, d: int, d_v: int, *batch: int) -> tuple:
-    """A random query of shape (m, d), keys (n, d) and values (n, d_v), behind batch axes."""
-    return (
-        rng.normal(size=(*batch, m, d)),
-        rng.normal(size=(*batch, n, d)),
-        rng.normal(size=(*batch, n, d_v)),
+LOOKUP_CASES = Table(
+    {"query": "... m d", "keys": "... n d", "values": "... n d_v"}, tensors=False, how=normal
+)
+LOOKUP_ROWS = standard(LOOKUP_CASES, d=3)
+LOOKUP_ROW = row("m=5 n=7 d=3 d_v=2")
+ONE_QUERY, NUMBERS = {"query": Drawn("d", normal)}, {"values": Drawn("n", normal)}
+ONE_DICTIONARY = {"keys": Drawn("n d", normal), "values": Drawn("n d_v", normal)}
+KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+LOOKUP_BY_HAND = Case((np.array([1.0, 0.0]), KEYS, np.array([10.0, 20.0, 40.0])))
+WHOLE_NUMBERS_BY_HAND = tuple(a.astype(int) for a in LOOKUP_BY_HAND.args)
+LARGE_SCORES = LOOKUP_ROW.but(factor={"query": 100, "keys": 100})
+TWO_QUERIES = Case(
+    (
+        np.array([[1.0, 0.0], [0.0, 2.0]]),
+        KEYS,
+        np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0, 0.0, 5.0]]),
     )
+)
+VERY_NEGATIVE = Case(
+    (np.array([[-40.0, 0.0], [3.0, 1.0]]), 40 * KEYS[[0, 2]] + KEYS[:2], TWO_ROWS),
+    note="scores far below 0",
+)
 
 
-def lookup_single(rng: Rng) -> list[Case]:
-    keys = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    q, k, v = dictionary(rng, 1, 7, 3, 1)
-    return [
-        Case((np.array([1.0, 0.0]), keys, np.array([10.0, 20.0, 40.0]))),
-        Case((q[0], k, v[:, 0])),
-    ]
+@dataclass(frozen=True)
+class CurveTable(Table):
+    """Cases of a curve; the bandwidth goes by position, and is 1 unless a row gives it."""
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        case = super().case(rng, row)
+        return replace(case, args=(*case.args, case.kwargs.get("bandwidth", 1.0)), kwargs={})
 
 
-def lookup_many(rng: Rng) -> list[Case]:
-    query = np.array([[1.0, 0.0], [0.0, 2.0]])
-    keys = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    values = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0, 0.0, 5.0]])
-    q, k, v = dictionary(rng, 5, 7, 3, 2)
-    return [
-        Case((query, keys, values)),
-        Case((q, k, v)),
-        Case((q, k, v[:, 0]), note="many queries, values that are numbers"),
-        Case((q[0], k, v), note="one query, values that are vectors"),
-    ]
+def between_points(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.uniform(0, 3, shape)
 
 
-def lookup_temperatures(rng: Rng) -> list[Case]:
-    q, k, v = dictionary(rng, 5, 7, 3, 2)
-    return [
-        Case((q, k, v), {"temperature": 0.4}),
-        Case((q[0], k, v[:, 0]), {"temperature": 3.0}),
-    ]
-
-
-def lookup_sizes(rng: Rng) -> list[Case]:
-    q, k, v = dictionary(rng, 3, 5, 7, 2)
-    return [
-        Case((q[:1], k, v), note="m = 1: the result keeps its axis"),
-        Case((q, k[:1], v[:1]), note="n = 1"),
-        Case((q, k, v[:, :1]), note="d_v = 1: the result keeps its axis"),
-        Case(
-            (q, np.asfortranarray(k), np.asfortranarray(v)[:, ::-1]),
-            note="not contiguous in memory",
-        ),
-    ]
-
-
-def lookup_batches(rng: Rng) -> list[Case]:
-    q, k, v = dictionary(rng, 3, 5, 7, 4, 2)
-    return [
-        Case((q, k, v), note="a batch of 2"),
-        Case(dictionary(rng, 5, 3, 2, 7, 2, 3), note="two batch axes"),
-        Case((q, k[0], v[0]), note="a batch of queries, one dictionary"),
-    ]
-
-
-def lookup_numbers(rng: Rng) -> list[Case]:
-    q, k, v = dictionary(rng, 5, 7, 3, 2)
-    f32 = [a.astype(np.float32) for a in dictionary(rng, 5, 7, 3, 2)]
-    return [
-        Case((100 * q, 100 * k, v), note="scores in the thousands"),
-        Case((q, k, 1e6 * v), note="large values"),
-        Case(tuple(f32), note="float32"),
-    ]
-
-
-# --- cases: kernel_regression ----------------------------------------------------------------
-
-
-def spread(rng: Rng, *shape: int) -> np.ndarray:
+def spread(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Points in no order along the last axis, at least half a unit apart."""
-    x = np.arange(shape[-1]) + rng.uniform(-0.25, 0.25, shape)
-    return rng.permuted(x, axis=-1)
+    return rng.permuted(np.arange(shape[-1]) + rng.uniform(-0.25, 0.25, shape), axis=-1)
 
 
-def curve_values(rng: Rng) -> list[Case]:
-    x, y = np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0, 6.0])
-    return [
-        Case((np.array([0.0, 1.0, 3.0]), x, y, 1.0)),
-        Case((rng.uniform(0, 6, 5), spread(rng, 7), rng.normal(size=7), 1.0)),
-    ]
+CURVE_CASES = CurveTable(
+    {
+        "x_query": Drawn("... m", between_points),
+        "x": Drawn("... n", spread),
+        "y": Drawn("... n", normal),
+    },
+    tensors=False,
+)
+CURVE_ROWS = standard(CURVE_CASES, large="x_query")
+CURVE_ROW = row("m=5 n=7")
+CURVE_BY_HAND = Case(
+    (np.array([0.0, 1.0, 3.0]), np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0, 6.0]), 1.0)
+)
 
 
-def curve_bandwidths(rng: Rng) -> list[Case]:
-    x_query, x, y = rng.uniform(0, 6, 5), spread(rng, 7), rng.normal(size=7)
-    return [Case((x_query, x, y, h)) for h in (0.5, 1.5, 4.0)]
-
-
-def curve_far(rng: Rng) -> list[Case]:
-    x, y = np.array([0.0, 1.0, 2.0]), np.array([5.0, 7.0, 9.0])
-    points, heights = spread(rng, 7), rng.normal(size=7)
-    mixed = np.array([1e4, 1.2, 3.0, 4.1, -1e4])
-    return [
-        Case((np.array([60.0, -50.0]), x, y, 1.0), note="queries far from every x"),
-        Case((mixed, points, heights, 1.0), note="some queries far from every x"),
-        Case((points + 0.1, points, heights, 0.001), note="a bandwidth far below the spacing"),
-    ]
-
-
-def curve_sizes(rng: Rng) -> list[Case]:
-    x, y = spread(rng, 5), rng.normal(size=5)
-    pairs = np.stack([x, y], axis=1)
-    return [
-        Case((np.array([1.3]), x, y, 0.7), note="m = 1"),
-        Case((rng.uniform(0, 4, 3), x[:1], y[:1], 0.7), note="n = 1: the curve is flat"),
-        Case((rng.uniform(0, 4, 11), x, y, 0.7), note="more queries than points"),
-        Case(
-            (rng.uniform(0, 4, 3), pairs[:, 0], pairs[:, 1], 0.7), note="not contiguous in memory"
-        ),
-    ]
-
-
-def curve_batches(rng: Rng) -> list[Case]:
-    return [
-        Case(
-            (rng.uniform(0, 6, (2, 5)), spread(rng, 2, 7), rng.normal(size=(2, 7)), 0.7),
-            note="a batch of 2",
-        ),
-        Case(
-            (rng.uniform(0, 4, (2, 3, 7)), spread(rng, 2, 3, 5), rng.normal(size=(2, 3, 5)), 0.7),
-            note="two batch axes",
-        ),
-    ]
-
-
-def curve_numbers(rng: Rng) -> list[Case]:
-    x_query, x, y = rng.uniform(0, 6, 5), spread(rng, 7), rng.normal(size=7)
-    f32 = [a.astype(np.float32) for a in (x_query, x, y)]
-    return [
-        Case((x_query, x, 1e6 * y, 0.7), note="large y"),
-        Case((1e3 * x_query, 1e3 * x, y, 700.0), note="large x, with a bandwidth to match"),
-        Case((*f32, 0.7), note="float32"),
-    ]
+def far_apart(x_query: list[float], x: list[float], note: str) -> Case:
+    return Case(
+        (np.array(x_query), np.array(x), np.array([5.0, 7.0, 9.0][: len(x)]), 1.0), {}, note
+    )
 
 
 # --- usual mistakes --------------------------------------------------------------------------
 
 
-def over_sum(e, axis=-1):
-    return e / e.sum(axis=axis, keepdims=True)
+@composition
+def softmax_of(**decisions):
+    chosen = Softmax(**decisions)
 
+    def answer(x, axis=-1, temperature=1.0):
+        return chosen(x, axis, temperature)
 
-def shifted(x, axis=-1, temperature=1.0):
-    """exp of the scores over T, each slice's largest subtracted."""
-    return np.exp((x - x.max(axis=axis, keepdims=True)) / temperature)
-
-
-def naive(x, axis=-1, temperature=1.0):
-    return over_sum(np.exp(x / temperature), axis)
-
-
-def softmax_whole_max(x, axis=-1, temperature=1.0):
-    return over_sum(np.exp((x - x.max()) / temperature), axis)
-
-
-def softmax_max_with_zero(x, axis=-1, temperature=1.0):
-    top = x.max(axis=axis, keepdims=True, initial=0)
-    return over_sum(np.exp((x - top) / temperature), axis)
-
-
-def softmax_minus_min(x, axis=-1, temperature=1.0):
-    return over_sum(np.exp((x - x.min(axis=axis, keepdims=True)) / temperature), axis)
-
-
-def softmax_undivided_max(x, axis=-1, temperature=1.0):
-    return over_sum(np.exp(x / temperature - x.max(axis=axis, keepdims=True)), axis)
-
-
-def softmax_last_axis(x, axis=-1, temperature=1.0):
-    return over_sum(shifted(x, -1, temperature))
-
-
-def softmax_first_axis(x, axis=-1, temperature=1.0):
-    return over_sum(shifted(x, 0, temperature), 0)
-
-
-def softmax_whole_sum(x, axis=-1, temperature=1.0):
-    e = np.exp((x - x.max()) / temperature)
-    return e / e.sum()
-
-
-def softmax_without_keepdims(x, axis=-1, temperature=1.0):
-    e = shifted(x, axis, temperature)
-    return e / e.sum(axis=axis)
-
-
-def softmax_times_temperature(x, axis=-1, temperature=1.0):
-    return over_sum(shifted(x, axis, 1 / temperature), axis)
-
-
-def softmax_no_temperature(x, axis=-1, temperature=1.0):
-    return over_sum(shifted(x, axis), axis)
-
-
-def softmax_divided_afterwards(x, axis=-1, temperature=1.0):
-    return over_sum(shifted(x, axis), axis) / temperature
-
-
-def softmax_exp_of_sum(x, axis=-1, temperature=1.0):
-    z = x / temperature
-    return np.exp(z) / np.exp(z.sum(axis=axis, keepdims=True))
-
-
-def softmax_exp_of_shifted_sum(x, axis=-1, temperature=1.0):
-    z = (x - x.max(axis=axis, keepdims=True)) / temperature
-    return np.exp(z) / np.exp(z.sum(axis=axis, keepdims=True))
-
-
-def softmax_no_exponential(x, axis=-1, temperature=1.0):
-    return over_sum(x / temperature, axis)
-
-
-def softmax_not_normalised(x, axis=-1, temperature=1.0):
-    return shifted(x, axis, temperature)
-
-
-def softmax_logarithm(x, axis=-1, temperature=1.0):
-    z = (x - x.max(axis=axis, keepdims=True)) / temperature
-    return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
+    return answer
 
 
 def softmax_in_place(x, axis=-1, temperature=1.0):
     x -= x.max(axis=axis, keepdims=True)
-    return over_sum(np.exp(x / temperature), axis)
+    e = np.exp(x / temperature)
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def softmax_divided_in_place(x, axis=-1, temperature=1.0):
+    x /= temperature
+    return Softmax()(x, axis)
+
+
+def swapped(a):
+    return np.swapaxes(a, -1, -2)
 
 
 def dots(query, keys):
     """Dot products of every query with every key."""
-    return query @ np.swapaxes(keys, -1, -2)
+    return query @ swapped(keys)
 
 
-def lookup_by(weights):
-    """A wrong lookup: ``weights(query, keys, temperature)`` are what the values are mixed with."""
-
-    def wrong(query, keys, values, temperature=1.0):
-        return weights(query, keys, temperature) @ values
-
-    return wrong
+def unit(a):
+    return a / np.linalg.norm(a, axis=-1, keepdims=True)
 
 
-def lookup_hard(query, keys, values, temperature=1.0):
-    best = dots(query, keys).argmax(axis=-1)  # (..., m)
-    one_hot = np.eye(keys.shape[-2])[best]
-    return one_hot @ values
-
-
-def over_queries(query, keys, temperature):
-    scores = dots(query, keys)
-    return lookup.softmax(scores, axis=max(-2, -scores.ndim), temperature=temperature)
-
-
-def by_cosine(query, keys, temperature):
-    unit = [a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (query, keys)]
-    return lookup.softmax(dots(*unit), temperature=temperature)
-
-
-def by_distance(query, keys, temperature):
+def apart(query, keys):
+    """Distances of every query from every key."""
     gaps = query[..., None, :] - (keys if query.ndim == 1 else keys[..., None, :, :])
-    return lookup.softmax(-(gaps**2).sum(-1) / 2, temperature=temperature)
+    return np.linalg.norm(gaps, axis=-1)
 
 
-def lookup_keys_returned(query, keys, values, temperature=1.0):
-    return lookup.softmax(dots(query, keys), temperature=temperature) @ keys
+def over_new_axis(weights, values):
+    return (weights[..., None] * (values if values.ndim < 3 else values[..., None, :, :])).sum(-2)
 
 
-def lookup_all_axes_reversed(query, keys, values, temperature=1.0):
-    return lookup.softmax(query @ keys.T, temperature=temperature) @ values
+@composition
+def look_up(
+    roles=lambda query, keys, values: (query, keys, values),
+    compare=dots,
+    scale=lambda scores, keys: scores,
+    mix=lambda weights, values: weights @ values,
+    finish=lambda answer, weights, query, values: answer,
+    **decisions,
+):
+    """A soft lookup made of decisions; those that are not named are the softmax's."""
+    softmax = Softmax(**decisions)
+
+    def answer(query, keys, values, temperature=1.0):
+        query, keys, values = roles(query, keys, values)
+        weights = softmax(scale(compare(query, keys), keys), -1, temperature)
+        return finish(mix(weights, values), weights, query, values)
+
+    return answer
 
 
-def lookup_squeezed(query, keys, values, temperature=1.0):
-    return np.squeeze(lookup.softmax(dots(query, keys), temperature=temperature) @ values)
+@composition
+def curve(
+    roles=lambda x_query, x, y: (x_query, x, y),
+    gaps=lambda x_query, x: x_query[..., :, None] - x[..., None, :],
+    distance=lambda gaps, h: gaps**2,
+    half=2,
+    width=lambda h: h**2,
+    sign=-1,
+    mix=lambda weights, y: (weights * y[..., None, :]).sum(-1),
+    finish=lambda answer, weights, y, h: answer,
+    **decisions,
+):
+    """A kernel regression made of decisions: softmax(sign · distance / (half · width))."""
+    softmax = Softmax(**decisions)
+
+    def answer(x_query, x, y, bandwidth):
+        x_query, x, y = roles(x_query, x, y)
+        squares = distance(gaps(x_query, x), bandwidth)
+        weights = softmax(sign * squares / (half * width(bandwidth)))
+        return finish(mix(weights, y), weights, y, bandwidth)
+
+    return answer
 
 
-def lookup_averaged_again(query, keys, values, temperature=1.0):
-    return lookup.softmax(dots(query, keys), temperature=temperature) @ values / keys.shape[-2]
+def evened(w, x, T, axis):
+    return np.where(np.isnan(w), 1 / w.shape[-1], w)
 
 
-def lookup_result_divided(query, keys, values, temperature=1.0):
-    return lookup.softmax(dots(query, keys)) @ values / temperature
-
-
-def distances(x_query, x):
-    return x_query[..., :, None] - x[..., None, :]
-
-
-def average(A, y):
-    return (A * y[..., None, :]).sum(-1)
-
-
-def curve_by(scores):
-    """A wrong curve: ``scores(distance, h)`` are what softmax is taken of."""
-
-    def wrong(x_query, x, y, bandwidth):
-        return average(lookup.softmax(scores(distances(x_query, x), bandwidth)), y)
-
-    return wrong
-
-
-def kernel(x_query, x, bandwidth):
-    return np.exp(-(distances(x_query, x) ** 2) / (2 * bandwidth**2))
-
-
-def curve_raw(x_query, x, y, bandwidth):
-    K = kernel(x_query, x, bandwidth)
-    return average(K / K.sum(-1, keepdims=True), y)
-
-
-def curve_zero_when_far(x_query, x, y, bandwidth):
-    K = kernel(x_query, x, bandwidth)
-    return average(K / (K.sum(-1, keepdims=True) + 1e-12), y)
-
-
-def curve_not_normalised(x_query, x, y, bandwidth):
-    return average(kernel(x_query, x, bandwidth), y)
-
-
-def curve_over_queries(x_query, x, y, bandwidth):
-    z = distances(x_query, x) / bandwidth
-    return average(lookup.softmax(-(z**2) / 2, axis=-2), y)
-
-
-def curve_nearest(x_query, x, y, bandwidth):
-    nearest = np.abs(distances(x_query, x)).argmin(-1)  # (..., m)
-    return np.take_along_axis(y, nearest, axis=-1)
-
-
-def curve_of_products(x_query, x, y, bandwidth):
-    products = x_query[..., :, None] * x[..., None, :]
-    return average(lookup.softmax(products, temperature=bandwidth**2), y)
-
-
-def curve_weights(x_query, x, y, bandwidth):
-    z = distances(x_query, x) / bandwidth
-    return lookup.softmax(-(z**2) / 2)
-
-
-def curve_column(x_query, x, y, bandwidth):
-    return lookup.kernel_regression(x_query, x, y, bandwidth)[..., None]
-
-
-def curve_without_batch(x_query, x, y, bandwidth):
-    z = distances(x_query, x) / bandwidth
-    return lookup.softmax(-(z**2) / 2) @ y
-
-
-def curve_first_axes(x_query, x, y, bandwidth):
-    z = (x_query[:, None] - x[None, :]) / bandwidth
-    return average(lookup.softmax(-(z**2) / 2), y)
+def first_of_the_nearest(w, x, T, axis):
+    nearest = np.arange(x.shape[-1]) == x.argmax(-1)[..., None]
+    return np.where(np.isnan(w), nearest, w)
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -428,129 +210,192 @@ SOFTMAX = Exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("weights in proportion to exp(x), summing to 1", 3, softmax_values),
-        Criterion("along any axis", 2, softmax_axes),
-        Criterion("at any temperature", 2, softmax_temperatures),
-        Criterion("finite for large scores", 2, softmax_large),
-        Criterion("batches, memory layout, float32", 1, softmax_batches),
+        Criterion(
+            "weights in proportion to exp(x), summing to 1",
+            3,
+            SOFTMAX_CASES(
+                SOFTMAX_BY_HAND,
+                Case((TWO_ROWS,), note="two rows"),
+                row("n=7", given={"x": Drawn("5 n", normal)}),
+            ),
+        ),
+        Criterion(
+            "along any axis",
+            2,
+            SOFTMAX_CASES(
+                Case((THREE_ROWS,), {"axis": 0}),
+                row("n=7", batch=(3, 5), given={"axis": 1}),
+                row("n=7", batch=(3, 5), given={"axis": -3}),
+            ),
+        ),
+        Criterion(
+            "at any temperature",
+            2,
+            SOFTMAX_CASES(
+                replace(SOFTMAX_BY_HAND, kwargs={"temperature": 0.5}),
+                row("n=7", batch=(5,), given={"temperature": 3.0}),
+                row("n=5", batch=(3,), given={"axis": 0, "temperature": 0.2}),
+            ),
+        ),
+        Criterion(
+            "finite for large scores",
+            2,
+            SOFTMAX_CASES(
+                row("n=5", given={"x": Drawn("n", near(1e4))}, note="scores near 10000"),
+                row("n=5", given={"x": Drawn("2 n", near(-1e4))}, note="scores near −10000"),
+                row("n=5", given={"x": Drawn("3 n", near(1e4, 0, -1e4))}, note="rows far apart"),
+                Case((FAR_APART,), note="scores thousands apart in one row"),
+                row(
+                    "n=5",
+                    given={"x": Drawn("3 n", near(1e4)), "temperature": 0.5},
+                    note="large and divided",
+                ),
+                SOFTMAX_ROWS.extreme[0],
+            ),
+        ),
+        Criterion(
+            "batches, memory layout, whole numbers, float32",
+            1,
+            SOFTMAX_CASES(
+                *SOFTMAX_ROWS.batches,
+                row("n=1", batch=(2, 3, 5), note="n = 1"),
+                SOFTMAX_ROWS.single.but(batch=(5,)),
+                *SOFTMAX_ROWS.integers,
+                SOFTMAX_ROWS.extreme[1],
+                once_more(SOFTMAX_BY_HAND),
+            ),
+        ),
         leaves_arguments_alone(),
     ),
     misconceptions=(
-        Misconception(
-            "exp overflows",
-            "You exponentiate the scores as they are. exp(10000) is infinity and exp(−10000) is 0, "
-            "so the division gives NaN. Subtract each slice's largest score first, "
-            "`x - x.max(axis=axis, keepdims=True)`: no weight changes, and every exponent is at "
-            "most 0.",
-            naive,
-        ),
-        Misconception(
-            "the maximum of the whole array is subtracted",
-            "You subtract one maximum from every row. A row far below it then has exponents so low "
-            "that all its terms are 0, and 0/0 is NaN. Each slice needs its own maximum: "
-            "`x.max(axis=axis, keepdims=True)`.",
-            softmax_whole_max,
-        ),
-        Misconception(
-            "nothing is subtracted where all scores are negative",
-            "You subtract the larger of 0 and the maximum. A slice of very negative scores then "
-            "stays where it is, all its terms are 0, and 0/0 is NaN. Subtract the maximum whatever "
-            "its sign.",
-            softmax_max_with_zero,
-        ),
-        Misconception(
-            "the minimum is subtracted, not the maximum",
-            "After subtracting the smallest score the others are above 0, and exp of a score 1000 "
-            "above the smallest still overflows. Subtract the largest.",
-            softmax_minus_min,
-        ),
-        Misconception(
-            "the maximum is subtracted before it is divided by the temperature",
-            "You compute `x / temperature - x.max(…)`. At temperature 1 this is right; at any "
-            "other the maximum of x is not the maximum of x / temperature, and large scores "
-            "overflow or vanish. Put the difference in brackets: "
-            "`(x - x.max(…)) / temperature`.",
-            softmax_undivided_max,
-        ),
-        Misconception(
-            "the argument axis is ignored",
-            "You always work along the last axis. Take the maximum and the sum along the argument "
-            "`axis`.",
-            softmax_last_axis,
-        ),
-        Misconception(
-            "always along the first axis",
-            "You normalise along axis 0, so the columns of a matrix sum to 1 (its rows, were the "
-            "matrix transposed). Take the maximum and the sum along the argument `axis`, which is "
-            "−1, the last, unless the caller says otherwise.",
-            softmax_first_axis,
-        ),
-        Misconception(
-            "the whole array sums to 1",
-            "You divide by the sum of all entries. For a single vector that is softmax; in a "
-            "matrix each slice along `axis` has a budget of 1 of its own: "
-            "`sum(axis=axis, keepdims=True)`.",
-            softmax_whole_sum,
-        ),
-        Misconception(
-            "the sums lost their axis",
-            "`e.sum(axis=axis)` has one axis less than `e`, and dividing by it pairs sums with the "
-            "wrong entries, or fails. `keepdims=True` keeps the axis with length 1.",
-            softmax_without_keepdims,
-        ),
-        Misconception(
-            "multiplied by the temperature",
-            "You multiply the scores by the temperature, so a high one sharpens. It is the other "
-            "way round: divide, and a high temperature evens the weights out.",
-            softmax_times_temperature,
-        ),
-        Misconception(
-            "the temperature is ignored",
-            "Your weights are the same at every temperature. Divide the scores by it before "
-            "exponentiating.",
-            softmax_no_temperature,
-        ),
-        Misconception(
-            "divided by the temperature after softmax",
-            "You divide the weights, which then sum to 1/temperature and keep their proportions. "
-            "The scores are what is divided, before exponentiating.",
-            softmax_divided_afterwards,
-        ),
-        Misconception(
-            "summed before exponentiating",
-            "Your denominator is exp of the sum of the scores. Softmax has the sum of the exps: "
-            "exponentiate first, then sum.",
-            softmax_exp_of_sum,
-        ),
-        Misconception(
-            "summed before exponentiating, after the shift",
-            "You subtract the maximum, as you should, and then divide by exp of the sum. Softmax "
-            "has the sum of the exps: exponentiate first, then sum.",
-            softmax_exp_of_shifted_sum,
-        ),
-        Misconception(
-            "the exponential is missing",
-            "You divide the scores by their sum. Scores may be negative, or sum to 0: exponentiate "
-            "them first, which makes every one positive.",
-            softmax_no_exponential,
-        ),
-        Misconception(
-            "the weights are not normalised",
-            "You exponentiate and stop: the largest weight of every slice is 1. Divide by the sum "
-            "of the slice.",
-            softmax_not_normalised,
-        ),
-        Misconception(
-            "the logarithm of softmax",
-            "Your values are at most 0: they are the logarithms of the weights (log-softmax). "
-            "Return the weights themselves.",
-            softmax_logarithm,
+        *made(
+            softmax_of,
+            *soft.OF_THE_MAXIMUM,
+            soft.MAXIMUM_OR_ZERO,
+            soft.MEAN,
+            *soft.OF_THE_TEMPERATURE,
+            *soft.OF_THE_WEIGHTS,
+            soft.NO_EXPONENTIAL.called("the exponential is missing").said(
+                "You divide the scores by their sum. Scores may be negative, or sum to 0: "
+                "exponentiate them first, which makes every one positive."
+            ),
+            soft.ONLY_THE_LARGEST,
+            soft.ANOTHER_FACTOR,
+            soft.TURNED_ROUND,
+            soft.LOGARITHM,
+            soft.ROUNDED,
+            soft.GUARD_ALONE,
+            Slip(
+                "float32 in between",
+                "You convert the scores to float32, which knows about seven digits: of a score "
+                "near 10000 too few are left behind the point. Keep the dtype of x.",
+                {"exponents": lambda x, T: (x / T).astype(np.float32)},
+                lambda exponents: {"exponents": exponents},
+                (lambda x, T: x.astype(np.float32) / T,),
+            ),
+            Slip(
+                "the largest size is subtracted, not the maximum",
+                "You subtract the largest absolute value. Very negative scores are then farther "
+                "below 0 than before, all terms are 0, and 0/0 is NaN. Subtract the maximum.",
+                {"top": lambda z, axis, x: np.abs(z).max(axis=axis, keepdims=True)},
+            ),
+            soft.WHOLE_NUMBERS,
+            Slip(
+                "the argument axis is ignored",
+                "You always work along the last axis. Take the maximum and the sum along the "
+                "argument `axis`.",
+                {"along": lambda axis, ndim: -1},
+            ),
+            Slip(
+                "always along the first axis",
+                "You normalise along axis 0, so the columns of a matrix sum to 1 (its rows, were "
+                "the matrix transposed). Take the maximum and the sum along the argument `axis`, "
+                "which is −1, the last, unless the caller says otherwise.",
+                {"along": lambda axis, ndim: 0},
+            ),
+            Slip(
+                "the whole array sums to 1",
+                "You divide by the sum of all entries. For a single vector that is softmax; in a "
+                "matrix each slice along `axis` has a budget of 1 of its own: "
+                "`sum(axis=axis, keepdims=True)`.",
+                {"along": lambda axis, ndim: None},
+                lambda total: {"total": total},
+                (lambda e, axis, z: e.sum(),),
+            ),
+            Slip(
+                "the sum runs along the last axis",
+                "Your maximum is taken along `axis` and your sum along the last one. The sum runs "
+                "along `axis` too.",
+                {"total": lambda e, axis, z: e.sum(axis=-1, keepdims=True)},
+            ),
+            Slip(
+                "the maximum is taken along the last axis",
+                "What you subtract is the largest along the last axis, and differs within a slice "
+                "along `axis`: that changes the weights. Take the maximum along `axis`.",
+                {"top": lambda z, axis, x: z.max(axis=-1, keepdims=True)},
+            ),
+            Slip(
+                "the sums lost their axis",
+                "`e.sum(axis=axis)` has one axis less than `e`, and dividing by it pairs sums with "
+                "the wrong entries, or fails. `keepdims=True` keeps the axis with length 1.",
+                {"total": lambda e, axis, z: e.sum(axis=axis)},
+            ),
+            Slip(
+                "the maxima lost their axis",
+                "`x.max(axis=axis)` has one axis less than `x`, and subtracting it pairs maxima "
+                "with the wrong entries, or fails. `keepdims=True` keeps the axis with length 1.",
+                {"top": lambda z, axis, x: z.max(axis=axis)},
+            ),
+            Slip(
+                "a new axis in second place",
+                "`[:, None]` gives the axis back that the sum took where that was the second of "
+                "two, and nowhere else. `keepdims=True` keeps it, whichever it was.",
+                {
+                    "top": lambda z, axis, x: z.max(axis=axis)[:, None],
+                    "total": lambda e, axis, z: e.sum(axis=axis)[:, None],
+                },
+            ),
+            Slip(
+                "summed before exponentiating",
+                "Your denominator is exp of the sum of the scores. Softmax has the sum of the "
+                "exps: exponentiate first, then sum.",
+                {
+                    "top": nothing,
+                    "total": lambda e, axis, z: np.exp(z.sum(axis=axis, keepdims=True)),
+                },
+            ),
+            Slip(
+                "summed before exponentiating, after the shift",
+                "You subtract the maximum, as you should, and then divide by exp of the sum. "
+                "Softmax has the sum of the exps: exponentiate first, then sum.",
+                {"total": lambda e, axis, z: np.exp(z.sum(axis=axis, keepdims=True))},
+            ),
+            Slip(
+                "divided by the sum of the scores",
+                "You exponentiate and divide by the sum of the scores themselves. The denominator "
+                "is the sum of the exponentials.",
+                {"total": lambda e, axis, z: z.sum(axis=axis, keepdims=True)},
+                lambda top: {
+                    "top": top,
+                    "total": lambda e, axis, z: z.sum(axis=axis, keepdims=True),
+                },
+                (nothing,),
+            ),
+            Slip(
+                "divided by the root of the length",
+                "You divide the scores by the root of their number. Nothing but the temperature "
+                "divides them.",
+                {"exponents": lambda x, T: x / T / x.shape[-1] ** 0.5},
+                lambda power: {"exponents": lambda x, T: x / T * x.shape[-1] ** power},
+                (-1, 0.5),
+            ),
         ),
         Misconception(
             "the argument is changed in place",
             "`x -= …` writes into the caller's array, which then holds other scores than before. "
             "`x = x - …` makes a new one.",
             softmax_in_place,
+            also=(softmax_divided_in_place,),
         ),
     ),
     hints=(
@@ -569,113 +414,210 @@ SOFT_LOOKUP = Exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("one query, values that are numbers", 2, lookup_single),
-        Criterion("many queries, values that are vectors", 2, lookup_many),
-        Criterion("at any temperature", 1, lookup_temperatures),
-        Criterion("sizes of 1, memory layout", 1, lookup_sizes),
-        Criterion("batches", 1, lookup_batches),
-        Criterion("large numbers and float32", 1, lookup_numbers),
+        Criterion(
+            "one query, values that are numbers",
+            2,
+            LOOKUP_CASES(LOOKUP_BY_HAND, LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS})),
+        ),
+        Criterion(
+            "many queries, values that are vectors",
+            2,
+            LOOKUP_CASES(
+                TWO_QUERIES,
+                LOOKUP_ROW.but(),
+                LOOKUP_ROW.but(given=NUMBERS, note="many queries, values that are numbers"),
+                LOOKUP_ROW.but(given=ONE_QUERY, note="one query, values that are vectors"),
+            ),
+        ),
+        Criterion(
+            "at any temperature",
+            1,
+            LOOKUP_CASES(
+                LOOKUP_ROW.but(given={"temperature": 0.4}),
+                LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS, "temperature": 3.0}),
+            ),
+        ),
+        Criterion(
+            "sizes of 1, memory layout",
+            1,
+            LOOKUP_CASES(
+                row("m=1 n=5 d=7 d_v=2", note="m = 1: the result keeps its axis"),
+                row("m=3 n=1 d=7 d_v=2", note="n = 1"),
+                row("m=3 n=5 d=7 d_v=1", turned=True, note="d_v = 1: the result keeps its axis"),
+            ),
+        ),
+        Criterion(
+            "batches",
+            1,
+            LOOKUP_CASES(
+                *LOOKUP_ROWS.batches,
+                row(
+                    "m=3 n=5 d=7 d_v=4",
+                    batch=(2,),
+                    given=ONE_DICTIONARY,
+                    note="a batch of queries, one dictionary",
+                ),
+            ),
+        ),
+        Criterion(
+            "large, small and whole numbers, float32",
+            1,
+            LOOKUP_CASES(
+                LARGE_SCORES.but(note="scores in the thousands"),
+                LARGE_SCORES.but(given={"temperature": 0.5}, note="large and divided"),
+                VERY_NEGATIVE,
+                LOOKUP_ROWS.single,
+                replace(LOOKUP_BY_HAND, args=WHOLE_NUMBERS_BY_HAND, note="whole numbers"),
+                *LOOKUP_ROWS.extreme,
+                once_more(LOOKUP_BY_HAND),
+            ),
+        ),
         leaves_arguments_alone(),
     ),
-    misconceptions=(
-        Misconception(
-            "only the best match is returned",
+    misconceptions=made(
+        look_up,
+        *soft.OF_THE_MAXIMUM,
+        soft.MAXIMUM_OR_ZERO,
+        soft.GUARD_ALONE,
+        *soft.OF_THE_TEMPERATURE,
+        *soft.OF_THE_WEIGHTS,
+        soft.ANOTHER_FACTOR,
+        soft.NO_EXPONENTIAL.called("the scores are divided by their sum").said(
+            "You divide the dot products by their sum. They may be negative or sum to 0, and then "
+            "these are no shares. Softmax exponentiates first."
+        ),
+        soft.ONLY_THE_LARGEST.called("only the best match is returned").said(
             "You return the value of the key with the highest score: a hard lookup. A soft one "
-            "gives every value a share, `softmax(scores) @ values`.",
-            lookup_hard,
+            "gives every value a share, `softmax(scores) @ values`."
         ),
-        Misconception(
-            "softmax over the queries",
-            "You normalise along the axis of the queries, so that the weights on one key sum to 1 "
-            "over all queries. Every query has a budget of 1 to spend on the keys: softmax runs "
-            "along the last axis of the scores (m, n).",
-            lookup_by(over_queries),
-        ),
-        Misconception(
+        soft.TURNED_ROUND,
+        soft.OVER_QUERIES,
+        soft.OVER_AXIS_0,
+        soft.OVER_AXIS_1,
+        soft.OVER_EVERYTHING,
+        Slip(
             "the scores are the weights",
             "You mix the values with the dot products themselves, which may be negative and do not "
             "sum to 1. Put them through softmax first.",
-            lookup_by(lambda q, k, T: dots(q, k) / T),
+            {"after": lambda w, x, T, axis: x / T},
         ),
-        Misconception(
-            "the scores are divided by their sum",
-            "You divide the dot products by their sum. They may be negative or sum to 0, and then "
-            "these are no shares. Softmax exponentiates first.",
-            lookup_by(lambda q, k, T: over_sum(dots(q, k) / T)),
-        ),
-        Misconception(
-            "the weights are not normalised",
-            "You mix with exp(score), and the weights of a query do not sum to 1. Divide by their "
-            "sum: that is what softmax does.",
-            lookup_by(lambda q, k, T: np.exp(dots(q, k) / T)),
-        ),
-        Misconception(
-            "exp overflows",
-            "You exponentiate the scores as they are, and exp of a score in the thousands is "
-            "infinity. Use your `softmax`, which subtracts the largest score of each row.",
-            lookup_by(lambda q, k, T: naive(dots(q, k), temperature=T)),
-        ),
-        Misconception(
-            "multiplied by the temperature",
-            "You multiply the scores by the temperature, so a high one sharpens. Divide: a high "
-            "temperature evens the weights out.",
-            lookup_by(lambda q, k, T: lookup.softmax(dots(q, k), temperature=1 / T)),
-        ),
-        Misconception(
-            "the temperature is ignored",
-            "Your answer is the same at every temperature. Hand it on: "
-            "`softmax(scores, temperature=temperature)`.",
-            lookup_by(lambda q, k, T: lookup.softmax(dots(q, k))),
-        ),
-        Misconception(
-            "the answer is divided by the temperature",
-            "You divide the blended value. The scores are what the temperature divides, before "
-            "softmax.",
-            lookup_result_divided,
-        ),
-        Misconception(
+        Slip(
             "cosine similarity in place of the dot product",
             "You divide queries and keys by their lengths. This lookup compares by the plain dot "
             "product: a longer key counts for more.",
-            lookup_by(by_cosine),
+            {"compare": lambda query, keys: dots(unit(query), unit(keys))},
+            lambda compare: {"compare": compare},
+            (lambda q, k: dots(q, unit(k)), lambda q, k: dots(unit(q), k)),
         ),
-        Misconception(
+        Slip(
             "distance in place of the dot product",
             "Your scores are negative squared distances, as in kernel regression. This lookup "
             "compares by the plain dot product, `query @ keys.T`.",
-            lookup_by(by_distance),
+            {"compare": lambda query, keys: -(apart(query, keys) ** 2) / 2},
+            lambda compare: {"compare": compare},
+            (lambda query, keys: -(apart(query, keys) ** 2), lambda q, k: -apart(q, k)),
         ),
-        Misconception(
+        Slip(
             "the scores are divided by √d",
             "You divide the dot products by the root of the key's length. That scaling comes in a "
             "later chapter; here the score is the plain dot product, over the temperature.",
-            lookup_by(
-                lambda q, k, T: lookup.softmax(dots(q, k), temperature=T * np.sqrt(q.shape[-1]))
-            ),
+            {"scale": lambda scores, keys: scores / keys.shape[-1] ** 0.5},
         ),
-        Misconception(
+        Slip(
+            "the scores are divided by the number of features",
+            "You divide the dot products by d, which makes them means. The score is the plain dot "
+            "product, over the temperature.",
+            {"scale": lambda scores, keys: scores / keys.shape[-1]},
+            lambda power: {"scale": lambda scores, keys: scores * keys.shape[-2] ** power},
+            (-1, -0.5),
+        ),
+        Slip(
+            "the keys ask",
+            "Your scores are `keys @ query.T`, a row for each key. Row i belongs to query i: "
+            "`query @ keys.T`, shape (m, n).",
+            {"compare": lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query))},
+        ),
+        Slip(
+            "query i meets key i only",
+            "`query * keys` pairs each query with one key, or fails. Every query is compared with "
+            "every key: a matrix product, `query @ keys.T`.",
+            {"compare": lambda query, keys: (query * keys).sum(-1)},
+        ),
+        Slip(
             "the keys are blended, not the values",
             "You return `weights @ keys`. The keys are there to be compared with; what comes back "
             "is a blend of the values.",
-            lookup_keys_returned,
+            {"roles": lambda query, keys, values: (query, keys, keys)},
         ),
-        Misconception(
+        Slip(
+            "keys and values exchanged",
+            "You compare the queries with the values and blend the keys. Compare with `keys`, "
+            "blend `values`.",
+            {"roles": lambda query, keys, values: (query, values, keys)},
+        ),
+        Slip(
+            "stops at the weights",
+            "You return the weights of the keys. One step is missing: `weights @ values`.",
+            {"finish": lambda answer, weights, query, values: weights},
+        ),
+        Slip(
+            "the weights come back too",
+            "You return the answer and the weights. The answer alone is asked for.",
+            {"finish": lambda answer, weights, query, values: (answer, weights)},
+        ),
+        Slip(
             ".T on a batch",
             "`keys.T` reverses all axes, the batch's too. Swap the last two only: "
             "`np.swapaxes(keys, -1, -2)`.",
-            lookup_all_axes_reversed,
+            {"compare": lambda query, keys: query @ keys.T},
         ),
-        Misconception(
+        Slip(
+            "np.dot on a batch",
+            "`np.dot` pairs every sequence of one batch with every sequence of the other. `@` "
+            "takes them one by one.",
+            {"mix": lambda weights, values: np.dot(weights, values)},
+            lambda compare: {"compare": compare},
+            (lambda query, keys: np.dot(query, swapped(keys)),),
+        ),
+        Slip(
+            "numbers as values are spread over a new axis",
+            "Values of shape (n,) are one number for each key. A new axis behind your weights "
+            "pairs them with the wrong one, and what is summed over are not the keys: "
+            "`weights @ values` does for both kinds of values.",
+            {"mix": lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v},
+            lambda mix: {"mix": mix},
+            (over_new_axis,),
+        ),
+        Slip(
             "axes of length 1 are dropped",
             "You squeeze the result, so that a matrix with a single query, or values with a single "
             "column, lose that axis. A query of shape (1, d) gives a result with m = 1.",
-            lookup_squeezed,
+            {"finish": lambda answer, weights, query, values: np.squeeze(answer)},
         ),
-        Misconception(
+        Slip(
+            "an axis of length 1 stays",
+            "You make a matrix of a single query, or a column of values that are numbers, and the "
+            "result keeps the axis that you added. Take it off again.",
+            {"finish": lambda u, w, query, values: u[None] if query.ndim == 1 else u},
+            lambda finish: {"finish": finish},
+            (
+                lambda u, w, query, values: u[..., None] if values.ndim == 1 else u,
+                lambda u, w, query, values: u.reshape(
+                    ((1,) if query.ndim == 1 else ()) + u.shape + ((1,) if values.ndim == 1 else ())
+                ),
+            ),
+        ),
+        Slip(
             "the blend is averaged once more",
             "You divide by the number of keys. The weights already sum to 1: the weighted sum is "
             "the average.",
-            lookup_averaged_again,
+            {"mix": lambda weights, values: weights @ values / weights.shape[-1]},
+        ),
+        Slip(
+            "the answer is cut to whole numbers",
+            "Where the values are whole numbers, your answer is cut to whole numbers too: an array "
+            "made like `values`, by `np.zeros_like` say, holds integers. A blend has decimals.",
+            {"finish": lambda u, w, query, values: np.asarray(u).astype(values.dtype)},
         ),
     ),
     hints=(
@@ -693,117 +635,233 @@ KERNEL_REGRESSION = Exercise(
     difficulty=2,
     minutes=20,
     criteria=(
-        Criterion("an average of y, weighted by a Gaussian of the distance", 3, curve_values),
-        Criterion("at any bandwidth", 1, curve_bandwidths),
-        Criterion("finite far from every x", 2, curve_far),
-        Criterion("any number of queries and points", 1, curve_sizes),
-        Criterion("batches", 1, curve_batches),
-        Criterion("large numbers and float32", 1, curve_numbers),
+        Criterion(
+            "an average of y, weighted by a Gaussian of the distance",
+            3,
+            CURVE_CASES(CURVE_BY_HAND, CURVE_ROW.but()),
+        ),
+        Criterion(
+            "at any bandwidth",
+            1,
+            CURVE_CASES(*(CURVE_ROW.but(given={"bandwidth": h}) for h in (0.6, 1.5, 4.0))),
+        ),
+        Criterion(
+            "finite far from every x",
+            2,
+            CURVE_CASES(
+                far_apart([60.0, -50.0], [0.0, 1.0, 2.0], "queries far from every x"),
+                far_apart([1e4, 1.2, -1e4], [1.0, 3.0, 2.0], "some queries far from every x"),
+                far_apart([50.01, 0.5], [0.0, 100.0], "far from two points, nearly half-way"),
+                CURVE_ROW.but(given={"bandwidth": 1e-5}, note="a bandwidth far below the spacing"),
+                CURVE_ROWS.extreme[0],
+            ),
+        ),
+        Criterion(
+            "any number of queries and points",
+            1,
+            CURVE_CASES(
+                row("m=1 n=5", note="m = 1"),
+                row("m=3 n=1", note="n = 1: the curve is flat"),
+                row("m=11 n=5", given={"bandwidth": 0.7}, note="more queries than points"),
+            ),
+        ),
+        Criterion("batches", 1, CURVE_CASES(*CURVE_ROWS.batches)),
+        Criterion(
+            "large, small and whole numbers, float32",
+            1,
+            CURVE_CASES(
+                CURVE_ROW.but(factor={"y": 1e7}, note="large y"),
+                CURVE_ROW.but(
+                    factor={"x": 1e3, "x_query": 1e3},
+                    given={"bandwidth": 700.0},
+                    note="large x, with a bandwidth to match",
+                ),
+                CURVE_ROWS.single,
+                *(one.but(given={"bandwidth": 9.0}) for one in CURVE_ROWS.integers),
+                CURVE_ROWS.extreme[1].but(factor={"x_query": 1e-7}),
+                once_more(CURVE_BY_HAND),
+            ),
+        ),
         leaves_arguments_alone(),
     ),
-    misconceptions=(
-        Misconception(
+    misconceptions=made(
+        curve,
+        soft.ANOTHER_BASE,
+        Slip(
             "the squared distance is not halved",
             "Your weights are exp(−(distance/h)²). The Gaussian has a 2: exp(−distance²/(2h²)). "
             "Without it your curve is the one for a bandwidth of h/√2.",
-            curve_by(lambda D, h: -((D / h) ** 2)),
+            {"half": 1},
         ),
-        Misconception(
-            "the bandwidth is not squared",
-            "You divide the squared distance by 2h. Distance and bandwidth have the same unit, so "
-            "both are squared: distance²/(2h²).",
-            curve_by(lambda D, h: -(D**2) / (2 * h)),
-        ),
-        Misconception(
+        Slip(
             "the 2 is squared with the bandwidth",
             "You divide by (2h)², four times h², where the Gaussian has 2h². Your curve is the one "
             "for a bandwidth of √2·h.",
-            curve_by(lambda D, h: -((D / (2 * h)) ** 2)),
+            {"half": 4},
         ),
-        Misconception(
+        Slip(
+            "another number than 2 in the exponent",
+            "The exponent is −distance²/(2h²). You divide by another number than 2, which is the "
+            "curve for another bandwidth.",
+            {"half": 0.5},
+            lambda number: {"half": number},
+            Between(0.02, 200.0),
+        ),
+        Slip(
+            "the bandwidth is not squared",
+            "You divide the squared distance by 2h. Distance and bandwidth have the same unit, so "
+            "both are squared: distance²/(2h²).",
+            {"width": lambda h: h},
+        ),
+        Slip(
             "the distance is not squared",
             "Your weights fall as exp(−|distance|/h), with a sharp peak (a Laplace kernel). The "
             "Gaussian takes the square: distance²/(2h²).",
-            curve_by(lambda D, h: -np.abs(D) / h),
+            {"distance": lambda gaps, h: np.abs(gaps), "half": 1, "width": lambda h: h},
+            lambda sizes: {
+                "distance": lambda gaps, h: np.abs(gaps),
+                "half": sizes[0],
+                "width": lambda h: h ** sizes[1],
+            },
+            ((2, 2), (1, 2), (2, 1)),
         ),
-        Misconception(
+        Slip(
             "the minus sign is missing",
             "Your weights grow with the distance: the farthest point counts most. The exponent is "
             "−distance²/(2h²).",
-            curve_by(lambda D, h: (D / h) ** 2 / 2),
+            {"sign": 1},
         ),
-        Misconception(
+        Slip(
             "multiplied by the bandwidth",
             "You multiply the distance by h, so a larger bandwidth makes the window narrower. "
             "Divide by it.",
-            curve_by(lambda D, h: -((D * h) ** 2) / 2),
+            {"width": lambda h: 1 / h**2},
+            lambda power: {"width": lambda h: h**power},
+            (-1, -4),
         ),
-        Misconception(
+        Slip(
             "the bandwidth is ignored",
             "Your curve is the same at every bandwidth. Divide the distance by it.",
-            curve_by(lambda D, h: -(D**2) / 2),
+            {"width": lambda h: 1},
         ),
-        Misconception(
-            "0/0 far from the points",
+        Slip(
+            "another power of the bandwidth",
+            "You divide the squared distance by the bandwidth's root, or its third or fourth "
+            "power. Distance and bandwidth have the same unit: both are squared.",
+            {"width": lambda h: h**0.5},
+            lambda power: {"width": lambda h: h**power},
+            (3, 4),
+        ),
+        Slip(
+            "every point within the bandwidth counts the same",
+            "You average the points that are no farther than h. The Gaussian lets every point "
+            "count, the less the farther away: exp(−distance²/(2h²)).",
+            {"distance": lambda gaps, h: np.where(np.abs(gaps) <= h, 0.0, np.inf)},
+        ),
+        soft.NOTHING_SUBTRACTED.called("0/0 far from the points").said(
             "Far from every x all your kernel values are 0, and 0/0 is NaN. Hand the exponents to "
-            "your `softmax`: it subtracts the largest, so the nearest point always counts.",
-            curve_raw,
+            "your `softmax`: it subtracts the largest, so the nearest point always counts."
         ),
-        Misconception(
-            "0 far from the points",
+        soft.GUARD_ALONE.called("0 far from the points").said(
             "Far from every x all your kernel values are 0, and a guard in the denominator (or "
             "nan_to_num) turns that into the answer 0, which no average of y has to contain. Hand "
             "the exponents to your `softmax`: the nearest point then always counts.",
-            curve_zero_when_far,
         ),
-        Misconception(
+        Slip(
+            "the mean far from the points",
+            "Far from every x you answer with the mean of y, be it that you clip the exponents or "
+            "replace 0/0. The nearest point has nearly all of the weight there: hand the exponents "
+            "to your `softmax`.",
+            {"top": nothing, "after": evened},
+            lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)},
+            (-700, -500, -100),
+        ),
+        Slip(
+            "the nearest y alone far from the points",
+            "Far from every x you answer with the y of one nearest point. Another one that is as "
+            "near, or nearly, counts there too: hand the exponents to your `softmax`.",
+            {"top": nothing, "after": first_of_the_nearest},
+        ),
+        soft.WHOLE_MAXIMUM,
+        Slip(
             "the weights are not normalised",
             "You add up kernel × y without dividing by the sum of the kernel, so your curve is far "
             "from 0 where points are dense. The weights of a query sum to 1.",
-            curve_not_normalised,
+            {"top": nothing, "total": lambda e, axis, z: 1},
+            lambda finish: {"top": nothing, "total": lambda e, axis, z: 1, "finish": finish},
+            (
+                lambda u, w, y, h: u / (h * (2 * np.pi) ** 0.5),
+                lambda u, w, y, h: u / w.shape[-1],
+            ),
         ),
-        Misconception(
-            "softmax over the queries",
+        soft.ANOTHER_TOTAL,
+        soft.GUARD,
+        soft.TWICE,
+        soft.OVER_QUERIES.said(
             "You normalise along the axis of the queries. Each query has a budget of 1 to spend on "
-            "the points: softmax runs along the last axis of (m, n).",
-            curve_over_queries,
+            "the points: softmax runs along the last axis of (m, n)."
         ),
-        Misconception(
-            "the nearest y is returned",
+        soft.OVER_AXIS_0,
+        soft.OVER_AXIS_1,
+        soft.OVER_EVERYTHING,
+        soft.ONLY_THE_LARGEST.called("the nearest y is returned").said(
             "You return the y of the nearest x, a hard lookup. The curve is an average in which "
-            "every point has a share.",
-            curve_nearest,
+            "every point has a share."
         ),
-        Misconception(
+        Slip(
             "the product in place of the distance",
             "Your scores are x_query · x. For points on a line that is no measure of nearness: a "
             "large x wins everywhere. Use −(x_query − x)²/2.",
-            curve_of_products,
+            {
+                "gaps": lambda x_query, x: x_query[..., :, None] * x[..., None, :],
+                "distance": lambda products, h: -products,
+                "half": 1,
+            },
         ),
-        Misconception(
+        Slip(
+            "x and y exchanged",
+            "You compare the queries with y and average x. Weights come from the distance to x; "
+            "what is averaged is y.",
+            {"roles": lambda x_query, x, y: (x_query, y, x)},
+        ),
+        Slip(
             "the weights are returned",
             "You return the matrix of weights, shape (m, n). One step is missing: average y with "
             "it, which leaves shape (m,).",
-            curve_weights,
+            {"finish": lambda answer, weights, y, h: weights},
         ),
-        Misconception(
+        Slip(
             "a column is returned",
             "Your result has a last axis of length 1, from turning y into a column. Take it off: "
             "`[..., 0]`.",
-            curve_column,
+            {"finish": lambda answer, weights, y, h: answer[..., None]},
         ),
-        Misconception(
+        Slip(
+            "the average is averaged once more",
+            "You divide by the number of points. The weights already sum to 1: the weighted sum is "
+            "the average.",
+            {"mix": lambda weights, y: (weights * y[..., None, :]).mean(-1)},
+        ),
+        Slip(
             "a batch of y is read as a matrix",
             "`weights @ y` takes y of shape (batch, n) for one matrix. Make it a batch of columns, "
             "`(weights @ y[..., None])[..., 0]`, or sum `weights * y[..., None, :]` over the last "
             "axis.",
-            curve_without_batch,
+            {"mix": lambda weights, y: weights @ y},
+            lambda mix: {"mix": mix},
+            (lambda weights, y: np.dot(weights, y), lambda weights, y: (weights * y).sum(-1)),
         ),
-        Misconception(
+        Slip(
             "the new axes stand in front of the batch",
             "`x_query[:, None] - x[None, :]` puts the new axes among the batch axes. Count from "
             "the end: `x_query[..., :, None] - x[..., None, :]`.",
-            curve_first_axes,
+            {"gaps": lambda x_query, x: x_query[:, None] - x[None, :]},
+        ),
+        Slip(
+            "the answer is cut to whole numbers",
+            "Where y are whole numbers, your curve is cut to whole numbers too: an array made like "
+            "an argument, by `np.zeros_like` say, holds integers. An average has decimals.",
+            {"finish": lambda answer, weights, y, h: answer.astype(y.dtype)},
         ),
     ),
     hints=(

@@ -7,174 +7,104 @@ renormalisation, stays right in float16 too.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import torch
 
 from attncourse import masking
+from attncourse.checks import cases, mistakes
+from attncourse.checks.cases import Drawn, Row, Table, hole, holes, normal, once_more, row, standard
 from attncourse.checks.drivers import FUNCTIONS, call_on_function, with_gradients
 from attncourse.checks.exercise import (
+    Between,
     Case,
     Criterion,
     Exercise,
+    Family,
     Misconception,
     Rng,
+    composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.modules import normal, spread, tensor, with_hole
+from attncourse.checks.mistakes import Attention, Slip, filled_with, made, over_keys
+from attncourse.checks.modules import tensor
 
 # --- cases: masks ----------------------------------------------------------------------------
-
-
-def causal_square(rng: Rng) -> list[Case]:
-    return [Case((3,)), Case((int(rng.integers(5, 9)),))]
-
-
-def causal_last(rng: Rng) -> list[Case]:
-    m = int(rng.integers(3, 5))
-    return [
-        Case((2, 5), note="two new queries behind three old positions"),
-        Case((m, m + int(rng.integers(2, 5)))),
-        Case((5, 6)),
-    ]
-
-
-def causal_small(rng: Rng) -> list[Case]:
-    return [
-        Case((1, 5), note="one query, the last of five positions"),
-        Case((1,), note="n = 1"),
-        Case((4, 4), note="n_keys given, and equal"),
-    ]
 
 
 def lengths(*numbers: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
     return torch.tensor(numbers, dtype=dtype)
 
 
-def padding_values(rng: Rng) -> list[Case]:
-    some = torch.from_numpy(rng.permutation(np.arange(1, 7))[:4].copy())
-    return [Case((lengths(3, 1, 4), 5)), Case((some, 7))]
+def padded(n: int, *batch: int, **special) -> Row:
+    """Sequences of any lengths from 0 to n."""
+    drawn = Drawn("...", lambda rng, shape: rng.integers(0, n + 1, shape))
+    return row(f"n={n}", batch=batch, given={"lengths": drawn}, **special)
 
 
-def padding_edges(rng: Rng) -> list[Case]:
-    return [
-        Case((lengths(5, 2), 5), note="a sequence without padding"),
-        Case((lengths(2, 0, 3), 4), note="an empty sequence"),
-        Case((lengths(1), 1), note="one sequence of one token"),
-        Case((lengths(3, 3, 3), 3), note="no padding at all"),
-        Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
-    ]
+CAUSAL_BY_HAND, PADDING_BY_HAND, WINDOW_BY_HAND = (
+    Case((3,)),
+    Case((lengths(3, 1, 4), 5)),
+    Case((5, 3)),
+)
+PADDING_CASES = Table({"lengths": Drawn("..."), "max_length": cases.Count("n")})
+BEHIND = {"causal": True}
 
 
-def padding_batch(rng: Rng) -> list[Case]:
-    some = torch.from_numpy(rng.integers(1, 6, (2, 3)))
-    some[0, 0] = 2
-    return [Case((some, 5), note="two batch axes")]
-
-
-def window_values(rng: Rng) -> list[Case]:
-    width = 2 * int(rng.integers(1, 3)) + 1
-    return [Case((5, 3)), Case((8, 5)), Case((int(rng.integers(7, 12)), width))]
-
-
-def window_causal(rng: Rng) -> list[Case]:
-    return [
-        Case((5, 3), {"causal": True}),
-        Case((7, 4), {"causal": True}, note="an even width"),
-        Case((int(rng.integers(6, 9)), 2), {"causal": True}),
-        Case((8, 5), {"causal": True}),
-    ]
-
-
-def window_edges(rng: Rng) -> list[Case]:
-    return [
-        Case((4, 1), note="width 1"),
-        Case((4, 1), {"causal": True}, note="width 1"),
-        Case((3, 7), note="wider than the sequence"),
-        Case((3, 6), {"causal": True}, note="wider than the sequence"),
-        Case((1, 3), note="n = 1"),
-    ]
-
-
-def window_refusals(rng: Rng) -> list[Case]:
-    return [
-        Case((7, 4), note="even width", raises=ValueError),
-        Case((5, 2), note="even width", raises=ValueError),
-    ]
+def of(*several: Case) -> Callable[[Rng], tuple[Case, ...]]:
+    """Cases with nothing drawn."""
+    return lambda rng: several
 
 
 # --- cases: masked_softmax -------------------------------------------------------------------
 
 
-def softmax_values(rng: Rng) -> list[Case]:
-    scores = tensor([[0, 0, 2, 1], [3, 1, 1, 0]])
-    mask = torch.tensor([[True, True, False, False], [False, True, True, False]])
-    return [
-        Case((scores, mask), note="half and half in both rows"),
-        Case((normal(rng, 5, 7), with_hole(rng, 5, 7))),
-        Case((normal(rng, 5, 5), with_hole(rng, 5, 5)), note="as many queries as keys"),
-    ]
-
-
-def softmax_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 5, 7), with_hole(rng, 1, 7)), note="one row of the mask for all"),
-        Case((normal(rng, 7, 3).T, with_hole(rng, 3, 7)), note="not contiguous in memory"),
-        Case((normal(rng, 1, 5), with_hole(rng, 1, 5)), note="one query"),
-        Case((normal(rng, 5, 1), torch.ones(5, 1, dtype=torch.bool)), note="one key"),
-    ]
-
-
-def softmax_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 2, 5, 7), with_hole(rng, 2, 1, 7)), note="a batch of 2, a mask for each"),
-        Case((normal(rng, 2, 5, 7), with_hole(rng, 5, 7)), note="a batch of 2, one mask for both"),
-        Case((normal(rng, 3, 2, 5, 7), with_hole(rng, 3, 2, 5, 7)), note="two batch axes"),
-    ]
-
-
-def with_empty_rows(rng: Rng, *shape: int) -> torch.Tensor:
+def empty_rows(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """A mask whose first row and another allow no key."""
-    mask = with_hole(rng, *shape)
+    mask = holes(rng, shape)
     mask[..., 0, :] = False
     mask[..., int(rng.integers(1, shape[-2])), :] = False
     return mask
 
 
-def softmax_empty(rng: Rng) -> list[Case]:
-    scores = tensor([[0, 0, 2], [1, 4, 0]])
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    return [
-        Case((scores, mask), note="the second query may attend to nothing"),
-        Case((normal(rng, 5, 7), with_empty_rows(rng, 5, 7))),
-        Case((normal(rng, 2, 5, 3), with_empty_rows(rng, 2, 5, 3)), note="a batch of 2"),
-    ]
+def first_allowed(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    mask = rng.random(shape) < 0.6
+    mask[..., 0], mask[..., 1] = True, False
+    return mask
 
 
-def softmax_numbers(rng: Rng) -> list[Case]:
-    # Rows at very different heights; within a row the scores are close to each other.
-    heights = tensor(rng.permutation([-900.0, -300.0, 0.0, 400.0, 900.0]))[:, None]
-    return [
-        Case((normal(rng, 5, 7).float(), with_empty_rows(rng, 5, 7)), note="float32"),
-        Case((normal(rng, 5, 7) + heights, with_hole(rng, 5, 7)), note="scores in the hundreds"),
-    ]
+def falling(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Rows below 0 whose first entry is the largest."""
+    return -np.sort(-rng.normal(size=shape), axis=-1) - 5
 
 
-def softmax_half(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 5, 7).half(), with_hole(rng, 5, 7)), note="float16"),
-        Case((normal(rng, 5, 7).half(), with_empty_rows(rng, 5, 7)), note="float16, empty rows"),
-        Case(((normal(rng, 3, 5) + 14).half(), with_hole(rng, 3, 5)), note="float16, large scores"),
-    ]
+def heights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Five rows at very different heights; within a row the scores are close to each other."""
+    return rng.normal(size=shape) + rng.permutation([-900.0, -300.0, 0.0, 400.0, 900.0])[:, None]
 
 
-def softmax_gradients(rng: Rng) -> list[Case]:
-    use = with_gradients("scores")
-    return [
-        Case((normal(rng, 2, 5, 7), with_hole(rng, 5, 7)), use=use, note="a batch of 2"),
-        Case((normal(rng, 5, 7), with_empty_rows(rng, 5, 7)), use=use, note="with empty rows"),
-    ]
-
+WEIGHTS_CASES = Table({"scores": "... m n", "mask": hole("... m n")}, how=normal)
+WEIGHTS_ROWS = standard(WEIGHTS_CASES)
+WEIGHTS_BY_HAND = Case(
+    (
+        tensor([[0, 0, 2, 1], [3, 1, 1, 0]]),
+        torch.tensor([[True, True, False, False], [False, True, True, False]]),
+    ),
+    note="half and half in both rows",
+)
+EMPTY_BY_HAND = Case(
+    (
+        tensor([[0, 0, 2], [1, 4, 0]]),
+        torch.tensor([[True, True, False], [False, False, False]]),
+    ),
+    note="the second query may attend to nothing",
+)
+FIVE = row("m=5 n=7")
+EMPTY = {"mask": Drawn("... m n", empty_rows)}
+HALF = FIVE.but(dtype="float16", note="float16")
+LARGE = {"scores": Drawn("m n", falling), "mask": Drawn("m n", first_allowed)}
 
 # --- cases: leak -----------------------------------------------------------------------------
 
@@ -184,6 +114,14 @@ FORMULAS = {
     "mixed_product": "f(x) = (A x) · (B x), entry by entry",
     "small_attention": "f(x) = softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys",
     "small_attention_masked_late": "f(x) = (softmax(x W_q (x W_k)ᵀ) · allowed) x W_v",
+}
+PROJECTIONS = {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"}
+TENSORS = {
+    "squashed_mix": {"A": "m n", "W": "d 2"},
+    "linear_mix": {"A": "m n", "W": "d 2"},
+    "mixed_product": {"A": "m n", "B": "m n"},
+    "small_attention": PROJECTIONS,
+    "small_attention_masked_late": PROJECTIONS,
 }
 
 
@@ -200,150 +138,52 @@ def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **
     )
 
 
-def attention_tensors(rng: Rng, d: int, allowed: torch.Tensor) -> dict[str, torch.Tensor]:
-    return {
-        "W_q": spread(rng, d, 2),
-        "W_k": spread(rng, d, 2),
-        "W_v": spread(rng, d, 3),
-        "allowed": allowed,
-    }
-
-
-def mixing_tensors(rng: Rng, m: int, n: int, d: int, d_out: int) -> dict[str, torch.Tensor]:
-    return {"A": spread(rng, m, n), "W": spread(rng, d, d_out)}
-
-
 def lower(n: int, above: int = 0) -> torch.Tensor:
     return torch.ones(n, n, dtype=torch.bool).tril(above)
 
 
-def leak_values(rng: Rng) -> list[Case]:
-    A, W = tensor([[1, 2, 0], [0, 1, -5], [9, 0, 1]]), tensor([[1, 0], [-1, 2]])
-    x = tensor([[1, 2], [0, 1], [3, -1]])
-    n, d = 5, 3
-    return [
-        leak_case("linear_mix", x, lower(3), A=A, W=W),
-        leak_case("squashed_mix", normal(rng, n, d), lower(n), **mixing_tensors(rng, n, n, d, 2)),
-        leak_case(
-            "mixed_product",
-            normal(rng, n, d),
-            lower(n),
-            A=spread(rng, n, n),
-            B=spread(rng, n, n),
-        ),
-        leak_case(
-            "squashed_mix",
-            normal(rng, n, d),
-            with_hole(rng, n, n),
-            **mixing_tensors(rng, n, n, d, 2),
-        ),
-    ]
+def triangle(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return np.tri(*shape, dtype=bool)
 
 
-def leak_attention(rng: Rng) -> list[Case]:
-    n, d = 5, 3
-    return [
-        leak_case(
-            "small_attention",
-            normal(rng, n, d),
-            lower(n),
-            "allowed looks one step ahead",
-            **attention_tensors(rng, d, lower(n, 1)),
-        ),
-        leak_case(
-            "small_attention_masked_late",
-            normal(rng, n, d),
-            lower(n),
-            "masked after the softmax",
-            **attention_tensors(rng, d, lower(n)),
-        ),
-    ]
+@dataclass(frozen=True)
+class LeakTable(Table):
+    """Cases of ``leak``. A row's options are f's name and how far ahead its own mask looks."""
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        x, mask = self.arguments(rng, {**self.spec, **row.given}, row).values()
+        kind = row.options.get("f", "squashed_mix")
+        plain = Row(row.sizes)
+        tensors = {
+            name: self.argument(rng, name, Drawn(axes, cases.between), plain)
+            for name, axes in TENSORS[kind].items()
+        }
+        if "ahead" in row.options:
+            tensors["allowed"] = lower(row.sizes["n"], row.options["ahead"])
+        return leak_case(kind, x, mask, row.note, **tensors)
 
 
-def leak_none(rng: Rng) -> list[Case]:
-    n, d = 5, 3
-    A, W = tensor([[2, 0], [3, -4]]), tensor([[1, 1], [0, 5]])
-    return [
-        leak_case("linear_mix", tensor([[1, 2], [3, 4]]), lower(2), A=A, W=W),
-        leak_case(
-            "small_attention",
-            normal(rng, n, d),
-            lower(n),
-            "allowed is the mask",
-            **attention_tensors(rng, d, lower(n)),
-        ),
-        leak_case(
-            "linear_mix",
-            normal(rng, n, d),
-            torch.ones(n, n, dtype=torch.bool),
-            "nothing is masked",
-            **mixing_tensors(rng, n, n, d, 2),
-        ),
-    ]
-
-
-def leak_shapes(rng: Rng) -> list[Case]:
-    return [
-        leak_case(
-            "squashed_mix",
-            normal(rng, 5, 3),
-            with_hole(rng, 2, 5),
-            "two queries, five keys",
-            **mixing_tensors(rng, 2, 5, 3, 4),
-        ),
-        leak_case(
-            "squashed_mix",
-            normal(rng, 3, 4),
-            with_hole(rng, 1, 3),
-            "one row of the mask for all queries",
-            **mixing_tensors(rng, 5, 3, 4, 2),
-        ),
-        leak_case(
-            "squashed_mix",
-            normal(rng, 1, 3),
-            torch.zeros(1, 1, dtype=torch.bool),
-            "one token, which may not see itself",
-            **mixing_tensors(rng, 1, 1, 3, 2),
-        ),
-        leak_case(
-            "linear_mix",
-            tensor([[1], [2], [4]], torch.float32),
-            lower(3),
-            "one feature, float32",
-            A=tensor([[1, -3, 2], [0, 1, 1], [7, 0, 1]], torch.float32),
-            W=tensor([[2]], torch.float32),
-        ),
-    ]
-
-
-def leak_batch(rng: Rng) -> list[Case]:
-    n, d = 5, 3
-    return [
-        leak_case(
-            "squashed_mix",
-            normal(rng, 2, n, d),
-            lower(n),
-            "a batch of 2, one mask for both",
-            **mixing_tensors(rng, n, n, d, 2),
-        ),
-        leak_case(
-            "squashed_mix",
-            normal(rng, 2, n, d),
-            with_hole(rng, 2, 1, n),
-            "a batch of 2, a mask for each",
-            **mixing_tensors(rng, n, n, d, 2),
-        ),
-        leak_case(
-            "squashed_mix",
-            normal(rng, 2, 3, n, d),
-            lower(n),
-            "two batch axes",
-            **mixing_tensors(rng, n, n, d, 2),
-        ),
-    ]
-
+LEAK_CASES = LeakTable({"x": "... n d", "mask": hole("m n")}, how=normal)
+LEAK_ROWS = standard(LEAK_CASES)
+LEAK_BY_HAND = leak_case(
+    "linear_mix",
+    tensor([[1, 2], [0, 1], [3, -1]]),
+    lower(3),
+    A=tensor([[1, 2, 0], [0, 1, -5], [9, 0, 1]]),
+    W=tensor([[1, 0], [-1, 2]]),
+)
+SQUARE = row("m=5 n=5 d=3", given={"mask": Drawn("m n", triangle)})
+PRODUCT = {"f": "mixed_product"}
 
 # --- usual mistakes: masks -------------------------------------------------------------------
+
+
+def as_it_is(mask):
+    return mask
+
+
+def as_additive(mask: torch.Tensor, number: float = -math.inf) -> torch.Tensor:
+    return torch.zeros(mask.shape).masked_fill(~mask, number)
 
 
 def band(m: int, n: int, low: float, high: float) -> torch.Tensor:
@@ -352,76 +192,135 @@ def band(m: int, n: int, low: float, high: float) -> torch.Tensor:
     return (steps >= low) & (steps <= high)
 
 
-def wrong_causal(make: Callable) -> Callable:
-    """A wrong ``causal_mask``; ``make(m, n)`` gets both sizes."""
-    return lambda n_queries, n_keys=None: make(n_queries, n_keys or n_queries)
+def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
+    """What comes back of a mask: what True means, the axes, the dtype."""
+    return kind(form(truth(mask)))
 
 
-def past(m: int, n: int) -> torch.Tensor:
-    """The right mask."""
-    return band(m, n, -math.inf, n - m)
+FLOATS = Slip(
+    "a mask of floats",
+    "Your mask is right, but it holds numbers of a floating dtype. Masks in this course are "
+    "boolean: compare (`<=`, `<`) instead of counting, start from "
+    "`torch.ones(m, n, dtype=torch.bool)`, or end with `.bool()`.",
+    {"kind": lambda mask: mask.float()},
+    also=({"kind": lambda mask: mask.double()}, {"kind": lambda mask: mask.half()}),
+)
+INTEGERS = Slip(
+    "a mask of whole numbers",
+    "Your mask is right, but it holds whole numbers 0 and 1. `~` would turn 1 into −2 there: make "
+    "it boolean, with `dtype=torch.bool` or `.bool()`.",
+    {"kind": lambda mask: mask.long()},
+    also=({"kind": lambda mask: mask.int()}, {"kind": lambda mask: mask.byte()}),
+)
+ADDITIVE = Slip(
+    "0 and −∞",
+    "You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A "
+    "boolean mask is asked for, True where attention is allowed; "
+    "`torch.where(mask, 0.0, -torch.inf)` makes the one of the other.",
+    {"kind": as_additive},
+    lambda number: {"kind": lambda mask: as_additive(mask, number)},
+    Between(-3.4e38, -1.0),
+)
+NO_TENSOR = Slip(
+    "no tensor comes back",
+    "You return a NumPy array, or lists. Masks are torch tensors: `torch.from_numpy(…)` or "
+    "`torch.tensor(…)` makes one.",
+    {"kind": lambda mask: mask.numpy()},
+    also=({"kind": lambda mask: mask.tolist()},),
+)
+INVERTED = Slip(
+    "the mask is inverted",
+    "Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this "
+    "course, and in `F.scaled_dot_product_attention`, True means allowed.",
+    {"truth": lambda mask: ~mask},
+)
+OF_WHAT_COMES_BACK = (FLOATS, INTEGERS, ADDITIVE, NO_TENSOR, INVERTED)
+AXIS_TOO_MANY = Slip(
+    "an axis too many",
+    "Your mask has a batch axis of 1 in front. A mask for all sequences is (m, n); it broadcasts "
+    "without further axes.",
+    {"form": lambda mask: mask[None]},
+    also=({"form": lambda mask: mask[None, None]},),
+)
 
 
-def as_additive(mask: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
+@composition
+def causal(
+    sizes=lambda m, n: (m, n or m),
+    offset=lambda m, n: n - m,
+    compare=lambda ahead: ahead <= 0,
+    **back,
+):
+    """``causal_mask`` made of decisions; ``compare`` gets how far ahead of query i key j lies."""
+
+    def causal_mask(n_queries, n_keys=None):
+        m, n = sizes(n_queries, n_keys)
+        ahead = torch.arange(n) - torch.arange(m)[:, None] - offset(m, n)
+        return returned(compare(ahead), **back)
+
+    return causal_mask
 
 
-def needs_n_keys(n_queries, n_keys=None):
-    return past(n_queries, n_keys + 0)
+@composition
+def padding(
+    read=as_it_is,
+    align=lambda lengths: lengths[..., None, None],
+    width=lambda lengths, n: n,
+    allow=lambda j, length, n: j < length,
+    **back,
+):
+    """``padding_mask`` made of decisions."""
+
+    def padding_mask(lengths, max_length):
+        n = width(lengths, max_length)
+        return returned(allow(torch.arange(n), align(read(lengths)), n), **back)
+
+    return padding_mask
 
 
-def real_keys(lengths, n: int) -> torch.Tensor:
-    """The right mask of padding."""
-    return torch.arange(n) < lengths[..., None, None]
-
-
-def lengths_counted_down(lengths, max_length):
+def counted_down(lengths):
     lengths -= 1
-    return torch.arange(max_length) <= lengths[..., None, None]
+    return lengths + 1
 
 
-def one_batch_axis(lengths, max_length):
-    return torch.stack([torch.arange(max_length) < length for length in lengths])[:, None]
+def one_by_one(lengths):
+    return torch.stack([length if length > 0 else 0 * length for length in lengths])[:, None, None]
 
 
-def wrong_window(around: Callable | None = None, behind: Callable | None = None) -> Callable:
-    """A wrong ``sliding_window_mask``, right but for what is given: ``(n, width)`` to a mask."""
-
-    def window(n, width, causal=False):
-        if causal:
-            return behind(n, width) if behind else band(n, n, 1 - width, 0)
-        if width % 2 == 0:
-            raise ValueError("expected an odd width")
-        return around(n, width) if around else band(n, n, -(width // 2), width // 2)
-
-    return window
-
-
-def changed(change: Callable) -> Callable:
-    """A wrong window: the right one, changed."""
-    right = wrong_window()
-    return lambda n, width, causal=False: change(right(n, width, causal))
-
-
-def any_width(n, width, causal=False):
-    return band(n, n, 1 - width, 0) if causal else band(n, n, -(width // 2), width // 2)
-
-
-def odd_width_only(n, width, causal=False):
-    if width % 2 == 0:
+def odd_unless_causal(n, width, causal):
+    if not causal and width % 2 == 0:
         raise ValueError("expected an odd width")
-    return any_width(n, width, causal)
+    return width
 
 
-def no_wider_than_n(n, width, causal=False):
+def centred(n, width):
+    return band(n, n, -(width // 2), width // 2)
+
+
+def behind_each(n, width):
+    return band(n, n, 1 - width, 0)
+
+
+@composition
+def window(refuse=odd_unless_causal, around=centred, behind=behind_each, **back):
+    """``sliding_window_mask`` made of decisions; ``refuse`` says with which width to go on."""
+
+    def sliding_window_mask(n, width, causal=False):
+        width = refuse(n, width, causal)
+        return returned((behind if causal else around)(n, width), **back)
+
+    return sliding_window_mask
+
+
+def at_most_n(n, width, causal):
     if width > n:
         raise ValueError("expected a width of at most n")
-    return wrong_window()(n, width, causal)
+    return odd_unless_causal(n, width, causal)
 
 
-def on_a_ring(n, width):
+def on_a_ring(n, back, ahead):
     steps = (torch.arange(n) - torch.arange(n)[:, None]) % n
-    return (steps <= width // 2) | (steps >= n - width // 2)
+    return (steps <= ahead) | (steps >= n - back)
 
 
 def in_blocks(n, width):
@@ -429,60 +328,77 @@ def in_blocks(n, width):
     return number[:, None] == number
 
 
+def sliced(n, back, ahead):
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    for i in range(n):
+        mask[i, i - back : i + ahead + 1] = True
+    return mask
+
+
 # --- usual mistakes: masked_softmax ----------------------------------------------------------
 
 
-def hidden_by(number: Callable) -> Callable:
-    """Masked scores are replaced by ``number(scores)``, then a softmax."""
-    return lambda scores, mask: scores.masked_fill(~mask, number(scores)).softmax(-1)
+UNSPARED = {"spare": lambda mask, some: mask}  # rows with no key are forgotten
+FORGOTTEN = {**UNSPARED, "finish": lambda weights, some: weights}
+NOT_HIDDEN = {"hide": lambda scores, mask: scores}
 
 
-def lowest(scores):
-    return torch.finfo(scores.dtype).min
+@composition
+def weigh(
+    see=lambda mask, scores: mask.broadcast_to(scores.shape),
+    cast=as_it_is,
+    spare=lambda mask, some: mask | ~some,
+    finish=lambda weights, some: weights.masked_fill(~some, 0),
+    **options,
+):
+    """``masked_softmax`` made of decisions.
 
+    ``spare`` keeps rows with no key from becoming rows of −∞, ``finish`` is done to their weights.
+    """
+    attention = Attention.of(options)
 
-def empty_rows_apart(softmax: Callable, mask_scores: Callable | None = None) -> Callable:
-    """Right about empty rows, with another softmax, or another way to hide scores."""
-
-    def masked(scores, mask):
-        mask = mask.broadcast_to(scores.shape)
-        hide = mask_scores or (lambda s, allowed: s.masked_fill(~allowed, -math.inf))
+    def masked_softmax(scores, mask):
+        mask = see(mask, scores)
         some = mask.any(-1, keepdim=True)
-        return softmax(hide(scores, mask | ~some)).masked_fill(~some, 0)
+        hidden = attention.hide(cast(scores), spare(mask, some))
+        return finish(attention.after(attention.normalize(hidden), mask, None), some)
 
-    return masked
-
-
-def by_sums(shift: Callable, guard: Callable) -> Callable:
-    """``e · mask / guard(Σ e · mask)`` with ``e = exp(scores - shift(scores))``."""
-
-    def masked(scores, mask):
-        e = (scores - shift(scores)).exp().masked_fill(~mask, 0)
-        return e / guard(e.sum(-1, keepdim=True))
-
-    return masked
+    return masked_softmax
 
 
-def largest(scores):
-    return scores.amax(-1, keepdim=True).detach()
+def exponentials(scores):
+    return (scores - scores.amax(-1, keepdim=True).detach()).exp()
+
+
+def shares(weights, mask, factor):
+    kept = weights * mask
+    return kept / kept.sum(-1, keepdim=True)
 
 
 def no_zero(total):
     return total.masked_fill(total == 0, 1)
 
 
-def infinity_added_then_repaired(scores, mask):
-    return (scores + as_additive(mask).to(scores.dtype)).softmax(-1).nan_to_num(0)
+def by_index(scores, mask):
+    scores = scores.clone()
+    scores[~mask] = -math.inf
+    return scores
 
 
-def renormalised(scores, mask):
-    weights = scores.softmax(-1) * mask
-    return weights / weights.sum(-1, keepdim=True)
+def nowhere_near(number: float) -> dict:
+    """Masked scores become a number, and rows with no key are forgotten."""
+    return FORGOTTEN | filled_with(number)
 
 
-def in_place(scores, mask):
-    scores.masked_fill_(~mask, -math.inf)
-    return scores.softmax(-1).masked_fill(~mask, 0)
+def guarded_shares(choice: tuple[Callable, float]) -> dict:
+    """Masked afterwards, and a number is added to the sums of the rows."""
+    normalize, number = choice
+
+    def after(weights, mask, factor):
+        kept = weights * mask
+        return kept / (kept.sum(-1, keepdim=True) + number)
+
+    return {**FORGOTTEN, **NOT_HIDDEN, "normalize": normalize, "after": after}
 
 
 # --- usual mistakes: leak --------------------------------------------------------------------
@@ -501,45 +417,46 @@ def derivatives(f: Callable, x: torch.Tensor) -> torch.Tensor:
     return torch.stack(rows, -4)
 
 
-def pairs_of(mask: torch.Tensor, J: torch.Tensor) -> torch.Tensor:
+def masked_pairs(mask: torch.Tensor, J: torch.Tensor) -> torch.Tensor:
     """The masked pairs, ``(..., m, 1, n, 1)``."""
     return (~mask).broadcast_to(*J.shape[:-3], J.shape[-2])[..., :, None, :, None]
 
 
-def wrong_leak(measure: Callable) -> Callable:
-    """A wrong ``leak``: ``measure(J, hidden)`` of the derivatives and of the masked pairs."""
+def only(J, hidden):
+    return J.masked_fill(~hidden, 0)
+
+
+@composition
+def leaking(
+    at=as_it_is,
+    outputs=as_it_is,
+    tokens=as_it_is,
+    size=torch.abs,
+    pairs=masked_pairs,
+    gather=lambda J, hidden: only(J, hidden).max(),
+    give=float,
+):
+    """``leak`` made of decisions: where to differentiate, what is added up, which pairs count."""
 
     def leak(f, x, mask):
-        J = derivatives(f, x)
-        return float(measure(J, pairs_of(mask, J)))
+        J = tokens(outputs(derivatives(f, at(x))))
+        return give(gather(size(J), pairs(mask, J)))
 
     return leak
 
 
-def only(hidden, J):
-    return J.masked_fill(~hidden, 0)
+def row_by_row(mask, J):
+    rows = [mask[..., i, :] for i in range(J.shape[-4])]
+    return masked_pairs(torch.stack(rows, -2), J)
 
 
-def average(J, hidden):
-    kept = only(hidden, J).abs()
-    return kept.sum() / max(1, int(hidden.expand_as(J).sum()))
+def piled_up(J):
+    return J.flatten(-4, -3).cumsum(-3).unflatten(-3, J.shape[-4:-2])
 
 
-def accumulated(J, hidden):
-    sums = J.flatten(-4, -3).cumsum(-3).unflatten(-3, J.shape[-4:-2])
-    return only(hidden, sums).abs().max()
-
-
-def transposed(J, hidden):
-    return only(hidden.movedim((-4, -2), (-2, -4)), J).abs().max()
-
-
-def all_outputs_at_once(J, hidden):
-    return only(hidden, J.sum((-4, -3), keepdim=True).expand_as(J)).abs().max()
-
-
-def first_query(J, hidden):
-    return only(hidden, J)[..., :1, :, :, :].abs().max()
+def as_many_rows_as_tokens(J, hidden):
+    kept = only(J, hidden)
+    return torch.stack([kept[..., i, :, :, :] for i in range(J.shape[-2])]).max()
 
 
 def by_changing(change: Callable) -> Callable:
@@ -560,21 +477,20 @@ def by_changing(change: Callable) -> Callable:
     return leak
 
 
-def nudged(x, j):
-    for c in range(x.shape[-1]):
-        other = x.clone()
-        other[..., j, c] += 1e-3
-        yield other, 1e-3
+def nudged_by(step: float) -> Callable:
+    def nudged(x, j):
+        for c in range(x.shape[-1]):
+            other = x.clone()
+            other[..., j, c] += step
+            yield other, step
+
+    return nudged
 
 
 def zeroed(x, j):
     other = x.clone()
     other[..., j, :] = 0
     yield other, 1.0
-
-
-def at_zero(f, x, mask):
-    return masking.leak(f, torch.zeros_like(x), mask)
 
 
 def no_gradient_asked_for(f, x, mask):
@@ -584,25 +500,6 @@ def no_gradient_asked_for(f, x, mask):
 
 # --- exercises -------------------------------------------------------------------------------
 
-FLOATS = (
-    "Your mask is right, but it holds numbers of a floating dtype. Masks in this course are "
-    "boolean: compare (`<=`, `<`) instead of counting, start from "
-    "`torch.ones(m, n, dtype=torch.bool)`, or end with `.bool()`."
-)
-INTEGERS = (
-    "Your mask is right, but it holds whole numbers 0 and 1. `~` would turn 1 into −2 there: make "
-    "it boolean, with `dtype=torch.bool` or `.bool()`."
-)
-ADDITIVE = (
-    "You return the numbers that would be added to the scores, 0 and −∞. A boolean mask is asked "
-    "for, True where attention is allowed; `torch.where(mask, 0.0, -torch.inf)` makes the one of "
-    "the other."
-)
-INVERTED = (
-    "Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this "
-    "course, and in `F.scaled_dot_product_attention`, True means allowed."
-)
-
 CAUSAL = Exercise(
     target="masking.causal_mask",
     reference=masking.causal_mask,
@@ -611,79 +508,132 @@ CAUSAL = Exercise(
     minutes=10,
     picture=True,
     criteria=(
-        Criterion("a token sees itself and what came before", 2, causal_square),
-        Criterion("fewer queries than keys: the last positions", 2, causal_last),
-        Criterion("one query, one token", 1, causal_small),
+        Criterion(
+            "a token sees itself and what came before",
+            2,
+            lambda rng: [CAUSAL_BY_HAND, Case((int(rng.integers(5, 9)),)), Case((2,))],
+        ),
+        Criterion(
+            "fewer queries than keys: the last positions",
+            2,
+            lambda rng: [
+                Case((2, 5), note="two new queries behind three old positions"),
+                Case((m := int(rng.integers(3, 5)), m + int(rng.integers(2, 5)))),
+                Case((5, 6)),
+                Case((67, 71), note="many tokens"),
+            ],
+        ),
+        Criterion(
+            "one query, one token",
+            1,
+            of(
+                Case((1, 5), note="one query, the last of five positions"),
+                Case((1, 2), note="one query, two keys"),
+                Case((1,), note="n = 1"),
+                Case((4, 4), note="n_keys given, and equal"),
+                once_more(CAUSAL_BY_HAND),
+            ),
+        ),
     ),
-    misconceptions=(
-        Misconception("a mask of floats", FLOATS, wrong_causal(lambda m, n: past(m, n).float())),
-        Misconception(
-            "a mask of whole numbers", INTEGERS, wrong_causal(lambda m, n: past(m, n).long())
-        ),
-        Misconception("0 and −∞", ADDITIVE, wrong_causal(lambda m, n: as_additive(past(m, n)))),
-        Misconception("the mask is inverted", INVERTED, wrong_causal(lambda m, n: ~past(m, n))),
-        Misconception(
+    misconceptions=made(
+        causal,
+        *OF_WHAT_COMES_BACK,
+        Slip(
             "a token does not see itself",
-            "Your mask stops one step too early: `<` where `<=` belongs, `tril(-1)`, or an offset "
-            "that is one too small. A token may attend to itself; without that, the first one has "
-            "nothing to attend to.",
-            wrong_causal(lambda m, n: band(m, n, -math.inf, n - m - 1)),
+            "Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, or an offset that is "
+            "too small. A token may attend to itself; without that, the first one has nothing to "
+            "attend to.",
+            {"compare": lambda ahead: ahead < 0},
+            lambda k: {"compare": lambda ahead: ahead <= k},
+            (-2, -3, -4),
         ),
-        Misconception(
+        Slip(
             "every token sees the next one",
-            "Your mask reaches one step too far: `tril(1)`, or an offset that is one too large. "
-            "One step is all that a language model needs to read its answer.",
-            wrong_causal(lambda m, n: band(m, n, -math.inf, n - m + 1)),
+            "Your mask reaches too far: `tril(1)`, or an offset that is too large. One step is all "
+            "that a language model needs to read its answer.",
+            {"compare": lambda ahead: ahead <= 1},
+            lambda k: {"compare": lambda ahead: ahead <= k},
+            (2, 3, 4),
         ),
-        Misconception(
+        Slip(
             "the future, not the past",
             "Your mask is True on and above the diagonal (`triu`, or i and j exchanged): each "
             "token sees itself and what comes after. Row i is the query; its keys have j <= i.",
-            wrong_causal(lambda m, n: band(m, n, n - m, math.inf)),
+            {"compare": lambda ahead: ahead >= 0},
         ),
-        Misconception(
+        Slip(
+            "only the token itself",
+            "Your mask is the identity: a token sees itself and nothing before it.",
+            {"compare": lambda ahead: ahead == 0},
+        ),
+        Slip(
+            "nothing is forbidden",
+            "Your mask is True everywhere. Keys that come after the query are to be False.",
+            {"compare": lambda ahead: ahead == ahead},
+        ),
+        Slip(
             "the queries are counted from the first key",
             "With fewer queries than keys you compare i with j as they are, as `.tril()` does, or "
             "keep the first rows of the square mask. The queries are the last m of n positions: "
             "query i stands at position i + n − m.",
-            wrong_causal(lambda m, n: band(m, n, -math.inf, 0)),
+            {"offset": lambda m, n: 0},
         ),
-        Misconception(
+        Slip(
+            "the diagonal does not follow the sizes",
+            "You use `tril(k)` with one number k, whatever the sizes. The queries are the last m "
+            "of n positions, and each sees itself: k is n − m.",
+            {"offset": lambda m, n: 0, "compare": lambda ahead: ahead < 0},
+            lambda k: {"offset": lambda m, n: k},
+            (-2, 2, 3),
+            also=({"offset": lambda m, n: 1},),
+        ),
+        Slip(
             "the offset has the wrong sign",
             "Your triangle moves to the left where it should move to the right: n − m, not m − n.",
-            wrong_causal(lambda m, n: band(m, n, -math.inf, m - n)),
+            {"offset": lambda m, n: m - n},
         ),
-        Misconception(
+        Slip(
+            "off by one behind old keys",
+            "For a square your mask is right; with more keys than queries it ends in the wrong "
+            "column, a step too early or too late. Query i stands at position i + n − m.",
+            {"offset": lambda m, n: n - m - (n > m)},
+            lambda k: {"offset": lambda m, n: n - m + k * (n > m)},
+            (1, -2, 2),
+        ),
+        Slip(
+            "the old keys are shut out",
+            "Your first n − m columns are False. What came before the queries is the past of all "
+            "of them: those columns are True.",
+            {"truth": lambda mask: mask.triu(mask.shape[1] - len(mask)).any(0) & mask},
+        ),
+        Slip(
             "n_keys is ignored",
             "You always return (n_queries, n_queries). With `n_keys` there are that many columns.",
-            wrong_causal(lambda m, n: past(m, m)),
+            {"sizes": lambda m, n: (m, m)},
         ),
-        Misconception(
+        Slip(
             "a row for every key",
             "You return (n_keys, n_keys). There is one row for each query: the last n_queries rows "
             "of that square are the answer.",
-            wrong_causal(lambda m, n: past(n, n)),
+            {"sizes": lambda m, n: (n or m, n or m)},
         ),
-        Misconception(
+        Slip(
             "rows and columns exchanged",
             "Your matrix has a row for each key. Queries are rows, keys are columns: (m, n).",
-            wrong_causal(lambda m, n: past(m, n).T),
+            {"form": lambda mask: mask.T},
+            also=({"sizes": lambda m, n: (n or m, m)},),
         ),
-        Misconception(
+        Slip(
             "n_keys=None is not provided for",
             "Without `n_keys` your function computes with None. As many keys as queries are meant.",
-            needs_n_keys,
+            {"sizes": lambda m, n: (m, n + 0)},
         ),
-        Misconception(
-            "only the token itself",
-            "Your mask is the identity: a token sees itself and nothing before it.",
-            wrong_causal(lambda m, n: band(m, n, n - m, n - m)),
-        ),
-        Misconception(
-            "an axis too many",
-            "Your mask has a batch axis of 1 in front. A mask for all sequences is (m, n); it "
-            "broadcasts without further axes.",
-            wrong_causal(lambda m, n: past(m, n)[None]),
+        AXIS_TOO_MANY,
+        Slip(
+            "the axis of a single query is lost",
+            "For one query you return a row without its axis, (n,). A mask has two axes: (1, n).",
+            {"form": lambda mask: mask.squeeze()},
+            also=({"form": lambda mask: mask.squeeze(0)},),
         ),
     ),
     hints=(
@@ -701,82 +651,159 @@ PADDING = Exercise(
     difficulty=1,
     minutes=8,
     criteria=(
-        Criterion("the first lengths[b] keys of sequence b", 2, padding_values),
-        Criterion("full, empty and single sequences", 1, padding_edges),
-        Criterion("two batch axes", 1, padding_batch),
+        Criterion(
+            "the first lengths[b] keys of sequence b",
+            2,
+            lambda rng: [
+                PADDING_BY_HAND,
+                Case((torch.from_numpy(rng.permutation(np.arange(1, 7))[:4].copy()), 7)),
+                Case((lengths(4, 1, 18, 11, 3), 19), note="many tokens"),
+            ],
+        ),
+        Criterion(
+            "full, empty and single sequences",
+            1,
+            of(
+                Case((lengths(5, 2), 5), note="a sequence without padding"),
+                Case((lengths(2, 0, 3), 4), note="an empty sequence"),
+                Case((lengths(1), 1), note="one sequence of one token"),
+                Case((lengths(3, 3, 3), 3), note="no padding at all"),
+                Case((lengths(1, 2, 1), 2), note="up to two tokens"),
+                Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
+            ),
+        ),
+        Criterion(
+            "two batch axes and more",
+            1,
+            PADDING_CASES(
+                padded(5, 2, 3, note="two batch axes"),
+                padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
+                padded(7, 2, 1, 3, note="three batch axes"),
+                padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
+                once_more(PADDING_BY_HAND),
+            ),
+        ),
         leaves_arguments_alone(),
     ),
-    misconceptions=(
-        Misconception("a mask of floats", FLOATS, lambda lengths, n: real_keys(lengths, n).float()),
-        Misconception(
-            "a mask of whole numbers", INTEGERS, lambda lengths, n: real_keys(lengths, n).long()
-        ),
-        Misconception("0 and −∞", ADDITIVE, lambda lengths, n: as_additive(real_keys(lengths, n))),
-        Misconception("the mask is inverted", INVERTED, lambda lengths, n: ~real_keys(lengths, n)),
-        Misconception(
+    excludes=(("one batch axis, not contiguous", "A single axis has one order in memory."),),
+    misconceptions=made(
+        padding,
+        *OF_WHAT_COMES_BACK,
+        Slip(
             "one key too many",
             "You compare with `<=`. Positions count from 0, so a sequence of length 3 has the "
             "positions 0, 1 and 2: those below its length.",
-            lambda lengths, n: torch.arange(n) <= lengths[..., None, None],
+            {"allow": lambda j, length, n: j <= length},
         ),
-        Misconception(
+        Slip(
             "one key too few",
             "The last token of each sequence is masked: you counted positions from 1, or compared "
             "with the length − 1.",
-            lambda lengths, n: torch.arange(n) < lengths[..., None, None] - 1,
+            {"allow": lambda j, length, n: j < length - 1},
         ),
-        Misconception(
+        Slip(
+            "the first token is masked",
+            "You count positions from 1 and leave out the first token. It stands at position 0.",
+            {"allow": lambda j, length, n: (j > 0) & (j < length)},
+            also=({"allow": lambda j, length, n: (j > 0) & (j <= length)},),
+        ),
+        Slip(
+            "a sequence without padding is hidden",
+            "A slice that begins at −0 is the whole sequence: `mask[-padding:] = False` hides all "
+            "of it where there is no padding. cases.Count from the front: `mask[length:]`.",
+            {"allow": lambda j, length, n: (j < length) & (length < n)},
+        ),
+        Slip(
+            "an empty sequence is seen as a whole",
+            "A sequence of length 0 has no token, and every key is False. `lengths or …`, or a "
+            "slice up to −0, takes 0 for none.",
+            {"allow": lambda j, length, n: (j < length) | (length == 0)},
+        ),
+        Slip(
+            "an empty sequence keeps a token",
+            "You allow at least one key. A sequence of length 0 has none: its keys are all False.",
+            {"read": lambda lengths: lengths.clamp(min=1)},
+        ),
+        Slip(
             "no axis for the queries",
             "You return (b, max_length). Beside masks (m, n) that would be read as b queries: put "
             "an axis of 1 in front of the keys, (b, 1, max_length).",
-            lambda lengths, n: real_keys(lengths, n)[..., 0, :],
+            {"form": lambda mask: mask[..., 0, :]},
+            also=({"align": lambda lengths: lengths[:, None]},),
         ),
-        Misconception(
+        Slip(
             "queries masked in place of keys",
             "You return (b, max_length, 1): padded *queries* see nothing, and everyone sees the "
             "padding. The keys are the last axis: (b, 1, max_length).",
-            lambda lengths, n: real_keys(lengths, n).mT,
+            {"form": lambda mask: mask.mT},
         ),
-        Misconception(
+        Slip(
             "padded queries are masked as well",
             "You return (b, n, n), with empty rows for the padded queries. What they compute is "
             "thrown away, and an empty row is a risk of NaN: mask the keys only.",
-            lambda lengths, n: real_keys(lengths, n) & real_keys(lengths, n).mT,
+            {"form": lambda mask: mask & mask.mT},
         ),
-        Misconception(
+        Slip(
+            "written out for every query",
+            "You return (b, n, n), the same row for each query. An axis of 1 stands for all of "
+            "them, however many there are: (b, 1, max_length).",
+            {"form": lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)},
+        ),
+        Slip(
             "an axis for heads",
             "You return (b, 1, 1, max_length). That fits scores (b, h, m, n); here the mask is "
             "(b, 1, max_length).",
-            lambda lengths, n: real_keys(lengths, n)[..., None, :],
+            {"form": lambda mask: mask[..., None, :]},
         ),
-        Misconception(
+        Slip(
+            "the axis of 1 stands in front",
+            "You return (1, b, max_length). The axis of 1 is for the queries, which stand beside "
+            "the keys: (b, 1, max_length).",
+            {"form": lambda mask: mask[..., 0, :][None]},
+        ),
+        Slip(
             "padding expected on the left",
             "You allow the *last* lengths[b] keys. Here the tokens stand first and the padding "
             "behind them.",
-            lambda lengths, n: torch.arange(n) >= n - lengths[..., None, None],
+            {"allow": lambda j, length, n: j >= n - length},
         ),
-        Misconception(
+        Slip(
             "max_length is ignored",
             "Your mask is as wide as the longest sequence. It is to have max_length columns, which "
             "may be more.",
-            lambda lengths, n: real_keys(lengths, max(1, int(lengths.max()))),
+            {"width": lambda lengths, n: max(1, int(lengths.max()))},
         ),
-        Misconception(
+        Slip(
             "one length for all",
-            "You mask every sequence at the length of the longest. Each has a row of its own: "
-            "compare with `lengths[..., None, None]`.",
-            lambda lengths, n: real_keys(torch.full_like(lengths, int(lengths.max())), n),
+            "You mask every sequence at one length, that of the longest or of the first. Each has "
+            "a row of its own: compare with `lengths[..., None, None]`.",
+            {"read": lambda lengths: torch.full_like(lengths, int(lengths.max()))},
+            also=({"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},),
         ),
-        Misconception(
+        Slip(
+            "the sequences are sorted",
+            "You sort the lengths. Row b belongs to sequence b, in the order in which they come.",
+            {"read": lambda lengths: lengths.sort(descending=True)[0]},
+            also=({"read": lambda lengths: lengths.sort()[0]},),
+        ),
+        Slip(
             "only one batch axis",
-            "You go through the first axis of `lengths` and take what you meet for a number. With "
-            "two batch axes it is a row: index with `lengths[..., None, None]`, or flatten first.",
-            one_batch_axis,
+            "You take `lengths` for a single axis: `lengths[:, None, None]`, `unsqueeze(1)`, or a "
+            "loop over the first axis that takes what it meets for a number. With two batch axes "
+            "it is a row: index with `lengths[..., None, None]`, which counts from the end.",
+            {"align": lambda lengths: lengths[:, None, None]},
+            also=({"align": one_by_one}, {"form": lambda mask: mask[..., 0, :].unsqueeze(1)}),
         ),
-        Misconception(
+        Slip(
+            "the batch axes are run together",
+            "You flatten the lengths and do not restore their axes: lengths (a, b) give "
+            "(a, b, 1, max_length). Index with `lengths[..., None, None]`.",
+            {"align": lambda lengths: lengths.reshape(-1, 1, 1)},
+        ),
+        Slip(
             "the lengths are changed in place",
             "`lengths -= 1` writes into the caller's tensor. `lengths - 1` makes a new one.",
-            lengths_counted_down,
+            {"read": counted_down},
         ),
     ),
     hints=(
@@ -795,102 +822,204 @@ WINDOW = Exercise(
     minutes=12,
     picture=True,
     criteria=(
-        Criterion("width tokens, centred on each", 2, window_values),
-        Criterion("causal: width tokens that end with each", 2, window_causal),
-        Criterion("width 1, and wider than the sequence", 1, window_edges),
-        Criterion("an even width has no centre: ValueError", 1, window_refusals),
+        Criterion(
+            "width tokens, centred on each",
+            2,
+            lambda rng: [
+                WINDOW_BY_HAND,
+                Case((8, 5)),
+                Case((int(rng.integers(7, 12)), 2 * int(rng.integers(1, 3)) + 1)),
+                Case((17, 7), note="many tokens"),
+            ],
+        ),
+        Criterion(
+            "causal: width tokens that end with each",
+            2,
+            lambda rng: [
+                Case((5, 3), BEHIND),
+                Case((7, 4), BEHIND, note="an even width"),
+                Case((int(rng.integers(6, 9)), 2), BEHIND),
+                Case((8, 5), BEHIND),
+            ],
+        ),
+        Criterion(
+            "width 1, and wider than the sequence",
+            1,
+            of(
+                Case((4, 1), note="width 1"),
+                Case((4, 1), BEHIND, note="width 1"),
+                Case((3, 7), note="wider than the sequence"),
+                Case((3, 6), BEHIND, note="wider than the sequence"),
+                Case((2, 3), note="n = 2"),
+                Case((1, 3), note="n = 1"),
+                once_more(WINDOW_BY_HAND),
+            ),
+        ),
+        Criterion(
+            "an even width has no centre: ValueError",
+            1,
+            of(
+                Case((7, 4), note="even width", raises=ValueError),
+                Case((5, 2), note="even width", raises=ValueError),
+            ),
+        ),
     ),
-    misconceptions=(
-        Misconception("a mask of floats", FLOATS, changed(lambda mask: mask.float())),
-        Misconception("a mask of whole numbers", INTEGERS, changed(lambda mask: mask.long())),
-        Misconception("0 and −∞", ADDITIVE, changed(as_additive)),
-        Misconception("the mask is inverted", INVERTED, changed(lambda mask: ~mask)),
-        Misconception(
+    misconceptions=made(
+        window,
+        *OF_WHAT_COMES_BACK,
+        AXIS_TOO_MANY,
+        Slip(
             "width taken for the reach",
-            "You allow `width` tokens to each side, 2·width + 1 in all. The width counts the whole "
-            "window, the token itself included: width // 2 to each side.",
-            wrong_window(around=lambda n, w: band(n, n, -w, w)),
+            "You allow `width` tokens to each side, or (with `<`) width − 1. The width counts the "
+            "whole window, the token itself included: width // 2 to each side.",
+            {"around": lambda n, w: band(n, n, -w, w)},
+            also=({"around": lambda n, w: band(n, n, 1 - w, w - 1)},),
         ),
-        Misconception(
+        Slip(
             "the centred window is one too narrow",
-            "You compare the distance with `<`: the outermost token on each side is missing. "
-            "`|i − j| <= width // 2`.",
-            wrong_window(around=lambda n, w: band(n, n, -(w // 2) + 1, w // 2 - 1)),
+            "The outermost token is missing, on each side (`<`) or on one (a slice or a `range` "
+            "leaves out its end). `|i − j| <= width // 2`.",
+            {"around": lambda n, w: band(n, n, 1 - w // 2, w // 2 - 1)},
+            also=(
+                {"around": lambda n, w: band(n, n, -(w // 2), w // 2 - 1)},
+                {"around": lambda n, w: band(n, n, 1 - w // 2, w // 2)},
+            ),
         ),
-        Misconception(
+        Slip(
             "the window is cut to one side",
-            "Without `causal` your window reaches back only. It is centred: as far forward as "
-            "back.",
-            wrong_window(around=lambda n, w: band(n, n, 1 - w, 0)),
+            "Without `causal` your window reaches to one side only. It is centred: as far forward "
+            "as back.",
+            {"around": behind_each},
+            also=(
+                {"around": lambda n, w: band(n, n, -(w // 2), 0)},
+                {"around": lambda n, w: band(n, n, 0, w - 1)},
+                {"around": lambda n, w: band(n, n, 0, w // 2)},
+            ),
         ),
-        Misconception(
+        Slip(
             "a ring",
             "Your distance wraps around, so that the first token sees the last. At the edges the "
             "window is cut off: use |i − j|.",
-            wrong_window(around=on_a_ring),
+            {"around": lambda n, w: on_a_ring(n, w // 2, w // 2)},
+            also=(
+                {"behind": lambda n, w: on_a_ring(n, w - 1, 0)},
+                {
+                    "around": lambda n, w: on_a_ring(n, w // 2, w // 2),
+                    "behind": lambda n, w: on_a_ring(n, w - 1, 0),
+                },
+            ),
         ),
-        Misconception(
+        Slip(
             "blocks in place of a window",
             "Your tokens share fixed blocks (`i // width == j // width`). A window moves along "
             "with its token.",
-            wrong_window(around=in_blocks),
+            {"around": in_blocks},
+            also=(
+                {"around": in_blocks, "behind": lambda n, w: in_blocks(n, w).tril()},
+                {"behind": lambda n, w: in_blocks(n, w).tril()},
+            ),
         ),
-        Misconception(
+        Slip(
+            "a negative start counts from the end",
+            "`mask[i, i − width + 1 : i + 1]` with a negative start counts from the last token; in "
+            "the first rows the slice is empty. Begin at `max(0, …)`.",
+            {"behind": lambda n, w: sliced(n, w - 1, 0)},
+            also=(
+                {"around": lambda n, w: sliced(n, w // 2, w // 2)},
+                {
+                    "around": lambda n, w: sliced(n, w // 2, w // 2),
+                    "behind": lambda n, w: sliced(n, w - 1, 0),
+                },
+            ),
+        ),
+        Slip(
             "causal is ignored",
             "Your result is the same with `causal=True`. Then the window ends with the token "
             "itself.",
-            lambda n, width, causal=False: band(n, n, -(width // 2), width // 2),
+            {"behind": centred, "refuse": lambda n, w, causal: w},
+            also=(
+                {"behind": centred},
+                {"behind": centred, "refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
+            ),
         ),
-        Misconception(
+        Slip(
             "causal keeps half the window",
             "You cut the centred window at the diagonal, which leaves width // 2 + 1 tokens. With "
             "`causal` all `width` tokens lie behind: `0 <= i − j < width`.",
-            wrong_window(behind=lambda n, w: band(n, n, -(w // 2), 0)),
+            {"behind": lambda n, w: band(n, n, -(w // 2), 0)},
         ),
-        Misconception(
+        Slip(
             "the causal window is one too wide",
             "You compare with `<=` and allow width + 1 tokens. The token itself counts: "
             "`i − j < width`.",
-            wrong_window(behind=lambda n, w: band(n, n, -w, 0)),
+            {"behind": lambda n, w: band(n, n, -w, 0)},
         ),
-        Misconception(
+        Slip(
             "the causal window is one too narrow",
             "You allow width − 1 tokens. The token itself and width − 1 before it make `width`.",
-            wrong_window(behind=lambda n, w: band(n, n, 2 - w, 0)),
+            {"behind": lambda n, w: band(n, n, 2 - w, 0)},
         ),
-        Misconception(
+        Slip(
             "the causal window leaves out the token itself",
-            "You allow the `width` tokens before each token and not the token itself, so the first "
-            "one sees nothing. `0 <= i − j < width`.",
-            wrong_window(behind=lambda n, w: band(n, n, -w, -1)),
+            "You allow tokens before each token and not the token itself, so the first one sees "
+            "nothing. `0 <= i − j < width`.",
+            {"behind": lambda n, w: band(n, n, -w, -1)},
+            also=({"behind": lambda n, w: band(n, n, 1 - w, -1)},),
         ),
-        Misconception(
+        Slip(
             "causal looks ahead",
             "Your causal window begins with the token and reaches forward: i and j are exchanged. "
             "Row i is the query; keys before it have j < i.",
-            wrong_window(behind=lambda n, w: band(n, n, 0, w - 1)),
+            {"behind": lambda n, w: band(n, n, 0, w - 1)},
         ),
-        Misconception(
+        Slip(
+            "causal does not cut off the future",
+            "`i − j < width` alone holds for every token that comes later too. The window ends "
+            "with the token itself: `0 <= i − j` as well.",
+            {"behind": lambda n, w: band(n, n, 1 - w, math.inf)},
+            also=({"behind": lambda n, w: band(n, n, 1 - w, w - 1)},),
+        ),
+        Slip(
+            "causal allows the whole past",
+            "With `causal` your mask does not depend on the width. Of the past, only the last "
+            "width − 1 tokens are allowed: `i − j < width` as well.",
+            {"behind": lambda n, w: band(n, n, -math.inf, 0)},
+        ),
+        Slip(
             "even widths are let through",
             "A centred window of even width has no centre. The exercise asks for a ValueError "
             "there; with `causal` every width is right.",
-            any_width,
+            {"refuse": lambda n, w, causal: w},
+            also=(
+                {"refuse": lambda n, w, causal: w if causal or w % 2 else w + 1},
+                {"refuse": lambda n, w, causal: w if causal or w % 2 else w - 1},
+                {
+                    "refuse": lambda n, w, causal: w,
+                    "around": lambda n, w: band(n, n, -((w - 1) // 2), w // 2),
+                },
+            ),
         ),
-        Misconception(
+        Slip(
             "even widths are refused with causal too",
             "Only a centred window needs an odd width. With `causal=True` the window ends with the "
             "token, and any width will do.",
-            odd_width_only,
+            {"refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
         ),
-        Misconception(
+        Slip(
             "wide windows are refused",
             "A window may be wider than the sequence: then it allows everything that it reaches.",
-            no_wider_than_n,
+            {"refuse": at_most_n},
         ),
-        Misconception(
+        Slip(
+            "a wide window is narrowed",
+            "You use at most n for the width. In a window that is wider than the sequence the "
+            "first token sees the last: its reach is still `width // 2`.",
+            {"refuse": lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)},
+        ),
+        Slip(
             "a token does not see itself",
             "Your diagonal is False. The window counts the token itself.",
-            changed(lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)),
+            {"truth": lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)},
         ),
     ),
     hints=(
@@ -907,137 +1036,271 @@ SOFTMAX = Exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion("weights over the allowed keys, 0 elsewhere", 3, softmax_values),
-        Criterion("rows with no key: all 0", 2, softmax_empty),
-        Criterion("one row, one key, one mask for all", 1, softmax_shapes),
-        Criterion("batches", 1, softmax_batch),
-        Criterion("float32 and large scores", 1, softmax_numbers),
-        Criterion("float16", 1, softmax_half),
-        Criterion("gradients reach the scores, none is NaN", 2, softmax_gradients),
+        Criterion(
+            "weights over the allowed keys, 0 elsewhere",
+            3,
+            WEIGHTS_CASES(WEIGHTS_BY_HAND, FIVE, row("m=5 n=5", note="as many queries as keys")),
+        ),
+        Criterion(
+            "one row, one key, one mask for all",
+            1,
+            WEIGHTS_CASES(
+                FIVE.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
+                row("m=3 n=7", turned=True, note="not contiguous in memory"),
+                row("m=1 n=5", note="one query"),
+                row("m=5 n=1", note="one key"),
+            ),
+        ),
+        Criterion(
+            "batches",
+            1,
+            WEIGHTS_CASES(
+                *WEIGHTS_ROWS.batches,
+                FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
+                FIVE.but(batch=(2,), given={"mask": hole("m n")}, note="one mask for both"),
+            ),
+        ),
+        Criterion(
+            "float32, large and small scores",
+            1,
+            WEIGHTS_CASES(
+                FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
+                FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
+                WEIGHTS_ROWS.extreme[1],
+                FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
+                once_more(WEIGHTS_BY_HAND),
+            ),
+        ),
+        Criterion(
+            "rows with no key: all 0",
+            2,
+            WEIGHTS_CASES(
+                EMPTY_BY_HAND,
+                FIVE.but(given=EMPTY, note="two queries may attend to nothing"),
+                row("m=5 n=3", batch=(2,), given=EMPTY, note="a batch of 2, with empty rows"),
+            ),
+        ),
+        Criterion(
+            "float16",
+            1,
+            WEIGHTS_CASES(
+                HALF,
+                HALF.but(given=EMPTY, note="float16, empty rows"),
+                HALF.but(
+                    "m=3 n=5",
+                    given={"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)},
+                    note="float16, large scores",
+                ),
+            ),
+        ),
+        Criterion(
+            "gradients reach the scores, none is NaN",
+            2,
+            WEIGHTS_CASES(
+                FIVE.but(
+                    batch=(2,),
+                    given={"mask": hole("m n")},
+                    use=with_gradients("scores"),
+                    note="a batch of 2",
+                ),
+                FIVE.but(given=EMPTY, use=with_gradients("scores"), note="with empty rows"),
+            ),
+        ),
         leaves_arguments_alone(),
     ),
-    misconceptions=(
-        Misconception(
+    excludes=(cases.FLOATS_ONLY,),
+    misconceptions=made(
+        weigh,
+        Slip(
             "a row with no key is NaN",
             "A row of nothing but −∞ has no largest entry to subtract, and its softmax is NaN. "
             "Leave the scores of such a row as they are and set its weights to 0 afterwards.",
-            hidden_by(lambda s: -math.inf),
+            options=FORGOTTEN,
+            also=(FORGOTTEN | {"hide": lambda s, mask: s + mask.log()},),
         ),
-        Misconception(
+        Slip(
+            "a row with no key keeps its weights",
+            "You leave the scores of a row with no key as they are, which is right, and return "
+            "their softmax. Its weights are to be 0: fill them in afterwards.",
+            {"finish": lambda weights, some: weights},
+        ),
+        Slip(
             "the gradient of an empty row is NaN",
             "Your weights are right, but NaN was made on the way and covered up at the end "
             "(`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. "
             "See to it that no row of nothing but −∞ reaches the softmax.",
-            infinity_added_then_repaired,
+            options=UNSPARED
+            | {
+                "hide": lambda s, mask: s + as_additive(mask).to(s.dtype),
+                "finish": lambda weights, some: weights.nan_to_num(0),
+            },
+            also=(NOT_HIDDEN | {"after": shares},),
         ),
-        Misconception(
+        Slip(
             "−1e9 in place of −∞",
             "A row with no key becomes a row of equal scores, so its weights are 1/n each and not "
             "0. And float16 has no −1e9: it reaches to ±65504. Use −∞, and look after empty rows.",
-            hidden_by(lambda s: -1e9),
+            options=FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
+            also=(FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)},),
         ),
-        Misconception(
+        Slip(
+            "float16 has no −1e9",
+            "Your function breaks down in float16, which reaches to ±65504. Use −∞, which every "
+            "floating dtype has, or `torch.finfo(scores.dtype).min`.",
+            {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
+        ),
+        Slip(
             "the lowest finite number in place of −∞",
-            "`torch.finfo(dtype).min`, or −1e4, fits every dtype, but a row with no key becomes a "
-            "row of equal scores, and its weights are 1/n each. They are to be 0.",
-            hidden_by(lowest),
+            "`torch.finfo(dtype).min` fits every dtype, but a row with no key becomes a row of "
+            "equal scores, and its weights are 1/n each, as if you had filled them in. They are to "
+            "be 0.",
+            options=FORGOTTEN
+            | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)},
         ),
-        Misconception(
+        replace(
+            mistakes.NOT_LOW_ENOUGH,
+            also=(
+                filled_with(-1e4),
+                filled_with(-1e4) | {"after": lambda w, mask, f: w * mask},
+                filled_with(-1e6),
+            ),
+        ),
+        Slip(
+            "a low number in place of −∞",
+            "You fill masked scores with a number that other scores can come near, or fall below, "
+            "and a row with no key becomes a row of equal scores, with weights of 1/n. Fill in "
+            "−∞, and look after empty rows.",
+            options=nowhere_near(-100.0),
+            family=nowhere_near,
+            values=Between(-800.0, -1e-3),
+            also=(nowhere_near(-1e4), nowhere_near(-1e6)),
+        ),
+        Slip(
             "−1e9 is added to the scores",
             "A sum with −1e9 keeps what float32 has room for, steps of 64, and a row with no key "
             "still gets weights that sum to 1: in float64 those of no mask at all. In float16 the "
-            "sum is no float16 any more. `masked_fill` replaces, it does not add.",
-            lambda scores, mask: (scores + ~mask * -1e9).softmax(-1),
+            "sum is no float16 any more, or −∞. `masked_fill` replaces, it does not add.",
+            options=FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9},
+            also=(FORGOTTEN | {"hide": lambda s, mask: s + (1 - mask.to(s.dtype)) * -1e9},),
         ),
-        Misconception(
+        Slip(
             "0 · ∞ in the mask",
             "You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. "
             "`masked_fill` puts −∞ where it belongs and nowhere else.",
-            lambda scores, mask: (scores + ~mask * -math.inf).softmax(-1),
+            options=FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -math.inf},
+            also=({"hide": lambda s, mask: s + ~mask * -math.inf},),
         ),
-        Misconception(
+        Slip(
             "the mask is inverted",
             "You shut out what the mask allows. True means allowed: fill where the mask is False, "
             "`scores.masked_fill(~mask, -torch.inf)`.",
-            lambda scores, mask: empty_rows_apart(lambda s: s.softmax(-1))(scores, ~mask),
+            {"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},
+            also=({"hide": lambda s, mask: s.masked_fill(mask, -math.inf)},),
         ),
-        Misconception(
+        Slip(
             "the mask is ignored",
             "Your result is the softmax of all scores. Those where the mask is False take no part.",
-            lambda scores, mask: scores.softmax(-1),
+            {"see": lambda mask, scores: torch.ones_like(scores, dtype=torch.bool)},
         ),
-        Misconception(
-            "masked after the softmax, not renormalised",
+        Slip(
+            "a mask that broadcasts is not provided for",
+            "`scores[~mask] = …` asks for a mask of the shape of the scores. One row may stand for "
+            "all queries, and one mask for a batch: `masked_fill` broadcasts.",
+            {"see": lambda mask, scores: mask, "hide": by_index},
+        ),
+        mistakes.MASKED_LATE.said(
             "You set weights to 0 after the softmax, and the rest of the row sums to less than 1; "
-            "what it sums to depends on the hidden scores. Hide them before the softmax.",
-            lambda scores, mask: scores.softmax(-1) * mask,
+            "what it sums to depends on the hidden scores. Hide them before the softmax."
         ),
-        Misconception(
+        Slip(
             "renormalised by a sum of 0",
             "You mask after the softmax and divide by the row sums. In a row with no key that sum "
             "is 0, and 0/0 is NaN.",
-            renormalised,
+            options={**FORGOTTEN, **NOT_HIDDEN, "after": shares},
         ),
-        Misconception(
+        Slip(
             "a guard too small for float16",
             "You add something like 1e-9 to the sum of a row. The smallest float16 above 0 is "
             "6e-8: the guard is rounded to 0, and 0/0 is NaN. Replace a sum of 0 by 1.",
-            by_sums(largest, lambda total: total + 1e-12),
+            options=guarded_shares((exponentials, 1e-12)),
+            family=guarded_shares,
+            values=tuple(product((exponentials, over_keys), (1e-8, 1e-9, 1e-10, 1e-11, 1e-15))),
         ),
-        Misconception(
+        Slip(
+            "a guard in the denominator",
+            "You add a small number to the sum of a row, and its weights no longer sum to 1. "
+            "Replace a sum of 0 by 1, and leave the other sums as they are.",
+            options=guarded_shares((over_keys, 1e-6)),
+            family=guarded_shares,
+            values=tuple(
+                product((exponentials, over_keys), (1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
+            ),
+        ),
+        Slip(
             "a score of 0 is not −∞",
             "You multiply the scores by the mask. exp(0) = 1, so a masked key gets the weight of a "
             "score of 0, often more than the allowed ones.",
-            empty_rows_apart(lambda s: s.softmax(-1), lambda s, mask: s * mask),
+            {"hide": lambda s, mask: s * mask},
+            also=(FORGOTTEN | {"hide": lambda s, mask: s * mask},),
         ),
-        Misconception(
-            "softmax over the queries",
-            "Your softmax runs down the columns. Each query has a budget of 1: `softmax(dim=-1)`.",
-            empty_rows_apart(lambda s: s.softmax(-2)),
+        mistakes.MASK_ADDED,
+        mistakes.OVER_QUERIES.said(
+            "Your softmax runs down the columns. Each query has a budget of 1: `softmax(dim=-1)`."
         ),
-        Misconception(
-            "softmax over axis 1",
-            "`softmax(dim=1)` is the keys' axis for two axes only. Count from the end: `dim=-1`.",
-            empty_rows_apart(lambda s: s.softmax(1)),
+        mistakes.OVER_AXIS_1,
+        mistakes.OVER_AXIS_0,
+        mistakes.OVER_EVERYTHING.called("all rows share one budget").said(
+            "Your weights sum to 1 over the whole matrix. Each row sums to 1 by itself."
         ),
-        Misconception(
-            "all rows share one budget",
-            "Your weights sum to 1 over the whole matrix. Each row sums to 1 by itself.",
-            empty_rows_apart(lambda s: s.flatten(-2).softmax(-1).reshape(s.shape)),
+        mistakes.NO_SOFTMAX.said(
+            "You return the scores, with 0 where the mask is False. They have to become weights "
+            "first, positive and summing to 1: a softmax over the keys."
         ),
-        Misconception(
+        Slip(
+            "not divided by the sum",
+            "You return exponentials, and a row does not sum to 1. Divide by the sum of the row.",
+            {"normalize": exponentials},
+            also=({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask},),
+        ),
+        mistakes.SIGMOIDS,
+        mistakes.SOFTMAX_TWICE,
+        Slip(
             "no maximum subtracted",
             "exp of a large score overflows, above 709 in float64 and above 11 in float16, and ∞/∞ "
             "is NaN. Subtract each row's largest score first, or use `torch.softmax`.",
-            by_sums(lambda s: 0, no_zero),
+            {"normalize": lambda s: s.exp() / no_zero(s.exp().sum(-1, keepdim=True))},
+            also=(
+                {"normalize": mistakes.no_max_subtracted},
+                {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
+            ),
         ),
-        Misconception(
+        Slip(
             "one maximum for all rows",
             "You subtract the largest score of the whole array. A row whose scores are all much "
             "smaller becomes exp(−1000) = 0. Each row has a maximum of its own: `amax(-1, "
             "keepdim=True)`.",
-            by_sums(lambda s: s.max().detach(), no_zero),
+            {
+                "normalize": lambda s: (
+                    (s - s.max()).exp() / no_zero((s - s.max()).exp().sum(-1, keepdim=True))
+                )
+            },
+            also=({"normalize": lambda s: mistakes.no_max_subtracted(s - s.max())},),
         ),
-        Misconception(
+        Slip(
             "float16 comes back as float32",
             "You compute in float32, which is a good idea, and return that. The result keeps the "
             "dtype of the scores: end with `.to(scores.dtype)`.",
-            lambda scores, mask: empty_rows_apart(lambda s: s.softmax(-1))(
-                scores.float() if scores.dtype == torch.float16 else scores, mask
-            ),
+            {"cast": lambda s: s.float() if s.dtype == torch.float16 else s},
+            also=({"cast": lambda s: s.float()},),
         ),
-        Misconception(
+        Slip(
             "the scores are changed in place",
             "`masked_fill_`, with an underscore at the end, writes into the caller's tensor. "
             "`masked_fill` makes a new one.",
-            in_place,
+            options=UNSPARED | {"hide": lambda s, mask: s.masked_fill_(~mask, -math.inf)},
+            also=({"hide": lambda s, mask: s.masked_fill_(~mask, -math.inf)},),
         ),
-        Misconception(
-            "the gradient is cut off",
-            "The numbers are right, but nothing can be learned through them: `.detach()`, "
-            "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-            lambda scores, mask: masking.masked_softmax(scores.detach(), mask),
-        ),
+        replace(mistakes.GRADIENT_CUT, options={"cast": lambda s: s.detach()}),
     ),
     hints=(
         "For rows with a key, `scores.masked_fill(~mask, -torch.inf)` and a softmax are all.",
@@ -1055,89 +1318,243 @@ LEAK = Exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion("the largest derivative over the masked pairs", 3, leak_values),
-        Criterion("finds what attention leaks", 2, leak_attention),
-        Criterion("0 where nothing leaks", 1, leak_none),
-        Criterion("any number of queries, keys and features", 1, leak_shapes),
-        Criterion("batches", 1, leak_batch),
+        Criterion(
+            "the largest derivative over the masked pairs",
+            3,
+            LEAK_CASES(
+                LEAK_BY_HAND,
+                SQUARE,
+                SQUARE.but(options=PRODUCT),
+                SQUARE.but(given={}),
+            ),
+        ),
+        Criterion(
+            "finds what attention leaks",
+            2,
+            LEAK_CASES(
+                SQUARE.but(
+                    options={"f": "small_attention", "ahead": 1},
+                    note="allowed looks one step ahead",
+                ),
+                SQUARE.but(
+                    options={"f": "small_attention_masked_late", "ahead": 0},
+                    note="masked after the softmax",
+                ),
+            ),
+        ),
+        Criterion(
+            "0 where nothing leaks",
+            1,
+            LEAK_CASES(
+                leak_case(
+                    "linear_mix",
+                    tensor([[1, 2], [3, 4]]),
+                    lower(2),
+                    A=tensor([[2, 0], [3, -4]]),
+                    W=tensor([[1, 1], [0, 5]]),
+                ),
+                SQUARE.but(
+                    options={"f": "small_attention", "ahead": 0}, note="allowed is the mask"
+                ),
+                SQUARE.but(
+                    options={"f": "linear_mix"},
+                    given={"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))},
+                    note="nothing is masked",
+                ),
+            ),
+        ),
+        Criterion(
+            "any number of queries, keys and features, of any size",
+            1,
+            LEAK_CASES(
+                row("m=2 n=5 d=3", note="two queries, five keys"),
+                row(
+                    "m=5 n=3 d=4",
+                    given={"mask": hole("1 n")},
+                    note="one row of the mask for all queries",
+                ),
+                row(
+                    "m=1 n=1 d=3",
+                    given={"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))},
+                    note="one token, which may not see itself",
+                ),
+                leak_case(
+                    "linear_mix",
+                    tensor([[1], [2], [4]], torch.float32),
+                    lower(3),
+                    "one feature, float32",
+                    A=tensor([[1, -3, 2], [0, 1, 1], [7, 0, 1]], torch.float32),
+                    W=tensor([[2]], torch.float32),
+                ),
+                *(one.but(options=PRODUCT) for one in LEAK_ROWS.extreme),
+                once_more(LEAK_BY_HAND),
+            ),
+        ),
+        Criterion(
+            "batches",
+            1,
+            LEAK_CASES(
+                *LEAK_ROWS.batches[:3],
+                *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
+                SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
+            ),
+        ),
         leaves_arguments_alone(),
     ),
+    excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
     misconceptions=(
-        Misconception(
-            "the allowed pairs are measured",
-            "You take the largest derivative where the mask is True: how much is seen that may be "
-            "seen. A leak is what is seen where it is False.",
-            wrong_leak(lambda J, hidden: only(~hidden, J).abs().max()),
-        ),
-        Misconception(
-            "all pairs are measured",
-            "Your result does not depend on the mask. Only pairs where it is False count.",
-            wrong_leak(lambda J, hidden: J.abs().max()),
-        ),
-        Misconception(
-            "outputs and tokens exchanged",
-            "You look up mask[j, i] for the derivative of output i by token j. Row i of the mask "
-            "belongs to output i.",
-            wrong_leak(transposed),
-        ),
-        Misconception(
-            "the sign is kept",
-            "You take the maximum of the derivatives themselves. A large negative one is as much a "
-            "leak: take the absolute value first.",
-            wrong_leak(lambda J, hidden: only(hidden, J).max()),
-        ),
-        Misconception(
-            "the features of an output are summed",
-            "You differentiate `out[i].sum()`. Derivatives of different features can cancel in "
-            "the sum: take them one by one.",
-            wrong_leak(lambda J, hidden: only(hidden, J.sum(-3, keepdim=True)).abs().max()),
-        ),
-        Misconception(
-            "the features of a token are summed",
-            "You add up the derivatives by the features of token j. They can cancel: the largest "
-            "single one counts.",
-            wrong_leak(lambda J, hidden: only(hidden, J.sum(-1, keepdim=True)).abs().max()),
-        ),
-        Misconception(
-            "all outputs in one gradient",
-            "You differentiate the sum of all outputs, `f(x).sum()`. That tells how much token j "
-            "matters to anyone; whether to output i takes a gradient for each i.",
-            wrong_leak(all_outputs_at_once),
-        ),
-        Misconception(
-            "the mean in place of the largest",
-            "You average over the masked pairs. One leaking pair among a thousand is a leak: the "
-            "largest counts.",
-            wrong_leak(average),
-        ),
-        Misconception(
-            "the sum in place of the largest",
-            "You add up what leaks. The largest single derivative is asked for.",
-            wrong_leak(lambda J, hidden: only(hidden, J).abs().sum()),
-        ),
-        Misconception(
-            "the norm of a block",
-            "You take the Euclidean norm of the derivatives of out_i by x_j. The largest single "
-            "entry is asked for.",
-            wrong_leak(lambda J, hidden: only(hidden, J).square().sum((-3, -1)).sqrt().max()),
-        ),
-        Misconception(
-            "gradients pile up in x.grad",
-            "`backward()` adds to `x.grad`. After the first output you see sums. Set `x.grad` to "
-            "None before each, or use `torch.autograd.grad`, which adds nothing up.",
-            wrong_leak(accumulated),
-        ),
-        Misconception(
-            "only the first query is tested",
-            "You return after the first output, a `return` inside the loop perhaps. Every output "
-            "has a row of the mask.",
-            wrong_leak(first_query),
+        *made(
+            leaking,
+            Slip(
+                "the allowed pairs are measured",
+                "You take the largest derivative where the mask is True: how much is seen that may "
+                "be seen. A leak is what is seen where it is False.",
+                {"pairs": lambda mask, J: masked_pairs(~mask, J)},
+            ),
+            Slip(
+                "all pairs are measured",
+                "Your result does not depend on the mask. Only pairs where it is False count.",
+                {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
+            ),
+            Slip(
+                "outputs and tokens exchanged",
+                "You look up mask[j, i] for the derivative of output i by token j. Row i of the "
+                "mask belongs to output i.",
+                {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
+            ),
+            Slip(
+                "the mask does not broadcast",
+                "You look up a row of the mask for each output, and one row may stand for all of "
+                "them. Give it all its rows first: `mask.broadcast_to(*out.shape[:-1], n)`.",
+                {"pairs": row_by_row},
+            ),
+            Slip(
+                "as many outputs as tokens are assumed",
+                "You go through as many outputs as x has tokens. Their number is that of f(x), "
+                "`out.shape[-2]`, which may be less or more.",
+                {"gather": as_many_rows_as_tokens},
+            ),
+            Slip(
+                "the sign is kept",
+                "You take the maximum of the derivatives themselves. A large negative one is as "
+                "much a leak: take the absolute value first.",
+                {"size": as_it_is},
+            ),
+            Slip(
+                "the features of an output are summed",
+                "You differentiate `out[i].sum()`. Derivatives of different features can cancel in "
+                "the sum: take them one by one.",
+                {"outputs": lambda J: J.sum(-3, keepdim=True)},
+            ),
+            Slip(
+                "the features of a token are summed",
+                "You add up the derivatives by the features of token j. They can cancel: the "
+                "largest single one counts.",
+                {"tokens": lambda J: J.sum(-1, keepdim=True)},
+                also=(
+                    {
+                        "size": as_it_is,
+                        "tokens": lambda J: J.abs().sum(-1, keepdim=True),
+                    },
+                ),
+            ),
+            Slip(
+                "an average over features",
+                "You average the derivatives, over the features of a token or of an output. The "
+                "largest single one counts.",
+                {"tokens": lambda J: J.mean(-1, keepdim=True)},
+                also=(
+                    {"size": as_it_is, "tokens": lambda J: J.abs().mean(-1, keepdim=True)},
+                    {"outputs": lambda J: J.mean(-3, keepdim=True)},
+                ),
+            ),
+            Slip(
+                "only the first feature is tested",
+                "You differentiate the first feature of each output, or by the first of each "
+                "token, and no other. All of them count.",
+                {"outputs": lambda J: J[..., :1, :, :]},
+                also=({"tokens": lambda J: J[..., :1]},),
+            ),
+            Slip(
+                "all outputs in one gradient",
+                "You differentiate the sum of all outputs, `f(x).sum()`. That tells how much token "
+                "j matters to anyone; whether to output i takes a gradient for each i.",
+                {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
+            ),
+            Slip(
+                "the mean in place of the largest",
+                "You average over the masked pairs. One leaking pair among a thousand is a leak: "
+                "the largest counts.",
+                {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
+                also=({"gather": lambda J, hidden: only(J, hidden).mean()},),
+            ),
+            Slip(
+                "the sum in place of the largest",
+                "You add up what leaks. The largest single derivative is asked for.",
+                {"gather": lambda J, hidden: only(J, hidden).sum()},
+            ),
+            Slip(
+                "the norm of a block",
+                "You take the Euclidean norm of the derivatives of out_i by x_j. The largest "
+                "single entry is asked for.",
+                {"gather": lambda J, hidden: only(J, hidden).square().sum((-3, -1)).sqrt().max()},
+            ),
+            Slip(
+                "gradients pile up in x.grad",
+                "`backward()` adds to `x.grad`. After the first output you see sums. Set `x.grad` "
+                "to None before each, or use `torch.autograd.grad`, which adds nothing up.",
+                {"outputs": piled_up},
+                also=({"outputs": lambda J: J.cumsum(-3)},),
+            ),
+            Slip(
+                "only the first query is tested",
+                "You return after the first output, a `return` inside the loop perhaps. Every "
+                "output has a row of the mask.",
+                {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
+            ),
+            Slip(
+                "only the last query is tested",
+                "You keep what the last output gave and forget those before it. The largest of all "
+                "outputs is asked for: `worst = max(worst, …)`.",
+                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
+                also=({"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},),
+            ),
+            Slip(
+                "a number for every sequence",
+                "You return one number for each sequence of a batch. The largest of them is asked "
+                "for.",
+                {
+                    "gather": lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)),
+                    "give": as_it_is,
+                },
+            ),
+            Slip(
+                "nothing masked is not provided for",
+                "Where no pair is masked, there is nothing to take the largest of, and `max` "
+                "raises an error. The answer is 0 there.",
+                {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
+                also=({"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},),
+            ),
+            Slip(
+                "the derivative is taken elsewhere",
+                "You differentiate at zeros, or at numbers of your own. The derivative at x is "
+                "asked for; elsewhere it is another.",
+                {"at": torch.zeros_like},
+                also=({"at": torch.ones_like},),
+            ),
+            Slip(
+                "yes or no",
+                "You return whether there is a leak. Its size is asked for: the largest absolute "
+                "derivative, 0.0 where there is none.",
+                {"give": lambda worst: bool(worst > 0)},
+            ),
         ),
         Misconception(
             "a difference in place of the derivative",
             "You move a token a little and divide. That is near the derivative and not equal to "
             "it. `torch.autograd.grad` gives it exactly.",
-            by_changing(nudged),
+            by_changing(nudged_by(1e-3)),
+            Family(lambda step: by_changing(nudged_by(step)), (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
         ),
         Misconception(
             "the token is set to 0",
@@ -1146,22 +1563,10 @@ LEAK = Exercise(
             by_changing(zeroed),
         ),
         Misconception(
-            "the derivative is taken elsewhere",
-            "You differentiate at zeros, or at numbers of your own. The derivative at x is asked "
-            "for; elsewhere it is another.",
-            at_zero,
-        ),
-        Misconception(
             "x does not ask for a gradient",
             "Nothing can be differentiated by x as it comes. Make a copy that can: "
             "`x = x.detach().clone().requires_grad_()`.",
             no_gradient_asked_for,
-        ),
-        Misconception(
-            "yes or no",
-            "You return whether there is a leak. Its size is asked for: the largest absolute "
-            "derivative, 0.0 where there is none.",
-            lambda f, x, mask: masking.leak(f, x, mask) > 0,
         ),
     ),
     hints=(

@@ -1,12 +1,19 @@
 """Cases for torch code: tensors, and modules with weights of our own."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from attncourse.checks.drivers import call_module
+from attncourse.checks.cases import Row, Table, is_zero
+from attncourse.checks.drivers import (
+    call_module,
+    call_module_twice,
+    call_module_with_each_gradient,
+    varied_at_start,
+)
 from attncourse.checks.exercise import Case, Rng
 
 State = dict[str, torch.Tensor]
@@ -45,19 +52,85 @@ def module_case(
     method: str = "",
     use: Callable | None = None,
     note: str = "",
+    others: State | None = None,
 ) -> Case:
     """A case that builds ``name(*args, **options)``, loads ``state`` and calls it on ``inputs``.
 
-    ``method`` is called in place of the module itself. ``use`` is ``call_module`` unless given.
+    ``method`` is called in place of the module itself, and called again where there are ``others``,
+    inputs of a second call. ``use`` is ``call_module`` unless given.
     """
-    options = options or {}
+    options, others = options or {}, others or {}
     built = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in options.items())])
     called = f".{method}" if method else ""
+    given = ", ".join("None" if value is None else key for key, value in inputs.items())
+    shown = f"{name}({built}){called}({given})"
+    second = {"others": tuple(others)} if others else {}
     return Case(
         kwargs={"make": (args, options), "method": method, "inputs": tuple(inputs)}
+        | second
         | inputs
+        | others
         | state,
-        use=use or call_module,
+        use=use or (call_module_twice if others else call_module),
         note=note,
-        shown=f"{name}({built}){called}({', '.join(inputs)})",
+        shown=f"{shown}, then ({', '.join(others)}) and ({', '.join(inputs)})" if others else shown,
     )
+
+
+def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
+    """A case that builds ``name(*sizes)`` and looks whether these parameters are random."""
+    return Case(
+        kwargs={"make": (sizes, {}), "names": parameters},
+        use=varied_at_start,
+        note="as it is when it is new",
+        shown=f"{name}({', '.join(map(str, sizes))})",
+    )
+
+
+@dataclass(frozen=True)
+class ModuleTable(Table):
+    """Cases of a module: ``spec`` are the inputs of its call, ``build`` the constructor's sizes.
+
+    A size that a row does not name is left out. ``state(rng, *sizes, **options)`` draws the
+    weights, for the arguments of the constructor.
+    """
+
+    name: str = ""
+    build: str = ""
+    state: Callable[..., State] = dict
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        args = tuple(row.sizes[axis] for axis in self.build.split() if axis in row.sizes)
+        state = {
+            name: (torch.zeros_like(weight) if is_zero(name, row) else weight).to(
+                getattr(torch, row.dtype)
+            )
+            for name, weight in self.state(rng, *args, **row.options).items()
+        }
+        return module_case(
+            self.name,
+            args,
+            state,
+            self.arguments(rng, {**self.spec, **row.given}, row),
+            options=dict(row.options),
+            method=row.method,
+            use=row.use,
+            note=row.note,
+            others=self.second_inputs(rng, row),
+        )
+
+    def second_inputs(self, rng: Rng, row: Row) -> State:
+        """The inputs of a second call, of other lengths and without a batch."""
+        if row.then is None:
+            return {}
+        other = replace(row, sizes={**row.sizes, **row.then}, batch=())
+        drawn = self.arguments(rng, self.spec, other)
+        return {f"{name}_2": value for name, value in drawn.items()}
+
+    @property
+    def axes(self) -> list[str]:
+        return list(dict.fromkeys([*super().axes, *self.build.split()]))
+
+    @property
+    def each_gradient(self) -> Callable:
+        return call_module_with_each_gradient

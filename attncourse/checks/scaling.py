@@ -2,38 +2,53 @@
 
 What ``score_variance`` returns is random, and students draw from other generators. So its cases
 run it with many seeds and keep only what every right answer has in common: its mean to the nearest
-power of 2, that a seed repeats it, and whether the seeds scatter. The widths are powers of 4 so
-that d_k, its root and its reciprocal all lie in the middle between two roundings, and the numbers
-of seeds and samples are such that a right answer is ten standard deviations from the nearest edge.
+power of 2, that a seed repeats it, and whether the seeds scatter. At 16 and 64 d_k, its root and
+its reciprocal all lie in the middle between two roundings; 54 lies near the lower edge and 80 near
+the upper one. The numbers of seeds and samples are such that a right answer is eight standard
+deviations from the nearest edge.
 
 In float64 cases of ``scale_scores`` d_k is a power of 4 too, so that 1/√d_k is exact.
 """
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from attncourse import scaling
-from attncourse.checks.drivers import repeated, scattered, typical_sizes, with_gradients
+from attncourse.checks.cases import (
+    FLOATS_ONLY,
+    Count,
+    Drawn,
+    Table,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.drivers import repeated, scattered, typical_sizes
 from attncourse.checks.exercise import (
+    Between,
     Case,
     Criterion,
     Exercise,
     Misconception,
     Rng,
+    composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.modules import normal, tensor
+from attncourse.checks.mistakes import Slip, made, reversed_axes
+from attncourse.checks.modules import tensor
 
 SEEDS = 32
 
 # --- cases: score_variance -------------------------------------------------------------------
 
 
-def seeds(rng: Rng) -> list[int]:
-    """Different seeds that every generator takes, none next to another."""
-    return (rng.permutation(2**16)[:SEEDS] * 2**14 + 1).tolist()
+def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
+    """Different seeds that every generator takes, none next to another, none 0."""
+    return (rng.permutation(2**16)[:number] * 2**14 + 1).tolist()
 
 
 def sizes_case(rng: Rng, *calls: tuple[int, int]) -> Case:
@@ -48,209 +63,169 @@ def sizes_case(rng: Rng, *calls: tuple[int, int]) -> Case:
 
 
 def variance_sizes(rng: Rng) -> list[Case]:
-    return [sizes_case(rng, (16, 256), (64, 256)), sizes_case(rng, (256, 128))]
+    return [
+        sizes_case(rng, (16, 128), (64, 128)),
+        sizes_case(rng, (54, 256), (80, 256)),
+    ]
 
 
-def call_case(rng: Rng, use, d_k: int, n_samples: int, note: str = "") -> Case:
+def call_case(use, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
+    what = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
     return Case(
-        kwargs={"call": [d_k, n_samples], "seeds": seeds(rng)},
+        kwargs={"call": [d_k, n_samples], "seeds": seeds},
         use=use,
         note=note,
-        shown=f"score_variance({d_k}, {n_samples}, seed) with {SEEDS} different seeds",
+        shown=f"score_variance({d_k}, {n_samples}, seed) with {what}",
     )
 
 
 def variance_seeds(rng: Rng) -> list[Case]:
-    return [call_case(rng, repeated, 16, 64)]
+    return [
+        call_case(repeated, 16, 64, seeds(rng)),
+        call_case(repeated, 1, 7, seeds(rng), "vectors of one entry"),
+        call_case(repeated, 5, 8, [*range(8)], "a seed of 0"),
+    ]
 
 
 def variance_samples(rng: Rng) -> list[Case]:
     return [
-        call_case(rng, scattered, 4, 2048, "many samples: little scatter"),
-        call_case(rng, scattered, 4, 2, "two samples: much scatter"),
+        call_case(scattered, 4, 2048, seeds(rng), "many samples: little scatter"),
+        call_case(scattered, 256, 320, seeds(rng, 10), "wide vectors: little scatter"),
+        call_case(scattered, 4, 2, seeds(rng), "two samples: much scatter"),
+        call_case(scattered, 256, 18, seeds(rng, 150), "few samples: much scatter"),
     ]
 
 
-# --- cases: scale_scores ---------------------------------------------------------------------
+# --- cases: the others -----------------------------------------------------------------------
 
 
-def scale_values(rng: Rng) -> list[Case]:
-    return [
-        Case((tensor([[2, 4, -6]]), 4), note="√4 = 2"),
-        Case((tensor([[8, 0, 4], [-4, 12, 16]]), 16)),
-        Case((normal(rng, 5, 3), 64)),
-        Case((normal(rng, 4, 4), 256), note="as many queries as keys"),
-    ]
-
-
-def scale_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 1, 5), 16), note="one query"),
-        Case((normal(rng, 5, 1), 16), note="one key"),
-        Case((normal(rng, 3, 7), 1), note="d_k = 1: nothing changes"),
-        Case((normal(rng, 7, 3).T, 64), note="not contiguous in memory"),
-    ]
-
-
-def scale_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 2, 3, 5), 16), note="a batch of 2"),
-        Case((normal(rng, 2, 3, 5, 7), 64), note="two batch axes"),
-    ]
-
-
-def scale_numbers(rng: Rng) -> list[Case]:
-    return [
-        Case((normal(rng, 3, 5).float(), 7), note="float32, d_k = 7"),
-        Case((normal(rng, 5, 3).float(), 24), note="float32, d_k = 24"),
-        Case((1e4 * normal(rng, 3, 5), 16), note="scores in the ten thousands"),
-    ]
-
-
-def scale_gradients(rng: Rng) -> list[Case]:
-    return [Case((normal(rng, 2, 3, 5), 16), use=with_gradients("scores"), note="a batch of 2")]
-
-
-# --- cases: attention_entropy and softmax_jacobian --------------------------------------------
-
-
-def rows(rng: Rng, *shape: int) -> Tensor:
+def shares(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Random weights, none of them 0, that sum to 1 along the last axis."""
-    return normal(rng, *shape).softmax(-1)
+    return shares_of(rng.normal(size=shape))
 
 
-def entropy_values(rng: Rng) -> list[Case]:
-    return [
-        Case((tensor([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]),), note="two keys, equal: ln 2"),
-        Case((tensor([0.5, 0.25, 0.25]),)),
-        Case((rows(rng, 7),)),
-        Case((rows(rng, 5, 3),)),
-        Case((rows(rng, 4, 4),), note="as many queries as keys"),
-    ]
+def shares_of(scores: np.ndarray) -> np.ndarray:
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
 
 
-def entropy_zeros(rng: Rng) -> list[Case]:
-    holes = rows(rng, 3, 5)
-    holes[:, 1] = 0
-    holes[0, 3] = 0
-    return [
-        Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-        Case((holes / holes.sum(-1, keepdim=True),), note="weights of 0"),
-    ]
+def saturated(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return shares_of(30 * rng.normal(size=shape))
 
 
-def entropy_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((tensor([[1], [1], [1]]),), note="one key"),
-        Case((rows(rng, 1, 7),), note="one query"),
-        Case((normal(rng, 7, 3).softmax(0).T,), note="not contiguous in memory"),
-    ]
+def graded(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Weights of every size, each 1/e of the next, in any order."""
+    return shares_of(-1.0 * rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1))
 
 
-def entropy_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((rows(rng, 2, 3, 5),), note="a batch of 2"),
-        Case((rows(rng, 2, 3, 5, 7),), note="two batch axes"),
-    ]
+def with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Weights of which every row has some that are 0, at other places than the others."""
+    place = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
+    weights = np.where(place < 2, 0, shares(rng, shape))
+    return weights / weights.sum(-1, keepdims=True)
 
 
-def entropy_numbers(rng: Rng) -> list[Case]:
-    return [
-        Case((rows(rng, 3, 5).float(),), note="float32"),
-        Case(((30 * normal(rng, 3, 7)).softmax(-1),), note="saturated, tiny weights"),
-        Case(((0.1 * normal(rng, 2, 500)).softmax(-1),), note="500 keys"),
-    ]
+SCALE_CASES = Table({"scores": "... m n", "d_k": Count("d_k")}, how=normal)
+SCALE_ROWS = standard(SCALE_CASES)
+SCALE_BY_HAND = Case((tensor([[2, 4, -6]]), 4), note="√4 = 2")
+BATCH_WIDTHS = (16, 4, 64, 256, 4)
 
+ENTROPY_CASES = Table({"weights": "... n"}, how=shares)
+ENTROPY_ROWS = standard(ENTROPY_CASES)
+ENTROPY_BY_HAND = Case(
+    (tensor([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]),), note="two keys, equal: ln 2"
+)
 
-def entropy_gradients(rng: Rng) -> list[Case]:
-    return [Case((rows(rng, 2, 3, 5),), use=with_gradients("weights"), note="a batch of 2")]
+JACOBIAN_CASES = Table({"p": "... n"}, how=shares)
+JACOBIAN_ROWS = standard(JACOBIAN_CASES)
+JACOBIAN_BY_HAND = Case((tensor([0.5, 0.25, 0.25]),))
 
-
-def jacobian_values(rng: Rng) -> list[Case]:
-    return [
-        Case((tensor([0.5, 0.25, 0.25]),)),
-        Case((rows(rng, 5),)),
-    ]
-
-
-def jacobian_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((tensor([[0.5, 0.25, 0.25], [0.25, 0.75, 0]]),), note="two rows"),
-        Case((rows(rng, 4, 4),), note="four rows of four weights"),
-        Case((rows(rng, 2, 3, 5),), note="a batch of 2"),
-        Case((rows(rng, 2, 3, 5, 7),), note="two batch axes"),
-    ]
-
-
-def jacobian_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((tensor([1]),), note="one weight"),
-        Case((rows(rng, 1, 7),), note="one row"),
-        Case((normal(rng, 7, 3).softmax(0).T,), note="not contiguous in memory"),
-    ]
-
-
-def jacobian_numbers(rng: Rng) -> list[Case]:
-    return [
-        Case((rows(rng, 3, 5).float(),), note="float32"),
-        Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-        Case(((10 * normal(rng, 3, 5)).softmax(-1),), note="nearly saturated"),
-    ]
-
-
-def jacobian_gradients(rng: Rng) -> list[Case]:
-    return [Case((rows(rng, 2, 3, 5),), use=with_gradients("p"), note="a batch of 2")]
+TWO_AXES = row("n=5", batch=(2, 3), note="two batch axes")
+ONLY_WEIGHTS = (
+    FLOATS_ONLY,
+    *(
+        (kind, "The entries are weights, none below 0, and their sum is 1.")
+        for kind in (
+            "a row of very small numbers",
+            "a row of very large numbers",
+            "entries that cancel",
+        )
+    ),
+)
 
 
 # --- usual mistakes --------------------------------------------------------------------------
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
 
 
 def normal_entries(*shape: int, generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator)
 
 
-def sampled(result, entries=normal_entries):
-    """A wrong ``score_variance``: ``result(q, k)`` of pairs (n_samples, d_k) with such entries."""
+@composition
+def experiment(
+    generator=seeded,
+    number=lambda n_samples: n_samples,
+    entries=normal_entries,
+    vectors=lambda q, k: (q, k),
+    score=lambda q, k: (q * k).sum(-1),
+    measure=lambda scores: scores.var(),
+):
+    """The experiment made of decisions, from the seed to the one number that is returned."""
 
-    def variance(d_k, n_samples, seed):
-        generator = torch.Generator().manual_seed(seed)
-        q, k = (entries(n_samples, d_k, generator=generator) for _ in range(2))
-        return result(q, k).item()
+    def score_variance(d_k, n_samples, seed):
+        source = generator(seed)
+        q, k = (entries(number(n_samples), d_k, generator=source) for _ in range(2))
+        result = measure(score(*vectors(q, k)))
+        return result.item() if result.ndim == 0 else result
 
-    return variance
-
-
-def dots(q, k):
-    return (q * k).sum(-1)
-
-
-RIGHT_VARIANCE = sampled(lambda q, k: dots(q, k).var())
-
-
-def many_numbers(d_k, n_samples, seed):
-    generator = torch.Generator().manual_seed(seed)
-    q, k = torch.randn(2, n_samples, d_k, generator=generator)
-    return (q * k).var(dim=0)
+    return score_variance
 
 
-def no_seed(d_k, n_samples, seed):
-    q, k = torch.randn(2, n_samples, d_k)
-    return dots(q, k).var().item()
+@composition
+def scaling_by(
+    take=lambda scores: scores,
+    factor=lambda scores, d_k: d_k**-0.5,
+    times=lambda scores, factor: scores * factor,
+    finish=lambda scaled: scaled,
+):
+    """The scaling made of decisions; ``factor`` is what the scores are multiplied by."""
+
+    def scale_scores(scores, d_k):
+        return finish(times(take(scores), factor(scores, d_k)))
+
+    return scale_scores
 
 
-def in_place(scores, d_k):
-    scores /= math.sqrt(d_k)
-    return scores
+def ln(weights):
+    """ln a, and 0 where a is 0."""
+    return weights.masked_fill(weights == 0, 1).log()
 
 
-def products(weights):
-    """a ln a, and 0 where a is 0."""
-    return torch.special.xlogy(weights, weights)
+@composition
+def entropy(
+    take=lambda weights: weights,
+    log=ln,
+    weigh=lambda weights, logs: weights * logs,
+    total=lambda terms: terms.sum(-1),
+    sign=-1,
+    unit=lambda h, weights: h,
+):
+    """The entropy made of decisions, in the order in which they are taken."""
+
+    def attention_entropy(weights):
+        taken = take(weights)
+        return unit(sign * total(weigh(taken, log(taken))), weights)
+
+    return attention_entropy
 
 
 def zeros_replaced_in_place(weights):
     weights[weights == 0] = 1
-    return -(weights * weights.log()).sum(-1)
+    return weights
 
 
 def outer(p):
@@ -261,23 +236,32 @@ def eye(p):
     return torch.eye(p.shape[-1], dtype=p.dtype)
 
 
-def right_jacobian(p):
-    return torch.diag_embed(p) - outer(p)
+@composition
+def jacobian(
+    take=lambda p: p,
+    first=torch.diag_embed,
+    second=outer,
+    combine=lambda first, second: first - second,
+    finish=lambda J: J,
+):
+    """diag(p) − p pᵀ made of decisions: its two terms, what is done to them and before."""
 
+    def softmax_jacobian(p):
+        taken = take(p)
+        return finish(combine(first(taken), second(taken)))
 
-def wrong_off_diagonal(p):
-    return torch.diag_embed(p - p**2) + outer(p) * (1 - eye(p))
+    return softmax_jacobian
 
 
 def plain_transpose(p):
     column = p[..., None]
-    return torch.diag_embed(p) - column @ column.permute(*range(column.ndim - 1, -1, -1))
+    return column @ reversed_axes(column)
 
 
-def all_rows_by_all_rows(p):
+def all_rows_by_all_rows(J):
     """What autograd's jacobian of a whole batch is: (..., n, ..., n)."""
-    flat = right_jacobian(p).reshape(-1, p.shape[-1], p.shape[-1])
-    return torch.block_diag(*flat).reshape(*p.shape, *p.shape)
+    whole = torch.block_diag(*J.reshape(-1, *J.shape[-2:]))
+    return whole.reshape(*J.shape[:-1], *J.shape[:-1])
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -294,99 +278,131 @@ VARIANCE = Exercise(
         Criterion("the seed decides, and nothing else", 1, variance_seeds),
         Criterion("as many new pairs as asked for", 2, variance_samples),
     ),
-    misconceptions=(
-        Misconception(
+    excludes=(
+        (
+            "the first call once more, after others",
+            "The results are random. Each call of the second criterion is made again after others.",
+        ),
+    ),
+    misconceptions=made(
+        experiment,
+        Slip(
             "the standard deviation",
             "Your result grows as √d_k: it is a standard deviation. The variance is its square, "
             "`.var()` in place of `.std()`.",
-            sampled(lambda q, k: dots(q, k).std()),
+            {"measure": lambda scores: scores.std()},
         ),
-        Misconception(
+        Slip(
             "summed over the samples, not over the features",
             "Your result grows with n_samples and not with d_k. Either the products are summed "
             "over the wrong axis, or the two sizes are exchanged. With q and k of shape "
             "(n_samples, d_k) a score is a sum over the last axis, and the variance runs over the "
             "n_samples scores.",
-            sampled(lambda q, k: (q * k).sum(0).var()),
+            {"score": lambda q, k: (q * k).sum(0)},
+            also=(
+                {
+                    "score": lambda q, k: (q * k).sum(0),
+                    "measure": lambda scores: scores.var(correction=0),
+                },
+            ),
         ),
-        Misconception(
+        Slip(
             "1 whatever d_k is",
             "Your result does not depend on d_k. Either the products q_a k_a are never summed to "
             "scores, so that you have the variance of single products, or you have divided by "
             "√d_k already. Asked for is the variance of q · k itself.",
-            sampled(lambda q, k: (q * k).var()),
+            {"score": lambda q, k: q * k},
+            also=({"score": lambda q, k: (q * k).sum(-1) / q.shape[-1] ** 0.5},),
         ),
-        Misconception(
+        Slip(
             "1/d_k: vectors or products scaled down",
             "Your result falls as 1/d_k. Either you take the mean of the products where a dot "
             "product takes their sum, or your vectors have length 1. The entries are to be "
             "standard normal, and their products are added up.",
-            sampled(lambda q, k: (q * k).mean(-1).var()),
+            {"score": lambda q, k: (q * k).mean(-1)},
         ),
-        Misconception(
+        Slip(
             "the mean, not the variance",
             "Your result is near 0 with either sign. That is the mean of the scores, or of their "
             "deviations from the mean. The variance is the mean of the *squared* deviations.",
-            sampled(lambda q, k: dots(q, k).mean()),
+            {"measure": lambda scores: scores.mean()},
         ),
-        Misconception(
+        Slip(
             "squares summed, not averaged",
             "Your result is about n_samples times too large: the squared deviations are added up "
             "and not divided by their number.",
-            sampled(lambda q, k: dots(q, k).square().sum()),
+            {"measure": lambda scores: scores.square().sum()},
         ),
-        Misconception(
+        Slip(
+            "the fourth power of the scores",
+            "Your result grows as d_k²: the squared deviations are squared once more. The variance "
+            "is the mean of their squares.",
+            {"measure": lambda scores: scores.var() ** 2},
+            also=({"measure": lambda scores: scores.square().var()},),
+        ),
+        Slip(
             "entries between 0 and 1",
             "Your entries are uniform between 0 and 1 (`rand`): their mean is 1/2 and their "
             "variance 1/12. Standard normal ones, of mean 0 and variance 1, come from `randn`.",
-            sampled(lambda q, k: dots(q, k).var(), torch.rand),
+            {"entries": torch.rand},
         ),
-        Misconception(
+        Slip(
             "entries between −1 and 1",
             "Your entries are uniform between −1 and 1. Their mean is 0, as it should be, but "
             "their variance is 1/3. Standard normal ones come from `randn`.",
-            sampled(
-                lambda q, k: dots(q, k).var(),
-                lambda *shape, generator: 2 * torch.rand(shape, generator=generator) - 1,
-            ),
+            {"entries": lambda *shape, generator: 2 * torch.rand(shape, generator=generator) - 1},
         ),
-        Misconception(
+        Slip(
             "query and key are the same vector",
             "Your result is about 2 d_k, the variance of q · q. Is one vector used twice, or the "
             "generator seeded anew before the keys? Draw q and k one after the other from one "
             "generator.",
-            sampled(lambda q, k: dots(q, q).var()),
+            {"vectors": lambda q, k: (q, q)},
         ),
-        Misconception(
+        Slip(
             "one query for all keys",
             "Your average is right, but far too uncertain: you compare all keys with one query, "
             "and so measure the squared length of that query. Every pair has a query of its own.",
-            sampled(lambda q, k: (k @ q[0]).var()),
+            {"vectors": lambda q, k: (q[:1], k)},
         ),
-        Misconception(
+        Slip(
+            "every query with every key",
+            "You take the scores of all queries with all keys, n_samples² of them. They are not "
+            "independent, and there are more than were asked for. Query i meets key i alone: "
+            "`(q * k).sum(-1)`, and not `q @ k.T`.",
+            {"score": lambda q, k: q @ k.T},
+        ),
+        Slip(
             "the seed is not used",
             "Two calls with the same seed return different numbers. Hand the seed to the generator "
             "that you draw from: `torch.Generator().manual_seed(seed)`.",
-            no_seed,
+            {"generator": lambda seed: torch.default_generator},
         ),
-        Misconception(
+        Slip(
+            "a seed of 0 is taken for none",
+            "With 0 for a seed, two calls return different numbers: `seed or …` and `if seed:` "
+            "take 0 for a seed that was not given. Hand it on as it is.",
+            {"generator": lambda seed: seeded(seed) if seed else torch.default_generator},
+        ),
+        Slip(
             "the same number for every seed",
             "Your result does not depend on the seed: you return the theory's d_k, or your "
             "generator always has the same seed. Asked for is what one sample happens to give.",
-            lambda d_k, n_samples, seed: RIGHT_VARIANCE(d_k, n_samples, 0),
+            {"generator": lambda seed: seeded(0)},
         ),
-        Misconception(
+        Slip(
             "n_samples is ignored",
             "Your result is as certain with 2 samples as with 2048. Draw n_samples pairs, no more "
             "and no fewer.",
-            lambda d_k, n_samples, seed: RIGHT_VARIANCE(d_k, 1000, seed),
+            {"number": lambda n_samples: 1000},
+            also=({"number": lambda n_samples: 10},),
         ),
-        Misconception(
+        Slip(
             "many numbers in place of one",
             "You return an array: the scores themselves, or one variance for each feature. Sum the "
             "products over the features to have one score for each pair, then take the variance of "
             "all these scores: one number.",
-            many_numbers,
+            {"score": lambda q, k: q * k, "measure": lambda products: products.var(dim=0)},
         ),
     ),
     hints=(
@@ -405,100 +421,197 @@ SCALE = Exercise(
     difficulty=1,
     minutes=5,
     criteria=(
-        Criterion("divided by the root of d_k", 3, scale_values),
-        Criterion("one query, one key, any memory layout", 1, scale_shapes),
-        Criterion("batches", 1, scale_batch),
-        Criterion("float32, widths without a whole root", 1, scale_numbers),
-        Criterion("gradients reach the scores", 1, scale_gradients),
+        Criterion(
+            "divided by the root of d_k",
+            3,
+            SCALE_CASES(
+                SCALE_BY_HAND,
+                Case((tensor([[8, 0, 4], [-4, 12, 16]]), 16)),
+                row("m=5 n=3 d_k=64"),
+                row("m=4 n=4 d_k=256", note="as many queries as keys"),
+            ),
+        ),
+        Criterion(
+            "one query, one key, any memory layout",
+            1,
+            SCALE_CASES(
+                row("m=1 n=5 d_k=16", note="one query"),
+                row("m=5 n=1 d_k=16", note="one key"),
+                row("m=3 n=7 d_k=1", note="d_k = 1: nothing changes"),
+                row("m=7 n=3 d_k=64", turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion(
+            "batches",
+            1,
+            SCALE_CASES(
+                *(
+                    one.but(f"d_k={d_k}")
+                    for one, d_k in zip(SCALE_ROWS.batches, BATCH_WIDTHS, strict=True)
+                ),
+                row("m=5 n=3 d_k=16", batch=(2, 3), note="two batch axes"),
+            ),
+        ),
+        Criterion(
+            "float32, widths without a whole root",
+            1,
+            SCALE_CASES(
+                SCALE_ROWS.single.but("d_k=7", note="float32, d_k = 7"),
+                SCALE_ROWS.single.but("d_k=24", note="float32, d_k = 24"),
+                *(one.but("d_k=64") for one in SCALE_ROWS.extreme),
+                once_more(SCALE_BY_HAND),
+            ),
+        ),
+        Criterion(
+            "gradients reach the scores",
+            1,
+            SCALE_CASES(*(one.but("d_k=16") for one in SCALE_ROWS.gradients)),
+        ),
         leaves_arguments_alone(),
     ),
-    misconceptions=(
-        Misconception(
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        scaling_by,
+        Slip(
             "divided by d_k",
             "You divide by d_k. Divided by its root the scores keep a variance of 1; divided by "
             "d_k it becomes 1/d_k.",
-            lambda scores, d_k: scores / d_k,
+            {"factor": lambda scores, d_k: 1 / d_k},
         ),
-        Misconception(
+        Slip(
             "multiplied by √d_k",
             "You make the scores larger. They grow with d_k by themselves, and the scale takes "
             "that back: divide.",
-            lambda scores, d_k: scores * math.sqrt(d_k),
+            {"factor": lambda scores, d_k: d_k**0.5},
         ),
-        Misconception(
+        Slip(
             "not scaled",
             "You return the scores as they came.",
-            lambda scores, d_k: scores.clone(),
+            {"factor": lambda scores, d_k: 1},
         ),
-        Misconception(
+        Slip(
             "d_k taken from the axis of the keys",
             "You divide by the root of `scores.shape[-1]`. That axis counts the keys. The scores "
             "no longer show how wide queries and keys were, which is why d_k is an argument.",
-            lambda scores, d_k: scores / math.sqrt(scores.shape[-1]),
+            {"factor": lambda scores, d_k: scores.shape[-1] ** -0.5},
         ),
-        Misconception(
+        Slip(
             "d_k taken from the axis of the queries",
             "You divide by the root of `scores.shape[-2]`. That axis counts the queries. Use the "
             "argument d_k.",
-            lambda scores, d_k: scores / math.sqrt(scores.shape[-2]),
+            {"factor": lambda scores, d_k: scores.shape[-2] ** -0.5},
         ),
-        Misconception(
+        Slip(
             "`scores / d_k ** 1/2`",
             "Powers come before divisions, so this is `(scores / d_k) / 2`, and there is no root "
             "in it. Write `d_k ** 0.5` or `math.sqrt(d_k)`.",
-            lambda scores, d_k: scores / d_k**1 / 2,
+            {"factor": lambda scores, d_k: 1 / d_k**1 / 2},
         ),
-        Misconception(
+        Slip(
             "`d_k ** 1/2` in parentheses",
             "`(d_k ** 1/2)` is d_k / 2: the power binds more closely than the division. Write "
             "`d_k ** 0.5` or `math.sqrt(d_k)`.",
-            lambda scores, d_k: scores / (d_k**1 / 2),
+            {"factor": lambda scores, d_k: 1 / (d_k**1 / 2)},
         ),
-        Misconception(
+        Slip(
             "the fourth root",
             "You divide by the fourth root of d_k. That is right for queries and keys *each*, "
             "before they are multiplied. These are scores, the product has been taken: √d_k.",
-            lambda scores, d_k: scores / d_k**0.25,
+            {"factor": lambda scores, d_k: d_k**-0.25},
         ),
-        Misconception(
+        Slip(
+            "another power of d_k",
+            "You multiply the scores by some power of d_k, but not by its power −1/2. Divide by "
+            "`math.sqrt(d_k)`.",
+            {"factor": lambda scores, d_k: d_k**-2.0},
+            lambda power: {"factor": lambda scores, d_k: d_k**power},
+            (-2.0, -1.5, -0.75, 0.25, 1.0, 2.0),
+        ),
+        Slip(
+            "a scale that does not follow d_k",
+            "You multiply the scores by one and the same number, whatever d_k is. Divide by the "
+            "root of the argument: `math.sqrt(d_k)`.",
+            {"factor": lambda scores, d_k: 1 / 8},
+            lambda number: {"factor": lambda scores, d_k: number},
+            Between(1e-4, 1e4),
+        ),
+        Slip(
+            "a number is added to d_k",
+            "You divide by the root of d_k plus a number. d_k is the width itself, and it needs no "
+            "guard: `math.sqrt(d_k)`.",
+            {"factor": lambda scores, d_k: (d_k + 1) ** -0.5},
+            lambda number: {"factor": lambda scores, d_k: (d_k + number) ** -0.5},
+            Between(1e-7, 10.0),
+        ),
+        Slip(
+            "a guard in the divisor",
+            "You add a small number to √d_k, and every score comes out too small. A width is at "
+            "least 1: its root needs no guard.",
+            {"factor": lambda scores, d_k: 1 / (d_k**0.5 + 1e-6)},
+            lambda number: {"factor": lambda scores, d_k: 1 / (d_k**0.5 + number)},
+            Between(5e-9, 0.5),
+        ),
+        Slip(
+            "divided by the logarithm of d_k",
+            "You divide by a logarithm of d_k. The typical size of a score grows as the root of "
+            "the width: `math.sqrt(d_k)`.",
+            {"factor": lambda scores, d_k: 1 / math.log(d_k)},
+            also=({"factor": lambda scores, d_k: 1 / math.log2(d_k)},),
+        ),
+        Slip(
             "the root is cut to a whole number",
-            "Your root is right for 4, 16 and 64 and wrong for 7: `int(…)`, `//` or `math.isqrt` "
-            "cut it to a whole number. Divide by `math.sqrt(d_k)` itself.",
-            lambda scores, d_k: scores / math.isqrt(d_k),
+            "Your root is right for 4, 16 and 64 and wrong for 7: `int(…)`, `round(…)`, `//` or "
+            "`math.isqrt` make it a whole number. Divide by `math.sqrt(d_k)` itself.",
+            {"factor": lambda scores, d_k: 1 / math.isqrt(d_k)},
+            also=(
+                {"factor": lambda scores, d_k: 1 / round(d_k**0.5)},
+                {"factor": lambda scores, d_k: 1 / math.ceil(d_k**0.5)},
+            ),
         ),
-        Misconception(
+        Slip(
             "the variance is forced to 1",
             "You divide by the standard deviation of these scores. The scale does not look at the "
             "scores: large ones stay larger than small ones. Divide by √d_k.",
-            lambda scores, d_k: scores / (scores.std() if scores.numel() > 1 else 1),
+            {"factor": lambda scores, d_k: 1 / scores.std()},
+            also=(
+                {"factor": lambda scores, d_k: 1 / scores.std(correction=0)},
+                {"factor": lambda scores, d_k: 1 / scores.std(-1, keepdim=True)},
+            ),
         ),
-        Misconception(
+        Slip(
+            "the scores are centred",
+            "You subtract each row's mean, or its largest score. A scale divides and does nothing "
+            "else; the softmax does not mind what is subtracted, but here it shows.",
+            {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
+            also=({"take": lambda scores: scores - scores.amax(-1, keepdim=True)},),
+        ),
+        Slip(
             "clipped to [−1, 1]",
             "You divide and then cut off at −1 and 1. Scaled scores have a typical size of 1 and "
             "no bound: leave them as they are.",
-            lambda scores, d_k: (scores / math.sqrt(d_k)).clamp(-1, 1),
+            {"finish": lambda scaled: scaled.clamp(-1, 1)},
         ),
-        Misconception(
+        Slip(
             "squeezed by tanh",
             "You apply tanh after dividing, which keeps scores between −1 and 1. Nothing bounds "
             "scaled scores: leave it out.",
-            lambda scores, d_k: (scores / math.sqrt(d_k)).tanh(),
+            {"finish": lambda scaled: scaled.tanh()},
         ),
-        Misconception(
+        Slip(
             "already a softmax",
             "You return weights. The scaled scores are what goes into the softmax.",
-            lambda scores, d_k: (scores / math.sqrt(d_k)).softmax(-1),
+            {"finish": lambda scaled: scaled.softmax(-1)},
         ),
-        Misconception(
+        Slip(
             "the scores are changed in place",
             "`scores /= …` writes into the caller's tensor. `scores / …` makes a new one.",
-            in_place,
+            {"times": lambda scores, factor: scores.mul_(factor)},
         ),
-        Misconception(
+        Slip(
             "the gradient is cut off",
             "The numbers are right, but nothing can be learned through them: `.detach()`, "
             "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-            lambda scores, d_k: scores.detach() / math.sqrt(d_k),
+            {"take": lambda scores: scores.detach()},
         ),
     ),
     hints=(
@@ -515,82 +628,254 @@ ENTROPY = Exercise(
     minutes=12,
     forbids=("special_entr",),
     criteria=(
-        Criterion("−Σ a ln a over each row", 3, entropy_values),
-        Criterion("a weight of 0 adds 0", 2, entropy_zeros),
-        Criterion("one query, one key, any memory layout", 1, entropy_shapes),
-        Criterion("batches", 1, entropy_batch),
-        Criterion("float32, tiny weights, many keys", 1, entropy_numbers),
-        Criterion("gradients reach the weights", 1, entropy_gradients),
+        Criterion(
+            "−Σ a ln a over each row",
+            3,
+            ENTROPY_CASES(
+                ENTROPY_BY_HAND,
+                Case((tensor([0.5, 0.25, 0.25]),)),
+                row("n=7"),
+                row("n=3", batch=(5,)),
+                row("n=4", batch=(4,), note="as many queries as keys"),
+            ),
+        ),
+        Criterion(
+            "a weight of 0 adds 0",
+            2,
+            ENTROPY_CASES(
+                Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
+                row(
+                    "n=5",
+                    batch=(3,),
+                    given={"weights": Drawn("... n", with_zeros)},
+                    note="weights of 0",
+                ),
+            ),
+        ),
+        Criterion(
+            "one query, one key, any memory layout",
+            1,
+            ENTROPY_CASES(
+                Case((tensor([[1], [1], [1]]),), note="one key"),
+                row("n=7", batch=(1,), note="one query"),
+                row("n=3", batch=(7,), turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion("batches", 1, ENTROPY_CASES(*ENTROPY_ROWS.batches, TWO_AXES)),
+        Criterion(
+            "float32, tiny weights, many keys",
+            1,
+            ENTROPY_CASES(
+                ENTROPY_ROWS.single.but(batch=(3,)),
+                row(
+                    "n=7",
+                    batch=(3,),
+                    given={"weights": Drawn("... n", saturated)},
+                    note="saturated, tiny weights",
+                ),
+                row(
+                    "n=24",
+                    batch=(2,),
+                    given={"weights": Drawn("... n", graded)},
+                    note="weights from 1/2 to 1e-10",
+                ),
+                row("n=500", batch=(2,), note="500 keys"),
+                once_more(ENTROPY_BY_HAND),
+            ),
+        ),
+        Criterion("gradients reach the weights", 1, ENTROPY_CASES(*ENTROPY_ROWS.gradients)),
         leaves_arguments_alone(),
     ),
+    excludes=ONLY_WEIGHTS,
     misconceptions=(
-        Misconception(
-            "0 · ln 0 is NaN",
-            "ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place of "
-            "each weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.",
-            lambda weights: -(weights * weights.log()).sum(-1),
-        ),
-        Misconception(
-            "logarithms to base 2",
-            "Your entropy is in bits, larger by 1/ln 2. Asked for are nats: `torch.log`, the "
-            "natural logarithm.",
-            lambda weights: -products(weights).sum(-1) / math.log(2),
-        ),
-        Misconception(
-            "logarithms to base 10",
-            "Your logarithm is `log10`. Asked for are nats: `torch.log`, the natural logarithm.",
-            lambda weights: -products(weights).sum(-1) / math.log(10),
-        ),
-        Misconception(
-            "the minus is missing",
-            "Logarithms of numbers below 1 are negative, and an entropy is not: "
-            "H = −Σ a ln a, with a minus in front.",
-            lambda weights: products(weights).sum(-1),
-        ),
-        Misconception(
-            "summed over the queries",
-            "You sum down the columns. Each query has an entropy: sum over its keys, the last "
-            "axis.",
-            lambda weights: -products(weights).sum(-2),
-        ),
-        Misconception(
-            "averaged over the keys",
-            "You take the mean over the keys, so that your result is n times too small. The "
-            "weights in the formula are the average already: sum.",
-            lambda weights: -products(weights).mean(-1),
-        ),
-        Misconception(
-            "one number for the whole map",
-            "You sum over everything. (`weights[weights > 0]` does it by the way: it flattens all "
-            "rows into one list.) Each query has an entropy of its own: sum over the last axis.",
-            lambda weights: -products(weights).sum(),
-        ),
-        Misconception(
-            "averaged over the queries",
-            "You return the mean entropy of all queries. Asked for is one number for each of them, "
-            "the shape of `weights` without its last axis.",
-            lambda weights: -products(weights).sum(-1).mean(),
-        ),
-        Misconception(
-            "divided by ln n",
-            "You divide by the largest possible entropy, which makes the result 1 for equal "
-            "weights. Asked for is the entropy itself.",
-            lambda weights: -products(weights).sum(-1) / math.log(weights.shape[-1]),
-        ),
-        Misconception(
-            "another softmax",
-            "You apply a softmax. `weights` are weights already: they sum to 1.",
-            lambda weights: -products(weights.softmax(-1)).sum(-1),
-        ),
-        Misconception(
-            "the number of keys",
-            "You return exp(H), the number of keys that the query listens to. Asked for is H.",
-            lambda weights: (-products(weights).sum(-1)).exp(),
-        ),
-        Misconception(
-            "the logarithms are not weighted",
-            "You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.",
-            lambda weights: -weights.log().sum(-1),
+        *made(
+            entropy,
+            Slip(
+                "0 · ln 0 is NaN",
+                "ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place "
+                "of each weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.",
+                {"log": lambda weights: weights.log()},
+            ),
+            Slip(
+                "logarithms to base 2",
+                "Your entropy is in bits, larger by 1/ln 2. Asked for are nats: `torch.log`, the "
+                "natural logarithm.",
+                {"unit": lambda h, weights: h / math.log(2)},
+            ),
+            Slip(
+                "logarithms to base 10",
+                "Your logarithm is `log10`. Asked for are nats: `torch.log`, the natural "
+                "logarithm.",
+                {"unit": lambda h, weights: h / math.log(10)},
+            ),
+            Slip(
+                "the minus is missing",
+                "Logarithms of numbers below 1 are negative, and an entropy is not: "
+                "H = −Σ a ln a, with a minus in front.",
+                {"sign": 1},
+            ),
+            Slip(
+                "summed over the queries",
+                "You sum down the columns. Each query has an entropy: sum over its keys, the last "
+                "axis.",
+                {"total": lambda terms: terms.sum(-2)},
+            ),
+            Slip(
+                "summed over axis 1",
+                "`sum(dim=1)` is the keys' axis for exactly one axis in front. Count from the end: "
+                "`sum(dim=-1)` fits any number.",
+                {"total": lambda terms: terms.sum(1)},
+            ),
+            Slip(
+                "summed over axis 0",
+                "`sum(dim=0)` is the keys' axis for a single row only. Count from the end: "
+                "`sum(dim=-1)` fits any number of axes.",
+                {"total": lambda terms: terms.sum(0)},
+            ),
+            Slip(
+                "averaged over the keys",
+                "You take the mean over the keys, so that your result is n times too small. The "
+                "weights in the formula are the average already: sum.",
+                {"total": lambda terms: terms.mean(-1)},
+            ),
+            Slip(
+                "one number for the whole map",
+                "You sum over everything. (`weights[weights > 0]` does it by the way: it flattens "
+                "all rows into one list.) Each query has an entropy of its own: sum over the last "
+                "axis.",
+                {"total": lambda terms: terms.sum()},
+            ),
+            Slip(
+                "averaged over the queries",
+                "You return the mean entropy of all queries. Asked for is one number for each of "
+                "them, the shape of `weights` without its last axis.",
+                {"total": lambda terms: terms.sum(-1).mean()},
+            ),
+            Slip(
+                "not summed at all",
+                "You return the terms −a ln a, one for each key. The entropy of a query is their "
+                "sum over the keys, the last axis.",
+                {"total": lambda terms: terms},
+            ),
+            Slip(
+                "divided by ln n",
+                "You divide by the largest possible entropy, which makes the result 1 for equal "
+                "weights. Asked for is the entropy itself.",
+                {"unit": lambda h, weights: h / math.log(weights.shape[-1])},
+            ),
+            Slip(
+                "the distance from equal weights",
+                "You return ln n − H, how far the weights are from equal ones. Asked for is H.",
+                {"unit": lambda h, weights: math.log(weights.shape[-1]) - h},
+            ),
+            Slip(
+                "the number of keys",
+                "You return exp(H), the number of keys that the query listens to. Asked for is H.",
+                {"unit": lambda h, weights: h.exp()},
+            ),
+            Slip(
+                "another softmax",
+                "You apply a softmax. `weights` are weights already: they sum to 1.",
+                {"take": lambda weights: weights.softmax(-1)},
+            ),
+            Slip(
+                "log_softmax in place of a logarithm",
+                "`log_softmax` takes scores and applies a softmax before its logarithm. `weights` "
+                "have been through one: `torch.log`, with care for the zeros.",
+                {"log": lambda weights: weights.log_softmax(-1)},
+            ),
+            Slip(
+                "the logarithms are not weighted",
+                "You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.",
+                {"weigh": lambda weights, logs: weights.log()},
+                also=({"weigh": lambda weights, logs: logs},),
+            ),
+            Slip(
+                "each weight and its rest",
+                "You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either "
+                "side. The keys of a row are the sides of one die: −Σ a ln a is all.",
+                {
+                    "weigh": lambda weights, logs: (
+                        weights * logs + torch.xlogy(1 - weights, 1 - weights)
+                    )
+                },
+            ),
+            Slip(
+                "ln(1 + a)",
+                "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function: "
+                "ln(1 + a). Take care of the zeros and leave the others as they are.",
+                {"log": lambda weights: weights.log1p()},
+            ),
+            Slip(
+                "a guard that shows",
+                "You add a small number such as 1e-9 inside the logarithm. It lowers every entropy "
+                "by n times as much, also where no weight is 0. Treat the zeros apart "
+                "(`torch.xlogy`, `torch.where`, `clamp`), or make the guard 1e-12 or less.",
+                {"log": lambda weights: (weights + 1e-9).log()},
+                lambda guard: {"log": lambda weights: (weights + guard).log()},
+                Between(1e-10, 0.5),
+            ),
+            Slip(
+                "a floor that shows",
+                "You lift small weights to a number such as 1e-6 inside the logarithm "
+                "(`clamp(min=…)`), and weights below it count too little. Treat the zeros apart "
+                "(`torch.xlogy`, `torch.where`), or put the floor at 1e-12 or less.",
+                {"log": lambda weights: weights.clamp(min=1e-6).log()},
+                lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
+                Between(1e-7, 0.1),
+            ),
+            Slip(
+                "a guard on the weights themselves",
+                "You add a small number to the weights, inside the logarithm and before it, so "
+                "that a weight of 0 adds something and the sum is no longer 1. Let the weights "
+                "be, and treat the zeros inside the logarithm alone: `torch.xlogy(weights, "
+                "weights)`.",
+                {"take": lambda weights: weights + 1e-9},
+                lambda guard: {"take": lambda weights: weights + guard},
+                Between(1e-9, 0.5),
+            ),
+            Slip(
+                "small weights are lifted",
+                "You lift small weights to a number such as 1e-6 (`clamp(min=…)`), inside the "
+                "logarithm and before it, so that a weight of 0 adds something. Let the weights "
+                "be, and treat the zeros inside the logarithm alone: `torch.xlogy(weights, "
+                "weights)`.",
+                {"take": lambda weights: weights.clamp(min=1e-6)},
+                lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
+                Between(1e-9, 0.1),
+            ),
+            Slip(
+                "the weights are normalised anew",
+                "Your entropies are right, but you divide the weights by their sum first (as "
+                "`torch.distributions.Categorical` does), and that adds a term to the gradient. "
+                "They sum to 1 already: −Σ a ln a, with nothing around it.",
+                {"take": lambda weights: weights / weights.sum(-1, keepdim=True)},
+            ),
+            Slip(
+                "the gradient of the logarithm is cut off",
+                "Your entropies are right, but no gradient passes through the logarithm, so that "
+                "its share, −1, is missing: `.detach()` or `torch.no_grad()` around `log`. Take "
+                "the logarithm of the weights themselves.",
+                {"weigh": lambda weights, logs: weights * logs.detach()},
+            ),
+            Slip(
+                "the axis of the keys is kept",
+                "Your result has a last axis of length 1 (`keepdim=True`). There is one number for "
+                "each query: shape `weights.shape[:-1]`.",
+                {"total": lambda terms: terms.sum(-1, keepdim=True)},
+            ),
+            Slip(
+                "the zeros are overwritten",
+                "Your entropies are right, but `weights[weights == 0] = …` writes into the "
+                "caller's tensor. `weights.masked_fill(weights == 0, 1)` makes a new one.",
+                {"take": zeros_replaced_in_place},
+            ),
+            Slip(
+                "the gradient is cut off",
+                "The numbers are right, but nothing can be learned through them: `.detach()`, "
+                "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
+                {"take": lambda weights: weights.detach()},
+            ),
         ),
         Misconception(
             "squares in place of logarithms",
@@ -599,42 +884,9 @@ ENTROPY = Exercise(
             lambda weights: 1 - weights.square().sum(-1),
         ),
         Misconception(
-            "ln(1 + a)",
-            "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function: ln(1 + a). "
-            "Take care of the zeros and leave the others as they are.",
-            lambda weights: -(weights * weights.log1p()).sum(-1),
-        ),
-        Misconception(
-            "a guard that shows",
-            "You add a small number such as 1e-9 inside the logarithm. It lowers every entropy by "
-            "n times as much, also where no weight is 0. Treat the zeros apart "
-            "(`torch.xlogy`, `torch.where`, `clamp`), or make the guard 1e-12 or less.",
-            lambda weights: -(weights * (weights + 1e-9).log()).sum(-1),
-        ),
-        Misconception(
-            "the weights are normalised anew",
-            "Your entropies are right, but you divide the weights by their sum first (as "
-            "`torch.distributions.Categorical` does), and that adds a term to the gradient. They "
-            "sum to 1 already: −Σ a ln a, with nothing around it.",
-            lambda weights: -products(weights / weights.sum(-1, keepdim=True)).sum(-1),
-        ),
-        Misconception(
-            "the axis of the keys is kept",
-            "Your result has a last axis of length 1 (`keepdim=True`). There is one number for "
-            "each query: shape `weights.shape[:-1]`.",
-            lambda weights: -products(weights).sum(-1, keepdim=True),
-        ),
-        Misconception(
-            "the zeros are overwritten",
-            "Your entropies are right, but `weights[weights == 0] = …` writes into the caller's "
-            "tensor. `weights.masked_fill(weights == 0, 1)` makes a new one.",
-            zeros_replaced_in_place,
-        ),
-        Misconception(
-            "the gradient is cut off",
-            "The numbers are right, but nothing can be learned through them: `.detach()`, "
-            "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-            lambda weights: -products(weights.detach()).sum(-1),
+            "the largest weight alone",
+            "You return −ln of the largest weight. All weights of a row take part: −Σ a ln a.",
+            lambda weights: -weights.amax(-1).log(),
         ),
     ),
     hints=(
@@ -652,98 +904,170 @@ JACOBIAN = Exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("diag(p) − p pᵀ of one row", 3, jacobian_values),
-        Criterion("of each row of a batch by itself", 2, jacobian_batch),
-        Criterion("one weight, one row, any memory layout", 1, jacobian_shapes),
-        Criterion("float32 and saturated weights", 1, jacobian_numbers),
-        Criterion("gradients reach p", 1, jacobian_gradients),
+        Criterion("diag(p) − p pᵀ of one row", 3, JACOBIAN_CASES(JACOBIAN_BY_HAND, row("n=5"))),
+        Criterion(
+            "of each row of a batch by itself",
+            2,
+            JACOBIAN_CASES(
+                Case((tensor([[0.5, 0.25, 0.25], [0.25, 0.75, 0]]),), note="two rows"),
+                *JACOBIAN_ROWS.batches,
+                TWO_AXES,
+            ),
+        ),
+        Criterion(
+            "one weight, one row, any memory layout",
+            1,
+            JACOBIAN_CASES(
+                Case((tensor([1]),), note="one weight"),
+                row("n=7", batch=(1,), note="one row"),
+                row("n=3", batch=(7,), turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion(
+            "float32 and saturated weights",
+            1,
+            JACOBIAN_CASES(
+                JACOBIAN_ROWS.single.but(batch=(3,)),
+                Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
+                row(
+                    "n=5",
+                    batch=(3,),
+                    given={"p": Drawn("... n", saturated)},
+                    note="nearly saturated",
+                ),
+                once_more(JACOBIAN_BY_HAND),
+            ),
+        ),
+        Criterion("gradients reach p", 1, JACOBIAN_CASES(*JACOBIAN_ROWS.gradients)),
         leaves_arguments_alone(),
     ),
-    misconceptions=(
-        Misconception(
+    excludes=ONLY_WEIGHTS,
+    misconceptions=made(
+        jacobian,
+        Slip(
             "the sign off the diagonal",
             "Your diagonal is right, and the rest has the wrong sign. What one key gains the "
             "others lose: off the diagonal stands −p_i p_j, and every row sums to 0.",
-            wrong_off_diagonal,
+            {"second": lambda p: outer(p) * (2 * eye(p) - 1)},
         ),
-        Misconception(
+        Slip(
             "all signs reversed",
             "You return p pᵀ − diag(p). A higher score means a higher weight: the diagonal is "
             "positive.",
-            lambda p: outer(p) - torch.diag_embed(p),
+            {"combine": lambda first, second: second - first},
         ),
-        Misconception(
+        Slip(
+            "p pᵀ is added",
+            "You return diag(p) + p pᵀ. What one key gains the others lose: p pᵀ is taken away, "
+            "and every row sums to 0.",
+            {"combine": lambda first, second: first + second},
+        ),
+        Slip(
             "diag(p) is missing",
             "You return −p pᵀ alone. A weight also grows with its own score: p_i is added on the "
             "diagonal.",
-            lambda p: -outer(p),
+            {"first": lambda p: 0},
         ),
-        Misconception(
+        Slip(
             "p pᵀ is missing",
             "You return diag(p). Raising one score also raises the sum that all weights are "
             "divided by: from diag(p) the products p_i p_j are taken away.",
-            lambda p: torch.diag_embed(p),
+            {"second": lambda p: 0},
         ),
-        Misconception(
+        Slip(
             "each weight by its own score only",
             "Your matrix has p_i (1 − p_i) on the diagonal and 0 elsewhere, as for a sigmoid. In a "
             "softmax every weight depends on every score: off the diagonal stands −p_i p_j.",
-            lambda p: torch.diag_embed(p - p**2),
+            {"second": lambda p: torch.diag_embed(p**2)},
         ),
-        Misconception(
+        Slip(
             "a vector in place of a matrix",
             "You return p (1 − p), the diagonal alone. There are n weights and n scores, so the "
             "Jacobian is (..., n, n).",
-            lambda p: p - p**2,
+            {"finish": lambda J: J.diagonal(dim1=-2, dim2=-1)},
         ),
-        Misconception(
+        Slip(
             "the identity in place of diag(p)",
             "You return I − p pᵀ. On the diagonal stands p_i − p_i², not 1 − p_i²: the first "
             "term is p_i δ_ij.",
-            lambda p: eye(p) - outer(p),
+            {"first": eye},
         ),
-        Misconception(
+        Slip(
+            "p along the whole row in place of diag(p)",
+            "Your first term has p_i, or p_j, in every place. δ_ij keeps it on the diagonal: "
+            "`torch.diag_embed(p)`, or `torch.eye(n) * p`.",
+            {"first": lambda p: p[..., :, None]},
+            also=({"first": lambda p: p[..., None, :]},),
+        ),
+        Slip(
             "p_i twice where p_j belongs",
             "You compute p_i (δ_ij − p_i), so that a row has one number everywhere off the "
             "diagonal. The second factor belongs to the score that moves: p_i (δ_ij − p_j).",
-            lambda p: p[..., :, None] * (eye(p) - p[..., :, None]),
+            {"second": lambda p: p[..., :, None] ** 2},
         ),
-        Misconception(
+        Slip(
+            "p_j twice where p_i belongs",
+            "You compute p_j (δ_ij − p_j), so that a column has one number everywhere off the "
+            "diagonal. The first factor belongs to the weight that moves: p_i (δ_ij − p_j).",
+            {"second": lambda p: p[..., None, :] ** 2},
+        ),
+        Slip(
+            "the factor p_i is missing",
+            "You compute δ_ij − p_j, which is how the *logarithm* of a weight moves with the "
+            "scores. The weight itself moves p_i times as much: p_i (δ_ij − p_j).",
+            {"first": eye, "second": lambda p: p[..., None, :]},
+        ),
+        Slip(
             "the dot product in place of the outer product",
-            "You take away p · p, one number. p pᵀ is a matrix, the products of every entry with "
-            "every other: `p[..., :, None] * p[..., None, :]`.",
-            lambda p: torch.diag_embed(p) - (p * p).sum(-1)[..., None, None],
+            "You take away p · p, one number (`p @ p.T` of a single row is no other). p pᵀ is a "
+            "matrix, the products of every entry with every other: "
+            "`p[..., :, None] * p[..., None, :]`.",
+            {"second": lambda p: (p * p).sum(-1)[..., None, None]},
+            also=({"second": lambda p: p @ reversed_axes(p)},),
         ),
-        Misconception(
+        Slip(
+            "entries multiplied one by one",
+            "`p * p` holds the products of every entry with itself. p pᵀ has those of every entry "
+            "with every other: `p[..., :, None] * p[..., None, :]`.",
+            {"second": lambda p: p * p},
+        ),
+        Slip(
             "another softmax",
             "You apply a softmax to p. The argument holds the weights, which have been through it.",
-            lambda p: right_jacobian(p.softmax(-1)),
+            {"take": lambda p: p.softmax(-1)},
         ),
-        Misconception(
+        Slip(
             "one row only",
             "`torch.diag` and `torch.outer` take a single row. With rows in front, "
             "`torch.diag_embed(p)` makes a matrix of each, and `p[..., :, None] * p[..., None, :]` "
             "the products.",
-            lambda p: torch.diag(p) - torch.outer(p, p),
+            {"first": torch.diag, "second": lambda p: torch.outer(p, p)},
         ),
-        Misconception(
+        Slip(
+            "exactly one batch axis",
+            "`p[:, :, None]`, `torch.bmm` or `einsum('bi,bj->bij', …)` fit one axis in front and "
+            "nothing else. Count from the end: `p[..., :, None] * p[..., None, :]`.",
+            {"second": lambda p: torch.bmm(p[:, :, None], p[:, None, :])},
+            also=({"second": lambda p: torch.einsum("bi,bj->bij", p, p)},),
+        ),
+        Slip(
             ".T on a batch",
             "`.T` turns all axes around, those of the batch too. `.mT` swaps the last two only.",
-            plain_transpose,
+            {"second": plain_transpose},
         ),
-        Misconception(
+        Slip(
             "every row by the scores of every row",
             "Your result has the shape (..., n, ..., n), as `torch.autograd.functional.jacobian` "
             "of a whole batch has. Rows do not depend on each other; asked for is one matrix for "
             "each: (..., n, n).",
-            all_rows_by_all_rows,
+            {"finish": all_rows_by_all_rows},
         ),
-        Misconception(
+        Slip(
             "the gradient is cut off",
             "The numbers are right, but they have no history: `.detach()`, `.numpy()` or "
             "`torch.no_grad()` cut it, and so does a Jacobian from autograd without "
             "`create_graph=True`. Compute it from p by torch operations.",
-            lambda p: right_jacobian(p.detach()),
+            {"take": lambda p: p.detach()},
         ),
     ),
     hints=(

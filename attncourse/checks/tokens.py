@@ -6,15 +6,21 @@ import string
 import numpy as np
 
 from attncourse import tokens
+from attncourse.checks.cases import Count, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import dtype_of
 from attncourse.checks.exercise import (
+    REFUSED,
+    Between,
     Case,
     Criterion,
     Exercise,
+    Family,
     Misconception,
     Rng,
+    composition,
     leaves_arguments_alone,
 )
+from attncourse.checks.mistakes import Slip, made
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -28,12 +34,15 @@ def random_text(rng: Rng, n: int) -> str:
     return " ".join(word + (rng.choice(MARKS) if rng.random() < 0.35 else "") for word in words)
 
 
+FIRST_TEXT = Case(("the man walked the dog.",))
+
+
 def text_values(rng: Rng) -> list[Case]:
     return [
-        Case(("the man walked the dog.",)),
+        FIRST_TEXT,
         Case(("My cat is small, cute, and fluffy. She likes belly rubs.",)),
         Case((random_text(rng, 11).lower() + ".",)),
-        Case((random_text(rng, 17) + ".",)),
+        Case((random_text(rng, 17) + " dog",), note="a word at the end"),
     ]
 
 
@@ -42,6 +51,7 @@ def text_marks(rng: Rng) -> list[Case]:
         Case(("i don't know?!",), note="an apostrophe; two marks in a row"),
         Case(("(see p. 3.14) ... 50% well-known",), note="brackets, dots, a hyphen"),
         Case(("“walked” — the dog…",), note="marks that are on no keyboard"),
+        Case(("2 + 2 = 4 €",), note="signs"),
     ]
 
 
@@ -58,222 +68,239 @@ def text_words(rng: Rng) -> list[Case]:
     return [
         Case((f"in {year} he had 2 dogs",), note="digits"),
         Case(("Élan, Ærø und Übermut",), note="letters beyond a–z"),
+        Case(("Straße und Größe",), note="ß, which is lower case"),
         Case(("the d_model of gpt2_small",), note="underscores are word characters"),
+        once_more(FIRST_TEXT),
     ]
 
 
-def some_ids(rng: Rng, shape: int | tuple[int, ...], n_vocab: int) -> np.ndarray:
+def some_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
     """Random ids in 0 … n_vocab − 1, not sorted, with 0 and one repeated id among them."""
-    ids = rng.integers(1, n_vocab, shape)
+    ids = rng.integers(1, max(n_vocab, 2), shape)
     flat = ids.reshape(-1)
     if flat.size > 3:
         flat[1], flat[2] = 0, flat[0]
-    return ids
+    return np.minimum(ids, n_vocab - 1)
 
 
-def hot_values(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([2, 0, 2]), 4)),
-        Case((some_ids(rng, 5, 7), 7)),
-        Case((some_ids(rng, 7, 5), 5)),
-    ]
+class IdTable(Table):
+    """Cases whose ``ids`` are below the row's length v."""
+
+    def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row):
+        if name == "ids":
+            one = Drawn(one, lambda rng, shape: some_ids(rng, shape, row.sizes["v"]))
+        return super().argument(rng, name, one, row)
 
 
-def hot_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([int(rng.integers(1, 5))]), 5), note="n = 1"),
-        Case((np.array([0, 0, 0]), 1), note="a vocabulary of one token"),
-        Case((some_ids(rng, 5, 7), 103), note="a vocabulary much larger than the ids in use"),
-        Case((some_ids(rng, 10, 7)[::2], 7), note="ids not contiguous in memory"),
-        Case((some_ids(rng, 5, 7).astype(np.int32), 7), note="ids of dtype int32"),
-    ]
+def out_of_range(rest) -> list[Case]:
+    """Ids that are refused; ``rest`` is the other argument."""
+    notes = {
+        "an id below 0": [1, -1, 0],
+        "an id equal to n_vocab": [1, 4, 0],
+        "an id above n_vocab": [9, 1, 0],
+        "a second id above n_vocab": [1, 9, 0],
+        "no id that exists": [-1, 7],
+    }
+    return [Case((np.array(ids), rest), note=n, raises=ValueError) for n, ids in notes.items()]
 
 
-def hot_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((some_ids(rng, (2, 5), 7), 7), note="a batch of 2"),
-        Case((some_ids(rng, (2, 3, 5), 7), 7), note="two batch axes"),
-    ]
+HOT_CASES = IdTable({"ids": "... n", "n_vocab": Count("v")}, tensors=False)
+HOT_BY_HAND = Case((np.array([2, 0, 2]), 4))
+
+EMBED_CASES = IdTable({"ids": "... n", "table": "v d"}, tensors=False, how=normal)
+EMBED_ROWS = standard(EMBED_CASES, large="table")
+SMALL_TABLE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
+EMBED_BY_HAND = Case((np.array([2, 0, 2]), SMALL_TABLE))
 
 
-def hot_dtype(rng: Rng) -> list[Case]:
-    ids = some_ids(rng, 5, 7)
-    return [Case((ids, 7), use=dtype_of, shown="one_hot(ids, n_vocab=7).dtype")]
-
-
-def hot_refusals(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([1, -1, 0]), 4), note="an id below 0", raises=ValueError),
-        Case((np.array([1, 4, 0]), 4), note="an id equal to n_vocab", raises=ValueError),
-        Case((np.array([9, 1, 0]), 4), note="an id above n_vocab", raises=ValueError),
-    ]
-
-
-def row_values(rng: Rng) -> list[Case]:
-    table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
-    return [
-        Case((np.array([2, 0, 2]), table)),
-        Case((some_ids(rng, 5, 7), rng.normal(size=(7, 3)))),
-        Case((some_ids(rng, 7, 5), rng.normal(size=(5, 11)))),
-    ]
-
-
-def row_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((np.array([int(rng.integers(1, 5))]), rng.normal(size=(5, 3))), note="n = 1"),
-        Case((some_ids(rng, 5, 7), rng.normal(size=(7, 1))), note="d = 1"),
-        Case((some_ids(rng, 5, 7), rng.normal(size=(7, 7))), note="a square table"),
-        Case(
-            (some_ids(rng, 10, 7)[::2], rng.normal(size=(3, 7)).T),
-            note="ids and table not contiguous in memory",
-        ),
-    ]
-
-
-def row_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((some_ids(rng, (2, 5), 7), rng.normal(size=(7, 3))), note="a batch of 2"),
-        Case((some_ids(rng, (2, 3, 5), 7), rng.normal(size=(7, 11))), note="two batch axes"),
-    ]
-
-
-def row_numbers(rng: Rng) -> list[Case]:
-    ids, table = some_ids(rng, 5, 7), rng.normal(size=(7, 3))
-    return [
-        Case((ids, 1e6 * table), note="large entries"),
-        Case((ids, table.astype(np.float32)), note="float32"),
-    ]
-
-
-def row_refusals(rng: Rng) -> list[Case]:
-    table = rng.normal(size=(4, 3))
-    return [
-        Case((np.array([1, -1, 0]), table), note="an id below 0", raises=ValueError),
-        Case((np.array([1, 4, 0]), table), note="an id equal to n_vocab", raises=ValueError),
-        Case((np.array([9, 1, 0]), table), note="an id above n_vocab", raises=ValueError),
-    ]
-
-
-def vectors(rng: Rng, *shape: int) -> np.ndarray:
+def vectors(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Random directions with lengths from 40 to 90: next to them a guard of 1e-8 is nothing."""
     X = rng.normal(size=shape)
     X /= np.linalg.norm(X, axis=-1, keepdims=True)
     return X * rng.uniform(40, 90, (*shape[:-1], 1))
 
 
-def cosine_values(rng: Rng) -> list[Case]:
-    X = np.array([[30.0, 40.0], [0.0, 50.0]])
-    Y = np.array([[60.0, 80.0], [50.0, 0.0], [-40.0, 30.0]])
-    return [
-        Case((X, Y)),
-        Case((vectors(rng, 7, 3), vectors(rng, 5, 3))),
-        Case((vectors(rng, 5, 5), vectors(rng, 5, 5)), note="as many vectors as entries in each"),
-    ]
+def holding_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    X = vectors(rng, shape)
+    X[..., 2, :] = 0
+    return X
 
 
-def cosine_shapes(rng: Rng) -> list[Case]:
-    return [
-        Case((vectors(rng, 1, 3), vectors(rng, 5, 3)), note="n = 1"),
-        Case((vectors(rng, 1, 3), vectors(rng, 1, 3)), note="n = m = 1"),
-        Case((vectors(rng, 5, 1), vectors(rng, 3, 1)), note="d = 1"),
-        Case(
-            (vectors(rng, 3, 5).T, vectors(rng, 14, 3)[::2]),
-            note="X and Y not contiguous in memory",
-        ),
-    ]
+COSINE_CASES = Table({"X": "... n d", "Y": "... m d"}, tensors=False, how=vectors)
+COSINE_ROWS = standard(COSINE_CASES)
+COSINE_BY_HAND = Case(
+    (
+        np.array([[30.0, 40.0], [0.0, 50.0]]),
+        np.array([[60.0, 80.0], [50.0, 0.0], [-40.0, 30.0]]),
+    )
+)
+SMALL_ZERO = np.array([[30.0, 40.0], [0.0, 0.0]])
 
 
-def cosine_zeros(rng: Rng) -> list[Case]:
-    X, Y = vectors(rng, 5, 3), vectors(rng, 7, 3)
-    X[2] = 0
-    Y[4] = 0
-    small = np.array([[30.0, 40.0], [0.0, 0.0]])
-    return [
-        Case((small, small), note="the second vector is zero"),
-        Case((X, Y), note="a zero vector in X and one in Y"),
-    ]
+# --- usual mistakes: words and marks ---------------------------------------------------------
 
 
-def cosine_batch(rng: Rng) -> list[Case]:
-    return [
-        Case((vectors(rng, 2, 5, 3), vectors(rng, 2, 7, 3)), note="a batch of 2"),
-        Case((vectors(rng, 2, 3, 5, 7), vectors(rng, 2, 3, 11, 7)), note="two batch axes"),
-    ]
+@composition
+def tokenizer(
+    prepare=str.lower,
+    apostrophe="",
+    hyphen="",
+    word="",
+    mark=r"[^\w\s]",
+    cut=lambda text, pattern: re.findall(pattern, text),
+    finish=lambda found: found,
+):
+    """A tokenizer made of decisions: what a word is and what a mark is, in a pattern."""
+    pattern = "|".join(filter(None, (word or rf"[\w{apostrophe}{hyphen}]+", mark)))
+    return lambda text: finish(cut(prepare(text), pattern))
 
 
-def cosine_numbers(rng: Rng) -> list[Case]:
-    X, Y = vectors(rng, 5, 3), vectors(rng, 7, 3)
-    return [
-        Case((1e6 * X, 1e3 * Y), note="large entries"),
-        Case((X.astype(np.float32), Y.astype(np.float32)), note="float32"),
-    ]
+def spaced(text, marks):
+    return re.sub(f"([{re.escape(marks)}])", r" \1 ", text).split()
 
 
-# --- usual mistakes --------------------------------------------------------------------------
+def unglued(text):
+    """Each word, and the mark at its end apart."""
+    pieces = (re.fullmatch(r"(.*?)([^\w\s]?)", piece).groups() for piece in text.split())
+    return [part for piece in pieces for part in piece if part]
 
 
-def find_all(pattern: str, lower=str.lower):
-    """A wrong tokenizer: all matches of ``pattern``."""
-    return lambda text: re.findall(pattern, lower(text))
+# Marks that someone might think of.
+LISTS = (".", ".,", ".?!", ".,!?", ".,!?;:'", ".,!?;:'\"", ".,!?;:'\"()", ".,!?;:()-", ".,!?'-")
 
 
-def stripped_words(text):
-    return [w for w in (w.strip(string.punctuation) for w in text.lower().split()) if w]
+# --- usual mistakes: ids ---------------------------------------------------------------------
 
 
-def keyboard_marks(text):
-    for mark in string.punctuation:
-        text = text.replace(mark, f" {mark} ")
-    return text.lower().split()
+def outside(ids, n_vocab):
+    return ((ids < 0) | (ids >= n_vocab)).any()
 
 
-def some_marks(text):
-    return re.sub(r"([.,!?;:])", r" \1 ", text.lower()).split()
+def refuse_if(wrong):
+    if wrong:
+        raise ValueError(REFUSED)
 
 
-def within(ids, n_vocab):
-    """The ids, once it is certain that they are in range."""
-    if (ids < 0).any() or (ids >= n_vocab).any():
-        raise ValueError("id out of range")
-    return ids
+def compared(ids, n_vocab):
+    """Zeros where no column has the id."""
+    return (ids[..., None] == np.arange(n_vocab)).astype(float)
 
 
-def at_most_n_vocab(ids, n_vocab):
-    if (ids < 0).any() or (ids > n_vocab).any():
-        raise ValueError("id out of range")
-    return ids
+@composition
+def hot(
+    refuse=outside,
+    place=lambda ids: ids,
+    width=lambda ids, n_vocab: n_vocab,
+    rows=lambda ids, n: np.eye(n)[ids],
+    finish=lambda H, ids: H,
+    dtype=float,
+):
+    """``one_hot`` made of decisions."""
+
+    def one_hot(ids, n_vocab):
+        refuse_if(refuse(ids, n_vocab))
+        return finish(rows(place(ids), width(ids, n_vocab)), ids).astype(dtype)
+
+    return one_hot
 
 
-def below_n_vocab(ids, n_vocab):
-    if (ids >= n_vocab).any():
-        raise ValueError("id out of range")
-    return ids
-
-
-def hot(ids, n_vocab, dtype=float):
-    return np.eye(n_vocab, dtype=dtype)[ids]
-
-
-def hot_loop(ids, n_vocab):
-    H = np.zeros((len(ids), n_vocab))
+def rows_in_a_loop(ids, n):
+    H = np.zeros((len(ids), n))
     for i, k in enumerate(ids):
         H[i, k] = 1
     return H
 
 
-def hot_pairs(ids, n_vocab):
-    H = np.zeros((len(ids), n_vocab))
+def rows_by_pairs(ids, n):
+    H = np.zeros((len(ids), n))
     H[np.arange(len(ids)), ids] = 1
     return H
 
 
-def hot_ids_as_entries(ids, n_vocab):
-    return hot(within(ids, n_vocab), n_vocab) * ids[..., None]
+@composition
+def lookup(
+    refuse=outside,
+    size=len,
+    take=lambda ids, table: table[ids],
+    finish=lambda X, table: X,
+):
+    """``embed`` made of decisions."""
+
+    def embed(ids, table):
+        refuse_if(refuse(ids, size(table)))
+        return finish(take(ids, table), table)
+
+    return embed
 
 
 def row_padded(ids, table):
     table[0] = 0
-    return table[within(ids, len(table))]
+    return table[ids]
+
+
+OF_THE_RANGE = (
+    Slip(
+        "ids are not checked",
+        "NumPy counts a negative index from the end, so id −1 silently becomes the last token, and "
+        "an id that is too large raises IndexError. Test `(ids < 0) | (ids >= n_vocab)` first and "
+        "raise `ValueError`.",
+        {"refuse": lambda ids, n_vocab: False},
+    ),
+    Slip(
+        "negative ids count from the end",
+        "You refuse ids that are too large and let −1 pass: NumPy takes it for the last token. No "
+        "token has a negative id; raise `ValueError`.",
+        {"refuse": lambda ids, n_vocab: (ids >= n_vocab).any()},
+    ),
+    Slip(
+        "only negative ids are refused",
+        "You refuse ids below 0 and leave those that are too large to an IndexError. Test "
+        "`ids >= n_vocab` too and raise `ValueError`.",
+        {"refuse": lambda ids, n_vocab: (ids < 0).any()},
+    ),
+    Slip(
+        "an id equal to n_vocab is accepted",
+        "You test `ids > n_vocab`. Ids count from 0, so the last one is n_vocab − 1: test "
+        "`ids >= n_vocab`.",
+        {"refuse": lambda ids, n_vocab: ((ids < 0) | (ids > n_vocab)).any()},
+    ),
+    Slip(
+        "an id that exists is refused",
+        "You refuse id 0 or id n_vocab − 1. Both exist: wrong is `(ids < 0) | (ids >= n_vocab)`.",
+        {"refuse": lambda ids, n_vocab: ((ids < 0) | (ids >= n_vocab - 1)).any()},
+        lambda off: {"refuse": lambda ids, n: ((ids < off[0]) | (ids >= n - off[1])).any()},
+        ((1, 0), (1, 1)),
+    ),
+    Slip(
+        "only the first id is checked",
+        "You look at the first id and no further. One wrong id anywhere is to raise `ValueError`: "
+        "`((ids < 0) | (ids >= n_vocab)).any()`.",
+        {"refuse": lambda ids, n_vocab: outside(ids[..., :1], n_vocab)},
+    ),
+)
+ALL_WRONG = (
+    "You ask whether `all` ids are out of range, and let one wrong id among right ones pass. One "
+    "is enough to raise `ValueError`: `.any()`."
+)
+
+
+def all_outside(ids, n_vocab):
+    return ((ids < 0) | (ids >= n_vocab)).all()
+
+
+def too_small(ids, n_vocab):
+    return (ids < 0).any()
+
+
+def too_large(ids, n_vocab):
+    return (ids >= n_vocab).any()
+
+
+# --- usual mistakes: cosines -----------------------------------------------------------------
+
+
+def length(X, axis=-1, keepdims=True):
+    return np.linalg.norm(X, axis=axis, keepdims=keepdims)
 
 
 def over(dividend, divisor):
@@ -281,68 +308,45 @@ def over(dividend, divisor):
     return dividend / np.where(divisor == 0, 1, divisor) * (divisor != 0)
 
 
-def length(X, axis=-1, keepdims=True):
-    return np.linalg.norm(X, axis=axis, keepdims=keepdims)
-
-
 def dots(X, Y):
     return X @ np.swapaxes(Y, -1, -2)
 
 
-def cosine(X, Y):
-    return dots(over(X, length(X)), over(Y, length(Y)))
+@composition
+def cosines(
+    prepare=lambda X: X,
+    length=length,
+    over_x=over,
+    over_y=over,
+    compare=dots,
+    finish=lambda S: S,
+):
+    """``cosine_similarity`` made of decisions."""
+
+    def cosine_similarity(X, Y):
+        X, Y = prepare(X), prepare(Y)
+        return finish(compare(over_x(X, length(X)), over_y(Y, length(Y))))
+
+    return cosine_similarity
 
 
-def cosine_unguarded(X, Y):
-    return dots(X / length(X), Y / length(Y))
+def guarded(number: float):
+    """The lengths plus a number."""
+
+    def divide(dividend, divisor):
+        return dividend / (divisor + number)
+
+    return cosines(over_x=divide, over_y=divide)
 
 
-def cosine_by_columns(X, Y):
-    return dots(over(X, length(X, -2)), over(Y, length(Y, -2)))
-
-
-def cosine_without_keepdims(X, Y):
-    return dots(over(X, length(X, keepdims=False)), over(Y, length(Y, keepdims=False)))
-
-
-def cosine_of_paired_rows(X, Y):
-    return over((X * Y).sum(-1), length(X, keepdims=False) * length(Y, keepdims=False))
-
-
-def cosine_by_total(X, Y):
-    return over(dots(X, Y), np.linalg.norm(X) * np.linalg.norm(Y))
-
-
-def cosine_by_lengths_in_pairs(X, Y):
+def over_lengths_in_pairs(X, Y):
     return over(dots(X, Y), length(X, keepdims=False) * length(Y, keepdims=False))
-
-
-def cosine_guarded_too_much(X, Y):
-    return dots(X / (length(X) + 1e-6), Y / (length(Y) + 1e-6))
-
-
-def cosine_by_squares(X, Y):
-    return over(dots(X, Y), length(X) ** 2 * np.swapaxes(length(Y) ** 2, -1, -2))
-
-
-def cosine_by_sums(X, Y):
-    return dots(
-        over(X, np.abs(X).sum(-1, keepdims=True)), over(Y, np.abs(Y).sum(-1, keepdims=True))
-    )
 
 
 def cosine_in_place(X, Y):
     X /= np.where(length(X) == 0, 1, length(X))
     Y /= np.where(length(Y) == 0, 1, length(Y))
     return dots(X, Y)
-
-
-def cosine_all_axes_turned(X, Y):
-    return over(X, length(X)) @ over(Y, length(Y)).T
-
-
-def correlation(X, Y):
-    return cosine(X - X.mean(-1, keepdims=True), Y - Y.mean(-1, keepdims=True))
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -365,119 +369,214 @@ TOKENIZE = Exercise(
             "You split at white space only, so `dog.` is another token than `dog`. A mark is a "
             "token of its own: look for words or single marks with "
             r"`re.findall(r'\w+|[^\w\s]', …)`.",
-            lambda text: text.lower().split(),
+            tokenizer(cut=lambda text, pattern: text.split()),
+            also=(tokenizer(cut=lambda text, pattern: re.split(r"\s+", text)),),
         ),
         Misconception(
             "split at single spaces",
             "`split(' ')` leaves empty strings between two spaces and keeps line ends; and "
             "punctuation stays glued to the words. `split()` would mend the first, but the marks "
             r"need `re.findall(r'\w+|[^\w\s]', …)`.",
-            lambda text: text.lower().split(" "),
+            tokenizer(cut=lambda text, pattern: text.split(" ")),
         ),
         Misconception(
             "capitals are kept",
             "Your tokens keep their capitals, so `The` and `the` are two tokens with two vectors. "
             "Start from `text.lower()`.",
-            find_all(r"\w+|[^\w\s]", str),
+            tokenizer(prepare=str),
+        ),
+        Misconception(
+            "case is folded, not lowered",
+            "`casefold` goes further than lower case: `straße` becomes `strasse`. `text.lower()` "
+            "is asked for.",
+            tokenizer(prepare=str.casefold),
         ),
         Misconception(
             "punctuation is dropped",
             "You return the words and lose the marks. `?` and `.` carry meaning: add "
             r"`|[^\w\s]` to the pattern, one character that is neither word nor space.",
-            find_all(r"\w+"),
+            tokenizer(mark=""),
+        ),
+        Misconception(
+            "words grow together where a mark was",
+            "You delete the marks and then split, so `don't` becomes `dont`. A mark is a token, "
+            "and the words around it stay two.",
+            tokenizer(cut=lambda text, pattern: re.sub(r"[^\w\s]", "", text).split()),
+            also=(
+                tokenizer(
+                    cut=lambda text, pattern: text.translate(
+                        str.maketrans("", "", string.punctuation)
+                    ).split()
+                ),
+            ),
         ),
         Misconception(
             "split at everything that is no word character",
             "You lose the marks, and where a text ends with one, `re.split` leaves an empty string "
             r"behind. Do not look for the gaps, look for the tokens: "
             r"`re.findall(r'\w+|[^\w\s]', …)`.",
-            lambda text: re.split(r"\W+", text.lower()),
+            tokenizer(cut=lambda text, pattern: re.split(r"\W+", text)),
         ),
         Misconception(
             "marks that are not on your list are dropped",
             "You look for the marks you thought of, and lose the others: brackets, quotation "
             "marks, dashes. A list is never complete; ask what a character is not: "
             r"`[^\w\s]`.",
-            find_all(r"\w+|[.,!?;:]"),
+            tokenizer(mark=r"[.,!?;:]"),
+            Family(
+                lambda marks: tokenizer(mark=f"[{re.escape(marks)}]"), (*LISTS, string.punctuation)
+            ),
         ),
         Misconception(
             "marks that are not on your list stay glued",
             "You separate the marks you thought of, and the others stay glued to words: "
             "brackets, quotation marks, dashes. A list is never complete; ask what a character is "
             r"not: `[^\w\s]`.",
-            some_marks,
-        ),
-        Misconception(
-            "punctuation is stripped from the ends of words",
-            "You cut the marks off the words and throw them away; marks inside a word stay. "
-            "Every mark is a token of its own, wherever it stands.",
-            stripped_words,
-        ),
-        Misconception(
-            "a run of marks is one token",
-            r"Your pattern takes `?!` as one token. Each mark is a token of its own: `[^\w\s]` "
-            "without a `+`.",
-            find_all(r"\w+|[^\w\s]+"),
-        ),
-        Misconception(
-            "an apostrophe counts as a letter",
-            "You keep `don't` in one piece. Here the apostrophe is a mark like any other, and the "
-            "tokens are `don`, `'`, `t`.",
-            find_all(r"[\w']+|[^\w\s]"),
-        ),
-        Misconception(
-            "a hyphen counts as a letter",
-            "You keep `well-known` in one piece. Here the hyphen is a mark like any other, and "
-            "the tokens are `well`, `-`, `known`.",
-            find_all(r"[\w-]+|[^\w\s]"),
-        ),
-        Misconception(
-            "white space becomes tokens",
-            "Your list holds spaces or line ends. A character that is not in a word is a token "
-            r"only if it is visible: `[^\w\s]`, not `\W`.",
-            find_all(r"\w+|\W"),
-        ),
-        Misconception(
-            "only a–z are letters",
-            "Your words are made of a–z and 0–9, so `Élan` loses its first letter. Python's "
-            r"`\w` knows the letters of every alphabet.",
-            find_all(r"[a-z0-9]+|[^a-z0-9\s]"),
-        ),
-        Misconception(
-            "digits are no part of words",
-            r"Your numbers fall apart or vanish. A digit is a word character: `\w` stands for "
-            "letters, digits and the underscore.",
-            find_all(r"[^\W\d]+|[^\w\s]|\d"),
+            tokenizer(cut=lambda text, pattern: spaced(text, ".,!?;:")),
+            Family(lambda marks: tokenizer(cut=lambda text, pattern: spaced(text, marks)), LISTS),
         ),
         Misconception(
             "only the marks of a keyboard are separated",
             "You separate the marks in `string.punctuation`. That leaves out “ ” — …, which stay "
             "glued to words, and it contains the underscore, which belongs to words. Ask what a "
             r"character is not: `[^\w\s]`.",
-            keyboard_marks,
+            tokenizer(cut=lambda text, pattern: spaced(text, string.punctuation)),
+        ),
+        Misconception(
+            "signs are dropped",
+            "You keep punctuation and lose signs such as + and €. A mark is every visible "
+            r"character that is in no word: `[^\w\s]`.",
+            tokenizer(mark=r"[^\w\s$+<=>^`|~€]"),
+        ),
+        Misconception(
+            "punctuation is stripped from the ends of words",
+            "You cut the marks off the words and throw them away; marks inside a word stay. "
+            "Every mark is a token of its own, wherever it stands.",
+            tokenizer(
+                cut=lambda text, pattern: [
+                    w for w in (w.strip(string.punctuation) for w in text.split()) if w
+                ]
+            ),
+        ),
+        Misconception(
+            "only a mark at the end of a word is separated",
+            "You split at white space and take one mark off each end. A mark may stand before a "
+            "word, inside it or beside another one.",
+            tokenizer(cut=lambda text, pattern: unglued(text)),
+        ),
+        Misconception(
+            "words first, then marks",
+            "You collect all words and then all marks. One pattern with `|` finds both in the "
+            "order of the text.",
+            tokenizer(
+                cut=lambda text, pattern: re.findall(r"\w+", text) + re.findall(r"[^\w\s]", text)
+            ),
+        ),
+        Misconception(
+            "a run of marks is one token",
+            r"Your pattern takes `?!` as one token. Each mark is a token of its own: `[^\w\s]` "
+            "without a `+`.",
+            tokenizer(mark=r"[^\w\s]+"),
+            also=(
+                tokenizer(mark=r"\S+"),
+                tokenizer(
+                    cut=lambda text, pattern: [t for t in re.split(r"(\W+)", text) if t.strip()]
+                ),
+            ),
+        ),
+        Misconception(
+            "an apostrophe counts as a letter",
+            "You keep `don't` in one piece. Here the apostrophe is a mark like any other, and the "
+            "tokens are `don`, `'`, `t`.",
+            tokenizer(apostrophe="'"),
+            also=(tokenizer(word=r"\w+(?:'\w+)*"),),
+        ),
+        Misconception(
+            "a hyphen counts as a letter",
+            "You keep `well-known` in one piece. Here the hyphen is a mark like any other, and "
+            "the tokens are `well`, `-`, `known`.",
+            tokenizer(hyphen="-"),
+            also=(tokenizer(word=r"\w+(?:-\w+)*"),),
+        ),
+        Misconception(
+            "a point inside a number is no mark",
+            "You keep `3.14` in one piece. Here a point is a mark wherever it stands: `3`, `.`, "
+            "`14`.",
+            tokenizer(word=r"\d+\.\d+|\w+"),
+        ),
+        Misconception(
+            "white space becomes tokens",
+            "Your list holds spaces or line ends. A character that is not in a word is a token "
+            r"only if it is visible: `[^\w\s]`, not `\W`.",
+            tokenizer(mark=r"\W"),
+            also=(
+                tokenizer(mark=r"[^\w ]"),
+                tokenizer(cut=lambda text, pattern: re.split(r"(\W)", text)),
+            ),
+        ),
+        Misconception(
+            "only a–z are letters",
+            "Your words are made of a–z and 0–9, so `Élan` loses its first letter. Python's "
+            r"`\w` knows the letters of every alphabet, unless `re.ASCII` stands beside it.",
+            tokenizer(word=r"[a-z0-9]+", mark=r"[^a-z0-9\s]"),
+            also=(
+                tokenizer(word=r"[a-z0-9_]+", mark=r"[^a-z0-9_\s]"),
+                tokenizer(word=r"[a-z0-9]+"),
+                tokenizer(word=r"[a-z0-9_]+"),
+            ),
+        ),
+        Misconception(
+            "digits are no part of words",
+            r"Your numbers fall apart or vanish. A digit is a word character: `\w` stands for "
+            "letters, digits and the underscore.",
+            tokenizer(word=r"[^\W\d]+", mark=r"[^\w\s]|\d"),
+            also=(
+                tokenizer(word=r"[^\W\d]+"),
+                tokenizer(word=r"[^\W\d]+|\d+"),
+                tokenizer(word=r"[^\W\d_]+", mark=r"[^\w\s]|[\d_]"),
+            ),
+        ),
+        Misconception(
+            "an underscore counts as a mark",
+            "`isalnum` is False for `_`, so `d_model` falls apart. The underscore is a word "
+            r"character, as in `\w`.",
+            tokenizer(word=r"[^\W_]+", mark=r"[^\w\s]|_"),
+        ),
+        Misconception(
+            "words of one letter are dropped",
+            r"Your words have two characters at least. `\w+` finds those of one too: `a`, `i`.",
+            tokenizer(word=r"\w\w+"),
+        ),
+        Misconception(
+            "the last word is lost",
+            "You store a word when the next character ends it, and after the last word none comes. "
+            "Store what is left when the loop is over.",
+            tokenizer(word=r"\w+(?=\W)"),
         ),
         Misconception(
             "letters, not words",
             "You return single characters. A token here is a whole run of word characters: "
             r"`\w+` with the `+`.",
-            find_all(r"\S"),
+            tokenizer(cut=lambda text, pattern: re.findall(r"\S", text)),
+            also=(tokenizer(cut=lambda text, pattern: list(text)),),
         ),
         Misconception(
             "every token only once",
             "You removed repetitions. A text may use a token twice, and both stand in the list; "
             "it is the vocabulary that holds each token once.",
-            lambda text: list(dict.fromkeys(tokens.tokenize(text))),
+            tokenizer(finish=lambda found: list(dict.fromkeys(found))),
         ),
         Misconception(
             "sorted",
             "You sorted the tokens. They stay in the order of the text, which says who walked "
             "whom.",
-            lambda text: sorted(tokens.tokenize(text)),
+            tokenizer(finish=sorted),
+            also=(tokenizer(finish=lambda found: sorted(set(found))),),
         ),
         Misconception(
             "one string",
             "You joined the tokens into one string again. Return the list of tokens.",
-            lambda text: " ".join(tokens.tokenize(text)),
+            tokenizer(finish=" ".join),
         ),
     ),
     hints=(
@@ -497,11 +596,42 @@ ONE_HOT = Exercise(
     minutes=10,
     picture=True,
     criteria=(
-        Criterion("one row for each id, with its 1 in the id's column", 3, hot_values),
-        Criterion("any number of ids and tokens", 1, hot_shapes),
-        Criterion("batches", 1, hot_batch),
-        Criterion("the entries are float64", 1, hot_dtype),
-        Criterion("refuses ids out of range with ValueError", 1, hot_refusals),
+        Criterion(
+            "one row for each id, with its 1 in the id's column",
+            3,
+            HOT_CASES(HOT_BY_HAND, row("n=5 v=7"), row("n=7 v=5"), row("n=5 v=5")),
+        ),
+        Criterion(
+            "any number of ids and tokens",
+            1,
+            HOT_CASES(
+                row("n=1 v=5", note="n = 1"),
+                row("n=3 v=1", note="a vocabulary of one token"),
+                row("n=5 v=103", note="a vocabulary much larger than the ids in use"),
+                Case((np.array([2, 6, 0], np.int32), 7), note="ids of dtype int32"),
+                row("n=5 v=7", note="the sizes of an earlier call, other ids"),
+                once_more(HOT_BY_HAND),
+            ),
+        ),
+        Criterion(
+            "batches",
+            1,
+            HOT_CASES(
+                row("n=5 v=7", batch=(2,), note="a batch of 2"),
+                row("n=4 v=4", batch=(4,), note="every axis of length 4"),
+                row("n=17 v=7", batch=(3,), turned=True, note="not contiguous in memory"),
+                row("n=2 v=5", batch=(2, 3), turned=True, note="two batch axes"),
+                row("n=3 v=7", batch=(2, 1, 3), turned=True, note="three batch axes"),
+            ),
+        ),
+        Criterion(
+            "the entries are float64",
+            1,
+            HOT_CASES(
+                Case((np.array([2, 0, 5]), 7), use=dtype_of, shown="one_hot(ids, n_vocab=7).dtype"),
+            ),
+        ),
+        Criterion("refuses ids out of range with ValueError", 1, lambda rng: out_of_range(4)),
         leaves_arguments_alone(),
     ),
     misconceptions=(
@@ -510,109 +640,111 @@ ONE_HOT = Exercise(
             "Your matrix has a column for each id, shape (n_vocab, n). Tokens are rows throughout "
             "the course: return (n, n_vocab), so that the matrix times a table "
             "(n_vocab, d) gives (n, d).",
-            lambda ids, n_vocab: np.swapaxes(hot(within(ids, n_vocab), n_vocab), -1, -2),
+            hot(finish=lambda H, ids: np.swapaxes(H, -1, -2)),
         ),
         Misconception(
             "ids are counted from 1",
             "Your 1 stands one column too far left. Ids count from 0, as columns do: id 2 has its "
             "1 in column 2.",
-            lambda ids, n_vocab: hot(within(ids, n_vocab) - 1, n_vocab),
+            hot(place=lambda ids: ids - 1),
+            also=(hot(place=lambda ids: ids - 1, rows=compared),),
         ),
         Misconception(
             "the id is written in place of 1",
             "Your rows hold the id itself in the id's column, and nothing at all for id 0. An id "
             "is a name, not a quantity: the entry is 1.",
-            hot_ids_as_entries,
+            hot(finish=lambda H, ids: H * ids[..., None]),
         ),
         Misconception(
             "one row of counts for the whole text",
             "You added the rows up into one: how often each token occurs, with the order lost. "
             "Return one row for each id.",
-            lambda ids, n_vocab: hot(within(ids, n_vocab), n_vocab).sum(-2),
+            hot(finish=lambda H, ids: H.sum(-2)),
         ),
         Misconception(
             "one row that marks all tokens",
             "You put the ones of all ids into a single row. Return one row for each id, with "
             "exactly one 1 in it.",
-            lambda ids, n_vocab: hot(within(ids, n_vocab), n_vocab).max(-2),
+            hot(finish=lambda H, ids: H.max(-2)),
+            also=(hot(finish=lambda H, ids: H.reshape(-1, H.shape[-1]).max(0)),),
         ),
         Misconception(
             "the width is the largest id",
             "Your matrix has as many columns as the ids at hand need. Two texts would get vectors "
             "of different lengths: the width is `n_vocab`, whatever the text.",
-            lambda ids, n_vocab: hot(within(ids, n_vocab), ids.max() + 1),
+            hot(width=lambda ids, n_vocab: ids.max() + 1),
+        ),
+        Misconception(
+            "as many columns as ids",
+            "Your matrix is square, (n, n). The columns stand for the tokens of the vocabulary, "
+            "n_vocab of them, however long the text is.",
+            hot(width=lambda ids, n_vocab: ids.shape[-1]),
+            also=(hot(width=lambda ids, n_vocab: len(ids)),),
+        ),
+        Misconception(
+            "a column too many",
+            "Your matrix has n_vocab + 1 columns. Ids count from 0, so the last column is "
+            "n_vocab − 1 and there are n_vocab of them.",
+            hot(width=lambda ids, n_vocab: n_vocab + 1),
+        ),
+        Misconception(
+            "each token only once",
+            "You return one row for each token that occurs, in the order of the vocabulary. A "
+            "token that occurs twice has two rows, in the order of the text.",
+            hot(place=np.unique),
         ),
         Misconception(
             "batch axes are flattened",
             "You return one long matrix for a batch. Its leading axes stay: ids of shape (b, n) "
             "give (b, n, n_vocab).",
-            lambda ids, n_vocab: hot(within(ids, n_vocab).reshape(-1), n_vocab),
+            hot(place=np.ravel),
         ),
         Misconception(
             "one list of ids only, by index pairs",
             "`H[np.arange(len(ids)), ids] = 1` fits ids of shape (n,) and fails on a batch "
             "(b, n). Indexing the identity matrix, `np.eye(n_vocab)[ids]`, takes ids of any shape.",
-            lambda ids, n_vocab: hot_pairs(within(ids, n_vocab), n_vocab),
-        ),
-        Misconception(
-            "one list of ids only, by index pairs, and ids are not checked",
-            "`H[np.arange(len(ids)), ids] = 1` fits ids of shape (n,) and fails on a batch "
-            "(b, n): `np.eye(n_vocab)[ids]` takes ids of any shape. And test "
-            "`(ids < 0) | (ids >= n_vocab)` first: NumPy takes −1 for the last token, and the "
-            "exercise asks for `ValueError`.",
-            hot_pairs,
+            hot(rows=rows_by_pairs),
         ),
         Misconception(
             "one list of ids only, in a loop",
             "Your loop over `ids` meets whole rows when the ids are a batch (b, n), and writes "
             "all their ones into one row. `np.eye(n_vocab)[ids]` takes ids of any shape.",
-            lambda ids, n_vocab: hot_loop(within(ids, n_vocab), n_vocab),
-        ),
-        Misconception(
-            "one list of ids only, in a loop, and ids are not checked",
-            "Your loop over `ids` meets whole rows when the ids are a batch (b, n), and writes "
-            "all their ones into one row: `np.eye(n_vocab)[ids]` takes ids of any shape. And test "
-            "`(ids < 0) | (ids >= n_vocab)` first: NumPy takes −1 for the last token, and the "
-            "exercise asks for `ValueError`.",
-            hot_loop,
+            hot(rows=rows_in_a_loop),
         ),
         Misconception(
             "whole numbers, not float64",
             "Your entries are integers. The row is a vector that goes into matrix products with "
             "weights: make it float64, as `np.zeros` and `np.eye` do by themselves.",
-            lambda ids, n_vocab: hot(within(ids, n_vocab), n_vocab, int),
+            hot(dtype=int),
+            Family(lambda dtype: hot(dtype=dtype), ("int8", "uint8", "int16", "int32", "uint64")),
         ),
         Misconception(
             "truth values, not float64",
             "Your entries are True and False, the result of a comparison. Convert them with "
             "`.astype(float)`.",
-            lambda ids, n_vocab: hot(within(ids, n_vocab), n_vocab, bool),
+            hot(dtype=bool),
         ),
         Misconception(
-            "ids are not checked",
-            "NumPy counts a negative index from the end, so id −1 silently becomes the last "
-            "token, and an id that is too large raises IndexError. Test "
-            "`(ids < 0) | (ids >= n_vocab)` first and raise `ValueError`.",
-            hot,
-        ),
-        Misconception(
-            "negative ids count from the end",
-            "You refuse ids that are too large and let −1 pass: NumPy takes it for the last "
-            "token. No token has a negative id; raise `ValueError`.",
-            lambda ids, n_vocab: hot(below_n_vocab(ids, n_vocab), n_vocab),
-        ),
-        Misconception(
-            "an id equal to n_vocab is accepted",
-            "You test `ids > n_vocab`. Ids count from 0, so the last one is n_vocab − 1: test "
-            "`ids >= n_vocab`.",
-            lambda ids, n_vocab: hot(at_most_n_vocab(ids, n_vocab), n_vocab),
+            "fewer digits than float64",
+            "Your entries are float32 or float16. Leave the dtype to `np.zeros` or `np.eye`, which "
+            "make float64.",
+            hot(dtype=np.float32),
+            also=(hot(dtype=np.float16),),
         ),
         Misconception(
             "an id out of range gets a row of zeros",
             "You compare every id with every column, so an id that no column has leaves its row "
             "empty, without a word. Raise `ValueError` for it.",
-            lambda ids, n_vocab: (ids[..., None] == np.arange(n_vocab)).astype(float),
+            hot(refuse=lambda ids, n_vocab: False, rows=compared),
+            also=(hot(refuse=too_small, rows=compared), hot(refuse=too_large, rows=compared)),
         ),
+        Misconception(
+            "refused only where every id is wrong",
+            ALL_WRONG,
+            hot(refuse=all_outside),
+            also=(hot(refuse=all_outside, rows=compared),),
+        ),
+        *made(hot, *OF_THE_RANGE),
     ),
     hints=(
         "Start from `np.zeros((len(ids), n_vocab))`. Which column of row i becomes 1?",
@@ -630,11 +762,34 @@ EMBED = Exercise(
     minutes=5,
     picture=True,
     criteria=(
-        Criterion("row i is row ids[i] of the table", 3, row_values),
-        Criterion("any number of ids, tokens and features", 1, row_shapes),
-        Criterion("batches", 1, row_batch),
-        Criterion("large entries and float32", 1, row_numbers),
-        Criterion("refuses ids out of range with ValueError", 1, row_refusals),
+        Criterion(
+            "row i is row ids[i] of the table",
+            3,
+            EMBED_CASES(EMBED_BY_HAND, row("n=5 v=7 d=3"), row("n=7 v=5 d=11")),
+        ),
+        Criterion(
+            "any number of ids, tokens and features",
+            1,
+            EMBED_CASES(
+                row("n=1 v=5 d=3", note="n = 1"),
+                row("n=5 v=7 d=1", note="d = 1"),
+                row("n=5 v=7 d=7", note="a square table"),
+                row("n=5 v=7 d=3", turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion("batches", 1, EMBED_CASES(*EMBED_ROWS.batches)),
+        Criterion(
+            "large and small entries, whole numbers, float32",
+            1,
+            EMBED_CASES(
+                *EMBED_ROWS.numbers,
+                row("n=5 v=7 d=3", zero=("table",), note="a table of 0"),
+                once_more(EMBED_BY_HAND),
+            ),
+        ),
+        Criterion(
+            "refuses ids out of range with ValueError", 1, lambda rng: out_of_range(SMALL_TABLE)
+        ),
         leaves_arguments_alone(),
     ),
     misconceptions=(
@@ -642,80 +797,84 @@ EMBED = Exercise(
             "columns of the table are taken",
             "`table[:, ids]` picks columns, which are features. The vectors are the rows of the "
             "table: `table[ids]`.",
-            lambda ids, table: table[:, within(ids, len(table))],
+            lookup(take=lambda ids, table: table[:, ids]),
+        ),
+        Misconception(
+            "an axis is missing in np.take",
+            "`np.take(table, ids)` picks single numbers from all entries in one row. Say "
+            "`axis=0`, or write `table[ids]`.",
+            lookup(take=lambda ids, table: np.take(table, ids)),
         ),
         Misconception(
             "the table is transposed first",
             "`table.T` has one row per feature, and ids pick tokens. The table already has one "
             "row per token: `table[ids]`.",
-            lambda ids, table: table.T[within(ids, len(table))],
+            lookup(take=lambda ids, table: table.T[ids]),
         ),
         Misconception(
             "the result is transposed",
             "You return one column per token. A sequence is `X` of shape (n, d): one row per "
             "token.",
-            lambda ids, table: np.swapaxes(table[within(ids, len(table))], -1, -2),
+            lookup(finish=lambda X, table: np.swapaxes(X, -1, -2)),
         ),
         Misconception(
             "ids are counted from 1",
             "You take row `ids − 1`. Ids count from 0, as rows do, and id 0 becomes the last row "
             "in yours.",
-            lambda ids, table: table[within(ids, len(table)) - 1],
+            lookup(take=lambda ids, table: table[ids - 1]),
         ),
         Misconception(
             "each token only once",
             "You return one row for each token that occurs, in the order of the table. A token "
             "that occurs twice has two rows, in the order of the text.",
-            lambda ids, table: table[np.unique(within(ids, len(table)))],
+            lookup(take=lambda ids, table: table[np.unique(ids)]),
         ),
         Misconception(
             "one vector for the whole text, the mean",
             "You average the rows into one vector. `embed` keeps the tokens apart: one row for "
             "each id.",
-            lambda ids, table: table[within(ids, len(table))].mean(-2),
+            lookup(finish=lambda X, table: X.mean(-2)),
         ),
         Misconception(
             "one vector for the whole text, the sum",
             "You add the rows up into one vector. `embed` keeps the tokens apart: one row for "
             "each id.",
-            lambda ids, table: table[within(ids, len(table))].sum(-2),
+            lookup(finish=lambda X, table: X.sum(-2)),
         ),
         Misconception(
             "batch axes are flattened",
             "You return one long matrix for a batch. Its leading axes stay: ids of shape (b, n) "
             "give (b, n, d).",
-            lambda ids, table: table[within(ids, len(table)).reshape(-1)],
+            lookup(take=lambda ids, table: table[ids.reshape(-1)]),
         ),
         Misconception(
             "multiplied by √d",
             "You multiply the vectors by √d, as the first Transformer does after its lookup. "
             "`embed` is the lookup alone.",
-            lambda ids, table: table[within(ids, len(table))] * np.sqrt(table.shape[-1]),
+            lookup(finish=lambda X, table: X * np.sqrt(table.shape[-1])),
+        ),
+        Misconception(
+            "fractions are cut off",
+            "Your result has the dtype of the ids, whole numbers, and the vectors lose what comes "
+            "after the point. It has the table's dtype.",
+            lookup(finish=lambda X, table: X.astype(int)),
         ),
         Misconception(
             "row 0 is set to zero",
             "You clear row 0, as if id 0 were padding, and change the caller's table. Here id 0 is "
             "an ordinary row.",
-            row_padded,
+            lookup(take=row_padded),
         ),
         Misconception(
-            "ids are not checked",
-            "NumPy counts a negative index from the end, so id −1 silently becomes the last "
-            "token, and an id that is too large raises IndexError. Test "
-            "`(ids < 0) | (ids >= len(table))` first and raise `ValueError`.",
-            lambda ids, table: table[ids],
+            "id 0 gets a vector of zeros",
+            "You take id 0 for padding. Here it is an ordinary token: its vector is row 0.",
+            lookup(take=lambda ids, table: table[ids] * (ids != 0)[..., None]),
         ),
         Misconception(
-            "negative ids count from the end",
-            "You refuse ids that are too large and let −1 pass: NumPy takes it for the last "
-            "token. No token has a negative id; raise `ValueError`.",
-            lambda ids, table: table[below_n_vocab(ids, len(table))],
-        ),
-        Misconception(
-            "an id equal to n_vocab is accepted",
-            "You test `ids > n_vocab`. Ids count from 0, so the last one is n_vocab − 1: test "
-            "`ids >= len(table)`.",
-            lambda ids, table: table[at_most_n_vocab(ids, len(table))],
+            "the range is checked against d",
+            "You compare the ids with the number of columns. There are as many ids as the table "
+            "has rows: `len(table)`, which is `table.shape[0]`.",
+            lookup(size=lambda table: table.shape[-1]),
         ),
         Misconception(
             "ids out of range are moved to the nearest one",
@@ -724,11 +883,21 @@ EMBED = Exercise(
             lambda ids, table: table[np.clip(ids, 0, len(table) - 1)],
         ),
         Misconception(
+            "ids out of range start again from 0",
+            "You take the remainder, `ids % len(table)`, so that a wrong id becomes some other "
+            "token. Raise `ValueError` for it.",
+            lambda ids, table: table[ids % len(table)],
+        ),
+        Misconception(
             "an id out of range gets a vector of zeros",
             "You multiply with a one-hot matrix whose row is empty for a wrong id, and so the "
             "vector is zero, without a word. Raise `ValueError` for such an id.",
-            lambda ids, table: (ids[..., None] == np.arange(len(table))).astype(float) @ table,
+            lambda ids, table: compared(ids, len(table)) @ table,
         ),
+        Misconception(
+            "refused only where every id is wrong", ALL_WRONG, lookup(refuse=all_outside)
+        ),
+        *made(lookup, *OF_THE_RANGE),
     ),
     hints=(
         "`one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?",
@@ -746,130 +915,195 @@ COSINE_SIMILARITY = Exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("the cosine between every row of X and every row of Y", 3, cosine_values),
-        Criterion("any number of vectors and features", 1, cosine_shapes),
-        Criterion("a zero vector has similarity 0 with everything", 1, cosine_zeros),
-        Criterion("batches", 1, cosine_batch),
-        Criterion("large entries and float32", 1, cosine_numbers),
+        Criterion(
+            "the cosine between every row of X and every row of Y",
+            3,
+            COSINE_CASES(
+                COSINE_BY_HAND,
+                row("n=7 m=5 d=3"),
+                row("n=5 m=5 d=5", note="as many vectors as entries in each"),
+            ),
+        ),
+        Criterion(
+            "any number of vectors and features",
+            1,
+            COSINE_CASES(
+                row("n=1 m=5 d=3", note="n = 1"),
+                row("n=1 m=1 d=3", note="n = m = 1"),
+                row("n=5 m=3 d=1", note="d = 1"),
+                row("n=5 m=7 d=3", turned=True, note="not contiguous in memory"),
+            ),
+        ),
+        Criterion(
+            "a zero vector has similarity 0 with everything",
+            1,
+            COSINE_CASES(
+                Case((SMALL_ZERO, SMALL_ZERO), note="the second vector is zero"),
+                row("n=5 m=7 d=3", given={"X": Drawn("n d", holding_zeros)}, note="a 0 in X"),
+                row("n=5 m=7 d=3", given={"Y": Drawn("m d", holding_zeros)}, note="a 0 in Y"),
+            ),
+        ),
+        Criterion("batches", 1, COSINE_CASES(*COSINE_ROWS.batches)),
+        Criterion(
+            "large and short vectors, whole numbers, float32",
+            1,
+            COSINE_CASES(
+                COSINE_ROWS.single,
+                *COSINE_ROWS.integers,
+                row("n=5 m=7 d=3", factor={"X": 1e7, "Y": 1e3}, note="in the millions"),
+                row("n=5 m=7 d=3", factor=1e-4, note="short"),
+                row("n=5 m=7 d=3", cancel=True, note="the entries of each add up to 0"),
+                once_more(COSINE_BY_HAND),
+            ),
+        ),
         leaves_arguments_alone(),
+    ),
+    excludes=(
+        ("a row of very small numbers", "Vectors that are not zero are at least 0.001 long."),
     ),
     misconceptions=(
         Misconception(
             "a zero vector gives NaN",
             "A vector of zeros has length 0, and 0/0 is NaN. Divide by 1 where the length is 0, "
             "`np.where(lengths == 0, 1, lengths)`, and the zeros stay zeros.",
-            cosine_unguarded,
+            cosines(over_x=np.divide, over_y=np.divide),
+            also=(cosines(over_x=np.divide), cosines(over_y=np.divide)),
         ),
         Misconception(
             "columns are normalised, not rows",
             "You divide every column by its length. A vector is a row: take the norm along the "
             "last axis, `np.linalg.norm(X, axis=-1, keepdims=True)`.",
-            cosine_by_columns,
+            cosines(length=lambda X: length(X, -2)),
         ),
         Misconception(
             "one length for the whole matrix",
             "`np.linalg.norm(X)` without an axis is one number, the root of the sum of all squares "
             "in the matrix. Each row has its own length: `axis=-1, keepdims=True`.",
-            cosine_by_total,
+            cosines(length=lambda X: np.linalg.norm(X)),
         ),
         Misconception(
             "the lengths lost their axis",
             "`np.linalg.norm(X, axis=-1)` has shape (n,), and dividing by it lines vector i up "
             "with column i. `keepdims=True` leaves (n, 1), one length beside each row.",
-            cosine_without_keepdims,
+            cosines(length=lambda X: length(X, keepdims=False)),
         ),
         Misconception(
             "the lengths are multiplied in pairs",
             "You multiply the lengths (n,) of X with the lengths (m,) of Y entry by entry, which "
-            "fails, or lines them up with the columns. Every entry [i, j] needs the length of X[i] "
-            "and that of Y[j]: shape (n, 1) for the one, (1, m) for the other. Dividing the rows "
-            "of X and Y by their lengths first saves the trouble.",
-            cosine_by_lengths_in_pairs,
+            "fails, or lines them up with rows or columns alone. Every entry [i, j] needs the "
+            "length of X[i] and that of Y[j]: shape (n, 1) for the one, (1, m) for the other. "
+            "Dividing the rows of X and Y by their lengths first saves the trouble.",
+            over_lengths_in_pairs,
+            also=(lambda X, Y: over(dots(X, Y), length(X) * length(Y)),),
         ),
         Misconception(
             "Y is not transposed",
             "`X @ Y` sums over the columns of X and the rows of Y. The dot product of two "
             "vectors runs over the features of both, so Y has to be turned: "
             "`X @ np.swapaxes(Y, -1, -2)`.",
-            lambda X, Y: over(X, length(X)) @ over(Y, length(Y)),
+            cosines(compare=lambda x, y: x @ y),
         ),
         Misconception(
             "a guard that shows in the result",
             "You add a small number to every length, and all similarities shrink by more than "
             "rounding does. Replace only the lengths that are 0: "
             "`np.where(lengths == 0, 1, lengths)`.",
-            cosine_guarded_too_much,
+            guarded(1e-6),
+            Family(guarded, Between(1e-8, 10.0)),
         ),
         Misconception(
             "the dot product is not divided by the lengths",
             "You return X Yᵀ. A dot product grows with the lengths of both vectors; the cosine "
             "divides them out and stays between −1 and 1.",
-            dots,
+            lambda X, Y: dots(X, Y),
         ),
         Misconception(
             "only X is normalised",
             "You divide by the lengths of the rows of X and not by those of Y. The cosine divides "
             "by both.",
-            lambda X, Y: dots(over(X, length(X)), Y),
+            cosines(over_y=lambda Y, lengths: Y),
         ),
         Misconception(
             "only Y is normalised",
             "You divide by the lengths of the rows of Y and not by those of X. The cosine divides "
             "by both.",
-            lambda X, Y: dots(X, over(Y, length(Y))),
+            cosines(over_x=lambda X, lengths: X),
         ),
         Misconception(
             "divided by squared lengths",
             "You divide by the sums of squares. The length of a vector is the square root of that "
             "sum.",
-            cosine_by_squares,
+            cosines(length=lambda X: (X * X).sum(-1, keepdims=True)),
         ),
         Misconception(
             "divided by sums of absolute values",
             "You measure a vector by the sum of its absolute entries. The cosine takes the "
             "Euclidean length, the root of the sum of squares.",
-            cosine_by_sums,
+            cosines(length=lambda X: np.abs(X).sum(-1, keepdims=True)),
+        ),
+        Misconception(
+            "another measure of length",
+            "You divide by the largest entry, the sum of the entries or the root of their mean "
+            "square. The length is the root of the sum of squares.",
+            cosines(length=lambda X: np.sqrt((X * X).mean(-1, keepdims=True))),
+            also=(
+                cosines(length=lambda X: np.abs(X).max(-1, keepdims=True)),
+                cosines(length=lambda X: X.max(-1, keepdims=True)),
+                cosines(length=lambda X: X.sum(-1, keepdims=True)),
+            ),
         ),
         Misconception(
             "only row i with row i",
             "You compare each row of X with the row of Y of the same number. The result has an "
             "entry for every pair, shape (n, m): a matrix product, X Yᵀ.",
-            cosine_of_paired_rows,
+            cosines(compare=lambda x, y: (x * y).sum(-1)),
         ),
         Misconception(
             "rows and columns are swapped",
             "Your entry [i, j] compares Y[i] with X[j], shape (m, n). Row i of the result belongs "
             "to row i of X.",
-            lambda X, Y: cosine(Y, X),
+            cosines(compare=lambda x, y: dots(y, x)),
         ),
         Misconception(
             "`.T` on a batch",
             "`.T` turns all axes around, the batch axes too. Only the last two are to be swapped: "
             "`np.swapaxes(Y, -1, -2)` or `Y.mT`.",
-            cosine_all_axes_turned,
+            cosines(compare=lambda x, y: x @ y.T),
         ),
         Misconception(
             "the mean is subtracted first",
             "You centre every vector before comparing. That is the correlation coefficient; the "
             "cosine takes the vectors as they are.",
-            correlation,
+            cosines(prepare=lambda X: X - X.mean(-1, keepdims=True)),
         ),
         Misconception(
             "a distance, not a similarity",
             "You return 1 − cosine, which is 0 for vectors in the same direction. The similarity "
             "is the cosine itself, which is 1 there.",
-            lambda X, Y: 1 - cosine(X, Y),
+            cosines(finish=lambda S: 1 - S),
+        ),
+        Misconception(
+            "Euclidean distances",
+            "You measure how far apart the vectors are. The cosine compares their directions, "
+            "whatever their lengths.",
+            lambda X, Y: length(X[..., :, None, :] - Y[..., None, :, :], keepdims=False),
         ),
         Misconception(
             "the angle, not its cosine",
             "You return the angle. The cosine is wanted, which needs no arccos at all.",
-            lambda X, Y: np.arccos(np.clip(cosine(X, Y), -1, 1)),
+            cosines(finish=lambda S: np.arccos(np.clip(S, -1, 1))),
+            also=(cosines(finish=lambda S: np.degrees(np.arccos(np.clip(S, -1, 1)))),),
         ),
         Misconception(
             "the sign is lost",
             "You return absolute values, so that opposite directions count as the same. A cosine "
             "may be negative, down to −1.",
-            lambda X, Y: np.abs(cosine(X, Y)),
+            cosines(finish=np.abs),
+        ),
+        Misconception(
+            "negative similarities become 0",
+            "You cut the result off at 0. A cosine may be negative, down to −1.",
+            cosines(finish=lambda S: np.maximum(S, 0)),
         ),
         Misconception(
             "the argument is changed in place",

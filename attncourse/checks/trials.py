@@ -6,7 +6,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from attncourse.checks.compare import as_numbers, difference
+from attncourse.checks.asking import asking
+from attncourse.checks.compare import Problem, difference
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.outcome import Outcome, Unusable, run
 
@@ -25,14 +26,17 @@ class Trial:
     @cached_property
     def wrong(self) -> bool:
         """Whether there is a ``problem``, which takes longer to put into words."""
-        return bool(
-            problem_with(self.criterion, self.case, self.expected, self.outcome, brief=True)
-        )
+        return problem_with(self.case, self.expected, self.outcome, brief=True) is not None
 
     @cached_property
-    def problem(self) -> str | None:
+    def problem(self) -> Problem | None:
         """What is wrong with the outcome, apart from changed arguments; None if it is right."""
-        return problem_with(self.criterion, self.case, self.expected, self.outcome)
+        return problem_with(self.case, self.expected, self.outcome)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether anything is wrong at all, a changed argument included."""
+        return bool(self.outcome.mutated) or self.wrong
 
 
 @lru_cache(maxsize=8)
@@ -69,36 +73,33 @@ def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iter
         yield from elsewhere(implementation, exercise, seed)
         return
     for _, case, _ in draw(exercise, seed):
-        outcome = run(exercise, implementation, case)
+        with asking():  # a part of it may live in another process, and what it changes counts
+            outcome = run(exercise, implementation, case)
         yield outcome
         if outcome.kind == "hung":
             return
 
 
 def problem_with(
-    criterion: Criterion, case: Case, expected: Outcome, outcome: Outcome, *, brief: bool = False
-) -> str | None:
-    """What is wrong with an outcome, in words; None if it is right."""
+    case: Case, expected: Outcome, outcome: Outcome, *, brief: bool = False
+) -> Problem | None:
+    """What is wrong with an outcome; None if it is right."""
     if outcome.kind == "hung":
-        return "did not return in time: is there a loop that never ends?"
+        return Problem("unfinished", "did not return in time: is there a loop that never ends?")
     if outcome.kind == "skipped":
-        return "not tried, because an earlier call did not return in time"
+        return Problem("unfinished", "not tried, because an earlier call did not return in time")
+    told = outcome.error is not None and issubclass(outcome.error, Unusable)
     if case.raises is not None:
         wanted = case.raises.__name__
         if outcome.kind == "value":
-            return f"returned a value, expected it to raise {wanted}"
-        ok = outcome.error is not None and issubclass(outcome.error, case.raises)
-        return None if ok else f"raised {outcome.text}, expected {wanted}"
+            return Problem("value", f"returned a value, expected it to raise {wanted}")
+        if outcome.error is not None and issubclass(outcome.error, case.raises):
+            return None
+        return Problem("raised", f"raised {outcome.text}, expected {wanted}")
     if outcome.kind == "raised":
         if outcome.error is NotImplementedError:
-            return NOT_WRITTEN
-        told = outcome.error is not None and issubclass(outcome.error, Unusable)
-        return outcome.text if told else f"raised {outcome.text}"
-    problem = difference(outcome.value, expected.value, brief=brief)
-    if problem is None or criterion.holds is None:
-        return problem
-    # A property is judged by itself, once type and shape are those of the reference.
-    got, want = as_numbers(outcome.value), as_numbers(expected.value)
-    if got is None or want is None or got.shape != want.shape:
-        return problem
-    return criterion.holds(got, case)
+            return Problem("unwritten", NOT_WRITTEN)
+        if told:
+            return Problem("unusable", outcome.text)
+        return Problem("raised", f"raised {outcome.text}")
+    return difference(outcome.value, expected.value, brief=brief)

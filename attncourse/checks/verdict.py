@@ -8,16 +8,22 @@ import numpy as np
 
 from attncourse.checks.exercise import Misconception
 
+LINES = 15  # of a verdict as text, unless all of it is asked for
+
 
 @dataclass(frozen=True)
 class CriterionVerdict:
-    """Whether one criterion holds, and if not, on which call it failed and how."""
+    """Whether one criterion holds, and if not, on which call it failed and how.
+
+    ``message`` shows the call and both results, ``brief`` says in one line what is wrong.
+    """
 
     name: str
     passed: bool
     earned: int
     possible: int
-    message: str
+    message: str = ""
+    brief: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,14 +36,24 @@ class Picture:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ``examine`` found. Prints as text, shows as HTML in a notebook."""
+    """What ``examine`` found. Prints as text, shows as HTML in a notebook.
+
+    ``diagnosis`` is the mistake that was recognised; where none was, ``symptom`` may say what the
+    result has to do with the right one. Mending the mistake earns ``worth`` points, and ``rest``
+    is what is wrong then. ``example`` is the smallest case that fails.
+    """
 
     target: str
     criteria: tuple[CriterionVerdict, ...]
-    diagnosis: Misconception | None
     seed: int
     section: str = ""
+    diagnosis: Misconception | None = None
+    symptom: str = ""
+    rest: str = ""
+    worth: int = 0
+    example: str = ""
     picture: Picture | None = None
+    unwritten: bool = False  # nothing but ``raise NotImplementedError()``
 
     @property
     def passed(self) -> bool:
@@ -56,26 +72,70 @@ class Verdict:
         return f"{self.earned} of {points(self.possible)}"
 
     @property
+    def reason(self) -> str:
+        """The first thing that is wrong, in one line."""
+        return next((c.brief for c in self.criteria if not c.passed), "")
+
+    @property
     def again(self) -> str:
         """The call that repeats this verdict, number for number."""
         return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed})'
 
+    @property
+    def remainder(self) -> str:
+        """What is left to do when the mistake is mended, as a sentence."""
+        if not self.diagnosis or not self.rest:
+            return ""
+        lost = self.possible - self.earned
+        worth = (
+            f"That is worth {self.worth} of the {points(lost)} lost"
+            if self.worth
+            else ("That alone earns no point yet")
+        )
+        return f"{worth}; after it: {self.rest}."
+
+    @property
+    def told(self) -> list[str]:
+        """What happened, by name or by symptom, in lines."""
+        if self.diagnosis:
+            head = f"What happened: {sentence(self.diagnosis.name)}"
+            return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
+        return [f"What it looks like: {self.symptom}."] if self.symptom else []
+
     def __str__(self) -> str:
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}"]
-        told = ""  # the first failure in full, the others in a line, the same ones not again
+        if self.passed:
+            return "\n".join(
+                lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
+            )
+        shown = [f"    {line}" for line in self.example.splitlines()]
+        end = [f"Read again: {self.section}."] if self.section else []
+        end.append(f"In full: print({self.again}.full)")
+        room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
+        return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
+
+    def criteria_in(self, room: int) -> list[str]:
+        """The criteria in at most so many lines: what holds in one, what fails first."""
+        held = [c for c in self.criteria if c.passed]
+        failed = [c for c in self.criteria if not c.passed]
+        lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
+        lines[1:] = [
+            f"{line}: {cut(c.brief)}" for line, c in zip(lines[1:], failed[1:], strict=True)
+        ]
+        if held:
+            room -= 1
+        if len(lines) > room:
+            more = len(lines) - room + 1
+            lines = [*lines[: room - 1], f"  ✗ and {more} more"]
+        return lines + ([f"  ✓ {' · '.join(c.name for c in held)}"] if held else [])
+
+    @property
+    def full(self) -> str:
+        """The verdict with the first case that fails of every criterion."""
+        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
         for c in self.criteria:
             lines.append(f"  {'✓' if c.passed else '✗'} {c.name} ({c.earned}/{c.possible})")
-            if c.message and not told:
-                lines += ["      " + line for line in c.message.splitlines()]
-                told = c.message.splitlines()[-1]
-            elif c.message and not c.message.endswith(told):
-                lines.append("      " + brief(c.message))
-        if self.diagnosis:
-            lines += [
-                "",
-                f"What happened: {sentence(self.diagnosis.name)}",
-                self.diagnosis.explanation,
-            ]
+            lines += ["      " + line for line in c.message.splitlines()]
         if not self.passed:
             lines += ["", f"Read again: {self.section}.", f"The same numbers again: {self.again}"]
         return "\n".join(lines)
@@ -95,6 +155,12 @@ class Verdict:
                 '<p style="margin:.5em 0">'
                 f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
                 f"{inline(self.diagnosis.explanation)}</p>"
+            )
+            if self.remainder:
+                parts.append(f'<p style="margin:.5em 0">{inline(self.remainder)}</p>')
+        elif self.symptom:
+            parts.append(
+                f'<p style="margin:.5em 0">What it looks like: {inline(self.symptom)}.</p>'
             )
         if self.picture:
             parts.append(picture_html(self.picture))
@@ -122,38 +188,13 @@ class CheckFailed(AssertionError):
         return str(self).splitlines()
 
 
+def cut(text: str, columns: int = 90) -> str:
+    """The text, as far as it fits in a line."""
+    return text if len(text) <= columns else text[: columns - 1] + "…"
+
+
 def points(number: int) -> str:
     return "1 point" if number == 1 else f"{number} points"
-
-
-def brief(message: str) -> str:
-    """A message in one line: the call, and what came of it."""
-    lines = message.splitlines()
-    call = lines[0].removesuffix(", where")
-    told = next((x.rstrip() for x in lines[1:] if x.startswith((*VERBS, *PARTS))), "")
-    if told == "returned":  # followed by the whole array
-        told = "returned other numbers"
-    if told.startswith(PARTS) and told.endswith(":"):
-        told += " other numbers"
-    told = told.removesuffix(":")
-    return f"{call}: {told}" if told else call
-
-
-PARTS = ("the output:", "the gradient of ")  # of what a module or a function with gradients gives
-VERBS = (
-    *(
-        "returned",
-        "raised",
-        "did not",
-        "not tried",
-        "not written",
-        "changed",
-        "at [",
-        "row",
-        "counts",
-    ),
-    *("your module", "no gradient", "called", "built"),
-)
 
 
 def inline(text: str) -> str:

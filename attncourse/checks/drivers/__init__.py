@@ -6,8 +6,10 @@ is one of ``DRIVERS``, or a ``partial`` of one. They know no right answer.
 
 from attncourse.checks.drivers.calls import (
     call_in_default_dtype,
+    call_with_each_gradient,
     call_with_gradients,
     dtype_of,
+    each_gradient,
     with_gradients,
 )
 from attncourse.checks.drivers.conversions import (
@@ -17,7 +19,14 @@ from attncourse.checks.drivers.conversions import (
     shared_by_made,
 )
 from attncourse.checks.drivers.functions import FUNCTIONS, call_on_function
-from attncourse.checks.drivers.modules import call_module, call_module_with_gradients, type_built
+from attncourse.checks.drivers.modules import (
+    call_module,
+    call_module_twice,
+    call_module_with_each_gradient,
+    call_module_with_gradients,
+    type_built,
+    varied_at_start,
+)
 from attncourse.checks.drivers.randomness import repeated, scattered, typical_sizes
 from attncourse.checks.exercise import call_it
 
@@ -27,10 +36,14 @@ __all__ = [
     "call_in_default_dtype",
     "call_it",
     "call_module",
+    "call_module_twice",
+    "call_module_with_each_gradient",
     "call_module_with_gradients",
     "call_on_function",
+    "call_with_each_gradient",
     "call_with_gradients",
     "dtype_of",
+    "each_gradient",
     "module_of",
     "output_of_made",
     "parameters_made",
@@ -39,6 +52,7 @@ __all__ = [
     "shared_by_made",
     "type_built",
     "typical_sizes",
+    "varied_at_start",
     "with_gradients",
 ]
 
@@ -49,9 +63,13 @@ DRIVERS = {
         call_in_default_dtype,
         dtype_of,
         call_with_gradients,
+        call_with_each_gradient,
         call_module,
+        call_module_twice,
         call_module_with_gradients,
+        call_module_with_each_gradient,
         type_built,
+        varied_at_start,
         parameters_made,
         output_of_made,
         shared_by_made,

@@ -29,13 +29,40 @@ def with_gradients(*names: str) -> Callable:
     return partial(call_with_gradients, names)
 
 
+def each_gradient(**places: int) -> Callable:
+    """``call_with_each_gradient`` with respect to the arguments at these places, by name."""
+    return partial(call_with_each_gradient, tuple(places), tuple(places.values()))
+
+
 def call_with_gradients(
     names: tuple[str, ...], implementation: Callable, *args, **kwargs
 ) -> dict[str, Any]:
     """The output, and its gradients with respect to the first arguments, by name."""
-    leaves = [arg.detach().requires_grad_() for arg in args[: len(names)]]
-    output = implementation(*leaves, *args[len(names) :], **kwargs)
-    return {"the output": output, **gradients(output, dict(zip(names, leaves, strict=True)))}
+    return output_and_gradients(names, range(len(names)), implementation, args, kwargs)
+
+
+def call_with_each_gradient(
+    names: tuple[str, ...], places: tuple[int, ...], implementation: Callable, *args, **kwargs
+) -> dict[str, Any]:
+    """The output, and its gradient with respect to one argument after the other.
+
+    In each call one argument alone requires a gradient: one that is cut off there is not made up
+    for by those of the others.
+    """
+    found: dict[str, Any] = {}
+    for name, place in zip(names, places, strict=True):
+        found |= output_and_gradients((name,), (place,), implementation, args, kwargs)
+    return found
+
+
+def output_and_gradients(names, places, implementation: Callable, args, kwargs) -> dict[str, Any]:
+    """The output, and its gradients with respect to the arguments at these places."""
+    given = list(args)
+    for place in places:
+        given[place] = given[place].detach().requires_grad_()
+    output = implementation(*given, **kwargs)
+    leaves = {name: given[place] for name, place in zip(names, places, strict=True)}
+    return {"the output": output, **gradients(output, leaves)}
 
 
 def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,21 @@ def call_module(implementation: Callable, make, method: str, inputs, **tensors) 
     return (getattr(module, method) if method else module)(*values)
 
 
+def call_module_twice(
+    implementation: Callable, make, method: str, inputs, others, **tensors
+) -> dict[str, Any]:
+    """What one module returns for the inputs, then for others, then for the first ones again."""
+    names = (*inputs, *others)
+    module, values = prepare(implementation, make, names, tensors)
+    call = getattr(module, method) if method else module
+    first, second = values[: len(inputs)], values[len(inputs) :]
+    return {
+        "the first call": call(*first),
+        "the second call": call(*second),
+        "the first call once more": call(*first),
+    }
+
+
 def call_module_with_gradients(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
@@ -25,14 +40,54 @@ def call_module_with_gradients(
     module, values = prepare(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
     output = (getattr(module, method) if method else module)(*values)
+    return {"the output": output, **gradients(output, leaves_of(module, inputs, values, tensors))}
+
+
+def call_module_with_each_gradient(
+    implementation: Callable, make, method: str, inputs, **tensors
+) -> dict[str, Any]:
+    """The same, one call for each gradient: all but one input or weight are frozen.
+
+    A gradient that is cut off at one place is not made up for by those of the others.
+    """
+    module, values = prepare(implementation, make, inputs, tensors)
+    values = [leaf_of(value) for value in values]
+    leaves = leaves_of(module, inputs, values, tensors)
+    found: dict[str, Any] = {}
+    for name, leaf in leaves.items():
+        for other in leaves.values():
+            other.requires_grad_(other is leaf)
+        output = (getattr(module, method) if method else module)(*values)
+        found |= {"the output": output, **gradients(output, {name: leaf})}
+    return found
+
+
+def varied_at_start(implementation: Callable, make, names) -> dict[str, bool]:
+    """Whether these parameters of a new module hold different numbers, as random ones do.
+
+    No two of their rows are alike.
+    """
+    args, options = make
+    own = parameters_of(implementation(*args, **options))
+    for name in names:
+        if name not in own:
+            raise Unusable(missing(name, own))
+    return {
+        f"{name} holds random numbers at the start": own[name].unique().numel() > 2
+        and len(own[name].unique(dim=0)) == len(own[name])
+        for name in names
+    }
+
+
+def leaves_of(module: Any, inputs, values: list, tensors: dict[str, Any]) -> dict[str, Any]:
+    """The inputs and the weights whose gradients are asked for, by name."""
     given = {
         name: value
         for name, value in zip(inputs, values, strict=True)
         if is_tensor(value) and value.requires_grad
     }
     named = type_of_modules().named_parameters(module)
-    learned = {name: p for name, p in named if name in tensors}
-    return {"the output": output, **gradients(output, given | learned)}
+    return given | {name: p for name, p in named if name in tensors}
 
 
 def leaf_of(value: Any) -> Any:
@@ -55,14 +110,10 @@ def load(module: Any, state: dict[str, Any]) -> None:
     A module may hold buffers of its own; further parameters, which nobody would set, may not be.
     A method of the same name that the answer defines has no say in it.
     """
-    Module = type_of_modules()
-    if not isinstance(module, Module):
-        raise Unusable(f"built {type(module).__name__}, which is not a torch.nn.Module")
-    own = Module.state_dict(module)
-    has = f"it has {', '.join(own)}" if own else "it has none"
+    Module, own = type_of_modules(), parameters_of(module)
     for name, value in state.items():
         if name not in own:
-            raise Unusable(f"your module has no parameter {name}; {has}")
+            raise Unusable(missing(name, own))
         if own[name].shape != value.shape:
             raise Unusable(
                 f"your module has {name} of shape {tuple(own[name].shape)}, "
@@ -80,6 +131,19 @@ def load(module: Any, state: dict[str, Any]) -> None:
             "layer, or is a weight not an nn.Parameter?"
         )
     Module.load_state_dict(module, state, strict=False, assign=True)
+
+
+def parameters_of(module: Any) -> dict[str, Any]:
+    """A module's parameters and buffers, by name; ``Unusable`` for what is no module."""
+    Module = type_of_modules()
+    if not isinstance(module, Module):
+        raise Unusable(f"built {type(module).__name__}, which is not a torch.nn.Module")
+    return Module.state_dict(module)
+
+
+def missing(name: str, own: dict[str, Any]) -> str:
+    has = f"it has {', '.join(own)}" if own else "it has none"
+    return f"your module has no parameter {name}; {has}"
 
 
 def type_of_modules() -> type:

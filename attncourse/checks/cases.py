@@ -1,0 +1,253 @@
+"""Cases as tables: a row says what is special about one case, the rest is drawn.
+
+    scores = Table({"query": "... m d_k", "key": "... n d_k"})
+    Criterion("batches", 2, scores(row("m=5 n=7 d_k=4", batch=(2, 3), turned=True)))
+
+``standard`` has the rows that every exercise needs. Which kinds of input they are to cover, and
+which an exercise misses, is told by ``grid``.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.drivers import each_gradient
+from attncourse.checks.exercise import Case, Rng, call_it
+
+FLOATS_ONLY = ("integers in *", "Results keep the floating dtype of what came in.")
+SEQUENCES = ("m", "n")  # the axes of tokens; those of features begin with d
+
+
+def normal(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.normal(size=shape)
+
+
+def between(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers between −1 and 1, for scores that stay below 50."""
+    return rng.uniform(-1, 1, shape)
+
+
+def holes(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """A boolean mask in which every row allows some key and, of several, forbids one."""
+    mask = rng.random(shape) < 0.6
+    place = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
+    return (mask | (place == 0)) & (place != 1)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An array argument: its axes, ``... m d_k``, and how its entries are drawn.
+
+    The dots are the row's batch axes. A length may be a number or a product, ``h*d_head``.
+    """
+
+    axes: str
+    how: Callable[[Rng, tuple[int, ...]], np.ndarray] = between
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number as an argument: the length of an axis."""
+
+    axis: str
+
+
+def hole(axes: str) -> Drawn:
+    """A mask with these axes, see ``holes``."""
+    return Drawn(axes, holes)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is special about a case.
+
+    ``turned``: the arrays' axes lie in memory in the reverse order. ``factor``: what the arguments,
+    or those that are named, are multiplied by. ``zero``: arguments or weights, by the ends of their
+    names, that are 0. ``cancel``: the entries of a row add up to 0. ``given``: further arguments.
+    ``options`` go to a module's constructor, ``then`` are the lengths of a second call.
+    """
+
+    sizes: Mapping[str, int]
+    batch: tuple[int, ...] = ()
+    turned: bool = False
+    dtype: str = "float64"
+    factor: float | Mapping[str, float] = 1.0
+    zero: tuple[str, ...] = ()
+    cancel: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    then: Mapping[str, int] | None = None
+    method: str = ""
+    use: Callable | None = None
+    note: str = ""
+
+    def but(self, sizes: str = "", **changed) -> "Row":
+        """The row with other lengths and whatever else is changed."""
+        return replace(self, sizes={**self.sizes, **lengths(sizes)}, **changed)
+
+
+def row(sizes: str, then: str | None = None, **special) -> Row:
+    """A row; the axes' lengths are written as ``m=5 n=7 d_k=4``."""
+    return Row(lengths(sizes), then=None if then is None else lengths(then), **special)
+
+
+def lengths(sizes: str) -> dict[str, int]:
+    return {axis: int(length) for axis, length in (s.split("=") for s in sizes.split())}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cases of a function with these array arguments. ``tensors``: in torch, not NumPy."""
+
+    spec: Mapping[str, str | Drawn | Count]
+    tensors: bool = True
+    how: Callable[[Rng, tuple[int, ...]], np.ndarray] = between
+
+    def __call__(self, *rows: Row | Case) -> Callable[[Rng], list[Case]]:
+        """A criterion's cases, one for each row. A case made by hand stays as it is."""
+        return lambda rng: [r if isinstance(r, Case) else self.case(rng, r) for r in rows]
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        """Arguments that are drawn go by position, others of ``given`` by name."""
+        drawn = {name: one for name, one in row.given.items() if isinstance(one, Drawn)}
+        named = {name: one for name, one in row.given.items() if name not in drawn}
+        args = self.arguments(rng, {**self.spec, **drawn}, row)
+        return Case(tuple(args.values()), named, note=row.note, use=row.use or call_it)
+
+    def arguments(self, rng: Rng, spec: Mapping, row: Row) -> dict[str, Any]:
+        return {name: self.argument(rng, name, one, row) for name, one in spec.items()}
+
+    def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row) -> Any:
+        if one is None:  # left out, before an argument that is not
+            return None
+        if isinstance(one, Count):
+            return row.sizes[one.axis]
+        drawn = one if isinstance(one, Drawn) else Drawn(one, self.how)
+        array = drawn.how(rng, shape_of(drawn.axes, row))
+        if array.dtype.kind == "f":
+            array = special(array, name, row)
+        array = np.asfortranarray(array) if row.turned else array
+        return to_torch(array) if self.tensors else array
+
+    @property
+    def axes(self) -> list[str]:
+        """The names of the axes, each once."""
+        written = [one.axes if isinstance(one, Drawn) else one for one in self.spec.values()]
+        names = " ".join(w for w in written if isinstance(w, str)).replace("*", " ").split()
+        return [a for a in dict.fromkeys(names) if a != "..." and not a.isdigit()]
+
+    @property
+    def each_gradient(self) -> Callable:
+        """The driver that asks for the gradient of every argument by itself."""
+        return each_gradient(**self.floats)
+
+    @property
+    def floats(self) -> dict[str, int]:
+        """The arguments that are arrays of numbers, each with its place."""
+        return {n: i for i, (n, one) in enumerate(self.spec.items()) if isinstance(one, str)}
+
+
+def shape_of(axes: str, row: Row) -> tuple[int, ...]:
+    """The shape that ``... m d_k`` has in a row."""
+    shape: list[int] = []
+    for axis in axes.split():
+        if axis == "...":
+            shape += row.batch
+        else:
+            factors = axis.split("*")
+            shape.append(math.prod(int(f) if f.isdigit() else row.sizes[f] for f in factors))
+    return tuple(shape)
+
+
+def special(array: np.ndarray, name: str, row: Row) -> np.ndarray:
+    """The numbers of an argument, with what the row says of them."""
+    if row.cancel:
+        array = array - array.mean(-1, keepdims=True)
+    factor = row.factor if isinstance(row.factor, float | int) else row.factor.get(name, 1.0)
+    array = 0 * array if is_zero(name, row) else factor * array
+    return (np.rint(9 * array) if "int" in row.dtype else array).astype(row.dtype)
+
+
+def is_zero(name: str, row: Row) -> bool:
+    return bool(row.zero) and name.endswith(row.zero)
+
+
+def to_torch(array: np.ndarray) -> Any:
+    """The same numbers as a tensor. Chapters on NumPy do without torch."""
+    import torch
+
+    return torch.from_numpy(array)
+
+
+@dataclass(frozen=True)
+class Standard:
+    """The rows that every exercise needs, for its criteria to share out.
+
+    ``batches``: one batch axis to three, in any memory layout, with few tokens, with many, and with
+    every axis of the same length. ``single``: in float32. ``integers``: in NumPy. ``extreme``:
+    large, and small numbers that cancel. ``gradients``: of each argument alone, in torch.
+    """
+
+    batches: tuple[Row, ...]
+    single: Row
+    integers: tuple[Row, ...]
+    extreme: tuple[Row, ...]
+    gradients: tuple[Row, ...]
+
+    @property
+    def numbers(self) -> tuple[Row, ...]:
+        return (self.single, *self.integers, *self.extreme)
+
+
+def standard(table: Table, *, left_out: str = "", large: str = "", **fixed: int) -> Standard:
+    """The standard rows for a table.
+
+    ``fixed`` are lengths that an exercise needs, ``left_out`` those that are not given, ``large``
+    is the argument that comes in the millions, the first one unless named.
+    """
+    axes = [axis for axis in table.axes if axis not in left_out.split()]
+    alone = Row(distinct(axes, fixed))
+    batch = replace(alone, batch=(2,), note="a batch of 2")
+    first = large or next(iter(table.floats))
+    each = replace(batch, use=table.each_gradient, note="a batch of 2, each gradient alone")
+    whole = replace(alone, dtype="int64", note="integers")
+    return Standard(
+        batches=(
+            batch,
+            row(" ".join(f"{axis}=4" for axis in axes), batch=(4,), note="every axis of length 4"),
+            turned(alone, 19, 17, batch=(3,), note="many tokens, not contiguous in memory"),
+            turned(alone, 1, 2, batch=(2, 3), note="two batch axes, not contiguous in memory"),
+            turned(alone, 2, 3, batch=(2, 1, 3), note="three batch axes, not contiguous in memory"),
+        ),
+        single=replace(alone, dtype="float32", note="float32"),
+        integers=() if table.tensors else (whole,),
+        extreme=(
+            replace(alone, factor={first: 1e7}, note=f"{first} in the millions"),
+            replace(alone, factor={first: 5e-7}, cancel=True, note="small, each row adds up to 0"),
+        ),
+        gradients=(each,) if table.tensors else (),
+    )
+
+
+def distinct(axes: list[str], fixed: Mapping[str, int]) -> dict[str, int]:
+    """A length for each axis, no two alike, none that of the batch."""
+    free = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
+    return {axis: fixed[axis] if axis in fixed else next(free) for axis in axes}
+
+
+def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
+    """The row with these numbers of tokens, and turned. A single axis of tokens is the keys'.
+
+    No row has a single key here: its weight is 1 whatever its score, which hides much.
+    """
+    tokens = [axis for axis in alone.sizes if axis in SEQUENCES]
+    several = dict(zip(reversed(tokens), (keys, queries), strict=False))
+    return replace(alone, sizes={**alone.sizes, **several}, turned=True, **changed)
+
+
+def once_more(case: Case) -> Case:
+    """The first call at the end: nothing that was called since may change what it returns."""
+    return replace(case, note="the first call once more")

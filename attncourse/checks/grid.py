@@ -1,0 +1,515 @@
+"""Which kinds of input an exercise's cases cover, and which they ought to.
+
+A wrong answer that passes has met no input of the kind that it gets wrong. So ``owed`` lists the
+kinds of input that the reference's signature allows, and ``covered`` those that the drawn cases
+are, each told from the numbers and never from a note. What the exercise's text rules out stands
+in ``Exercise.excludes``, with the reason.
+
+    python -m attncourse.checks.grid kqv
+"""
+
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from functools import partial
+from itertools import combinations
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from attncourse import STEMS
+from attncourse.checks import chapter
+from attncourse.checks.compare import as_numbers
+from attncourse.checks.drivers import (
+    call_in_default_dtype,
+    call_it,
+    call_module,
+    call_module_twice,
+    call_module_with_each_gradient,
+    call_module_with_gradients,
+    call_on_function,
+    call_with_each_gradient,
+    call_with_gradients,
+    dtype_of,
+)
+from attncourse.checks.exercise import Case, Exercise
+from attncourse.checks.outcome import Outcome, copy_of, identical, is_tensor, quiet
+from attncourse.checks.trials import draw
+
+SEED = 0
+SEQUENCES = ("m", "n")  # axes of tokens, in the annotations
+LENGTHS = {"n_heads": "h", "n_kv_heads": "h_kv"}  # counts that are the length of an axis
+LONG, TINY, HUGE, SPREAD = 17, 1e-6, 1e6, 1000.0
+RANKS = ("one batch axis", "two batch axes", "three batch axes")
+
+FUNCTIONS = (
+    call_it,
+    dtype_of,
+    call_in_default_dtype,
+    call_on_function,
+    call_with_gradients,
+    call_with_each_gradient,
+)
+MODULES = (
+    call_module,
+    call_module_twice,
+    call_module_with_gradients,
+    call_module_with_each_gradient,
+)
+ONE_BY_ONE = (call_with_each_gradient, call_module_with_each_gradient)
+
+
+# --- what the signature says -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a function: its axes by name, whether others may stand before them."""
+
+    name: str
+    default: Any = inspect.Parameter.empty
+    axes: tuple[str, ...] | None = None
+    batched: bool = False
+    numbers: bool = False  # an array of numbers, neither a mask nor ids
+    torch: bool = False
+    real: bool = False  # a real number
+
+    @property
+    def optional(self) -> bool:
+        return self.default is not inspect.Parameter.empty
+
+    @property
+    def length(self) -> str | None:
+        """The axis that a whole number is the length of."""
+        name = LENGTHS.get(self.name, self.name)
+        counts = self.axes is None and not self.real
+        return name if counts and name.split("_")[0] in ("d", "h") else None
+
+
+def arguments(function: Callable, method: bool = False) -> dict[str, Argument]:
+    """The arguments of a function; of a method, all but the object."""
+    parameters = list(inspect.signature(function).parameters.values())[int(method) :]
+    plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return {p.name: read_annotation(p.name, p.annotation, p.default) for p in plain}
+
+
+def read_annotation(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> Argument:
+    """An argument by its annotation, ``Float[Tensor, "*batch m d_k"] | None`` for example."""
+    for one in typing.get_args(annotation) or (annotation,):
+        if hasattr(one, "dim_str"):
+            written = one.dim_str.replace("...", "*batch n").split()
+            numbers = isinstance(one.dtypes, list | tuple) and "float32" in one.dtypes
+            return Argument(
+                name,
+                default,
+                axes=tuple(axis for axis in written if "*" not in axis),
+                batched=any("*" in axis for axis in written),
+                numbers=numbers,
+                torch=one.array_type is not np.ndarray,
+            )
+    real = float in (typing.get_args(annotation) or (annotation,))
+    return Argument(name, default, real=real)
+
+
+# --- what a case is --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Use:
+    """One call of a case: arguments by name, the weights, what is given beside them."""
+
+    method: str
+    given: dict[str, Any]
+    arguments: dict[str, Argument]
+    returned: Argument
+    outcome: Any
+    built: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)
+    twice: bool = False
+    alone: tuple[str, ...] = ()  # each of these required a gradient when no other did
+
+
+def uses(exercise: Exercise) -> Iterator[Use]:
+    """The cases that are a call with arguments of the signature, and are no refusal."""
+    for _, case, expected in draw(exercise, SEED):
+        driver, bound = driver_of(case)
+        if case.raises is not None:
+            continue
+        if driver in FUNCTIONS:
+            yield use_of_function(exercise, case, expected, driver, bound)
+        elif driver in MODULES:
+            yield use_of_module(exercise, case, expected, driver)
+
+
+def driver_of(case: Case) -> tuple[Callable, tuple]:
+    """The driver of a case, and what is bound to it."""
+    if isinstance(case.use, partial):
+        return case.use.func, case.use.args
+    return case.use, ()
+
+
+def use_of_function(
+    exercise: Exercise, case: Case, expected: Outcome, driver: Callable, bound: tuple
+) -> Use:
+    named = arguments(exercise.reference)
+    given = dict(zip(named, case.args, strict=False))
+    if driver is not call_on_function:  # there the tensors belong to the function it is given
+        given |= case.kwargs
+    returned = inspect.signature(exercise.reference).return_annotation
+    alone: tuple[str, ...] = ()
+    if driver in ONE_BY_ONE or (driver is call_with_gradients and len(bound[0]) == 1):
+        alone = bound[0]
+    return Use("", given, named, read_annotation("", returned), output_of(expected), alone=alone)
+
+
+def use_of_module(exercise: Exercise, case: Case, expected: Outcome, driver: Callable) -> Use:
+    kwargs = dict(case.kwargs)
+    (args, options), method = kwargs.pop("make"), kwargs.pop("method")
+    names, others = kwargs.pop("inputs"), kwargs.pop("others", ())
+    function = getattr(exercise.reference, method or "forward")
+    inputs = dict(zip(arguments(function, method=True), (kwargs[n] for n in names), strict=False))
+    state = {n: value for n, value in kwargs.items() if n not in (*names, *others)}
+    built = inspect.signature(exercise.reference).bind(*args, **options).arguments
+    arrays = {n: as_numbers(value) for n, value in inputs.items()}
+    real = [n for n, array in arrays.items() if array is not None and array.dtype.kind == "f"]
+    return Use(
+        method,
+        inputs,
+        arguments(function, method=True),
+        read_annotation("", inspect.signature(function).return_annotation),
+        output_of(expected),
+        built=dict(built),
+        state=state,
+        twice=driver is call_module_twice,
+        alone=(*real, *map(family, state)) if driver in ONE_BY_ONE else (),
+    )
+
+
+def output_of(expected: Outcome) -> Any:
+    """What the reference returned; of several results the first."""
+    value = expected.value
+    return next(iter(value.values())) if isinstance(value, dict) and value else value
+
+
+def family(weight: str) -> str:
+    """A weight's name without the numbers of layers in a list."""
+    return ".".join(part for part in weight.split(".") if not part.isdigit())
+
+
+# --- the kinds of input that a call is -------------------------------------------------------
+
+
+def cells_of(use: Use) -> Iterator[str]:
+    """The kinds of input that one call is an example of."""
+    arrays = {n: copy_of(use.given[n]) for n, a in use.arguments.items() if is_array(use, n)}
+    sizes, batch = sizes_of(use, arrays)
+    yield from cells_of_shapes(sizes, batch, arrays)
+    for name, array in arrays.items():
+        if use.arguments[name].numbers:
+            yield from cells_of_numbers(name, as_numbers(array))
+    yield from cells_of_parameters(use, arrays)
+    where = f" to {use.method}" if use.method else ""
+    yield from cells_of_options(use.arguments, use.given, where)
+    if use.twice:
+        yield "two calls of one object"
+    yield from (f"a gradient on {name} alone" for name in use.alone)
+
+
+def is_array(use: Use, name: str) -> bool:
+    value = use.given.get(name)
+    return use.arguments[name].axes is not None and (
+        isinstance(value, np.ndarray) or is_tensor(value)
+    )
+
+
+def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[int, ...]]:
+    """The lengths of the axes, by name, and of the batch axes."""
+    known = [(use.arguments[name], tuple(array.shape)) for name, array in arrays.items()]
+    if use.returned.axes is not None and hasattr(use.outcome, "shape"):
+        known.append((use.returned, tuple(use.outcome.shape)))
+    sizes, batch = {}, ()
+    for argument, shape in known:
+        core = len(shape) - len(argument.axes)
+        if core < 0 or (core and not argument.batched):
+            continue
+        pairs = zip(argument.axes, shape[core:], strict=True)
+        sizes |= {LENGTHS.get(axis, axis): n for axis, n in pairs if axis.isidentifier()}
+        batch = max(batch, shape[:core], key=len)
+    for name, value in (use.built | use.given).items():
+        axis = Argument(name).length
+        if isinstance(value, int) and axis is not None and name not in arrays:
+            sizes.setdefault(axis, value)
+    return sizes, batch
+
+
+def cells_of_shapes(
+    sizes: dict[str, int], batch: tuple[int, ...], arrays: dict[str, Any]
+) -> Iterator[str]:
+    if 1 <= len(batch) <= 3:
+        yield RANKS[len(batch) - 1]
+        if any(not contiguous(array) for array in arrays.values()):
+            yield RANKS[len(batch) - 1] + ", not contiguous"
+    for axis in SEQUENCES:
+        length = sizes.get(axis, 0)
+        yield from (f"{axis} of {n}" for n in (1, 2) if length == n)
+        if length >= LONG:
+            yield f"{axis} of {LONG} or more"
+    lengths = [*sizes.items(), *(("batch", n) for n in batch)]
+    for (a, one), (b, other) in combinations(lengths, 2):
+        if one == other > 1 and a != b:
+            yield pair(a, b)
+    if len({n for _, n in lengths}) == len(lengths) and all(n > 1 for _, n in lengths):
+        yield all_distinct(sizes, batched=bool(batch))
+
+
+def pair(a: str, b: str) -> str:
+    return " = ".join(sorted((a, b), key=lambda axis: (axis == "batch", axis)))
+
+
+def all_distinct(axes, batched: bool) -> str:
+    """The kind of input in which all these lengths differ."""
+    return f"{', '.join([*sorted(axes), *['batch'] * batched])} all different"
+
+
+def contiguous(array: Any) -> bool:
+    return array.is_contiguous() if is_tensor(array) else array.flags.c_contiguous
+
+
+def cells_of_numbers(name: str, array: np.ndarray) -> Iterator[str]:
+    if array.dtype.kind in "iu":
+        yield f"integers in {name}"
+    if array.dtype == np.float32:
+        yield "float32"
+    if array.dtype.kind != "f" or not array.size or not array.ndim:
+        return
+    rows = array.reshape(-1, array.shape[-1]).astype(float)
+    rows = rows[np.isfinite(rows).all(-1)]
+    largest = np.abs(rows).max(-1)
+    if ((largest > 0) & (largest <= TINY)).any():
+        yield "a row of very small numbers"
+    if (largest >= HUGE).any():
+        yield "a row of very large numbers"
+    whole = np.abs(rows).sum(-1)
+    if ((np.abs(rows.sum(-1)) <= 1e-6 * whole) & (whole > 0)).any():
+        yield "entries that cancel"
+
+
+def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
+    for name, value in use.given.items():
+        zero = isinstance(value, int | float) and value == 0
+        if use.arguments[name].real and zero and not isinstance(value, bool):
+            yield f"{name} of 0"
+        if name in arrays and not use.arguments[name].batched and not np.any(as_numbers(value)):
+            yield f"{name} of 0"
+    zero = {name for name, value in use.state.items() if not value.any()}
+    if len(zero) < len(use.state) or len(zero) == 1:
+        yield from (f"{family(name)} of 0" for name in zero)
+
+
+def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where="") -> Iterator[str]:
+    for name, argument in named.items():
+        if argument.optional:
+            value = given.get(name, argument.default)
+            plain = value is None or isinstance(value, int | float | str)
+            same = value is argument.default or (plain and value == argument.default)
+            yield f"{name} {'left out' if same else 'given'}{where}"
+
+
+# --- the kinds of input that are owed --------------------------------------------------------
+
+
+def owed(exercise: Exercise) -> list[str]:
+    """The kinds of input that the signature allows, in the order of this page."""
+    return list(dict.fromkeys(cells_owed(exercise)))
+
+
+def cells_owed(exercise: Exercise) -> Iterator[str]:
+    reference, every = exercise.reference, list(uses(exercise))
+    module = inspect.isclass(reference)
+    function = reference.forward if module else reference
+    named = arguments(function, method=module)
+    built = arguments(reference) if module else {}
+    returned = read_annotation("", inspect.signature(function).return_annotation)
+    arrays = [a for a in named.values() if a.axes is not None]
+    numbers = [a for a in arrays if a.numbers]
+    axes = axes_of([*arrays, returned], [*built.values(), *named.values()])
+    batched = any(a.batched for a in arrays)
+
+    if batched:
+        yield from (rank + layout for rank in RANKS for layout in ("", ", not contiguous"))
+    for axis in SEQUENCES:
+        if axis in axes:
+            yield from (f"{axis} of 1", f"{axis} of 2", f"{axis} of {LONG} or more")
+    lengths = [*axes, *["batch"] * batched]
+    yield from (pair(a, b) for a, b in combinations(lengths, 2))
+    if len(lengths) > 1:
+        yield all_distinct(axes, batched)
+    yield from (f"integers in {a.name}" for a in numbers)
+    if numbers:
+        yield "float32"
+        yield "a row of very small numbers"
+        yield "a row of very large numbers"
+        yield "entries that cancel"
+    if exp_rows(exercise):
+        yield "a row whose exp overflows"
+    unbatched = [a for a in numbers if batched and not a.batched]
+    zeros = [a.name for a in named.values() if a in unbatched or may_be_zero(exercise, a)]
+    yield from (f"{name} of 0" for name in zeros)
+    weights = dict.fromkeys(family(name) for use in every for name in use.state)
+    yield from (f"{name} of 0" for name in weights)
+    for method in dict.fromkeys(use.method for use in every):
+        where = f" to {method}" if method else ""
+        for a in (
+            arguments(getattr(reference, method or "forward"), True).values() if module else ()
+        ):
+            yield from (f"{a.name} {is_given}{where}" for is_given in BOTH if a.optional)
+    for a in (built if module else named).values():
+        yield from (f"{a.name} {is_given}" for is_given in BOTH if a.optional)
+    yield "two calls of one object" if module else "the first call once more, after others"
+    if returned.torch and returned.numbers:
+        yield from (f"a gradient on {a.name} alone" for a in numbers if a.torch)
+        yield from (f"a gradient on {name} alone" for name in weights)
+
+
+BOTH = ("given", "left out")
+
+
+def may_be_zero(exercise: Exercise, argument: Argument) -> bool:
+    """Whether an argument is a real number of which the reference accepts 0."""
+    calls = [case for _, case, _ in draw(exercise, SEED) if case.use is call_it and not case.raises]
+    if not argument.real or not calls:
+        return False
+    given = inspect.signature(exercise.reference).bind(*calls[0].args, **calls[0].kwargs)
+    given.arguments[argument.name] = 0.0
+    try:
+        with quiet():
+            exercise.reference(*copy_of(given.args), **copy_of(given.kwargs))
+    except ValueError:
+        return False
+    return True
+
+
+def axes_of(arrays: list[Argument], counts: list[Argument]) -> list[str]:
+    """The names of the axes, each once."""
+    names = [
+        LENGTHS.get(axis, axis) for a in arrays for axis in a.axes or () if axis.isidentifier()
+    ]
+    return list(dict.fromkeys([*names, *(a.length for a in counts if a.length)]))
+
+
+# --- what is covered -------------------------------------------------------------------------
+
+
+def covered(exercise: Exercise) -> set[str]:
+    """The kinds of input among the drawn cases."""
+    every = list(uses(exercise))
+    cells = {cell for use in every for cell in cells_of(use)}
+    if inspect.isclass(exercise.reference):
+        built = arguments(exercise.reference)
+        cells |= {cell for use in every for cell in cells_of_options(built, use.built)}
+    if any(spread >= SPREAD for spread in exp_rows(exercise)):
+        cells.add("a row whose exp overflows")
+    if comes_once_more(exercise):
+        cells.add("the first call once more, after others")
+    return cells
+
+
+def comes_once_more(exercise: Exercise) -> bool:
+    """Whether a later case is the first one again, with others in between."""
+    first, *others = [case for _, case, _ in draw(exercise, SEED)]
+    return any(
+        case.use is first.use
+        and identical(case.args, first.args)
+        and identical(case.kwargs, first.kwargs)
+        for case in others[1:]
+    )
+
+
+def exp_rows(exercise: Exercise) -> list[float]:
+    """How far apart the numbers in a row lie whose exp the reference takes, over all cases."""
+    spreads: list[float] = []
+    with quiet(), watching_exp(lambda x: spreads.extend(spread_of(x))):
+        for _, case, _ in draw(exercise, SEED):
+            # A function that an exercise is given may take exp, and that is not its own.
+            driver = driver_of(case)[0]
+            own = driver is not call_on_function and not any(map(callable, case.args))
+            if own and driver in (*FUNCTIONS, *MODULES) and case.raises is None:
+                case.use(exercise.reference, *copy_of(case.args), **copy_of(case.kwargs))
+    return spreads
+
+
+def spread_of(x: Any) -> Iterator[float]:
+    """The distance of the smallest and the largest finite number in each row."""
+    array = as_numbers(x)
+    for row in array.reshape(-1, array.shape[-1]) if array is not None and array.ndim else ():
+        finite = row[np.isfinite(row)]
+        yield float(finite.max() - finite.min()) if finite.size else 0.0
+
+
+@contextmanager
+def watching_exp(see: Callable[[Any], None]) -> Iterator[None]:
+    """Shows what goes into every exp and softmax, of NumPy and of torch."""
+    exp = np.exp
+
+    def watched(x, *args, **kwargs):
+        see(x)
+        return exp(x, *args, **kwargs)
+
+    with patch.object(np, "exp", watched), torch_calls(see):
+        yield
+
+
+def torch_calls(see: Callable[[Any], None]) -> Any:
+    """``watching_exp`` for torch; chapters on NumPy do without it."""
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from torch.overrides import TorchFunctionMode
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if getattr(func, "__name__", "") in ("exp", "softmax", "log_softmax", "logsumexp"):
+                see(args[0])
+            return func(*args, **(kwargs or {}))
+
+    return Watch()
+
+
+# --- what is missing -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an exercise's cases lack. ``stale``: exclusions that exclude nothing that is missing."""
+
+    missing: tuple[str, ...]
+    stale: tuple[str, ...]
+
+
+def report(exercise: Exercise) -> Report:
+    cells, there = owed(exercise), covered(exercise)
+    lacking = [cell for cell in cells if cell not in there]
+    excluded = {kind: [c for c in cells if fnmatch(c, kind)] for kind, _ in exercise.excludes}
+    return Report(
+        tuple(c for c in lacking if not any(c in found for found in excluded.values())),
+        tuple(k for k, found in excluded.items() if not found or there.intersection(found)),
+    )
+
+
+def main(stems: list[str]) -> None:
+    """Prints what the exercises of these chapters owe and do not cover."""
+    for exercise in (e for stem in stems for e in chapter(stem)):
+        found, cases = report(exercise), len(draw(exercise, SEED))
+        print(f"{exercise.target}: {cases} cases, {len(found.missing)} kinds missing")
+        for cell in found.missing:
+            print(f"    {cell}")
+        for kind in found.stale:
+            print(f"    excluded, but covered or never owed: {kind}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(STEMS))

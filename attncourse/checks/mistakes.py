@@ -1,0 +1,735 @@
+"""Mistakes that several exercises share: the decisions of attention and their wrong options.
+
+An exercise on attention is a composition: its bank builds an implementation out of an
+``Attention``, and ``made`` turns the slips that can happen there into misconceptions.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from attncourse.checks.exercise import Between, Family, Misconception
+
+# --- what is right ---------------------------------------------------------------------------
+
+
+def as_they_come(query, key, other):
+    return query, key, other
+
+
+def products(query, key):
+    return query @ key.mT
+
+
+def by_root_of_d_k(query, key, other):
+    return query.shape[-1] ** -0.5
+
+
+def in_its_place(default, scale):
+    return default if scale is None else scale
+
+
+def hide(scores, mask):
+    """Scores with −∞ wherever the mask forbids."""
+    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
+
+
+def over_keys(scores):
+    return scores.softmax(-1)
+
+
+def times(scores, factor):
+    return scores * factor
+
+
+def as_they_are(weights, mask, factor):
+    return weights
+
+
+def blend(weights, value):
+    return weights @ value
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions, one a field; each is right unless another option is given."""
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Any:
+        """The decisions, with those options that are some of them; they are taken out."""
+        own = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in own})
+
+
+@dataclass(frozen=True)
+class Attention(Decisions):
+    """Attention as decisions.
+
+    ``roles`` gives query, key and value their parts, ``compare`` makes the scores, ``factor`` is
+    the default scale, ``given`` what a scale argument does to it, ``scale`` what it does to the
+    scores. ``hide`` masks them, ``normalize`` makes weights of them, ``after`` is done to those,
+    ``mix`` blends the values. ``other`` is the values, or the tokens that a module was given.
+    """
+
+    roles: Callable = as_they_come
+    compare: Callable = products
+    factor: Callable = by_root_of_d_k
+    given: Callable = in_its_place
+    scale: Callable = times
+    hide: Callable = hide
+    normalize: Callable = over_keys
+    after: Callable = as_they_are
+    mix: Callable = blend
+
+    def weights(self, query, key, other=None, mask=None, scale=None):
+        """The attention map ``(..., m, n)``."""
+        query, key, other = self.roles(query, key, other)
+        factor = self.given(self.factor(query, key, other), scale)
+        return self.shares(self.scale(self.compare(query, key), factor), mask, factor)
+
+    def shares(self, scores, mask=None, factor=1.0):
+        """The attention map of scores that are there."""
+        return self.after(self.normalize(self.hide(scores, mask)), mask, factor)
+
+    def output(self, query, key, value, mask=None, scale=None, other=None):
+        """The blended values ``(..., m, d_v)``."""
+        weights = self.weights(query, key, value if other is None else other, mask, scale)
+        return self.mix(weights, self.roles(query, key, value)[2])
+
+
+# --- modules -----------------------------------------------------------------------------------
+
+
+def begun(self):
+    super(type(self), self).__init__()
+
+
+def assigned(self, layers):
+    for name, layer in layers.items():
+        setattr(self, name, layer)
+
+
+def mixed(attention, views, mask, other):
+    return attention.output(*views, mask, other=other)
+
+
+def shared_out(attention, views, mask, other):
+    return attention.weights(*views[:2], other, mask)
+
+
+def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> type:
+    """A module class: ``layers(*sizes)`` is what it holds, by name. A method of None is left out.
+
+    ``super_init(self)`` calls ``super().__init__()``, ``hold(self, layers)`` keeps the layers.
+    """
+    from torch import nn  # chapters on NumPy do without
+
+    def __init__(self, *sizes, **options):
+        super_init(self)
+        hold(self, layers(*sizes, **options))
+
+    there = {n: method for n, method in methods.items() if method is not None}
+    return type(name, (nn.Module,), {"__init__": __init__, **there})
+
+
+def attention_class(
+    name,
+    layers,
+    query,
+    key,
+    value,
+    inputs=1,
+    answer=mixed,
+    shares=shared_out,
+    other=None,
+    **options,
+):
+    """A module class for attention between views of what it is called on, by default one input.
+
+    ``query(self, *inputs)``, ``key`` and ``value`` are the views, ``answer`` and ``shares`` what
+    ``forward`` and ``weights`` return, ``other(self, *inputs)`` what the attention knows besides,
+    the first input if it is not given. Further options are decisions of ``Attention`` and of
+    ``module_class``.
+    """
+    attention = Attention.of(options)
+
+    def method(made, mixes):
+        def call(self, *given):
+            *seen, mask = (*given, None)[: inputs + 1]
+            views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
+            return made(attention, views, mask, other(self, *seen) if other else seen[0])
+
+        return made and call
+
+    forward, weights = method(answer, True), method(shares, shares is mixed)
+    return module_class(name, layers, forward=forward, weights=weights, **options)
+
+
+# --- what goes wrong -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A wrong option for one decision, or several that are one mistake, with name and cure.
+
+    ``family`` gives the options for another number, ``values`` are the numbers to try. ``also``
+    are options that make the same mistake in another way.
+    """
+
+    name: str
+    explanation: str
+    options: dict[str, Any]
+    family: Callable[[Any], dict[str, Any]] | None = None
+    values: Between | tuple = ()
+    also: tuple[dict[str, Any], ...] = ()
+
+    def said(self, explanation: str) -> "Slip":
+        """The same slip, put right in words that fit another exercise."""
+        return replace(self, explanation=explanation)
+
+    def called(self, name: str) -> "Slip":
+        return replace(self, name=name)
+
+    def likewise(self, *options: dict[str, Any]) -> "Slip":
+        """The same slip, which these options make too."""
+        return replace(self, also=(*self.also, *options))
+
+
+def made(compose: Callable, *slips: Slip, beside: tuple = ()) -> tuple[Misconception, ...]:
+    """The misconceptions that the slips are in one composition.
+
+    ``beside`` are options with which a slip, where it has none of them itself, shows only in part;
+    those are not tried in pairs.
+    """
+    return tuple(
+        Misconception(
+            s.name,
+            s.explanation,
+            compose(**s.options),
+            family_of(compose, s),
+            (
+                *(compose(**options) for options in s.also),
+                *(
+                    compose.__wrapped__(**s.options, **part)
+                    for part in beside
+                    if not part.keys() & s.options.keys()
+                ),
+            ),
+        )
+        for s in slips
+    )
+
+
+def family_of(compose: Callable, slip: Slip) -> Family | None:
+    if slip.family is None:
+        return None
+    return Family(lambda value: compose(**slip.family(value)), slip.values)
+
+
+def reversed_axes(x):
+    """What ``x.T`` does, without torch's warning."""
+    return x.permute(*range(x.ndim - 1, -1, -1))
+
+
+def no_max_subtracted(scores):
+    e = scores.exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def zero_times_infinity(scores, mask):
+    return scores if mask is None else scores + (~mask) * -math.inf
+
+
+def filled_with(number: float) -> dict[str, Any]:
+    return {"hide": lambda s, mask: s if mask is None else s.masked_fill(~mask, number)}
+
+
+def overflowing(number: float) -> dict[str, Any]:
+    """No maximum is subtracted, and a number added to the sum."""
+    return {"normalize": lambda s: s.exp() / (s.exp().sum(-1, keepdim=True) + number)}
+
+
+def guarded(number: float) -> dict[str, Any]:
+    """A number is added to the sum that the weights are divided by."""
+
+    def normalize(scores):
+        e = (scores - scores.amax(-1, keepdim=True)).exp()
+        return e / (e.sum(-1, keepdim=True) + number)
+
+    return {"normalize": normalize}
+
+
+def unit(x):
+    """Every row divided by its length."""
+    return x / x.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+
+
+def exponentials(scores):
+    return (scores - scores.amax(-1, keepdim=True)).exp()
+
+
+def shares_of(bent):
+    return bent / bent.sum(-1, keepdim=True)
+
+
+def one_maximum(scores):
+    e = (scores - scores.max()).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def lowered_by(number: float) -> dict[str, Any]:
+    return {"hide": lambda s, mask: s if mask is None else s - number * ~mask}
+
+
+def at_places(scores, mask):
+    if mask is not None:
+        scores = scores.clone()
+        scores[~mask] = -math.inf
+    return scores
+
+
+def guarded_late(number: float) -> dict[str, Any]:
+    """The same, where the weights are masked and divided by their sums once more."""
+
+    def after(weights, mask, factor):
+        kept = weights if mask is None else weights * mask
+        return weights if mask is None else kept / (kept.sum(-1, keepdim=True) + number)
+
+    return {"hide": lambda s, mask: s, "after": after}
+
+
+DIVIDED_BY_D_K = Slip(
+    "divided by d_k",
+    "You divide the scores by d_k. The formula has its root, √d_k: "
+    "`scores / math.sqrt(query.shape[-1])`.",
+    {"factor": lambda q, k, other: 1 / q.shape[-1]},
+)
+NO_SCALE = Slip(
+    "no scale",
+    "You take the softmax of the bare scores. Divide them by √d_k first.",
+    {"factor": lambda q, k, other: 1},
+)
+MULTIPLIED_BY_ROOT = Slip(
+    "multiplied by √d_k",
+    "You multiply the scores by √d_k; they are divided by it.",
+    {"factor": lambda q, k, other: q.shape[-1] ** 0.5},
+)
+DIVIDED_BY_ROOT_N = Slip(
+    "divided by √n",
+    "You divide by the root of the number of keys. d_k is the width of a query, the last axis: "
+    "`query.shape[-1]`.",
+    {"factor": lambda q, k, other: k.shape[-2] ** -0.5},
+)
+DIVIDED_BY_ROOT_M = Slip(
+    "divided by the root of the number of queries",
+    "You divide by the root of m, the queries' second to last axis. d_k is the last: "
+    "`query.shape[-1]`.",
+    {"factor": lambda q, k, other: q.shape[-2] ** -0.5},
+)
+DIVIDED_BY_OTHER_WIDTH = Slip(
+    "divided by √d_v",
+    "You divide by the root of the values' width. Queries and keys have d_k features; it is √d_k "
+    "that keeps their products in range.",
+    {"factor": lambda q, k, other: other.shape[-1] ** -0.5},
+)
+DIVIDED_BY_ROOT_D_MODEL = DIVIDED_BY_OTHER_WIDTH.called("divided by √d_model").said(
+    "You divide the scores by the root of d_model, the width of x. Queries and keys have d_k "
+    "features; it is √d_k that keeps their products in range."
+)
+ANOTHER_POWER = Slip(
+    "another power of d_k",
+    "You multiply the scores by some power of d_k, but not by its power −1/2. Divide by √d_k.",
+    {"factor": lambda q, k, other: q.shape[-1] ** -0.25},
+    lambda power: {"factor": lambda q, k, other: q.shape[-1] ** power},
+    (-0.25, -0.75, -1.5, -2.0, 0.25, 1.0, 2.0),
+)
+ANOTHER_FACTOR = Slip(
+    "a scale that does not follow d_k",
+    "You multiply the scores by one and the same number, whatever d_k is. Divide by the root of "
+    "the width that the queries have: `query.shape[-1] ** 0.5`.",
+    {"factor": lambda q, k, other: 0.3},
+    lambda number: {"factor": lambda q, k, other: number},
+    Between(1e-3, 1e3),
+)
+SCALE_IGNORED = Slip(
+    "scale is ignored",
+    "You always use 1/√d_k. When `scale` is given, it takes its place.",
+    {"given": lambda default, scale: default},
+)
+SCALE_ON_TOP = Slip(
+    "scale comes on top of 1/√d_k",
+    "You multiply by `scale` and divide by √d_k as well. `scale` takes the place of 1/√d_k.",
+    {"given": lambda default, scale: default * (1 if scale is None else scale)},
+)
+
+
+def inverse(scale):
+    """1 / scale; infinite for 0, as where tensors are divided."""
+    return 1 / scale if scale else math.inf
+
+
+DIVIDED_BY_SCALE = Slip(
+    "divided by scale",
+    "You divide by `scale`. The scores are multiplied by it: its default is 1/√d_k, not √d_k.",
+    {"given": lambda default, scale: default if scale is None else inverse(scale)},
+    also=({"given": lambda default, scale: default if scale is None else 1 / scale},),
+)
+SCALE_OF_ZERO = Slip(
+    "a scale of 0 is taken for none",
+    "`scale or …` and `if scale:` take 0 for a scale that was not given. Ask `if scale is None`.",
+    {"given": lambda default, scale: scale or default},
+)
+SCALED_AFTERWARDS = Slip(
+    "scaled after the softmax",
+    "You divide the weights by √d_k, and their rows no longer sum to 1. Divide the scores, then "
+    "take the softmax.",
+    {"scale": lambda s, factor: s, "after": lambda w, mask, factor: w * factor},
+)
+OVER_QUERIES = Slip(
+    "softmax over the queries",
+    "Your softmax runs down the columns, so that each key's column sums to 1. Each query has a "
+    "budget of 1: `softmax(dim=-1)`.",
+    {"normalize": lambda s: s.softmax(-2)},
+)
+OVER_AXIS_1 = Slip(
+    "softmax over axis 1",
+    "`softmax(dim=1)` is the keys' axis for two axes; with a batch in front it is the queries' or "
+    "a batch axis. Count from the end: `dim=-1`.",
+    {"normalize": lambda s: s.softmax(1)},
+)
+OVER_AXIS_0 = Slip(
+    "softmax over axis 0",
+    "`softmax(dim=0)` runs over the queries, or over the batch if there is one. The keys are the "
+    "last axis: `dim=-1`.",
+    {"normalize": lambda s: s.softmax(0)},
+)
+OVER_EVERYTHING = Slip(
+    "one softmax for the whole matrix",
+    "All your weights together sum to 1. Each query has a budget of its own: `softmax(dim=-1)`.",
+    {"normalize": lambda s: s.flatten(-2).softmax(-1).reshape(s.shape)},
+)
+NO_SOFTMAX = Slip(
+    "no softmax",
+    "You mix the values with the scores themselves. They have to become weights first, positive "
+    "and summing to 1: a softmax over the keys.",
+    {
+        "hide": lambda s, mask: s if mask is None else s * mask,
+        "normalize": lambda s: s,
+    },
+)
+SIGMOIDS = Slip(
+    "a sigmoid in place of the softmax",
+    "You squash each score by itself, and a row no longer sums to 1. The softmax lets the keys of "
+    "a query compete: `softmax(dim=-1)`.",
+    {"normalize": lambda s: s.sigmoid()},
+)
+SOFTMAX_TWICE = Slip(
+    "a softmax of the softmax",
+    "You take the softmax twice, which makes the weights nearly equal. Once is enough.",
+    {"normalize": lambda s: s.softmax(-1).softmax(-1)},
+)
+NO_MAXIMUM = Slip(
+    "no maximum subtracted",
+    "exp of a large score overflows, and ∞/∞ is NaN. Subtract each row's largest score first, or "
+    "use `torch.softmax`, which does.",
+    {"normalize": no_max_subtracted},
+    overflowing,
+    (1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12),
+)
+ONE_MAXIMUM = Slip(
+    "one maximum for all rows",
+    "You subtract the largest score of all. In a row that lies far below it every exp is 0, and "
+    "0/0 is NaN. Each row has a maximum of its own: `scores.amax(-1, keepdim=True)`.",
+    {"normalize": one_maximum},
+)
+NO_KEEPDIM = Slip(
+    "the sums have lost their axis",
+    "You divide by `sum(-1)`, which drops the axis it sums over: the sums then line up with the "
+    "keys, if they fit at all. Keep it: `sum(-1, keepdim=True)`.",
+    {"normalize": lambda s: exponentials(s) / exponentials(s).sum(-1)},
+    also=({"normalize": lambda s: s.exp() / s.exp().sum(-1)},),
+)
+ANOTHER_FUNCTION = Slip(
+    "another function in place of exp",
+    "You share out something else than the exponentials of the scores. A softmax divides e to each "
+    "score by the sum of these over the keys.",
+    {"normalize": lambda s: shares_of(s.sigmoid())},
+    also=(
+        {"normalize": lambda s: shares_of(s.relu())},
+        {"normalize": lambda s: shares_of(s.square())},
+        {"normalize": lambda s: shares_of(s.abs())},
+        {"normalize": lambda s: shares_of(s.exp().log1p())},
+    ),
+)
+IN_SINGLE_PRECISION = Slip(
+    "the softmax is taken in float32",
+    "You convert the scores to float32 for the softmax, which rounds them to seven digits. Leave "
+    "them in the dtype that they have.",
+    {"normalize": lambda s: s.float().softmax(-1).to(s.dtype)},
+)
+BEST_ONLY = Slip(
+    "only the best key counts",
+    "You return the value of the key with the largest score: a hard lookup, through which no "
+    "gradient reaches the scores. The softmax gives every key its share.",
+    {"normalize": lambda s: (s == s.amax(-1, keepdim=True)).to(s.dtype)},
+)
+GUARD = Slip(
+    "a guard in the denominator",
+    "You add a small number to the sum of the exponentials, and the weights no longer sum to 1. "
+    "After the largest score is subtracted, the sum is at least 1 and needs no guard.",
+    guarded(1e-3),
+    guarded,
+    Between(1e-8, 10.0),
+)
+ROLES_EXCHANGED = Slip(
+    "key and query swapped",
+    "Your scores are `key @ query.mT`, or your arguments stand in the order key, query, value. Row "
+    "i belongs to query i: `query @ key.mT`, and the signature begins with query.",
+    {"compare": lambda q, k: k @ q.mT},
+)
+KEYS_BLENDED = Slip(
+    "key and value swapped",
+    "You compare the queries with the values and return a blend of the keys. Compare with key, "
+    "blend value.",
+    {"roles": lambda q, k, v: (q, v, k)},
+)
+T_ON_A_BATCH = Slip(
+    ".T on a batch",
+    "`key.T` turns all axes around, the batch axes too. `key.mT` swaps the last two only.",
+    {"compare": lambda q, k: q @ reversed_axes(k)},
+)
+AXES_0_AND_1 = Slip(
+    "axes 0 and 1 swapped",
+    "`transpose(0, 1)` swaps the first two axes. With a batch in front those are not the two you "
+    "mean: count from the end, `key.transpose(-2, -1)`.",
+    {"compare": lambda q, k: q @ k.transpose(0, 1)},
+)
+AXES_1_AND_2 = Slip(
+    "axes 1 and 2 swapped",
+    "`transpose(1, 2)` is right for exactly one batch axis and for nothing else. Count from the "
+    "end: `key.transpose(-2, -1)` fits any number.",
+    {"compare": lambda q, k: q @ k.transpose(1, 2)},
+)
+ONE_BATCH_AXIS = Slip(
+    "a product for exactly one batch axis",
+    "`torch.bmm` takes three axes and nothing else. `@` takes any "
+    "number of leading axes and broadcasts them.",
+    {
+        "compare": lambda q, k: q.bmm(k.transpose(1, 2)),
+        "mix": lambda weights, v: weights.bmm(v),
+    },
+    also=(
+        {"compare": lambda q, k: q.bmm(k.mT)},
+        {"compare": lambda q, k: q.bmm(k.transpose(1, 2))},
+        {"mix": lambda weights, v: weights.bmm(v)},
+    ),
+)
+COSINE = Slip(
+    "cosine similarity",
+    "You divide by the lengths of query and key. A score is the dot product: a long key may count "
+    "for more.",
+    {"compare": lambda q, k: unit(q) @ unit(k).mT},
+    also=(
+        {"compare": lambda q, k: unit(q) @ k.mT},
+        {"compare": lambda q, k: q @ unit(k).mT},
+    ),
+)
+MASK_INVERTED = Slip(
+    "the mask is inverted",
+    "You shut out what the mask allows. True means allowed: fill where the mask is False, "
+    "`scores.masked_fill(~mask, -torch.inf)`.",
+    {"hide": lambda s, mask: s if mask is None else hide(s, ~mask)},
+)
+MASK_IGNORED = Slip(
+    "the mask is ignored",
+    "Your result is the same with and without the mask. Scores where it is False become −∞ before "
+    "the softmax.",
+    {"hide": lambda s, mask: s},
+)
+MASKED_LATE = Slip(
+    "masked after the softmax, not renormalised",
+    "You set weights to 0 after the softmax, and the rest of the row sums to less than 1. Put −∞ "
+    "into the scores before it, or divide by the row sums afterwards.",
+    {"hide": lambda s, mask: s, "after": lambda w, mask, f: w if mask is None else w * mask},
+)
+ZERO_SCORES = Slip(
+    "a score of 0 is not −∞",
+    "You set masked scores to 0 (by `scores * mask`, or by filling in 1e-9 where -1e9 was meant). "
+    "exp(0) = 1, so those keys still get weight. Fill in −∞.",
+    {"hide": lambda s, mask: s if mask is None else s * mask},
+)
+NOT_LOW_ENOUGH = Slip(
+    "masked scores are not low enough",
+    "You fill masked scores with a number that other scores can come near, so those keys still get "
+    "some weight. Fill in −∞.",
+    filled_with(-5.0),
+    filled_with,
+    Between(-1000.0, -1e-3),
+)
+MASK_ADDED = Slip(
+    "the mask is added to the scores",
+    "Adding a boolean adds 1 where it is True and 0 where it is not, which shuts nothing out. Use "
+    "`masked_fill(~mask, -torch.inf)`.",
+    {"hide": lambda s, mask: s if mask is None else s + mask},
+)
+ZERO_TIMES_INFINITY = Slip(
+    "0 · ∞ in the mask",
+    "You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. `masked_fill` puts "
+    "−∞ where it belongs and nowhere else.",
+    {"hide": zero_times_infinity},
+)
+TOO_LITTLE_OFF = Slip(
+    "masked scores are lowered too little",
+    "You take a number off masked scores that is too small, so those keys still get some weight. "
+    "Fill in −∞: `scores.masked_fill(~mask, -torch.inf)`.",
+    lowered_by(3.0),
+    lowered_by,
+    Between(0.1, 15.0),
+)
+MASK_NOT_BROADCAST = Slip(
+    "the mask is not broadcast",
+    "`scores[~mask] = …` takes a mask of the scores' own shape and no other. One that is `(1, n)` "
+    "or `(n,)` is to hold for all rows: `masked_fill` and `torch.where` broadcast it.",
+    {"hide": at_places},
+)
+AXIS_ON_THE_MASK = Slip(
+    "an axis is added to the mask",
+    "You put an axis more into every mask. It broadcasts to the scores as it is: add nothing.",
+    {"hide": lambda s, mask: s if mask is None else hide(s, mask.unsqueeze(-2))},
+    also=({"hide": lambda s, mask: s if mask is None else hide(s, mask.unsqueeze(1))},),
+)
+GUARD_AFTER_THE_MASK = Slip(
+    "a guard beside the allowed weights",
+    "You mask after the softmax and add a small number to the sum that is left. Where little is "
+    "left the number counts, and the weights no longer sum to 1. Put −∞ into the scores before "
+    "the softmax.",
+    guarded_late(1e-2),
+    guarded_late,
+    Between(1e-9, 10.0),
+)
+GRADIENT_CUT = Slip(
+    "the gradient is cut off",
+    "The numbers are right, but nothing can be learned through them: `.detach()`, `.numpy()` or "
+    "`torch.no_grad()` cut the history. Stay with torch operations.",
+    {"roles": lambda q, k, v: (q.detach(), k.detach(), v.detach())},
+)
+OF_THE_SCALE = (
+    DIVIDED_BY_D_K,
+    NO_SCALE,
+    MULTIPLIED_BY_ROOT,
+    DIVIDED_BY_ROOT_N,
+    ANOTHER_POWER,
+    ANOTHER_FACTOR,
+)
+OF_THE_SOFTMAX = (
+    OVER_QUERIES,
+    OVER_AXIS_1,
+    OVER_AXIS_0,
+    OVER_EVERYTHING,
+    NO_SOFTMAX,
+    SIGMOIDS,
+    SOFTMAX_TWICE,
+    NO_MAXIMUM,
+    GUARD,
+)
+OF_THE_MASK = (
+    MASK_INVERTED,
+    MASK_IGNORED,
+    MASKED_LATE,
+    ZERO_SCORES,
+    NOT_LOW_ENOUGH,
+    MASK_ADDED,
+    ZERO_TIMES_INFINITY,
+)
+MORE_OF_THE_SOFTMAX = (ONE_MAXIMUM, NO_KEEPDIM, ANOTHER_FUNCTION, IN_SINGLE_PRECISION)
+OF_THE_MASKS_SHAPE = (MASK_NOT_BROADCAST, AXIS_ON_THE_MASK)
+OF_THE_PRODUCT = (T_ON_A_BATCH, AXES_0_AND_1, AXES_1_AND_2, ONE_BATCH_AXIS)
+
+# --- what goes wrong in modules ----------------------------------------------------------------
+
+
+def zero_at_start(name: str) -> dict[str, Any]:
+    """A new module's parameter of this name is 0."""
+
+    def hold(self, layers):
+        assigned(self, layers)
+        getattr(self, name).data.zero_()
+
+    return {"hold": hold}
+
+
+NO_SUPER_INIT = Slip(
+    "super().__init__() is missing",
+    "`nn.Module` keeps its lists of parameters and layers, and it creates them in its own "
+    "`__init__`. Call `super().__init__()` before you assign the first one.",
+    {"super_init": lambda self: None},
+)
+LAYERS_HIDDEN = Slip(
+    "the layers are hidden from the module",
+    "Your module has no parameters. Layers in a plain list or dict, or made anew in `forward`, are "
+    "not found: assign each to an attribute in `__init__`, `self.W_q = nn.Linear(…)`.",
+    {"hold": lambda self, layers: setattr(self, "layers", layers)},
+)
+WEIGHTS_MISSING = Slip(
+    "weights is missing",
+    "The output is right, but there is no method `weights`. It takes the arguments of `forward` "
+    "and returns the attention map (..., m, n) that `forward` used.",
+    {"shares": None},
+)
+WEIGHTS_ARE_SCORES = Slip(
+    "weights returns the scores",
+    "Your `weights` returns what goes into the softmax. It is to return what comes out of it: rows "
+    "that sum to 1.",
+    {
+        "shares": lambda attention, views, mask, other: shared_out(
+            replace(attention, normalize=lambda s: s), views, mask, other
+        )
+    },
+)
+WEIGHTS_WITHOUT_MASK = Slip(
+    "weights ignores the mask",
+    "Your `forward` uses the mask and your `weights` does not. It is to return the map that "
+    "`forward` used.",
+    {
+        "shares": lambda attention, views, mask, other: shared_out(
+            replace(attention, hide=lambda s, mask: s), views, None, other
+        )
+    },
+)
+WEIGHTS_ARE_OUTPUT = Slip(
+    "weights returns the output",
+    "Your `weights` returns the mixed values. It is to return the map (..., m, n) that they were "
+    "mixed with.",
+    {"shares": mixed},
+)
+WEIGHTS_COME_BACK = Slip(
+    "the weights come back too",
+    "Your `forward` returns output and weights. It returns the output alone; `weights` is a method "
+    "of its own.",
+    {
+        "answer": lambda attention, views, mask, other: (
+            mixed(attention, views, mask, other),
+            shared_out(attention, views, mask, other),
+        )
+    },
+)
+VALUES_FORGOTTEN = Slip(
+    "forward returns the weights",
+    "Your `forward` returns the attention map. It is to return the values that the map mixes: "
+    "`weights @ value`.",
+    {"answer": shared_out},
+)
+OF_THE_METHODS = (
+    WEIGHTS_MISSING,
+    WEIGHTS_ARE_SCORES,
+    WEIGHTS_WITHOUT_MASK,
+    WEIGHTS_ARE_OUTPUT,
+    WEIGHTS_COME_BACK,
+    VALUES_FORGOTTEN,
+)
+# A mistake that only one of the two methods makes.
+IN_ONE_METHOD = (
+    {"shares": lambda attention, *given: shared_out(Attention(), *given)},
+    {"answer": lambda attention, *given: mixed(Attention(), *given)},
+)

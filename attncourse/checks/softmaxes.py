@@ -1,0 +1,314 @@
+"""Softmax in NumPy as decisions, and what goes wrong there: for the chapters before torch.
+
+``mistakes`` says what a slip is and how slips become misconceptions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from attncourse.checks.exercise import Between
+from attncourse.checks.mistakes import Slip
+
+# --- what is right ---------------------------------------------------------------------------
+
+
+def as_asked(axis, ndim):
+    return axis
+
+
+def over_temperature(x, T):
+    return x / T
+
+
+def largest(z, axis, x):
+    return z.max(axis=axis, keepdims=True)
+
+
+def exponential(z):
+    return np.exp(z)
+
+
+def summed(e, axis, z):
+    return e.sum(axis=axis, keepdims=True)
+
+
+def as_they_are(w, x, T, axis):
+    return w
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """``exp(x / T)`` over its sum, as decisions; each is right unless another option is given.
+
+    ``along`` chooses the axis, given the one that was asked for. ``exponents`` are made of the
+    scores, ``top`` is subtracted from them, ``power`` makes them positive, ``total`` divides them,
+    ``after`` is done to the weights.
+    """
+
+    along: Callable = as_asked
+    exponents: Callable = over_temperature
+    top: Callable = largest
+    power: Callable = exponential
+    total: Callable = summed
+    after: Callable = as_they_are
+
+    def __call__(self, x, axis=-1, temperature=1.0):
+        axis = self.along(axis, x.ndim)
+        z = self.exponents(x, temperature)
+        z = z - self.top(z, axis, x)
+        e = self.power(z)
+        return self.after(e / self.total(e, axis, z), x, temperature, axis)
+
+
+# --- what goes wrong -------------------------------------------------------------------------
+
+
+def nothing(z, axis, x):
+    return 0
+
+
+def log_softmax(w, x, T, axis):
+    z = (x - x.max(axis=axis, keepdims=True)) / T
+    return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
+
+
+NOTHING_SUBTRACTED = Slip(
+    "exp overflows",
+    "You exponentiate the scores as they are. exp of a score above 709 is infinity, exp of one "
+    "below −745 is 0, and the division gives NaN. Subtract each row's largest score first, as "
+    "`softmax` of chapter 3 does.",
+    {"top": nothing},
+)
+WHOLE_MAXIMUM = Slip(
+    "the maximum of the whole array is subtracted",
+    "You subtract one maximum from every row. A row far below it then has exponents so low "
+    "that all its terms are 0, and 0/0 is NaN. Each slice needs its own maximum: "
+    "`x.max(axis=axis, keepdims=True)`.",
+    {"top": lambda z, axis, x: z.max()},
+)
+MAXIMUM_OR_ZERO = Slip(
+    "nothing is subtracted where all scores are negative",
+    "You subtract the larger of 0 and the maximum. A slice of very negative scores then "
+    "stays where it is, all its terms are 0, and 0/0 is NaN. Subtract the maximum whatever "
+    "its sign.",
+    {"top": lambda z, axis, x: z.max(axis=axis, keepdims=True, initial=0)},
+)
+MINIMUM = Slip(
+    "the minimum is subtracted, not the maximum",
+    "After subtracting the smallest score the others are above 0, and exp of a score 1000 "
+    "above the smallest still overflows. Subtract the largest.",
+    {"top": lambda z, axis, x: z.min(axis=axis, keepdims=True)},
+)
+MEAN = Slip(
+    "the mean is subtracted, not the maximum",
+    "You subtract each row's mean. Scores far above it are still far above 0, and their exp "
+    "overflows. Subtract the largest.",
+    {"top": lambda z, axis, x: z.mean(axis=axis, keepdims=True)},
+)
+NAN_TO_ZERO = Slip(
+    "what overflows is set to 0",
+    "Your exponentials overflow, and NaN is replaced afterwards (`np.nan_to_num`): where the "
+    "largest weight should be there is 0. Subtract each row's largest score first.",
+    {"top": nothing, "after": lambda w, x, T, axis: np.nan_to_num(w)},
+)
+GUARD_ALONE = Slip(
+    "a guard in place of the maximum",
+    "You add a small number to the denominator and subtract nothing. Of very negative scores all "
+    "weights are then 0, and exp of a large one still overflows. Subtract each row's largest.",
+    {"top": nothing, "total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + 1e-12},
+    lambda number: {
+        "top": nothing,
+        "total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number,
+    },
+    (1e-300, 1e-16, 1e-15, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0),
+)
+CLIPPED = Slip(
+    "large scores are clipped",
+    "You cut the scores off at a bound, so that all beyond it weigh the same. Their differences "
+    "count, however large they are: subtract each row's largest score and clip nothing.",
+    {"exponents": lambda x, T: np.clip(x / T, -500, 500)},
+    lambda bounds: {"exponents": lambda x, T: np.clip(x / T, *bounds)},
+    ((-700, 700), (-709, 709), (-100, 100), (-50, 50), (-30, 30), (None, 700), (None, 500)),
+)
+NO_EXPONENTIAL = Slip(
+    "shares without the exponential",
+    "You divide the scores by their row sum. Scores can be negative, and so then are your "
+    "weights; softmax takes the exponential of each score before it divides.",
+    {"top": nothing, "power": lambda z: z},
+)
+ANOTHER_BASE = Slip(
+    "another base than e",
+    "You take powers of 2, or of 10. Softmax takes powers of e: `np.exp`.",
+    {"power": lambda z: 2.0**z},
+    lambda base: {"power": lambda z: base**z},
+    (10.0, 3.0),
+)
+ANOTHER_FACTOR = Slip(
+    "the scores are multiplied by a number",
+    "You multiply or divide the scores by one and the same number. They go into the softmax as "
+    "they are; a factor makes its weights sharper, or more even.",
+    {"exponents": lambda x, T: 0.5 * x / T},
+    lambda number: {"exponents": lambda x, T: number * x / T},
+    Between(1e-2, 100.0),
+)
+TURNED_ROUND = Slip(
+    "the sign of the scores is turned",
+    "The smallest score gets the largest weight: there is a minus sign too many in the exponent.",
+    {"exponents": lambda x, T: -x / T},
+)
+NOT_NORMALISED = Slip(
+    "the weights are not normalised",
+    "You exponentiate and stop: the largest weight of every slice is 1. Divide by the sum "
+    "of the slice.",
+    {"total": lambda e, axis, z: 1},
+    lambda top: {"top": top, "total": lambda e, axis, z: 1},
+    (nothing,),
+)
+ANOTHER_TOTAL = Slip(
+    "divided by something else than the sum",
+    "You divide the exponentials by their mean, or by their length, and the weights do not sum "
+    "to 1. Divide by their sum.",
+    {"total": lambda e, axis, z: e.mean(axis=axis, keepdims=True)},
+    lambda total: {"total": total},
+    (
+        lambda e, axis, z: np.sqrt((e**2).sum(axis=axis, keepdims=True)),
+        lambda e, axis, z: (e**2).sum(axis=axis, keepdims=True),
+        lambda e, axis, z: 1 + e.sum(axis=axis, keepdims=True),
+    ),
+)
+GUARD = Slip(
+    "a guard in the denominator",
+    "You add a small number to the sum of the exponentials, and the weights no longer sum to 1. "
+    "After the largest score is subtracted, the sum is at least 1 and needs no guard.",
+    {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + 1e-3},
+    lambda number: {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number},
+    Between(1e-8, 0.5),
+)
+SIGMOIDS = Slip(
+    "a sigmoid in place of the softmax",
+    "You squash each score by itself, and a row no longer sums to 1. The softmax lets the scores "
+    "of a row compete: exp of each, divided by their sum.",
+    {"top": nothing, "power": lambda z: 1 / (1 + np.exp(-z)), "total": lambda e, axis, z: 1},
+)
+TWICE = Slip(
+    "a softmax of the softmax",
+    "You take the softmax twice, which makes the weights nearly equal. Once is enough.",
+    {"after": lambda w, x, T, axis: np.exp(w) / np.exp(w).sum(axis=axis, keepdims=True)},
+)
+ONLY_THE_LARGEST = Slip(
+    "only the largest score counts",
+    "You give all the weight to the largest score. Softmax gives every score a share.",
+    {"after": lambda w, x, T, axis: 1.0 * (w == w.max(axis=axis, keepdims=True))},
+)
+WHOLE_NUMBERS = Slip(
+    "the weights are cut to whole numbers",
+    "Where whole numbers come in, your weights become whole numbers too, and most of them 0: an "
+    "array made like the argument, by `np.zeros_like` say, holds integers. Make it one of floats.",
+    {"after": lambda w, x, T, axis: w.astype(x.dtype)},
+)
+ROUNDED = Slip(
+    "the weights are rounded",
+    "You round the weights. Return them as they are: rounding is for printing.",
+    {"after": lambda w, x, T, axis: np.round(w, 3)},
+    lambda digits: {"after": lambda w, x, T, axis: np.round(w, digits)},
+    (1, 2, 4, 5, 6, 8),
+)
+LOGARITHM = Slip(
+    "the logarithm of softmax",
+    "Your values are at most 0: they are the logarithms of the weights (log-softmax). "
+    "Return the weights themselves.",
+    {"after": log_softmax},
+    lambda after: {"after": after},
+    (lambda w, x, T, axis: np.log(w),),
+)
+OVER_QUERIES = Slip(
+    "softmax over the queries",
+    "You normalise along the axis of the queries, so that the weights on one key sum to 1 "
+    "over all queries. Every query has a budget of 1 to spend on the keys: softmax runs "
+    "along the last axis of the scores (m, n).",
+    {"along": lambda axis, ndim: -2 if ndim > 1 else -1},
+)
+OVER_AXIS_0 = Slip(
+    "softmax over axis 0",
+    "`axis=0` is the axis of those who ask, or, if there is a batch, that of the batch. What is "
+    "to sum to 1 is the last axis: `axis=-1`.",
+    {"along": lambda axis, ndim: 0},
+)
+OVER_AXIS_1 = Slip(
+    "softmax over axis 1",
+    "`axis=1` is the last axis of a matrix; with a batch in front it is another one. Count from "
+    "the end: `axis=-1`.",
+    {"along": lambda axis, ndim: 1 if ndim > 1 else -1},
+)
+OVER_EVERYTHING = Slip(
+    "the whole matrix sums to 1",
+    "Your softmax runs over all scores of a matrix at once. Each row has a budget of 1 of its own: "
+    "`axis=-1`.",
+    {"along": lambda axis, ndim: (-2, -1)[-ndim:]},
+    lambda axes: {"along": lambda axis, ndim: axes},
+    (None,),
+)
+TIMES_TEMPERATURE = Slip(
+    "multiplied by the temperature",
+    "You multiply the scores by the temperature, so a high one sharpens. It is the other "
+    "way round: divide, and a high temperature evens the weights out.",
+    {"exponents": lambda x, T: x * T},
+)
+NO_TEMPERATURE = Slip(
+    "the temperature is ignored",
+    "Your weights are the same at every temperature. Divide the scores by it before "
+    "exponentiating.",
+    {"exponents": lambda x, T: x},
+)
+TEMPERATURE_AFTERWARDS = Slip(
+    "divided by the temperature after softmax",
+    "You divide the weights, which then sum to 1/temperature and keep their proportions. "
+    "The scores are what is divided, before exponentiating.",
+    {"exponents": lambda x, T: x, "after": lambda w, x, T, axis: w / T},
+)
+POWER_OF_TEMPERATURE = Slip(
+    "another power of the temperature",
+    "You divide the scores by the temperature's square, or its root. Divide by the temperature.",
+    {"exponents": lambda x, T: x / T**2},
+    lambda power: {"exponents": lambda x, T: x / T**power},
+    (0.5, 3, -2, -0.5),
+)
+TEMPERATURE_ON_WEIGHTS = Slip(
+    "the temperature is a power of the weights",
+    "You raise the weights to the power 1/temperature and do not divide by their new sum. Divide "
+    "the scores by the temperature: softmax then sees to the sum.",
+    {"exponents": lambda x, T: x, "after": lambda w, x, T, axis: w ** (1 / T)},
+)
+WHOLE_DIVISION = Slip(
+    "the scores are rounded down",
+    "`//` divides and rounds down to a whole number. Divide by the temperature with `/`.",
+    {"exponents": lambda x, T: x // T},
+)
+UNDIVIDED_MAXIMUM = Slip(
+    "the maximum is subtracted before it is divided by the temperature",
+    "You compute `x / temperature - x.max(…)`. At temperature 1 this is right; at any "
+    "other the maximum of x is not the maximum of x / temperature, and large scores "
+    "overflow or vanish. Put the difference in brackets: "
+    "`(x - x.max(…)) / temperature`.",
+    {"top": lambda z, axis, x: x.max(axis=axis, keepdims=True)},
+)
+OF_THE_MAXIMUM = (NOTHING_SUBTRACTED, WHOLE_MAXIMUM, MINIMUM, NAN_TO_ZERO, CLIPPED)
+OF_THE_WEIGHTS = (
+    ANOTHER_BASE,
+    NOT_NORMALISED,
+    ANOTHER_TOTAL,
+    GUARD,
+    SIGMOIDS,
+    TWICE,
+)
+OF_THE_TEMPERATURE = (
+    TIMES_TEMPERATURE,
+    NO_TEMPERATURE,
+    TEMPERATURE_AFTERWARDS,
+    POWER_OF_TEMPERATURE,
+    TEMPERATURE_ON_WEIGHTS,
+    WHOLE_DIVISION,
+    UNDIVIDED_MAXIMUM,
+)

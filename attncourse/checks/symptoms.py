@@ -1,0 +1,702 @@
+"""What a wrong result has to do with the right one, for mistakes that nobody foresaw.
+
+A symptom is a sentence that holds in every case: the result is the expected one times 2, or
+transposed, or right but for the first row. It is told only if fresh cases give the same sentence.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from attncourse.checks.compare import PRECISE, as_numbers, equal, scale_of
+from attncourse.checks.exercise import Misconception
+from attncourse.checks.trials import Trial
+
+NAMED = {
+    -1.0: "the expected one with the wrong sign",
+    np.log2(np.e): "the expected one in base 2: divided by ln 2",
+    1 / np.log(10): "the expected one in base 10: divided by ln 10",
+    2.0: "twice the expected one",
+    0.5: "half the expected one",
+}
+
+
+Change = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """A sentence; ``sure`` if it explains every case, numbers and all.
+
+    Some symptoms leave no doubt about the mistake, in whatever exercise.
+    """
+
+    text: str
+    sure: bool
+    mistake: Misconception | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What was returned and what was expected, as arrays, and whether they agree."""
+
+    got: np.ndarray
+    want: np.ndarray
+    trial: Trial
+
+    @property
+    def right(self) -> bool:
+        return self.got.shape == self.want.shape and equal(self.got, self.want)
+
+
+def symptom_of(
+    trials: tuple[Trial, ...], again: Callable[[int], tuple[Trial, ...]] | None
+) -> Symptom | None:
+    """The first symptom that holds, on fresh cases too; None if none does.
+
+    ``again(1)`` makes the trials on other cases, ``again(0)`` those on the same ones.
+    """
+    if any(t.outcome.kind in ("hung", "skipped") for t in trials):
+        return None
+    found = first_that_holds(trials)
+    if again is None or not any(t.stands_out for t in trials):
+        return found
+    fresh = again(1)
+    if found is not None and first_that_holds(fresh) == found:
+        return found
+    return memory(trials, fresh, again)
+
+
+def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
+    for look in LOOKS:
+        found = look(trials)
+        if found is not None:
+            return found
+    return None
+
+
+# --- how a call behaves -------------------------------------------------------------------------
+
+
+def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, but an argument was changed; a gradient may break over that."""
+    wrong = [t for t in trials if t.wrong]
+    if any(t.outcome.kind != "raised" or not IN_PLACE.search(t.outcome.text) for t in wrong):
+        return None
+    names = listed(dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated))
+    mistake = Misconception(
+        f"{names} is changed in place",
+        f"Your results are right, but the call changes {names}, which belongs to the caller. "
+        "Assign to a new name, or work on a copy.",
+    )
+    return Symptom(mistake.name, True, mistake) if names else None
+
+
+IN_PLACE = re.compile("in-?place operation")  # in what torch says of a gradient
+CUT = "no gradient reaches "
+
+
+def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, but no gradient reaches some argument, or the dtype is another.
+
+    The two go together in what goes through NumPy.
+    """
+    wrong = [t for t in trials if t.wrong]
+    cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
+    if not cut or not same_numbers([t for t in wrong if t not in cut]):
+        return None
+    names = listed(dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut))
+    mistake = Misconception(
+        f"the gradient of {names} is cut off",
+        f"The numbers are right, but nothing can be learned through {names}: `.detach()`, "
+        "`.data`, `.numpy()`, `torch.tensor(…)` or `torch.no_grad()` cut the history. Stay with "
+        "torch operations on the tensors themselves.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right but for its dtype."""
+    wrong = [t for t in trials if t.wrong]
+    if not wrong or not same_numbers(wrong):
+        return None
+    mistake = Misconception(
+        "the dtype is another one",
+        f"The numbers are right, but it {wrong[0].problem.said}. Keep the dtype of what comes in.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def same_numbers(wrong: list[Trial]) -> bool:
+    """Whether nothing but the dtype is wrong in these trials."""
+    there = pairs(tuple(wrong))
+    problems = [t.problem for t in wrong if t.problem is not None]
+    return (
+        len(there) == len(wrong)
+        and all(map(close, there))
+        and all(p.kind == "dtype" for p in problems)
+    )
+
+
+def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A module without the parameters that the exercise names, a signature without a default."""
+    texts = [t.outcome.text for t in trials if t.wrong]
+    for pattern, name, cure in UNFIT:
+        found = [re.match(pattern, text) for text in texts]
+        if found and all(found):
+            names = listed(dict.fromkeys(match[1] for match in found))
+            mistake = Misconception(name.format(names), cure.format(names))
+            return Symptom(mistake.name, True, mistake)
+    return None
+
+
+UNFIT = (
+    (
+        r".*missing 1 required positional argument: '(\w+)'",
+        "{} has no default",
+        "Your signature asks for {0} in every call. The exercise lets it be left out: write the "
+        "default that it names behind it, `{0}=…`.",
+    ),
+    (
+        "your module has parameters that nobody asked for: (.+)",
+        "a parameter too many: {}",
+        "Your module learns {} as well, which the exercise does not name. Hold the parameters that "
+        "it lists and no others.",
+    ),
+    (
+        r"your module has no parameter ([^;]+);",
+        "there is no parameter {}",
+        "The exercise says what your module's parameters are called, and {} is not there. A layer "
+        "`self.W = nn.Linear(…)` has its numbers in `W.weight`, an `nn.Parameter` in `W` itself.",
+    ),
+    (
+        r"your module has (\S+) of shape",
+        "{} has another shape",
+        "The exercise says how large each parameter is, and {} is not. `nn.Linear(d_in, d_out)` "
+        "stores its weight as (d_out, d_in); an `nn.Parameter` has the shape that you give it.",
+    ),
+)
+
+
+def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right to single precision only."""
+    there = pairs(trials)
+    wrong = [p for p in there if not p.right]
+    if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, there)):
+        return None
+    if not all(apart(p) < 1e-6 * scale_of(p.want) and p.want.dtype == np.float64 for p in wrong):
+        return None
+    mistake = Misconception(
+        "single precision inside",
+        "Your results differ from the right ones by about as much as float32 rounds, where the "
+        "arguments are float64. Is something inside converted, made without `dtype=x.dtype`, or "
+        "typed in with too few digits?",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
+    """What alone is wrong has more batch axes, or fewer, than what is right."""
+    wrong, right = (
+        {batch_axes(t, trials) for t in trials if t.wrong is bad} for bad in (True, False)
+    )
+    told = [t.case.note + t.criterion.name for t in trials if t.wrong]
+    if not wrong or not right or wrong & right or not all("batch" in text for text in told):
+        return None
+    if min(wrong) <= max(right):
+        return None
+    what = "no batch axis is" if max(right) == 0 else "at most one batch axis is"
+    mistake = Misconception(
+        f"{what} provided for",
+        "Your results are right without further axes in front. Leading axes are batches, any "
+        "number of them: count the axes from the end (`dim=-1`, `.mT`, `x[..., i, :]`) and let "
+        "`@` and broadcasting take the others along.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def batch_axes(trial: Trial, trials: tuple[Trial, ...]) -> int:
+    """By how many axes the arguments of a case exceed the smallest case."""
+    return max((ndim - least(name, trials) for name, ndim in axes_of(trial)), default=0)
+
+
+def least(name: object, trials: tuple[Trial, ...]) -> int:
+    return min(ndim for t in trials for other, ndim in axes_of(t) if other == name)
+
+
+def axes_of(trial: Trial) -> list[tuple[object, int]]:
+    """How many axes each array has that goes into a case."""
+    named = [*enumerate(trial.case.args), *trial.case.kwargs.items()]
+    return [(name, len(v.shape)) for name, v in named if hasattr(v, "shape")]
+
+
+def listed(names: Iterable[str]) -> str:
+    return " and ".join(names)
+
+
+def memory(
+    trials: tuple[Trial, ...], fresh: tuple[Trial, ...], again: Callable[[int], tuple[Trial, ...]]
+) -> Symptom | None:
+    """The result does not follow from the arguments."""
+    repeated = pairs(again(0))
+    if any(
+        a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
+        for a, b in zip(pairs(trials), repeated, strict=False)
+    ):
+        return Symptom("the same call gives other numbers each time", True)
+    both = [
+        (a, b)
+        for a, b in zip(pairs(trials), pairs(fresh), strict=False)
+        if a.want.shape == b.want.shape and a.got.shape == b.got.shape
+    ]
+    moving = [(a, b) for a, b in both if a.want.size > 1 and not equal(a.want, b.want)]
+    if len(moving) > 1 and all(equal(a.got, b.got) for a, b in moving):
+        return Symptom("the result does not depend on the numbers that come in", True)
+    return None
+
+
+# --- the result as a function of the right one --------------------------------------------------
+
+
+def pairs(trials: tuple[Trial, ...]) -> list[Pair]:
+    """The trials that returned numbers where numbers were expected.
+
+    Of a result with gradients, what was returned itself.
+    """
+    found = []
+    for t in trials:
+        if t.outcome.kind != "value" or t.expected.kind != "value":
+            continue
+        got, want = t.outcome.value, t.expected.value
+        if isinstance(want, dict) and isinstance(got, dict):
+            key = next(iter(want))
+            got, want = got.get(key), want[key]
+        found += paired(got, want, t)
+    return found
+
+
+def paired(got: object, want: object, trial: Trial) -> list[Pair]:
+    arrays = [as_numbers(v) if v is not None else None for v in (got, want)]
+    return [Pair(*arrays, trial)] if all(a is not None for a in arrays) else []
+
+
+def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, but some gradients are not."""
+    wrong = [t for t in trials if t.wrong]
+    if not wrong or not all(isinstance(t.outcome.value, dict) for t in wrong):
+        return None
+    if not all(p.right for p in pairs(tuple(wrong))):
+        return None
+    parts: dict[str, list[Pair]] = {}
+    for t in wrong:
+        for key, want in t.expected.value.items():
+            parts.setdefault(key, []).extend(paired(t.outcome.value.get(key), want, t))
+    names = [key for key, there in parts.items() if not all(p.right for p in there)]
+    found = {transformation([p for p in parts[key]]) for key in names}
+    words = found.pop() if len(found) == 1 else None
+    verb = "is" if len(names) == 1 else "are each"
+    how = f"{verb} {words}" if words else f"{verb} wrong"
+    return Symptom(f"every result is right, but {' and '.join(names)} {how}", True)
+
+
+def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
+    """One change of the right result that gives what was returned, in every case."""
+    if any(t.wrong and t.outcome.kind != "value" for t in trials):
+        return None
+    there = pairs(trials)
+    if len(there) < sum(t.wrong for t in trials):
+        return None
+    words = transformation(there)
+    return Symptom(f"the result is {words}", True) if words else None
+
+
+def transformation(there: list[Pair]) -> str | None:
+    """The change of what is right into what is there, in words that follow "is"."""
+    wrong = [p for p in there if not p.right]
+    if not wrong or sum(p.want.size for p in wrong) < 4:
+        return None
+    if all(p.want.size == 1 and p.want.dtype.kind == "b" for p in wrong):
+        return None  # one truth value has nothing to transpose
+    if all(close(p) for p in there):
+        return (
+            "right to a few digits only: is something inside rounded, to float32 say, or is a "
+            "guard too large?"
+        )
+    numbers = by_numbers(wrong)
+    return (
+        changed_by(there, numbers)
+        or changed_by(there, SHAPES)
+        or scaled(there)
+        or reordered(there)
+        or misshapen(there)
+    )
+
+
+def changed_by(there: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
+    """The first of these changes that gives what is there."""
+    wrong = [p for p in there if not p.right]
+    for words, change in changes:
+        if all(gives(change, p) for p in there) and any(moves(change, p) for p in wrong):
+            return words
+    return None
+
+
+def scaled(there: list[Pair]) -> str | None:
+    """A factor of its own for each case, each row or each column."""
+    wrong = [p for p in there if not p.right]
+    if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in there):
+        return None
+    factors = [factor(p, None) for p in wrong]
+    if all(f is not None for f in factors):
+        return size_named(wrong, [float(f) for f in factors]) or (
+            "the expected one times a number that differs from case to case"
+        )
+    for axis, name in ((-1, "row"), (-2, "column")):
+        if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in there):
+            return f"the expected one, each {name} times a number of its own"
+    return None
+
+
+def factor(p: Pair, axis: int | None) -> np.ndarray | None:
+    """The numbers that the right result was multiplied by along an axis; None if by none."""
+    got, want = p.got.astype(float), p.want.astype(float)
+    if (axis is not None and want.shape[axis] < 2) or want.size < 2:
+        return None
+    with np.errstate(all="ignore"):
+        f = (got * want).sum(axis, keepdims=True) / (want * want).sum(axis, keepdims=True)
+        found = np.isfinite(f).all() and nearly(p.got, want * f) and np.abs(f).min() > 1e-9
+    return f.ravel()[0] if found and axis is None else (f if found else None)
+
+
+POWERS = {1.0: "{}", -1.0: "1 / {}", 0.5: "√{}", -0.5: "1 / √{}", 2.0: "{}²", -2.0: "1 / {}²"}
+ENDS = {-1: "last", -2: "second to last", -3: "third to last"}
+
+
+def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
+    """The factors as a power of some argument's size along an axis."""
+    sizes: dict[tuple[int | str, int], list[int]] = {}
+    for p in wrong:
+        case = p.trial.case
+        for name, value in [*enumerate(case.args), *case.kwargs.items()]:
+            for axis in ENDS:
+                if len(getattr(value, "shape", ())) >= -axis:
+                    sizes.setdefault((name, axis), []).append(value.shape[axis])
+    for power, words in POWERS.items():
+        for (name, axis), seen in sizes.items():
+            if len(seen) != len(factors) or len(set(seen)) == 1:
+                continue
+            if np.allclose(np.array(seen, float) ** power, factors, rtol=1e-5):
+                whose = f"argument {name + 1}" if isinstance(name, int) else name
+                return (
+                    f"the expected one times {words.format('s')}, where s is the size of the "
+                    f"{ENDS[axis]} axis of {whose}"
+                )
+    return None
+
+
+def reordered(there: list[Pair]) -> str | None:
+    """The right numbers in other places."""
+    if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in there):
+        return None
+    alike = all(
+        nearly(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None)) for p in there
+    )
+    moved = all(np.unique(p.want).size > 2 for p in there if not p.right)
+    return "made of the right numbers, but in other places" if alike and moved else None
+
+
+def misshapen(there: list[Pair]) -> str | None:
+    """A shape that is wrong in one way, whatever the numbers."""
+    wrong = [p for p in there if not p.right]
+    if any(p.got.shape == p.want.shape for p in wrong):
+        return None
+    more = {p.got.ndim - p.want.ndim for p in wrong}
+    if len(more) != 1:
+        return None
+    axes = more.pop()
+    if axes == 0:
+        for a, b in combinations(range(-4, 0), 2):
+            if all(p.want.ndim >= -a and p.got.shape == p.want.swapaxes(a, b).shape for p in wrong):
+                return f"of a shape whose axes {a} and {b} are exchanged, with other numbers"
+        return None
+    many = {1: "an axis", -1: "an axis"}.get(axes, f"{abs(axes)} axes")
+    return f"of a shape with {many} too {'many' if axes > 0 else 'few'}"
+
+
+def close(p: Pair) -> bool:
+    """Whether a result is right but for what single precision loses."""
+    if p.got.shape != p.want.shape:
+        return False
+    return apart(p) <= PRECISE * scale_of(p.want)
+
+
+def apart(p: Pair) -> float:
+    """The largest difference."""
+    with np.errstate(all="ignore"):
+        gaps = np.abs(p.got.astype(float) - p.want.astype(float))
+    return float(gaps.max(initial=0.0)) if np.isfinite(gaps).all() else np.inf
+
+
+def gives(change: Change, p: Pair) -> bool:
+    """Whether the change of the right result is what was returned."""
+    made = tried(change, p.want)
+    return made is not None and made.shape == p.got.shape and nearly(p.got, made)
+
+
+def moves(change: Change, p: Pair) -> bool:
+    """Whether the change is one at all."""
+    made = tried(change, p.want)
+    return made is not None and (made.shape != p.want.shape or not nearly(made, p.want))
+
+
+def tried(change: Change, want: np.ndarray) -> np.ndarray | None:
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(change(want.astype(float)))
+    except (ValueError, IndexError, TypeError):  # too few axes, say
+        return None
+
+
+def nearly(a: np.ndarray, b: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        b = b.astype(float)
+        limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7
+        scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) or 1.0
+        return bool(
+            np.isclose(a.astype(float), b, rtol=0, atol=limit * scale, equal_nan=True).all()
+        )
+
+
+def shapes() -> Iterator[tuple[str, Change]]:
+    """Changes of a result in words that follow "the result is"."""
+    yield "the expected one transposed", lambda w: w.swapaxes(-1, -2)
+    for a, b in combinations(range(-4, 0), 2):
+        if (a, b) != (-2, -1):
+            yield f"the expected one with axes {a} and {b} exchanged", exchange(a, b)
+    yield "the expected one with all axes reversed", lambda w: w.transpose()
+    for axis, name in ((-1, "last"), (-2, "second to last"), (-3, "third to last")):
+        yield f"the expected one backwards along its {name} axis", lambda w, a=axis: np.flip(w, a)
+        for k in (1, -1, 2, -2):
+            yield (
+                f"the expected one moved by {k:+d} along its {name} axis",
+                lambda w, a=axis, k=k: np.roll(w, k, a),
+            )
+        yield f"the expected one, summed over its {name} axis", lambda w, a=axis: w.sum(a)
+        yield f"the expected one, averaged over its {name} axis", lambda w, a=axis: w.mean(a)
+        yield f"the expected one, running sums along its {name} axis", lambda w, a=axis: w.cumsum(a)
+        yield (
+            f"the expected one divided by its sums along its {name} axis",
+            lambda w, a=axis: w / w.sum(a, keepdims=True),
+        )
+        yield (
+            f"the expected one divided by its lengths along its {name} axis",
+            lambda w, a=axis: w / np.sqrt((w * w).sum(a, keepdims=True)),
+        )
+        yield (
+            f"the expected one less its mean along its {name} axis",
+            lambda w, a=axis: w - w.mean(a, keepdims=True),
+        )
+        yield (
+            f"the expected one after a softmax over its {name} axis",
+            lambda w, a=axis: (
+                np.exp(w - w.max(a, keepdims=True))
+                / np.exp(w - w.max(a, keepdims=True)).sum(a, keepdims=True)
+            ),
+        )
+        yield (
+            f"what the first along the {name} axis should be, for all of them",
+            lambda w, a=axis: np.broadcast_to(np.take(w, [0], a), w.shape),
+        )
+        yield (
+            f"what the last along the {name} axis should be, for all of them",
+            lambda w, a=axis: np.broadcast_to(np.take(w, [-1], a), w.shape),
+        )
+        yield f"the expected one without its {name} axis", lambda w, a=axis: np.take(w, 0, a)
+        yield (
+            f"the expected one without the first along its {name} axis",
+            lambda w, a=axis: np.delete(w, 0, a),
+        )
+        yield (
+            f"the expected one without the last along its {name} axis",
+            lambda w, a=axis: np.delete(w, -1, a),
+        )
+    yield "the sum of the expected one", lambda w: w.sum()
+    yield "the mean of the expected one", lambda w: w.mean()
+    yield "the expected one without its axes of length 1", lambda w: w.squeeze()
+    yield "the expected one with an axis more in front", lambda w: w[None]
+    yield "the expected one with an axis more behind", lambda w: w[..., None]
+    yield "the expected one, all its axes run together", lambda w: w.ravel()
+    yield "the expected one, its last two axes run together", lambda w: w.reshape(*w.shape[:-2], -1)
+    yield "the expected one without its diagonal", lambda w: w * (1 - np.eye(*w.shape[-2:]))
+    yield "the diagonal of the expected one", lambda w: w * np.eye(*w.shape[-2:])
+    yield "the lower triangle of the expected one", np.tril
+    yield "the upper triangle of the expected one", np.triu
+    yield "the opposite of the expected one: True where it should be False", lambda w: 1 - w
+    yield "1 less the expected one", lambda w: 1 - w
+    yield "0 and −∞ in place of True and False", lambda w: np.where(w != 0, 0.0, -np.inf)
+    yield "the square of the expected one", np.square
+    yield "the root of the expected one", np.sqrt
+    yield "the size of the expected one, without its sign", np.abs
+    yield "the exponential of the expected one", np.exp
+    yield "the logarithm of the expected one", np.log
+    yield "1 divided by the expected one", lambda w: 1 / w
+    yield "the expected one rounded to whole numbers", np.round
+    yield "the expected one cut off to whole numbers", np.trunc
+    for k in range(1, 7):
+        yield f"the expected one rounded to {k} digits", lambda w, k=k: np.round(w, k)
+    yield "the expected one with negative entries set to 0", lambda w: np.maximum(w, 0)
+    yield "the expected one cut off at 1", lambda w: np.minimum(w, 1)
+    yield "the expected one cut off between 0 and 1", lambda w: np.clip(w, 0, 1)
+    yield "the expected one cut off between −1 and 1", lambda w: np.clip(w, -1, 1)
+    yield "0 everywhere", np.zeros_like
+    yield "1 everywhere", np.ones_like
+    yield "NaN everywhere", lambda w: np.full_like(w, np.nan)
+
+
+def exchange(a: int, b: int) -> Change:
+    return lambda w: w.swapaxes(a, b)
+
+
+SHAPES = tuple(shapes())
+
+
+def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
+    """The expected result times or plus one number, or times a size of an argument."""
+    p = max(
+        (p for p in wrong if p.got.shape == p.want.shape), key=lambda p: p.want.size, default=None
+    )
+    if p is None or p.want.dtype.kind == "b" or p.got.dtype.kind == "b":
+        return
+    got, want = p.got.astype(float), p.want.astype(float)
+    with np.errstate(all="ignore"):
+        ratios = (got / want)[np.abs(want) > 1e-6 * scale_of(want)]
+    if ratios.size and np.isfinite(ratios).all():
+        c = float(np.median(ratios))
+        near = next((k for k in NAMED if abs(k - c) < 1e-6), None)
+        words = NAMED[near] if near is not None else f"the expected one times {c:.4g}"
+        yield words, lambda w: w * c
+    gaps = (got - want)[np.isfinite(want)]
+    if gaps.size and np.isfinite(gaps).all():
+        c = float(np.median(gaps))
+        yield f"the expected one {'plus' if c > 0 else 'minus'} {abs(c):.4g}", lambda w: w + c
+
+
+# --- where the result is wrong ------------------------------------------------------------------
+
+# A place is a mask over the last axes of a result, of those entries that are named.
+PLACES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
+    ("in the first row", lambda w: along(w, -2) == 0),
+    ("in the last row", lambda w: along(w, -2) == w.shape[-2] - 1),
+    ("in the first column", lambda w: along(w, -1) == 0),
+    ("in the last column", lambda w: along(w, -1) == w.shape[-1] - 1),
+    ("on the diagonal", lambda w: along(w, -2) == along(w, -1)),
+    ("above the diagonal", lambda w: along(w, -2) < along(w, -1)),
+    ("below the diagonal", lambda w: along(w, -2) > along(w, -1)),
+    (
+        "for the first along the third to last axis, a head or a sequence",
+        lambda w: along(w, -3) == 0,
+    ),
+    ("for the first of a batch", lambda w: along(w, min(-w.ndim, -3)) == 0),
+    ("where 0 is expected", lambda w: w == 0),
+    ("where a negative number is expected", lambda w: w < 0),
+    ("where True is expected", lambda w: w.astype(bool)),
+)
+
+
+def along(w: np.ndarray, axis: int) -> np.ndarray:
+    """The index along one axis, for every entry."""
+    if w.ndim < -axis:
+        raise IndexError
+    return np.indices(w.shape)[axis] if w.size else np.zeros(w.shape, int)
+
+
+def located(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A part of each result that alone is right, or alone is wrong."""
+    there = pairs(trials)
+    wrong = [p for p in there if not p.right]
+    if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
+        return None
+    if any(p.got.shape != p.want.shape for p in wrong):
+        return None
+    errors = [(p, differing(p)) for p in there]
+    for words, place in PLACES:
+        if not all(divides(place, p.want) for p in wrong):
+            continue
+        for only, inside in (("right but ", True), ("right only ", False)):
+            if all(within_place(p, bad, place, inside) for p, bad in errors):
+                return Symptom(f"the result is {only}{words}", True)
+    return None
+
+
+def divides(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
+    """Whether some entries are in a place and others are not."""
+    try:
+        return len(np.unique(place(want))) == 2
+    except IndexError:
+        return False
+
+
+def differing(p: Pair) -> np.ndarray:
+    """The entries that differ."""
+    allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
+    with np.errstate(all="ignore"):
+        a, b = p.got.astype(float), p.want.astype(float)
+        return ~np.isclose(a, b, rtol=0, atol=allowed * scale_of(p.want), equal_nan=True)
+
+
+def within_place(
+    p: Pair, bad: np.ndarray, place: Callable[[np.ndarray], np.ndarray], inside: bool
+) -> bool:
+    """Whether the wrong entries are all those of a place, or all the others.
+
+    An entry that happens to be right among the wrong ones is forgiven, one of the others is not.
+    """
+    try:
+        named = place(p.want)
+    except IndexError:
+        return p.right
+    here = named if inside else ~named
+    if (bad & ~here).any():
+        return False
+    if not here.any() or (p.right and here.all()):
+        return not bad.any()
+    return bool(2 * (bad & here).sum() >= here.sum()) and (not here.all() or not inside)
+
+
+def limited(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A kind of case that alone is wrong: what the criteria and their notes say of it."""
+    wrong = [t for t in trials if t.stands_out]
+    right = [t for t in trials if not t.stands_out]
+    if not wrong or not right:
+        return None
+    if any(t.case.raises is not None for t in wrong):
+        kinds = {t.outcome.kind for t in wrong}
+        refusing = len(kinds) == 1 and all(t.case.raises is not None for t in wrong)
+        words = "right, but what should raise an error does not"
+        if kinds == {"raised"}:
+            words = f"right, but another error than {wrong[0].case.raises.__name__} is raised"
+        return Symptom(f"the result is {words}", False) if refusing else None
+    notes = dict.fromkeys(t.case.note for t in wrong)
+    if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
+        return Symptom(f"the result is right but for this input: {'; '.join(notes)}", False)
+    names = dict.fromkeys(t.criterion.name for t in wrong)
+    if len(names) <= 3 and not any(t.criterion.name in names for t in right):
+        return Symptom(f"the result is right but for this: {'; '.join(names)}", False)
+    return None
+
+
+LOOKS = (
+    changed_only,
+    cut_gradients,
+    other_dtype,
+    unfit,
+    rounded,
+    unbatched,
+    other_gradients,
+    transformed,
+    located,
+    limited,
+)

@@ -1,0 +1,209 @@
+"""The watch on finished functions: whoever calls one that an exercise forbids is refused.
+
+It goes by what is called and not by what it is called like. While a watch is on, torch's table of
+kernels holds a refusal for each operator that does the forbidden work, and a forbidden function
+that is written in Python has a refusal for its body. So it makes no difference by which name,
+from which thread, from Python, TorchScript or C++ the call comes; and nothing else costs anything.
+"""
+
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+# The operators behind each name that an exercise may forbid.
+WHOLE = (
+    "_native_multi_head_attention",
+    "_transformer_encoder_layer_fwd",
+)
+OPERATORS = {
+    "scaled_dot_product_attention": (
+        "scaled_dot_product_attention",
+        "_scaled_dot_product_attention_math",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        *WHOLE,
+    ),
+    "multi_head_attention_forward": WHOLE,
+    "bilinear": ("bilinear", "_trilinear"),
+    "special_entr": ("special_entr", "special_entr.out"),
+}
+# And the functions that have no operator, where their module is in use.
+PYTHON = {
+    "scaled_dot_product_attention": [("torch.nn.attention.flex_attention", "flex_attention")],
+    "multi_head_attention_forward": [("torch.nn.functional", "multi_head_attention_forward")],
+}
+# The places in the table of kernels through which work on a processor goes.
+KEYS = (
+    "CPU",
+    "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional",
+    "NestedTensorCPU",
+    "FuncTorchBatched",
+    "FuncTorchBatchedDecomposition",
+    "FuncTorchVmapMode",
+)
+TAKEN_DOWN = "took down the watch on the functions that this exercise forbids"
+
+
+class Unusable(Exception):
+    """Raised for an answer that cannot be tried any further. Its message is all there is to say."""
+
+
+class Forbidden(Unusable):
+    """Raised when an implementation hands its work to a function that the exercise forbids."""
+
+
+class Kernels(NamedTuple):
+    """What to replace for one name: places in the table, and an operator to try the watch with."""
+
+    places: tuple[tuple[str, str], ...]
+    probe: Callable | None
+
+
+def nothing_refused() -> str:
+    return ""
+
+
+_on: set[tuple[str, ...]] = set()
+
+
+@contextmanager
+def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
+    """A context in which calling a torch function of one of these names raises ``Forbidden``.
+
+    What it gives tells, each time that it is called, whether there was such a call since the last
+    time, even if its exception was caught, or whether the watch itself was harmed. Inside of
+    another one for the same names it does nothing, and tells nothing: that one does.
+    """
+    if not names or names in _on:
+        yield nothing_refused
+        return
+    with ExitStack() as stack:
+        told = put_up(stack, names)
+        _on.add(names)
+        stack.callback(_on.discard, names)
+        yield told
+
+
+def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
+    """Puts up the watch on these names until the stack is left; tells what it has seen."""
+    import torch
+
+    calls: list[str] = []
+    token = torch.zeros(())
+
+    def refusal(name: str) -> Callable:
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            if args and args[0] is token:
+                return token
+            calls.append(name)
+            raise Forbidden(forbidden_call(name))
+
+        return refuse
+
+    refusals = {name: refusal(name) for name in names}
+    stack.enter_context(
+        replaced_kernels({place: refusals[n] for n in names for place in kernels(n).places})
+    )
+    bodies = tuple((f, body_of(refusals[n])) for n in names for f in python_functions(n))
+    for function, body in bodies:
+        stack.enter_context(replaced_body(function, body))
+    probes = tuple((kernels(n).probe, [token] * PROBED[n]) for n in names if n in PROBED)
+
+    def told() -> str:
+        """Tries the watch, too: what it was put over shows whether it is still there."""
+        harmed = any(function.__code__ is not body for function, body in bodies)
+        try:
+            harmed |= any(probe(*given) is not token for probe, given in probes)
+        except Exception:
+            harmed = True
+        said = forbidden_call(calls[0]) if calls else TAKEN_DOWN if harmed else ""
+        calls.clear()
+        return said
+
+    return told
+
+
+PROBED = {"scaled_dot_product_attention": 3, "bilinear": 3, "special_entr": 1}  # arguments
+
+
+@contextmanager
+def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None]:
+    """Has operators refuse, in every thread: these, by their places in the table of kernels."""
+    import torch
+
+    table = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch says, once, that kernels were replaced
+            for (operator, key), refuse in refusals.items():
+                table.impl(operator, key, refuse, False)
+        yield
+    finally:
+        table.reset()
+
+
+@contextmanager
+def replaced_body(function: types.FunctionType, body: types.CodeType) -> Iterator[None]:
+    """Has a function refuse, whoever holds it."""
+    old, function.__code__ = function.__code__, body
+    try:
+        yield
+    finally:
+        function.__code__ = old
+
+
+def body_of(refuse: Callable) -> types.CodeType:
+    """A function's body that calls ``refuse``: as a constant, for it sees no names of ours."""
+
+    def body(*args: Any, **kwargs: Any) -> Any:
+        function: Any = "refuse"
+        return function(*args, **kwargs)
+
+    code = body.__code__
+    return code.replace(co_consts=tuple(refuse if c == "refuse" else c for c in code.co_consts))
+
+
+@cache
+def kernels(name: str) -> Kernels:
+    """Where torch has what does the work of a forbidden function.
+
+    A grader asks before it runs what students write, which could answer in torch's name.
+    """
+    import torch
+
+    if name not in OPERATORS:
+        raise ValueError(f"expected one of {', '.join(OPERATORS)} to be forbidden, got {name}")
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    known = set(torch._C._dispatch_get_all_op_names())
+    places = tuple(
+        (operator, key)
+        for operator in OPERATORS[name]
+        if f"aten::{operator}" in known
+        for key in KEYS
+        if has(f"aten::{operator}", key)
+    )
+    probe = torch._C._jit_get_operation(f"aten::{name}")[0] if name in PROBED else None
+    return Kernels(places, probe)
+
+
+def prepare() -> None:
+    """Looks up all that can be forbidden, where torch is in use."""
+    for name in OPERATORS if "torch" in sys.modules else ():
+        kernels(name)
+
+
+def python_functions(name: str) -> Iterator[types.FunctionType]:
+    """The functions of this kind that are written in Python and can be called by now."""
+    for module, function in PYTHON.get(name, ()):
+        found = getattr(sys.modules.get(module), function, None)
+        if isinstance(found, types.FunctionType):
+            yield found
+
+
+def forbidden_call(name: str) -> str:
+    return f"called {name}, which this exercise asks you to build"
