@@ -1,21 +1,23 @@
 """What a submission may use. The defaults are far above what an honest one needs."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from attncourse.grading.errors import UserError
 
 MB = 1_000_000
+TIMES = ("submission", "cell", "call", "cpu")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper bounds for one submission. Times are wall-clock seconds unless they say CPU.
+    """Upper bounds for one submission. Times are seconds of processor time.
 
-    ``submission`` is for all of it, ``cell`` for one of its cells, ``call`` for one call that a
-    test makes, ``cpu`` for the processor time of its process. ``memory`` counts in MB beyond the
-    interpreter's own, ``disk`` is the MB its folder holds, ``output`` the MB it may print,
-    ``message`` the MB that one call may send back. ``processes`` counts the process itself: with
-    1 it cannot start another.
+    So other work on the machine takes nothing from them; what sleeps has an end as well, see
+    ``attncourse.alarm``. ``submission`` is for all of it with its tests, ``cell`` for one of its
+    cells, ``call`` for one call that a test makes, ``cpu`` for all that its process does.
+    ``memory`` counts in MB beyond the interpreter's own, ``disk`` is the MB its folder holds,
+    ``output`` the MB it may print, ``message`` the MB that one call may send back. ``processes``
+    counts the process itself: with 1 it cannot start another.
     """
 
     submission: float = 120.0
@@ -41,3 +43,8 @@ class Limits:
         """Limits for a submission's time, with enough of it for a few cells that never end."""
         short = min(cls.cell, submission / 4)
         return cls(submission=submission, cell=short, call=short, cpu=submission)
+
+    def stretched(self, factor: float) -> "Limits":
+        """The same for a machine that needs so many times as long."""
+        times = {name: factor * getattr(self, name) for name in TIMES}
+        return replace(self, **times)

@@ -1,6 +1,8 @@
-"""What this machine has for grading: cores and memory."""
+"""What this machine has for grading: cores, memory and speed."""
 
 import os
+import time
+from functools import cache
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
@@ -9,6 +11,8 @@ LANE_MB = 700  # what one lane takes at its peak
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 MIB = 2**20
+REFERENCE = 0.006  # seconds for the errand below on a machine at the lower end of the usual
+SLOWEST = 4.0  # times as long: the limits stretch no further
 
 
 def choose_lanes(jobs: int) -> int:
@@ -86,3 +90,21 @@ def room(folder: Path, limit: str, usage: str) -> int | None:
         return None
     cached = int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
     return max(0, most - used + cached) // MIB
+
+
+@cache
+def slowness() -> float:
+    """How many times as long as usual this machine takes for what it does, from 1 on.
+
+    Of a few runs of a small errand the fastest counts, and of that the processor time: other work
+    on the machine is no reason for more of it.
+    """
+    return min(max(1.0, min(errand() for _ in range(4)) / REFERENCE), SLOWEST)
+
+
+def errand() -> float:
+    """The processor time of a fixed small computation: calls, numbers and memory."""
+    began = time.process_time()
+    table = {str(n): n * n for n in range(15_000)}
+    sum(table[str(n)] % 7 for n in range(15_000))
+    return time.process_time() - began

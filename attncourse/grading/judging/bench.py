@@ -6,17 +6,20 @@ import os
 import secrets
 import socket
 import time
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from attncourse.alarm import Stopwatch
 from attncourse.grading.errors import Unreadable
+from attncourse.grading.judging.bounds import SPENT, Clock, resident
 from attncourse.grading.judging.checker import Checker, Outcome
 from attncourse.grading.judging.lane import hear, say
 from attncourse.grading.judging.marking import judge_cell, make_report
 from attncourse.grading.judging.session import Session
 from attncourse.grading.judging.view import make_view
-from attncourse.grading.limits import Limits
+from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.plan import plan
@@ -41,7 +44,11 @@ class Bench:
         self.seed = self.seed_left = 0
         self.spare: socket.socket | None = None  # the checker's end of the next worker
         self.spare_pid = 0  # once the zygote has told it
+        self.spare_clock = Clock()
         self.workers: list[int] = []
+        self.used: list[dict[str, Any]] = []  # by workers that have ended
+        self.starved = False
+        self.size = resident()
 
     def serve(self) -> None:
         """Grades what the driver sends until it hangs up."""
@@ -52,7 +59,9 @@ class Bench:
                 assignment = assignment_of(request["assignment"])
                 notebook = base64.b64decode(request["notebook"])
                 report = self.grade(notebook, assignment, request["student"], request["seed"])
-                say(self.driver, {"report": to_json(report)})
+                spent = resident() > self.size + SPENT * MB
+                about = {"starved": self.starved, "spent": spent}
+                say(self.driver, {"report": to_json(report), **about})
             except Refused as problem:
                 say(self.driver, {"refused": str(problem)})
 
@@ -87,11 +96,16 @@ class Bench:
     ) -> Report:
         """The report on a submission; of several versions of it, on the one that earns most."""
         started = time.monotonic()
+        self.starved = False
         seed = self.draw() if seed is None else seed
+        self.begins("the notebook", self.limits.cell)
         try:
             reading = read(notebook)
         except Unreadable as error:
             return nothing(assignment, "unreadable", f"unreadable notebook: {error}", student)
+        except MemoryError:
+            reason = "unreadable notebook: it takes more memory than there is for one"
+            return nothing(assignment, "unreadable", reason, student)
         reports = [
             replace(
                 self.grade_version(cells, reading.notes, assignment, student, seed), version=number
@@ -99,9 +113,7 @@ class Bench:
             for number, cells in enumerate(reading.versions)
         ]
         best = max(reports, key=lambda report: report.points)
-        duration = time.monotonic() - started
-        limits = {"submission": use_of(duration, self.limits.submission), **best.limits}
-        return replace(best, duration=duration, limits=limits, sandbox=self.sandbox)
+        return replace(best, duration=time.monotonic() - started, sandbox=self.sandbox)
 
     def grade_version(
         self,
@@ -120,11 +132,18 @@ class Bench:
                 result = judge_cell(cell, outcome)
                 say(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
 
-        checker.run(self.launch, told)
+        checker.run(self.launch, told, self.begins)
+        self.starved |= checker.starved
+        self.begins("the report", self.limits.cell)
         report = make_report(checker, assignment, student, [*notes, *mended])
-        used = [self.end(pid) for pid in self.workers]
-        self.workers.clear()
-        return replace(report, limits=self.limits_met(checker, used))
+        self.end_workers()
+        report = replace(report, limits=self.limits_met(checker, self.used))
+        self.used.clear()
+        return report
+
+    def begins(self, what: str, seconds: float) -> None:
+        """Has the driver watch over what may take so many seconds of processor time."""
+        say(self.driver, {"begins": what, "seconds": seconds})
 
     def draw(self) -> int:
         """A secret seed, a fresh one every few submissions: what the reference and the usual
@@ -141,6 +160,7 @@ class Bench:
         memory = max((use["memory"] for use in used), default=0.0)
         printed = {"limit": self.limits.output, "used": None, "met": checker.used.get("output")}
         return {
+            "submission": use_of(checker.whole.worked(), self.limits.submission),
             "call": use_of(checker.used["call"], self.limits.call),
             "cpu": use_of(cpu, self.limits.cpu),
             "memory": use_of(memory, self.limits.memory),
@@ -149,16 +169,26 @@ class Bench:
 
     # --- the zygote -----------------------------------------------------------------------------
 
-    def launch(self, deadline: float, seeds: bool) -> Session:
+    def launch(self, whole: Stopwatch, seeds: bool) -> Session:
         """A conversation with a fresh worker; the next one is made meanwhile."""
         connection = self.spare
+        self.end_workers()
         self.workers.append(self.made())
+        clock = self.spare_clock
         self.begin()
-        return Session(connection, self.limits, deadline, carry_seed=seeds)
+        return Session(connection, self.limits, whole, carry_seed=seeds, clock=clock)
+
+    def end_workers(self) -> None:
+        """Ends the workers that nobody talks to any more."""
+        self.used += [self.end(pid) for pid in self.workers]
+        self.workers.clear()
 
     def made(self) -> int:
-        """The process id of the next worker, which exists then."""
-        self.spare_pid = self.spare_pid or self.answer()["pid"]
+        """The process id, in the jail, of the next worker, which exists then."""
+        if not self.spare_pid:
+            data, fds, _, _ = socket.recv_fds(self.zygote, 1 << 16, 1)
+            self.spare_pid = self.heard(data)["pid"]
+            self.spare_clock = clock_of(fds)
         return self.spare_pid
 
     def begin(self) -> None:
@@ -179,10 +209,23 @@ class Bench:
         self.zygote.send(json.dumps(order).encode())
 
     def answer(self) -> dict[str, Any]:
-        data = self.zygote.recv(1 << 16)
+        return self.heard(self.zygote.recv(1 << 16))
+
+    def heard(self, data: bytes) -> dict[str, Any]:
         if not data:
             raise SystemExit("the process that starts the workers has ended")
         return json.loads(data)
+
+
+def clock_of(fds: list[int]) -> Clock:
+    """A worker's clock, by its descriptor; one that stands still where that says nothing."""
+    number = 0
+    for fd in fds:
+        with suppress(OSError, ValueError, IndexError):
+            about = Path(f"/proc/self/fdinfo/{fd}").read_text()
+            number = int(about.split("Pid:")[1].split()[0])
+        os.close(fd)
+    return Clock(max(number, 0))
 
 
 def use_of(used: float, limit: float) -> dict[str, Any]:

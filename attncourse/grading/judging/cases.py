@@ -15,7 +15,7 @@ from attncourse.checks.outcome import Outcome, Unusable, argument_names, describ
 from attncourse.checks.trials import draw
 from attncourse.grading.judging.encoding import Decoder, Encoder
 from attncourse.grading.judging.exceptions import exception_class
-from attncourse.grading.judging.session import Session
+from attncourse.grading.judging.session import Session, text_in
 
 KEPT = 64  # exercises and seeds whose cases are kept
 TEXT = 2200  # characters of an error's text
@@ -62,7 +62,8 @@ def outcome_of(session: Session, reply: Any, decoder: Decoder, names: list[str])
         return Outcome("hung", mutated=changed)
     if kind == "raised" and isinstance(reply.get("raised"), dict):
         error = class_of(reply["raised"])
-        return Outcome("raised", error=error, text=str(reply.get("text"))[:TEXT], mutated=changed)
+        text = text_in(reply, "text", TEXT)
+        return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":
         return Outcome("value", session.value(decoder, reply.get("value")), mutated=changed)
     session.refuse("sent no outcome")
@@ -72,8 +73,7 @@ def class_of(told: dict[str, Any]) -> type[Exception]:
     """The class that stands here for an exception's."""
     if told.get("unusable") is True:
         return Unusable
-    above = told.get("above")
-    return exception_class(str(told.get("type")), above if isinstance(above, list) else [])
+    return exception_class(told.get("type"), told.get("above"))
 
 
 def packed(session: Session, exercise: Exercise, seed: int, cases: list[Case]) -> list[bytes]:

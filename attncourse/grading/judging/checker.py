@@ -1,25 +1,31 @@
 """Grading one submission: its cells run in its process, the instructor's tests run here."""
 
 import builtins
-import io
 import numbers
+import os
 import random
 import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import TimeUp, within
+from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
-from attncourse.grading.judging.desk import compiled, desk_for, loads
+from attncourse.grading.judging.bounds import Clock
+from attncourse.grading.judging.desk import desk_for, loads
+from attncourse.grading.judging.exceptions import known_name
+from attncourse.grading.judging.guard import compiled, guards
+from attncourse.grading.judging.notebook_shell import Printed
+from attncourse.grading.judging.order import disturbed
 from attncourse.grading.judging.session import Ended, OutOfTime, Session
 from attncourse.grading.judging.wire import WireError
 from attncourse.grading.limits import Limits
+from attncourse.grading.submission.magics import shorten
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
@@ -30,8 +36,11 @@ CONTROL = re.compile(
 RESTARTS = 20
 REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 MESSAGE = 2000  # characters of an error's text that are worth keeping
+LAST_MINUTE = 10.0  # seconds for the tests that were left for last where the time is over
+NOTHING = object()
 
-Launch = Callable[[float, bool], Session]
+Launch = Callable[[Stopwatch, bool], Session]
+Begins = Callable[[str, float], None]
 
 
 @dataclass
@@ -41,7 +50,8 @@ class Outcome:
     kind: str
     message: str = ""
     value: float = 0.0
-    error: str = ""  # the exception's class
+    error: str = ""  # the exception's class, or the library's above one of the submission's own
+    hidden: bool = False  # whether the submission may have seen a hidden test
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -53,34 +63,67 @@ class Checker:
         self.desk = desk_for(assignment)
         self.seed = seed
         self.limits = limits
-        self.deadline = time.monotonic() + limits.submission
         self.outcomes: dict[int, Outcome] = {}
         self.fatal: set[int] = set()
         self.trouble: list[str] = []
         self.session: Session | None = None
         self.restarts = 0
         self.tested = False  # whether a test has run in the present process
-        self.namespace = trusted_namespace()
+        self.at = self.reached = 0  # the present step; those whose cells have run in this process
+        self.helped = False  # whether a cell was mended by running it again
+        self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
+        self.aside: dict[int, tuple[dict, set]] = {}  # late tests: what there was in their places
+        self.left: dict[int, dict[str, Any]] = {}  # what late tests have bound
+        self.namespace = trusted_namespace() | guards(self.gave_empty)
         self.borrowed: set[str] = set()  # names that were taken from the submission
+        self.bound_in: Session | None = None  # the process whose objects these stand for
         self.laid_out: set[int] = set()
         self.used: dict[str, Any] = {"call": 0.0}
+        self.gone = 0.0  # processor time of the submission's processes that are no more
+        self.kept = 0.0  # and the time for which others kept the processor from them
+        self.here = Clock(os.getpid())
+        self.whole = self.watch(limits.submission)
+        self.starved = False  # whether something ran out of time that had little of the processor
 
-    def run(self, launch: Launch, told: Callable[[int, Outcome], None]) -> None:
-        """Runs every step; ``told`` hears of each outcome as it comes."""
-        self.launch = launch
+    def spent(self) -> float:
+        """Seconds of processor time, here and in the submission's processes."""
+        now = 0.0 if self.session is None else self.session.clock.used()
+        return time.process_time() + self.gone + now
+
+    def queued(self) -> float:
+        """Seconds for which others have kept the processor from these."""
+        now = 0.0 if self.session is None else self.session.clock.queued()
+        return self.here.queued() + self.kept + now
+
+    def watch(self, seconds: float) -> Stopwatch:
+        """Measures what is done here and in the submission's processes."""
+        return Stopwatch(seconds, self.spent, self.queued)
+
+    def run(self, launch: Launch, told: Callable[[int, Outcome], None], begins: Begins) -> None:
+        """Runs every step; ``told`` hears of each outcome as it comes.
+
+        ``begins`` hears what is begun, and how many seconds of processor time it has.
+        """
+        self.launch, self.begins = launch, begins
         seed_all(self.seed)
         try:
             self.session = self.start()
-            for number in range(len(self.steps)):
+            for number, step in enumerate(self.steps):
+                if self.is_late(step):
+                    self.aside[number] = dict(self.namespace), set(self.laid_out)
+                    continue
                 self.outcomes[number] = self.step(number)
                 told(number, self.outcomes[number])
             self.again(told)
+            self.last(told)
         except OutOfTime:
-            where = self.steps[len(self.outcomes)].name if self.outcomes_missing() else ""
+            where = self.steps[self.at].name if self.outcomes_missing() else ""
+            self.starved |= self.whole.starved()
             self.trouble.append(
-                f"{where or 'the submission'} was running when the {self.limits.submission:g} s "
-                "for the submission were over"
+                f"{where or 'the submission'} was running when the time for the submission "
+                f"was over ({self.whole.told()})"
             )
+            self.last_minute(told)
         finally:
             self.hang_up()
 
@@ -88,21 +131,27 @@ class Checker:
         return len(self.outcomes) < len(self.steps)
 
     def start(self) -> Session:
-        return self.launch(self.deadline, self.desk.seeds)
+        session = self.launch(self.whole, self.desk.seeds)
+        session.forbids = self.desk.forbids
+        return session
 
     def hang_up(self) -> None:
         if self.session is not None:
             self.used["call"] = max(self.used["call"], self.session.longest)
             self.used["output"] = self.session.printed_too_much or self.used.get("output", False)
+            self.gone += self.session.clock.used()
+            self.kept += self.session.clock.queued()
             self.session.close("is over")
             self.session = None
 
     def step(self, number: int) -> Outcome:
         """The outcome of one step, in a fresh process where the last one is gone."""
-        if time.monotonic() >= self.deadline:
+        self.at = number
+        if not self.whole.left():
             raise OutOfTime
-        if self.session is None and not self.restart(number):
+        if not (self.restart(number) if self.session is None else self.catch_up(number)):
             return Outcome("lost", "was not run to its end")
+        self.reached = max(self.reached, number + 1)
         step = self.steps[number]
         outcome = self.take(step)
         if self.session.ended and self.may_be_anothers(step):
@@ -115,6 +164,12 @@ class Checker:
             self.trouble.append(self.tell(step))
             self.hang_up()
         return outcome
+
+    def is_late(self, step: Step) -> bool:
+        return step.kind == "test" and step.grade_id in self.desk.late
+
+    def gave_empty(self) -> bool:
+        return self.session is not None and self.session.gave_empty
 
     def may_be_anothers(self, step: Step) -> bool:
         """Whether a process that ended in a step can have earned more for it than it has said.
@@ -132,10 +187,13 @@ class Checker:
 
     def tell(self, step: Step) -> str:
         """A sentence on how the process ended that can be forwarded to the student."""
+        if self.is_late(step):
+            return f"{step.name} could not be run to its end"
         why = self.session.ended
         if self.session.stalled:
             limit = self.limits.cell if step.kind != "test" else self.limits.call
-            why = f"did not end within {limit:g} s and could not be interrupted"
+            late = self.session.watch.told(limit)
+            why = f"did not end within {late} and could not be interrupted"
         return f"{step.name} {why}"
 
     def restart(self, before: int) -> bool:
@@ -144,9 +202,14 @@ class Checker:
             return False
         self.restarts += 1
         self.tested = False
+        self.reached = 0
         self.session = self.start()
         self.session.careful = True
-        for number in range(before):
+        return self.catch_up(before)
+
+    def catch_up(self, before: int) -> bool:
+        """Runs the cells before a step that this process has not had, but for such as end it."""
+        for number in range(self.reached, before):
             step = self.steps[number]
             if step.kind != "test" and number not in self.fatal:
                 late = self.outcomes[number].kind == "timeout"
@@ -155,6 +218,7 @@ class Checker:
                     self.fatal.add(number)
                     self.hang_up()
                     return self.restart(before)
+        self.reached = max(self.reached, before)
         return True
 
     def again(self, told: Callable[[int, Outcome], None]) -> None:
@@ -165,13 +229,12 @@ class Checker:
         missed = [n for n, o in self.outcomes.items() if o.error == "NameError" and self.own(n)]
         if not missed or self.session is None:
             return
-        helped = False
         for number in missed:
             outcome = self.step(number)
-            helped |= outcome.kind == "none"
+            self.helped |= outcome.kind == "none"
             self.outcomes[number] = outcome
-        for number, step in enumerate(self.steps):
-            if helped and step.kind == "test" and self.session is not None:
+        for number in list(self.outcomes):
+            if self.helped and not self.own(number) and self.session is not None:
                 second = self.step(number)
                 if earns_more(second, self.outcomes[number]):
                     self.outcomes[number] = second
@@ -180,38 +243,101 @@ class Checker:
     def own(self, number: int) -> bool:
         return self.steps[number].kind != "test"
 
+    def last(self, told: Callable[[int, Outcome], None]) -> None:
+        """Runs the tests that were left for last.
+
+        Where a later cell changes what one of them relies on, they run in a fresh process, each
+        after the cells before it. Nothing that those cells say a second time is listened to.
+        """
+        spoilt = disturbed(self.steps, list(self.aside))
+        for fresh in [False] * (self.helped or not spoilt) + [True] * spoilt:
+            if fresh:
+                self.hang_up()
+            for number in self.aside:
+                self.run_late(number, told)
+
+    def last_minute(self, told: Callable[[int, Outcome], None]) -> None:
+        """Runs those whose places were before the step at which the time was over."""
+        come_to = max(self.at, *self.outcomes, 0)
+        missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
+        self.hang_up()
+        self.whole = self.watch(LAST_MINUTE)
+        with suppress(OutOfTime):
+            for number in missing:
+                self.run_late(number, told)
+
+    def run_late(self, number: int, told: Callable[[int, Outcome], None]) -> None:
+        """Runs a test that was left for last, unless that has brought all there is."""
+        if earns_all(self.outcomes.get(number)):
+            return
+        self.lay_out(number)
+        outcome = self.step(number)
+        before = self.aside[number][0]
+        changed = [n for n, v in self.namespace.items() if before.get(n, NOTHING) is not v]
+        self.left[number] = {name: self.namespace[name] for name in changed}
+        if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
+            self.outcomes[number] = outcome
+            told(number, outcome)
+
+    def lay_out(self, number: int) -> None:
+        """Makes the trusted names what they were in a late test's place.
+
+        What late tests before it have bound is there as well, but for what was bound anew.
+        """
+        names, self.laid_out = dict(self.aside[number][0]), set(self.aside[number][1])
+        for earlier, bound in self.left.items():
+            before = self.aside[earlier][0]
+            names |= {
+                name: value
+                for name, value in bound.items()
+                if names.get(name, NOTHING) is before.get(name, NOTHING) and earlier < number
+            }
+        self.namespace.clear()  # the same dict: it is the globals of the instructor's functions
+        self.namespace.update(names)
+
     # --- steps ----------------------------------------------------------------------------------
 
     def cell(self, step: Step, limit: float) -> Outcome:
         """What comes of a cell in the submission's process."""
+        self.begins(step.name, limit)
         try:
-            with redirect_stdout(io.StringIO()):
+            with redirect_stdout(Printed(0)):
                 self.session.run_cell(step.name, step.source, limit)
         except (TimeUp, Ended) as problem:
             return self.failure(problem, self.limits.cell)
         except Exception as error:
-            return self.failure(error, self.limits.cell)
+            outcome = self.failure(error, self.limits.cell)
+            if lines := getattr(error, "attncourse_skipped", ()):
+                outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
+            return outcome
         return Outcome("none")
 
     def test(self, step: Step) -> Outcome:
         """What comes of a test, run here with proxies for the submission's names."""
+        self.session.gave_empty = False
+        self.session.unasked.clear()
+        self.begins(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
-        outcome.verdicts = [describe(verdict, step.grade_id) for verdict in verdicts]
+        outcome.hidden = self.is_late(step)
+        outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
+        if self.session.unasked:
+            who = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
+            self.changed.append((step.name, who))
         return outcome
 
     def outcome(self, step: Step) -> Outcome:
-        printed = io.StringIO()
+        left = max(self.limits.submission - self.whole.worked(), 0.01)
+        watch = self.watch(min(left, self.limits.cell))
         try:
-            with redirect_stdout(printed), redirect_stderr(io.StringIO()):
-                left = max(self.deadline - time.monotonic(), 0.01)
-                value = within(min(left, self.limits.cell), lambda: self.evaluate(step))
+            with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
+                value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
-            if isinstance(error, TimeUp) and time.monotonic() >= self.deadline:
+            if isinstance(error, TimeUp) and not self.whole.left():
                 raise OutOfTime from None
-            return self.failure(error, self.limits.call)
+            return self.failure(error, self.limits.call, None if watch.left() else watch)
         if value is None:
             return Outcome("none")
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
@@ -223,10 +349,10 @@ class Checker:
         """The value of a test's last line where that is an expression, else None."""
         for source in self.desk.needed(step.grade_id, self.laid_out):
             self.bind(source)
-            body, _ = compiled(source)
+            body, _ = compiled(source, self.desk.foreign(source))
             exec(body, self.namespace)
         self.bind(step.source, step.grade_id)
-        body, last = compiled(step.source)
+        body, last = compiled(step.source, self.desk.foreign(step.source, step.grade_id))
         exec(body, self.namespace)
         return None if last is None else eval(last, self.namespace)
 
@@ -234,6 +360,7 @@ class Checker:
         """Binds the names that a piece of the instructor's code takes from the submission."""
         own = self.namespace.keys() - self.borrowed
         wanted = [n for n in loads(source) if self.desk.is_students(n, grade_id, own)]
+        wanted += self.stale()
         for name in wanted:
             self.namespace.pop(name, None)
         if wanted:
@@ -241,14 +368,34 @@ class Checker:
             self.borrowed |= found.keys()
             self.namespace.update(found)
 
-    def failure(self, error: BaseException, limit: float) -> Outcome:
+    def stale(self) -> list[str]:
+        """Names that an instructor's function may use, of objects in a process that is no more."""
+        if self.bound_in is self.session:
+            return []
+        self.bound_in = self.session
+        there = {name: self.namespace[name] for name in self.borrowed & self.namespace.keys()}
+        return [name for name, v in there.items() if hasattr(type(v), "attncourse_handle")]
+
+    def failure(
+        self, error: BaseException, limit: float, watch: Stopwatch | None = None
+    ) -> Outcome:
+        """What a step comes to that raised this. ``watch``: the one whose time was up, if that is
+        not the one of the last request, to which the limit belongs."""
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
                 self.session.close("could not be interrupted")
-            return Outcome("timeout", f"did not end within {limit:g} s")
+            limit = 0.0 if watch else limit
+            watch = watch or self.session.watch
+            self.starved |= watch.starved()
+            self.session.longest = max(self.session.longest, limit)
+            return Outcome("timeout", f"did not end within {watch.told(limit)}")
         if isinstance(error, Ended | WireError):
             return Outcome("lost", f"was not run to its end: the submission {error}")
-        return Outcome("error", text_of(error)[:MESSAGE], error=type(error).__name__)
+        return Outcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+
+
+def earns_all(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.kind == "none"
 
 
 def earns_more(a: Outcome, b: Outcome) -> bool:
@@ -273,11 +420,26 @@ def seed_all(seed: int) -> None:
         sys.modules["torch"].default_generator.manual_seed(seed)  # the CPU's
 
 
-def describe(verdict: Any, grade_id: str) -> dict[str, Any]:
-    """What a report keeps of a verdict."""
+def went_on(lines: list[str]) -> str:
+    """What was left out of a cell whose definitions ran all the same."""
+    shown = ", ".join(f"`{shorten(shortened(line))}`" for line in lines)
+    return f"skipped: {shown}; the definitions below it were run"
+
+
+def first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""
+
+
+def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
+    """What a report keeps of a verdict; of a ``silent`` one no words."""
+    if silent:
+        criteria = tuple(replace(c, message="", brief="") for c in verdict.criteria)
+        verdict = replace(
+            verdict, criteria=criteria, diagnosis=None, symptom="", rest="", example=""
+        )
     diagnosis = verdict.diagnosis
-    failed = [c for c in verdict.criteria if not c.passed]
-    names = ("name", "passed", "earned", "possible", "message")
+    failed = [] if silent else [c for c in verdict.criteria if not c.passed]
+    names = ("name", "passed", "earned", "possible", "message", "brief")
     return {
         "cell": grade_id,
         "target": verdict.target,
@@ -289,26 +451,29 @@ def describe(verdict: Any, grade_id: str) -> dict[str, Any]:
         ],
         "misconception": diagnosis.name if diagnosis else "",
         "explanation": diagnosis.explanation if diagnosis else "",
+        "symptom": shortened(verdict.symptom, 500),
+        "rest": shortened(verdict.rest, 500),
+        "worth": verdict.worth,
         "failed": [c.name for c in failed],
-        "reason": shortened(last_line(failed[0].message) if failed else "", 500),
+        "reason": shortened(verdict.reason, 500),
+        "unwritten": verdict.unwritten,
+        "section": verdict.section,
         "seed": verdict.seed,
-        "text": shortened(str(verdict), 10_000),
+        "text": "" if silent else shortened(str(verdict), 10_000),
     }
-
-
-def last_line(text: str) -> str:
-    return text.splitlines()[-1] if text else ""
 
 
 def shortened(value: Any, limit: int = MESSAGE) -> Any:
     """A text that a submission may have made, cut and without control characters; others as is."""
     if not isinstance(value, str):
         return value
-    value = CONTROL.sub("\N{REPLACEMENT CHARACTER}", value)
-    return value[:limit] + "…" if len(value) > limit else value
+    kept = CONTROL.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
+    return kept + "…" if len(value) > limit else kept
 
 
 def text_of(error: BaseException) -> str:
-    """An exception's class and message."""
-    text = shortened(str(error))
+    """An exception's class and message; nobody can show some whole numbers."""
+    text = ""
+    with suppress(Exception):
+        text = shortened(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

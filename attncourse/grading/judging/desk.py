@@ -2,12 +2,19 @@
 
 import ast
 import builtins
-import types
+import re
 from collections.abc import Set
+from contextlib import suppress
 from functools import lru_cache
 
+from attncourse.checks import exercise
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import without_magics
+from attncourse.grading.submission.syntax import bound_names
+
+CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
+
+HIDDEN = "BEGIN HIDDEN TESTS"
 
 
 class Desk:
@@ -36,12 +43,28 @@ class Desk:
             binds(source) - (binds(imports_in(source)) if kind == "solution" else set())
             for source, kind in zip(self.sources, self.kinds, strict=True)
         ]
+        self.forbids = forbidden_to(self.sources)
         tests = [s for s, kind in zip(self.sources, self.kinds, strict=True) if kind == "test"]
         self.seeds = any("seed" in source for source in tests)
+        self.late = self.late_tests()
+        self.taken: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def add(self, kind: str, source: str) -> None:
         self.kinds.append(kind)
         self.sources.append(source)
+
+    def late_tests(self) -> frozenset[str]:
+        """The hidden tests, and those that use what one of them binds, by grade id.
+
+        What a submission sees in them it may tell in whatever runs afterwards: so nothing does.
+        """
+        late: dict[int, str] = {}
+        for grade_id, place in self.place.items():
+            source = self.sources[place]
+            used = {self.binder(name, place) for name in {*loads(source)} - binds(source)}
+            if self.kinds[place] == "test" and (HIDDEN in source or used & late.keys()):
+                late[place] = grade_id
+        return frozenset(late.values())
 
     def binder(self, name: str, before: int) -> int | None:
         """The last cell before a place that binds a name."""
@@ -53,6 +76,22 @@ class Desk:
         if binder is not None:
             return self.kinds[binder] == "solution"
         return not hasattr(builtins, name) and name not in own
+
+    def foreign(self, source: str, grade_id: str = "") -> tuple[str, ...]:
+        """The names in a test that are the submission's, whatever names that has beside them."""
+        key = source, grade_id
+        if key not in self.taken:
+            place, bound = self.place.get(grade_id, len(self.sources)), binds(source)
+            binders = [(name, self.binder(name, place)) for name in loads(source)]
+            nobodys = {name for name, binder in binders if binder is None and name not in bound}
+            solved = {name for name, binder in binders if self.kind_of(binder) == "solution"}
+            self.taken[key] = tuple(
+                sorted(solved | {n for n in nobodys if not hasattr(builtins, n)})
+            )
+        return self.taken[key]
+
+    def kind_of(self, binder: int | None) -> str:
+        return "" if binder is None else self.kinds[binder]
 
     def needed(self, grade_id: str, done: set[int]) -> list[str]:
         """The given cells that a test needs and that have not run yet, in order."""
@@ -66,6 +105,16 @@ class Desk:
                 todo += [(found, other) for other in loads(self.sources[found])]
         done |= wanted
         return [self.sources[i] for i in sorted(wanted)]
+
+
+def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
+    """The library's functions that each answer may not use, from the exercises that are checked."""
+    checked = {name: target for source in sources for target, name in CHECKED.findall(source)}
+    forbids = {}
+    for name, target in checked.items():
+        with suppress(ValueError):  # no exercise is called so: its test will say that
+            forbids[name] = exercise(target).forbids
+    return {name: found for name, found in forbids.items() if found}
 
 
 @lru_cache(maxsize=4)
@@ -83,23 +132,8 @@ def parsed(source: str) -> ast.Module:
 
 @lru_cache(maxsize=256)
 def binds(source: str) -> frozenset[str]:
-    """The names that a cell binds at its top level."""
-    found: set[str] = set()
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    todo: list[ast.AST] = list(parsed(source).body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, inner):
-            found.add(node.name)
-            continue
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(node, ast.alias):
-            found.add(node.asname or node.name.split(".")[0])
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        todo += ast.iter_child_nodes(node)
-    return frozenset(found)
+    """The names that a cell binds: by the rule that holds for a submission's cells."""
+    return bound_names(parsed(source))
 
 
 @lru_cache(maxsize=256)
@@ -115,14 +149,3 @@ def loads(source: str) -> tuple[str, ...]:
     nodes = ast.walk(parsed(source))
     names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     return tuple(dict.fromkeys(names))
-
-
-@lru_cache(maxsize=256)
-def compiled(source: str) -> tuple[types.CodeType, types.CodeType | None]:
-    """A cell's statements, and its last line where that is an expression."""
-    tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    body = compile(tree, "<test>", "exec", dont_inherit=True)
-    if last is None:
-        return body, None
-    return body, compile(ast.Expression(last.value), "<test>", "eval", dont_inherit=True)

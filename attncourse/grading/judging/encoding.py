@@ -12,7 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.grading.judging.wire import TEXT, WireError
+from attncourse.grading.judging.bounds import (
+    AXES,
+    CLASS,
+    CONTAINER,
+    DIGITS,
+    FIELD,
+    HANDLE,
+    MEMBER,
+    NAMED,
+    NUMBERS,
+    PARAMETERS,
+    TENSOR,
+    TOO_LARGE,
+    VALUE,
+    Room,
+    WireError,
+)
 
 NUMPY = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
 TORCH = {  # each with NumPy's dtype for the same bytes
@@ -144,25 +160,35 @@ class Encoder:
 
 
 class Decoder:
-    """JSON and buffers back to values. ``opaque`` gives what a handle stands for."""
+    """JSON and buffers back to values. ``opaque`` gives what a handle stands for.
 
-    def __init__(self, buffers: list[memoryview], opaque: Callable[[Any], Any], given: tuple = ()):
+    What a value takes is taken off ``room`` before it is built.
+    """
+
+    def __init__(
+        self,
+        buffers: list[memoryview],
+        opaque: Callable[[Any], Any],
+        given: tuple = (),
+        room: Room | None = None,
+    ):
         self.buffers = buffers
         self.given = given  # the arguments that a reply may name
         self.arrays: list[Any] = []
         self.opaque = opaque
         self.tracked: dict[int, Any] = {}  # as the encoder counted them
-        self.left = 1_000_000  # values in one message
+        self.room = room or Room()
+        self.classes: dict[tuple, type] = {}  # of named tuples
 
     def decode(self, form: Any, depth: int = 0) -> Any:
-        """The value; raises ``WireError`` for what no encoder makes."""
-        self.left -= 1
-        if depth > DEPTH + 2 or self.left < 0:
-            raise WireError("sent a value that is too large")
+        """The value; raises ``WireError`` for what no encoder makes, and for what is too large."""
+        if depth > DEPTH + 2:
+            raise WireError(TOO_LARGE)
+        self.room.take(VALUE)
         if form is None or type(form) in (bool, int, float):
             return form
-        if type(form) is str:  # half a surrogate pair could not be written to a report
-            return form if form.isascii() else form.encode("utf-8", "replace").decode()
+        if type(form) is str:
+            return self.text(form)
         if not isinstance(form, dict) or len(form) != 1:
             raise WireError("sent no value")
         ((mark, body),) = form.items()
@@ -173,10 +199,16 @@ class Decoder:
 
     def value(self, mark: str, body: Any, depth: int) -> Any:
         """The value behind a one-letter mark."""
-        if mark in ("l", "t", "s", "z"):
-            return dict(l=list, t=tuple, s=set, z=frozenset)[mark](self.items(body, depth))
+        if mark in ("l", "t"):
+            self.room.take(CONTAINER)
+            return dict(l=list, t=tuple)[mark](self.items(body, depth))
+        if mark in ("s", "z"):
+            self.room.take(CONTAINER)
+            members = {self.key(form, depth) for form in body}
+            return members if mark == "s" else frozenset(members)
         if mark == "d":
-            return {self.decode(k, depth): self.decode(v, depth) for k, v in body}
+            self.room.take(CONTAINER)
+            return {self.key(k, depth): self.decode(v, depth) for k, v in body}
         if mark in ("n", "T"):
             return self.array(body) if mark == "n" else self.tensor(body)
         if mark == "B":
@@ -184,18 +216,23 @@ class Decoder:
         if mark == "A":
             return self.given[natural(body)]
         if mark == "o":
+            self.room.take(cost_of_handle(body))
             return self.opaque(body)
         if mark == "i":
-            return int(str(body)[:5000], 16)
+            self.room.take(min(len(body), DIGITS))
+            return int(body[:DIGITS], 16)
         if mark == "f":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body]
         if mark == "c":
             return complex(*self.items(body, depth))
         if mark == "b":
-            return bytes(self.buffers[body])
+            data = self.buffers[natural(body)]
+            self.room.take(len(data))
+            return bytes(data)
         if mark == "r":
             start, stop, step = body
             numbers = range(start, stop, step)
+            self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
             return numbers if len(numbers) <= RANGE else None
         if mark == "sl":
             return slice(*self.items(body, depth))
@@ -206,14 +243,44 @@ class Decoder:
         if mark == "y":
             return PLAIN_TYPES[body]
         if mark == "U":
-            shape, texts = body
-            if len(texts) * max(map(len, texts), default=0) > TEXT:
-                raise WireError("sent an array of strings that is too large")
-            return np.array(texts, dtype=str).reshape(shape)
+            return self.strings(*body)
         if mark == "N":
-            name, fields, values = body
-            return namedtuple(name, fields)(*self.items(values, depth))
+            return self.named(*body, depth)
         raise WireError("sent a value of an unknown kind")
+
+    def text(self, text: str) -> str:
+        """Half a surrogate pair could not be written to a report."""
+        if text.isascii():
+            self.room.take(len(text))
+            return text
+        self.room.take(4 * len(text))
+        return text.encode("utf-8", "replace").decode()
+
+    def key(self, form: Any, depth: int) -> Any:
+        """A dict's key or a set's member. Only those of text cannot be made to collide."""
+        before = self.room.left
+        self.room.take(MEMBER)
+        key = self.decode(form, depth)
+        if type(key) is not str:
+            self.room.take_key(VALUE if before == math.inf else before - self.room.left - MEMBER)
+        return key
+
+    def strings(self, shape: Any, texts: Any) -> np.ndarray:
+        """An array of strings: each takes as much as the longest."""
+        if not all(type(text) is str for text in texts):
+            raise WireError("sent an array of strings that are none")
+        self.room.take(len(texts) * (CONTAINER + 4 * max(map(len, texts), default=0)))
+        return np.array(texts, dtype=str).reshape(shape)
+
+    def named(self, name: str, fields: list[str], values: Any, depth: int) -> Any:
+        """A tuple with named fields, whose class is made for it, once for a message."""
+        if len(fields) > PARAMETERS:
+            raise WireError(TOO_LARGE)
+        known = (name, *fields)
+        if known not in self.classes:
+            self.room.take(NAMED + FIELD * len(fields))
+            self.classes[known] = namedtuple(name, fields)
+        return self.classes[known](*self.items(values, depth))
 
     def items(self, forms: Any, depth: int) -> list[Any]:
         return [self.decode(form, depth) for form in forms]
@@ -231,9 +298,12 @@ class Decoder:
 
         Of axes that are in order there is no list.
         """
-        shape, order = [natural(n) for n in body["s"]], [natural(n) for n in body["o"]]
         data = self.buffers[natural(body["x"])]
-        if len(shape) > 32 or math.prod(shape) * dtype.itemsize != len(data):
+        self.room.take(NUMBERS + len(data))
+        if not len(body["s"]) == len(body["o"]) <= AXES:
+            raise WireError("sent an array of axes that do not fit")
+        shape, order = [natural(n) for n in body["s"]], [natural(n) for n in body["o"]]
+        if math.prod(shape) * dtype.itemsize != len(data):
             raise WireError("sent an array whose bytes do not fit its shape")
         if dtype.kind == "b":  # a byte of 2 is no truth value
             array = (np.frombuffer(data, np.uint8) != 0).reshape(shape)
@@ -245,6 +315,7 @@ class Decoder:
         import torch
 
         name = body["d"]
+        self.room.take(TENSOR)
         array, axes = self.dense(TORCH[name], body)
         tensor = torch.from_numpy(array)
         tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
@@ -261,6 +332,12 @@ class Decoder:
 
             return getattr(torch, name[6:]) if name[6:] in TORCH else None
         return NUMPY[name]
+
+
+def cost_of_handle(told: dict[str, Any]) -> int:
+    """What the proxy for an object takes: a class and its parameters more than others."""
+    parameters = told.get("signature") or ()
+    return (CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters)
 
 
 def natural(number: Any) -> int:

@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.judging.lane import LANES, LaneLost
+from attncourse.grading.judging.lane import LANES, LaneLost, LaneStuck
 from attncourse.grading.judging.view import taught_before
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report, from_json
 from attncourse.grading.submission.notebook import Assignment
 
 JUDGE_LOST = "the judge"  # what a note on a lane that was lost begins with
-START = 60.0  # seconds for a lane to start on a busy machine
+STUCK = "kept the judge busy, twice, beyond the time for it: it"  # and what the last word is
 
 
 def grade(
@@ -29,8 +29,10 @@ def grade(
 ) -> Report:
     """The report on a submission. Never raises for anything that a submission does.
 
-    The same seed gives the same cases. Raises ``UserError`` where submissions cannot run, with
-    ``sandbox`` where they cannot run safely.
+    The same seed gives the same cases. What ran out of time where others kept the processor from
+    it is run once more, with no other lane at work, and so is what did not let go of its lane.
+    Raises ``UserError`` where submissions cannot run, with ``sandbox`` where they cannot run
+    safely.
     """
     key = key_of(assignment, limits, sandbox)
     earned: dict[str, CellResult] = {}
@@ -45,23 +47,40 @@ def grade(
         "student": student,
         "seed": seed,
     }
+    first: Report | None = None
+    alone = False
     while True:
-        lane = LANES.take(key)
+        lane = LANES.take(key, alone)
         try:
-            answer = lane.ask(request, 2 * limits.submission + START, note)
+            answer = lane.ask(request, note)
+        except LaneStuck as problem:
+            LANES.lose(lane)
+            if not alone:
+                alone = True
+                continue
+            return first or cut_short(assignment, student, earned, f"{STUCK} {problem}", sandbox)
         except LaneLost as problem:
             LANES.lose(lane)
             if lane.used and not earned:  # it may have been on its way out before this
                 continue
-            return cut_short(assignment, student, earned, f"{JUDGE_LOST} {problem}", sandbox)
+            why = f"{JUDGE_LOST} {problem}"
+            return first or cut_short(assignment, student, earned, why, sandbox)
         except BaseException:
             LANES.lose(lane)
             raise
         if "refused" in answer:
             LANES.lose(lane)
             raise UserError(answer["refused"])
-        LANES.give_back(key, lane)
-        return from_json(answer["report"])
+        if answer["spent"]:
+            LANES.lose(lane)
+        else:
+            LANES.give_back(key, lane)
+        report = from_json(answer["report"])
+        if answer["starved"] and not alone:
+            first, alone = report, True
+            request["seed"] = report.seed
+            continue
+        return max(report, first or report, key=lambda report: report.points)
 
 
 def key_of(assignment: Assignment, limits: Limits, sandbox: bool) -> tuple:

@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
 import socket
@@ -18,12 +19,16 @@ import struct
 import sys
 import tempfile
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from attncourse.alarm import Stopwatch
+from attncourse.grading.judging.bounds import Clock, hold_memory
+
 HEAD = struct.Struct("!I")
+START = 60.0  # seconds of processor time for a lane to start
+GRACE = 3.0  # seconds beyond what is allowed until a lane that does not stop is ended
 _removing = threading.Lock()
 
 
@@ -107,6 +112,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     threading.Thread(target=end_with, args=(lifeline, order["folder"]), daemon=True).start()
     from attncourse.grading.judging.bench import Bench
 
+    hold_memory()
     Bench(driver, ours, order).serve()
 
 
@@ -155,6 +161,10 @@ class LaneLost(Exception):
     """The lane ended or did not answer in time."""
 
 
+class LaneStuck(LaneLost):
+    """The lane went on with something beyond its time; the message says with what."""
+
+
 class Lane:
     """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
 
@@ -168,19 +178,28 @@ class Lane:
         self.connection, self.theirs = socket.socketpair()
         self.ended, self.lifeline = os.pipe()
 
-    def ask(self, request: dict[str, Any], seconds: float, progress: Any) -> dict[str, Any]:
-        """The answer to a request; ``progress`` hears of what comes before it."""
-        until = time.monotonic() + seconds
+    def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
+        """The answer to a request; ``progress`` hears of what comes before it.
+
+        The lane keeps the submission's limits. It cannot where it is itself kept busy in one
+        instruction, so it says what it begins and how long that may take, and is held to it.
+        """
+        doing, watch = "its start", Stopwatch(START, Clock(self.pid).used, sleeps=True)
         try:
-            self.connection.settimeout(seconds)
+            self.connection.settimeout(START)
             say(self.connection, request)
             while True:
-                self.connection.settimeout(max(until - time.monotonic(), 0.01))
+                while not select.select([self.connection], [], [], watch.left())[0]:
+                    if not watch.left():
+                        raise LaneStuck(f"was busy with {doing} for {watch.told()}")
                 message = hear(self.connection)
                 if message is None:
                     raise LaneLost(f"ended ({self.last_words()})")
                 if "pid" in message:
                     self.pid = message["pid"]
+                elif "begins" in message:
+                    doing, used = message["begins"], Clock(self.pid).used
+                    watch = Stopwatch(message["seconds"] + GRACE, used, sleeps=True)
                 elif "progress" in message:
                     progress(message["progress"])
                 else:
@@ -285,14 +304,22 @@ class Lanes:
     def __init__(self):
         self.kept = 4  # lanes that may wait
         self.cores: list[int] = []  # that no lane keeps to
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
+        self.wishes = 0  # to be alone
+        self.alone: Lane | None = None
         self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
         self.busy: set[Lane] = set()
         self.stopped = False
 
-    def take(self, key: tuple) -> Lane:
-        """A lane for this key, a waiting one or a new one."""
+    def take(self, key: tuple, alone: bool = False) -> Lane:
+        """A lane for this key, a waiting one or a new one; ``alone``: once no other is busy.
+
+        Nobody else gets one meanwhile.
+        """
         with self.lock:
+            self.wishes += alone
+            self.lock.wait_for(lambda: self.stopped or self.may_take(alone))
+            self.wishes -= alone
             if self.stopped:
                 raise LaneLost("was stopped")
             ended = [pair for pair in self.idle if pair[1].gone()]
@@ -302,11 +329,23 @@ class Lanes:
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
             lane = self.begin(key, 1)[0] if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)
+            self.alone = lane if alone else None
         return lane
+
+    def may_take(self, alone: bool) -> bool:
+        """Whether a lane may be taken now."""
+        return not self.busy if alone else not self.wishes and self.alone is None
+
+    def leave(self, lane: Lane) -> None:
+        """Takes a lane from the busy ones."""
+        self.busy.discard(lane)
+        if self.alone is lane:
+            self.alone = None
+        self.lock.notify_all()
 
     def give_back(self, key: tuple, lane: Lane) -> None:
         with self.lock:
-            self.busy.discard(lane)
+            self.leave(lane)
             self.idle.append((key, lane))
             surplus = self.idle[: -self.kept]
             del self.idle[: -self.kept]
@@ -335,7 +374,7 @@ class Lanes:
 
     def lose(self, lane: Lane) -> None:
         with self.lock:
-            self.busy.discard(lane)
+            self.leave(lane)
         self.end(lane)
 
     def close(self) -> None:
@@ -348,7 +387,9 @@ class Lanes:
 
     def stop(self) -> None:
         """Ends every lane, those at work too; no more are started."""
-        self.stopped = True
+        with self.lock:
+            self.stopped = True
+            self.lock.notify_all()
         self.close()
         for lane in list(self.busy):
             lane.close()

@@ -3,10 +3,13 @@
 from typing import Any
 
 from attncourse.grading.judging.checker import Checker, Outcome
+from attncourse.grading.judging.desk import HIDDEN
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.reaching import reaches
 
-HIDDEN = "BEGIN HIDDEN TESTS"
+SHOWN = 5  # things that a submission reaches for
+UNASKED = "for which the test did not ask: the test went on with its own"
 
 
 def make_report(checker: Checker, assignment: Assignment, student: str, notes: list[str]) -> Report:
@@ -36,8 +39,8 @@ def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
     """The points of a graded cell. What is not clearly earned is not earned."""
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
-    if HIDDEN in cell.source and outcome.kind == "error":  # its message may quote the test
-        return CellResult(0.0, cell.points, f"a hidden test failed ({outcome.error})")
+    if outcome.hidden or HIDDEN in cell.source:
+        return judge_hidden(cell, outcome)
     if outcome.kind == "none":
         return CellResult(cell.points, cell.points)
     wanted = f"not a number from 0 to {cell.points:g}"
@@ -54,13 +57,33 @@ def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
     return CellResult(0.0, cell.points, outcome.message or "failed")
 
 
+def judge_hidden(cell: Cell, outcome: Outcome) -> CellResult:
+    """The points of a hidden test, and why they are not full, without a word of the submission's.
+
+    What it saw there it could tell: in a message, in a class's name, in a number.
+    """
+    if outcome.kind == "error":
+        return CellResult(0.0, cell.points, f"a hidden test failed ({outcome.error})")
+    if outcome.kind in ("timeout", "lost"):
+        ended = "did not end in time" if outcome.kind == "timeout" else "was not run to its end"
+        return CellResult(0.0, cell.points, ended)
+    if outcome.kind == "none":
+        return CellResult(cell.points, cell.points)
+    if outcome.kind == "number" and 0 <= outcome.value <= cell.points:
+        points = float(outcome.value)
+        message = "" if points == cell.points else f"{points:g} of {cell.points:g} points"
+        return CellResult(points, cell.points, message)
+    return CellResult(0.0, cell.points, f"a hidden test gave no number from 0 to {cell.points:g}")
+
+
 def told(outcome: Outcome) -> str:
     """Why points are missing, from the verdicts behind them."""
     return "; ".join(v["misconception"] or why(v) for v in outcome.verdicts if v["failed"])
 
 
 def why(verdict: dict[str, Any]) -> str:
-    return first_line(verdict["reason"] or ", ".join(verdict["failed"]))
+    """What is wrong with an answer whose mistake has no name."""
+    return first_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
 
 
 def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
@@ -79,10 +102,13 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
             said.append(f"{step.name}: {first_line(outcome.message)}")
     for verdict in verdicts:
         name = verdict["target"].split(".")[-1]
-        if verdict["reason"].startswith("not written yet"):
+        if verdict["unwritten"]:
             empty.append(name)
         elif verdict["failed"] and not verdict["misconception"]:
             said.append(f"{name}: {why(verdict)}")
+    said += [
+        f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in checker.changed
+    ]
     if checker.used.get("output"):
         said.append(f"printed more than {checker.limits.output:g} MB: the rest was dropped")
     said = list(dict.fromkeys(said))
@@ -95,16 +121,16 @@ def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:
     Whether a finished library function was called is seen by the submission's own process, which
     a determined author can blind; their source then shows the attempt.
     """
-    tools = ("_C.", "ctypes", "__torch_function__", "TorchFunctionMode", "settrace", "gc.get_")
     given = {cell.source for cell in assignment.cells}
-    found = {
-        tool
-        for step in checker.steps
-        if step.kind == "cell" and step.source not in given
-        for tool in tools
-        if tool in step.source
-    }
-    return (f"uses {', '.join(sorted(found))}",) if found else ()
+    own = [s for s in checker.steps if s.kind == "cell" and s.source not in given]
+    found = reaches([step.source for step in own], watched=bool(checker.desk.forbids))
+    told = [
+        f"{what} in {step.name} ({why})"
+        for step, items in zip(own, found, strict=True)
+        for what, why in items
+    ]
+    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    return (f"uses {', '.join(told[:SHOWN])}{more}",) if told else ()
 
 
 def first_line(message: Any) -> str:

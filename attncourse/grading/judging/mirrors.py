@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attncourse.grading.judging.bounds import HANDLE
 from attncourse.grading.judging.encoding import Decoder, Encoder, content, natural
 from attncourse.grading.judging.exceptions import NAME
 from attncourse.grading.judging.session import Session
@@ -48,11 +49,12 @@ class Mirrors:
             raise WireError("sent no modules")
         for key, description in told.items():
             number = natural(int(key)) if str(key).isdigit() else natural(None)
+            before = decoder.room.left
             description = decoded(description, decoder)
             copy = self.copy_of(number)
             if copy is None:
                 self.told[number] = description
-                self.sizes[number] = size / len(told)
+                self.sizes[number] = max(size / len(told), before - decoder.room.left)
             else:
                 self.bring_up_to_date(copy, description)
         if sum(self.sizes[number] for number in self.told) > self.session.limits.message * MB:
@@ -293,7 +295,8 @@ def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
         }
         plain = decoder.decode(description["plain"])
         children = {checked(n): dict(told) for n, told in description["children"].items()}
-        transient = [str(name) for name in description["transient"]]
+        decoder.room.take(HANDLE * (1 + len(children)))
+        transient = [checked(name) for name in description["transient"]]
         return {
             "parameters": parameters,
             "buffers": buffers,
@@ -304,10 +307,6 @@ def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
         }
     except (TypeError, KeyError, AttributeError, ValueError, RuntimeError):
         raise WireError("sent no module") from None
-
-
-def parameter_of(told: dict[str, Any], decoder: Decoder) -> nn.Parameter:
-    return nn.Parameter(tensor_of(told["value"], decoder), told["grad"] is True)
 
 
 def tensor_of(form: Any, decoder: Decoder) -> torch.Tensor:

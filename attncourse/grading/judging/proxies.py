@@ -12,10 +12,11 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.outcome import Outcome
+from attncourse.grading.judging.bounds import PARAMETERS
 from attncourse.grading.judging.cases import outcomes
 from attncourse.grading.judging.encoding import natural
 from attncourse.grading.judging.exceptions import NAME
-from attncourse.grading.judging.session import Session
+from attncourse.grading.judging.session import Session, text_in
 from attncourse.grading.judging.wire import WireError
 
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}
@@ -166,7 +167,7 @@ def class_proxy(session: Session, number: int, told: dict[str, Any]) -> RemoteCl
 
 def name_in(told: dict[str, Any], key: str) -> str:
     """A name that was sent, if it has the form of one."""
-    name = re.sub(r"\W", "_", str(told.get(key, ""))[:80])
+    name = re.sub(r"\W", "_", text_in(told, key, 80))
     return name if NAME.fullmatch(name) else ""
 
 
@@ -174,6 +175,8 @@ def signature_of(told: dict[str, Any]) -> inspect.Signature | None:
     """The signature that was sent; None where there is none."""
     parameters = []
     try:
+        if len(told.get("signature") or ()) > PARAMETERS:
+            return None
         for name, kind, optional in told.get("signature") or ():
             default = None if optional else inspect.Parameter.empty
             parameters.append(inspect.Parameter(str(name), KINDS[kind], default=default))

@@ -3,7 +3,6 @@
 import secrets
 import select
 import sys
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import TimeUp
+from attncourse.alarm import Stopwatch, TimeUp
+from attncourse.checks.asking import asked
+from attncourse.grading.judging.bounds import Clock, Room
 from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable, natural
 from attncourse.grading.judging.exceptions import exception_class
 from attncourse.grading.judging.wire import WireError, pack, unpack
@@ -38,19 +39,34 @@ class Session:
     comes without it, or when nothing was asked, ends the conversation.
     """
 
-    def __init__(self, connection: Any, limits: Limits, deadline: float, *, carry_seed: bool):
+    def __init__(
+        self,
+        connection: Any,
+        limits: Limits,
+        whole: Stopwatch,
+        *,
+        carry_seed: bool,
+        clock: Clock | None = None,
+    ):
         self.connection = connection
         self.limits = limits
-        self.deadline = deadline
+        self.whole = whole  # for the submission
+        self.clock = clock or Clock()  # the process's
+        self.watch = self.watch_for(0.0)  # of the present request
+        self.room = Room()  # for what the replies to it hold
+        self.shown = 0  # characters that it said it printed
         self.carry_seed = carry_seed
+        self.forbids: dict[str, tuple[str, ...]] = {}  # what the answers of these names may not use
         self.careful = False  # whether to hear of every case at once, before the next is tried
         self.asked = ""  # the name of the present request
-        self.replies: deque[tuple[dict, list, float]] = deque()  # that came together with others
+        self.replies: deque[tuple[dict, list, float]] = deque()  # that came with others, and sizes
         self.ended = ""
         self.stalled = False
         self.midway = False  # between a request and its reply
         self.printed_too_much = False
         self.longest = 0.0
+        self.gave_empty = False  # whether the present test has handed over something empty
+        self.unasked: set[str] = set()  # functions that changed what the test did not ask for
         self.dropped: list[int] = []
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.callbacks: dict[int, Callable] = {}
@@ -72,7 +88,9 @@ class Session:
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
         """The values of those names that the submission has; functions and classes as proxies."""
-        reply, decoder = self.ask({"op": "names", "names": wanted}, [], self.limits.call)
+        forbids = {name: self.forbids[name] for name in wanted if name in self.forbids}
+        request = {"op": "names", "names": wanted, "forbids": forbids}
+        reply, decoder = self.ask(request, [], self.limits.call)
         values = reply.get("values")
         if not isinstance(values, dict):
             self.refuse("sent no names")
@@ -95,13 +113,18 @@ class Session:
         if self.carry_seed:
             request["seed"] = self.draw()
         given = (*args, *kwargs.values())
+        self.gave_empty |= any(is_empty(value) for value in given)
+        request["writes"] = asked()
         reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
         if reply.get("stop") is True and what == "next":
             raise StopIteration
         with self.refusing():
             value = decoder.decode(reply.get("value"))
             for place, form in reply.get("changed") or ():
-                change(given[natural(place)], decoder.decode(form))
+                if request["writes"]:
+                    change(given[natural(place)], decoder.decode(form))
+                else:
+                    self.unasked.add(getattr(args[0], "__name__", "") or "an answer")
             if reply.get("graph") and "torch" in sys.modules:
                 inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
                 value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
@@ -136,7 +159,9 @@ class Session:
         request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
         self.dropped.clear()  # the same list: what is forgotten later is appended to it
         self.midway = True
-        self.send(pack(request, buffers), time.monotonic() + limit + GRACE)
+        self.room = Room(self.limits.message * MB)
+        self.watch = self.watch_for(limit)
+        self.send(pack(request, buffers))
 
     def reply(
         self, limit: float, given: tuple = (), *, last: bool = True
@@ -144,35 +169,44 @@ class Session:
         """The next reply to the request, the last one unless told otherwise."""
         if self.ended:
             raise Ended(self.ended)
-        started = time.monotonic()
+        self.watch = self.watch_for(limit)
         with self.refusing():
-            reply, decoder = self.talk(started + limit + GRACE, given)
+            reply, decoder = self.talk(given)
         self.midway = not last
-        self.longest = max(self.longest, time.monotonic() - started)
+        self.longest = max(self.longest, self.watch.worked())
         self.printed_too_much |= reply.get("over") is True
-        if isinstance(reply.get("out"), str) and reply["out"]:
-            print(reply["out"][:SHOWN], end="")
+        self.show(reply.get("out"))
         if "error" in reply:
             raise self.raised(reply["error"])
         return reply, decoder
 
-    def talk(self, until: float, given: tuple) -> tuple[dict[str, Any], Decoder]:
+    def watch_for(self, limit: float) -> Stopwatch:
+        """Measures a request whose process was told to be back in ``limit`` seconds."""
+        clock = self.clock
+        return Stopwatch(limit + GRACE, clock.used, clock.queued, sleeps=not clock.pid)
+
+    def show(self, text: Any) -> None:
+        """Prints what a call has printed, where a test may read it."""
+        if isinstance(text, str) and text and self.shown < self.limits.output * MB:
+            self.shown += len(text)
+            print(text[:SHOWN], end="")
+
+    def talk(self, given: tuple) -> tuple[dict[str, Any], Decoder]:
         """The next reply, once the calls back that come before it are served."""
         while not self.replies:
-            message, raw = unpack(
-                lambda size: self.read(size, until), int(self.limits.message * MB)
-            )
+            message, raw = unpack(self.read, int(self.limits.message * MB))
             if message.get("id") != self.asked:
                 raise WireError("sent what it was not asked for")
             if "callback" in message:
-                self.send(self.call_back(message, Decoder(raw, self.meant, given)), until)
+                room = Room(self.limits.message * MB)
+                self.send(self.call_back(message, Decoder(raw, self.meant, (), room)))
                 continue
             replies = message.get("replies")
             if not isinstance(replies, list) or not all(isinstance(r, dict) for r in replies):
                 raise WireError("sent no reply")
             self.replies.extend((reply, raw, message["bytes"] / len(replies)) for reply in replies)
         reply, raw, size = self.replies.popleft()
-        decoder = Decoder(raw, self.meant, given)
+        decoder = Decoder(raw, self.meant, given, self.room)
         if "modules" in reply:
             self.mirrors.learn(reply["modules"], decoder, size)
         return reply, decoder
@@ -193,11 +227,15 @@ class Session:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Ends the conversation over what is no message, or no value."""
+        """Ends the conversation over what is no message, or no value, or too large a one."""
         try:
             yield
         except WireError as problem:
             self.close(f"its process {problem}")
+            raise Ended(self.ended) from None
+        except MemoryError:
+            self.buffer.clear()
+            self.close("its process sent more than there is memory for")
             raise Ended(self.ended) from None
 
     def refuse(self, why: str) -> None:
@@ -205,19 +243,19 @@ class Session:
         with self.refusing():
             raise WireError(why)
 
-    def send(self, data: bytes, until: float) -> None:
+    def send(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             try:
                 view = view[self.connection.send(view) :]
             except BlockingIOError:
-                self.wait(until, writing=True)
+                self.wait(writing=True)
             except OSError:
                 self.lose()
 
-    def read(self, size: int, until: float) -> bytes:
+    def read(self, size: int) -> bytes:
         while len(self.buffer) < size:
-            self.wait(until)
+            self.wait()
             try:
                 piece = self.connection.recv(1 << 18)
             except BlockingIOError:
@@ -227,21 +265,18 @@ class Session:
             if not piece:
                 self.lose()
             self.buffer += piece
-        data = bytes(self.buffer[:size])
+        with memoryview(self.buffer) as view:
+            data = bytes(view[:size])
         del self.buffer[:size]
         return data
 
-    def wait(self, until: float, *, writing: bool = False) -> None:
+    def wait(self, *, writing: bool = False) -> None:
         """Waits for the process; ends it when it takes too long."""
-        left = min(until, self.deadline) - time.monotonic()
-        ready = left > 0 and any(
-            select.select(
-                [] if writing else [self.connection], [self.connection] if writing else [], [], left
-            )
-        )
-        if ready:
-            return
-        if time.monotonic() >= self.deadline:
+        reading, writing = ([], [self.connection]) if writing else ([self.connection], [])
+        while left := min(self.watch.left(), self.whole.left()):
+            if any(select.select(reading, writing, [], left)):
+                return
+        if not self.whole.left():
             self.close("the time for the submission was over")
             raise OutOfTime
         self.close("it could not be interrupted")
@@ -303,17 +338,31 @@ class Session:
             return WireError("sent no error")
         if told.get("timeout") is True:
             return TimeUp()
-        name, above = str(told.get("type")), told.get("above")
-        error = exception_class(name, above if isinstance(above, list) else [])(
-            str(told.get("message", ""))[:2000]
+        error = exception_class(told.get("type"), told.get("above"))(text_in(told, "message", 2000))
+        error.attncourse_line = text_in(told, "line", 200)
+        skipped = told.get("skipped")
+        error.attncourse_skipped = (
+            [str(line)[:200] for line in skipped[:5]] if isinstance(skipped, list) else []
         )
-        error.attncourse_line = str(told.get("line", ""))[:200]
         return error
+
+
+def text_in(told: dict[str, Any], key: str, limit: int) -> str:
+    """A text that was sent, shortened; nothing where there is none."""
+    text = told.get(key)
+    return text[:limit] if isinstance(text, str) else ""
 
 
 def torch_draw() -> int:
     torch = sys.modules.get("torch")
     return int(torch.randint(2**31, ())) if torch is not None else 0
+
+
+def is_empty(value: Any) -> bool:
+    """Whether an argument is an array, a list, a text or the like without an entry."""
+    if isinstance(value, str | list | tuple | dict | set):
+        return not value
+    return hasattr(type(value), "dtype") and 0 in getattr(value, "shape", ())
 
 
 def change(given: Any, now: Any) -> None:

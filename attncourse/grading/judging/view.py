@@ -32,6 +32,10 @@ def examine(target, implementation, seed=None):
 
 def exercises():
     return {}
+
+
+def in_place(function):
+    return function
 '''
 LATER = """\
 raise ImportError(

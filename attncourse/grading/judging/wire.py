@@ -8,12 +8,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from attncourse.grading.judging.bounds import BUFFERS, TEXT, WireError, parses_cheaply
+
 HEAD = struct.Struct("!IQ")
-TEXT = 32_000_000  # characters of JSON in one frame
-
-
-class WireError(Exception):
-    """What came over the wire is no message."""
 
 
 def pack(message: dict[str, Any], buffers: list[bytes]) -> bytes:
@@ -28,15 +25,19 @@ def unpack(read: Callable[[int], bytes], limit: int) -> tuple[dict[str, Any], li
     length, total = HEAD.unpack(read(HEAD.size))
     if length > min(limit, TEXT) or total > limit:
         raise WireError(f"sent {max(length, total) / 1e6:.0f} MB at once")
-    text, raw = read(length), memoryview(read(total))
+    text = read(length)
+    if not parses_cheaply(text):
+        raise WireError("sent a message that is too large")
     try:
-        message = json.loads(text)
+        message = json.loads(text.decode("ascii"))
     except (ValueError, RecursionError):
         raise WireError("sent no message") from None
+    del text
     sizes = message.get("sizes") if isinstance(message, dict) else None
     if not isinstance(sizes, list) or not all(type(n) is int and n >= 0 for n in sizes):
         raise WireError("sent no message")
-    if sum(sizes) != total:
+    raw = memoryview(read(total))
+    if sum(sizes) != total or len(sizes) > BUFFERS:
         raise WireError("sent buffers of other sizes than it said")
     buffers, start = [], 0
     for size in sizes:

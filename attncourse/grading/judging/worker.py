@@ -12,7 +12,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -21,6 +21,7 @@ from attncourse.alarm import ready, within
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.outcome import Trying, run_case
+from attncourse.checks.watch import Forbidden, forbidding
 from attncourse.grading.judging.calls import (
     USES,
     generator,
@@ -31,7 +32,13 @@ from attncourse.grading.judging.calls import (
     unleafed,
 )
 from attncourse.grading.judging.encoding import Decoder, Encoder, Unsendable
-from attncourse.grading.judging.notebook_shell import Printed, execute, notebook_namespace
+from attncourse.grading.judging.notebook_shell import (
+    Printed,
+    Skipped,
+    execute,
+    notebook_namespace,
+)
+from attncourse.grading.judging.settings import Settings
 from attncourse.grading.judging.telling import (
     MESSAGE,
     describe,
@@ -44,6 +51,7 @@ from attncourse.grading.judging.wire import pack, unpack
 
 NO_LIMIT = 1 << 40
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
+SKIPPED = 5  # lines of a cell that failed which are told
 NOTHING = object()
 
 
@@ -71,12 +79,17 @@ class Worker:
         self.numbers: dict[int, int] = {}  # id of an object to its handle
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
         self.graphs: dict[int, tuple[list, list]] = {}
+        self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
         self.count = 0
         self.asked = ""  # the name of the present request
         self.buffer = bytearray()
         self.ready: list[dict[str, Any]] = []  # replies that go out together
         self.arrays: list[bytes] = []  # of these
         self.namespace = notebook_namespace()
+        self.watched: tuple[str, ...] = ()  # functions that may not be called at present
+        self.watch = ExitStack()
+        self.refused: Callable[[], str] = str
+        self.settings = Settings()
 
     # --- talking --------------------------------------------------------------------------------
 
@@ -115,9 +128,14 @@ class Worker:
     def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
         """What a request asks for, each a function that puts a reply together."""
         if request["op"] == "cases":
+            self.watch_for(())
             yield from self.cases(request, buffers)
             return
         do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
+        if request["op"] != "cell":
+            self.settings.put_back()
+        if request["op"] == "cell":
+            self.watch_for(())
         yield lambda encoder: within(request["limit"], lambda: do(request, decoder, encoder))
 
     def reply(self, step: Callable) -> dict[str, Any]:
@@ -150,12 +168,16 @@ class Worker:
 
     def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """Runs one of the notebook's cells."""
-        execute(request["source"], f"<{request['name']}>", self.namespace)
+        try:
+            execute(request["source"], f"<{request['name']}>", self.namespace)
+        except Skipped as problem:
+            return {"error": describe(problem.__cause__) | {"skipped": problem.lines[:SKIPPED]}}
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """The values of those names that the submission has."""
         values = {}
+        self.forbids |= {name: tuple(found) for name, found in request["forbids"].items()}
         for name in request["names"]:
             value = self.namespace.get(name, NOTHING)
             if value is NOTHING or isinstance(value, types.ModuleType):
@@ -174,6 +196,8 @@ class Worker:
         kwargs = decoder.decode(request["kwargs"])
         before = [image(value) for value in (*args, *kwargs.values())]
         use = USES[request["use"]]
+        forbids = self.forbidden_to(args[0]) if args else ()
+        refused = self.watch_for(forbids)
         with gradients(request):
             args, kwargs, leaves = unleafed(args, kwargs, decoder, request)
             try:
@@ -182,38 +206,61 @@ class Worker:
                 if request["use"] != "next":
                     raise
                 return {"stop": True}
-        known = {id(v): {"A": i} for i, v in enumerate((*args, *kwargs.values())) if is_array(v)}
-        encoder.known.update(known)
+            finally:  # asked whatever comes: a call that is not told of would be the next one's
+                text = refused()
+            if text:
+                raise Forbidden(text)
+        after = (*args, *kwargs.values())
+        changed = [
+            i for i, v in enumerate(after) if before[i] is not None and image(v) != before[i]
+        ]
+        writes = request["writes"]  # else the checker's own arguments stay what they were
+        same = [i for i, v in enumerate(after) if is_array(v) and (writes or i not in changed)]
+        encoder.known.update({id(after[i]): {"A": i} for i in same})
         reply = {"value": encoder.encode(value)}
         encoder.known = {}
-        after = (*args, *kwargs.values())
-        reply["changed"] = [
-            [i, encoder.encode(v)]
-            for i, v in enumerate(after)
-            if before[i] is not None and image(v) != before[i]
-        ]
+        reply["changed"] = [[i, encoder.encode(after[i]) if writes else None] for i in changed]
         if encoder.tracked:
             leaves += [self.parameter(*pair) for pair in request.get("leaves", ())]
             reply["graph"] = self.new_number()
             self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
         return reply
 
+    def watch_for(self, forbids: tuple[str, ...]) -> Callable[[], str]:
+        """What tells of calls of these functions. The watch stays up from call to call."""
+        if forbids != self.watched:
+            self.watch.close()
+            self.watched = forbids
+            self.refused = self.watch.enter_context(forbidding(forbids))
+        return self.refused
+
+    def forbidden_to(self, used: Any) -> tuple[str, ...]:
+        """What an object may not use that a test uses: an answer, or what it has made."""
+        owner = getattr(used, "__self__", used)
+        for name, found in self.forbids.items():
+            answer = self.namespace.get(name, NOTHING)
+            if answer is owner or answer is type(owner):
+                return found
+        return ()
+
     def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
         """The cases of a check, the first buffer says which, each tried as a notebook would."""
         trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
-        with ready():
+        self.settings.put_back()
+        with ready(), forbidding(trying.forbids) as refused:
             for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 seed(number)
                 decoder = Decoder(buffers, self.meant)
-                step = partial(self.tried, trying, implementation, told, decoder)
+                step = partial(self.tried, trying, refused, implementation, told, decoder)
                 # What is returned may be slow to look at, too.
                 yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
 
     def tried(
         self,
         trying: Trying,
+        refused: Callable[[], str],
         implementation: Any,
         told: dict[str, Any],
         decoder: Decoder,
@@ -227,9 +274,12 @@ class Worker:
         with gradients({"grad": True}):
             outcome = run_case(trying, implementation, Case(args, kwargs, use=driver))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
+        value = encoder.encode(outcome.value)
+        if text := refused():  # now, for a value may be worked out when it is looked at
+            return reply | {"kind": "raised", "raised": describe_class(Forbidden), "text": text}
         if outcome.kind == "raised":
             return reply | {"raised": describe_class(outcome.error), "text": outcome.text[:MESSAGE]}
-        return reply | {"value": encoder.encode(outcome.value)}
+        return reply | {"value": value}
 
     def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """Gradients of a call's outputs with respect to what went into it."""

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from attncourse.checks.watch import prepare
 from attncourse.grading.judging import worker
 from attncourse.grading.limits import Limits
 
@@ -29,6 +30,7 @@ def run(control: socket.socket) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    prepare()  # before there is anybody who could answer in torch's name
     try:
         Zygote(control).serve()
     finally:
@@ -62,7 +64,7 @@ class Zygote:
         while True:
             order, fds = self.receive()
             if order["do"] == "start":
-                self.send({"pid": self.start(fds[0], Limits(**order["limits"]))})
+                self.told(self.start(fds[0], Limits(**order["limits"])))
                 os.close(fds[0])
             else:
                 self.send(self.stop(order["pid"]))
@@ -99,6 +101,15 @@ class Zygote:
             "cpu": used.ru_utime + used.ru_stime,
             "memory": used.ru_maxrss / 1000,
         }
+
+    def told(self, pid: int) -> None:
+        """Tells of a worker, with a descriptor: its number is another one outside of the jail."""
+        fds = []
+        with suppress(AttributeError, OSError):
+            fds.append(os.pidfd_open(pid))
+        socket.send_fds(self.control, [json.dumps({"pid": pid}).encode()], fds)
+        for fd in fds:
+            os.close(fd)
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
         data, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)

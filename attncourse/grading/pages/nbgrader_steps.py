@@ -19,6 +19,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judging.judge import grade
 from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
 from attncourse.grading.pages.autograded import autograded
 from attncourse.grading.records.course import read_submission
 from attncourse.grading.records.driver import with_remarks
@@ -69,7 +70,7 @@ class JudgeExporter(NotebookExporter):
             report = nothing(assignment, found.status, found.reason, student)
         else:
             options = {"sandbox": False} if self.unsafe_no_sandbox else {}
-            limits = Limits.of(self.timeout)
+            limits = Limits.of(self.timeout).stretched(slowness())
             report = grade(found.data, assignment, student=student, limits=limits, **options)
         report = with_remarks(found, report)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)

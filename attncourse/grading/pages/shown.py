@@ -1,6 +1,5 @@
 """A report as a student reads it in a notebook: what was mended, and each test's result."""
 
-import re
 from html import escape
 from types import SimpleNamespace
 from typing import Any
@@ -56,7 +55,6 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 def verdict_html(verdict: dict[str, Any]) -> str:
     """The verdict as a notebook shows it when a student runs the check."""
-    text = message(verdict["text"])
     criteria = tuple(
         CriterionVerdict(
             name=message(c["name"]),
@@ -64,18 +62,21 @@ def verdict_html(verdict: dict[str, Any]) -> str:
             earned=number(c["earned"]),
             possible=number(c["possible"]),
             message=message(c["message"]),
+            brief=message(c.get("brief", "")),
         )
         for c in verdict["criteria"]
     )
     name = message(verdict["misconception"])
     said = SimpleNamespace(name=name, explanation=message(verdict["explanation"]))
-    section = re.search(r"^Read again: (.*)\.$", text, re.MULTILINE)
     made = Verdict(
         target=message(verdict["target"]),
         criteria=criteria,
         diagnosis=said if name else None,
         seed=int(verdict["seed"]),
-        section=section[1] if section else "",
+        section=message(verdict.get("section", "")),  # older reports have none
+        symptom=message(verdict.get("symptom", "")),
+        rest=message(verdict.get("rest", "")),
+        worth=number(verdict.get("worth", 0)),
     )
     return FRAME.format(made._repr_html_())
 

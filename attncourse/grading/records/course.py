@@ -3,16 +3,15 @@
 import difflib
 import hashlib
 import os
-import stat
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.records.handed_in import NOTHING, find, read_file
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
-LARGEST = 50_000_000  # bytes of a notebook that are still read
 LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
 
 
@@ -82,7 +81,7 @@ def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[S
 
 
 def read_submission(course: Path, name: str, student: str) -> Submission:
-    """A student's notebook; one that was renamed counts if it is the only one."""
+    """A student's notebook, which is found or told of where it is not quite in its place."""
     if fault := unusable(student):
         reason = f"the folder's name {fault}"
         return Submission(stand_in(student), status="unreadable", reason=reason, named=False)
@@ -93,11 +92,12 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
             reason = f"{folder.relative_to(course)} is a symbolic link, not a folder"
             return Submission(student, status="unreadable", reason=reason)
     try:
-        path, reason = choose(place, name)
-        if path is None:
-            return Submission(student, status="missing", reason=reason)
-        note = f"the notebook is called {path.name}" if path.name != f"{name}.ipynb" else ""
-        return Submission(student, read_file(path), note=note, timestamp=read_stamp(place))
+        found = find(home, name, course / "solutions")
+        if found.data is None:
+            status = "missing" if found.reason.startswith(NOTHING) else "unreadable"
+            return Submission(student, status=status, reason=found.reason)
+        stamp = read_stamp(found.folder)
+        return Submission(student, found.data, note=found.note, timestamp=stamp)
     except OSError as error:
         reason = f"unreadable notebook: {error.strerror or error}"
         return Submission(student, status="unreadable", reason=reason)
@@ -118,35 +118,6 @@ def stand_in(student: str) -> str:
     shown = raw.decode("utf-8", "backslashreplace")[:30]
     shown = "".join(c if c.isprintable() else "?" for c in shown)
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
-
-
-def choose(place: Path, name: str) -> tuple[Path | None, str]:
-    """The notebook that counts, or why there is none."""
-    if not place.is_dir():
-        return None, "nothing handed in"
-    exact = f"{name}.ipynb"
-    with os.scandir(place) as entries:
-        found = sorted(e.name for e in entries if e.name.endswith(".ipynb") and e.name[0] != ".")
-    if exact in found or len(found) == 1:
-        return place / (exact if exact in found else found[0]), ""
-    if found:
-        return None, f"several notebooks and none is {exact}: {', '.join(found[:5])}"
-    return None, "nothing handed in"
-
-
-def read_file(path: Path, largest: int = LARGEST) -> bytes:
-    """A plain file's bytes. Raises ``OSError`` for what is none, or too large."""
-    if path.is_symlink():
-        raise OSError(f"{path.name} is a symbolic link, not a file")
-    # Without waiting: opening a pipe would wait for somebody to write into it.
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(file, "rb") as content:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(f"{path.name} is not a plain file")
-        if found.st_size > largest:
-            raise OSError(f"{path.name} has {found.st_size / 1e6:.0f} MB, over {largest / 1e6:g}")
-        return content.read(largest)
 
 
 def read_stamp(place: Path) -> str:

@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from attncourse.grading.errors import UserError
 from attncourse.grading.judging.judge import JUDGE_LOST, grade
 from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
 from attncourse.grading.records.course import Submission
 from attncourse.grading.records.gradebook import Book
 from attncourse.grading.records.journal import Journal
@@ -53,6 +54,7 @@ class Runner:
     def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
         self._order, self._journal, self._executor = order, journal, executor
         self._shared = conditions(order.assignment, order.limits, order.sandbox)
+        self._limits = order.limits.stretched(slowness())  # which no result's key depends on
         self._landed: SimpleQueue[tuple[Flight, Future]] = SimpleQueue()
         self._room = AHEAD * lanes
         self._flying = self._bytes = 0
@@ -85,7 +87,7 @@ class Runner:
                 submission.data,
                 order.assignment,
                 student=submission.student,
-                limits=order.limits,
+                limits=self._limits,
                 **options,
             )
         except Exception as error:  # an executor that has broken takes nothing any more

@@ -22,7 +22,14 @@ from attncourse.grading.reporting.scores import (
 MISSING = "nothing handed in"  # which the counts say already
 # What a note says of a file that had to be mended before it could be graded.
 MENDED = (
-    *("put back", "a second copy", "the notebook is called", "merge conflict", "Python script"),
+    *(
+        "put back",
+        "a second copy",
+        "the notebook is called",
+        "notebook was found",
+        "merge conflict",
+        "Python script",
+    ),
     *("found inside", "left out", "were replaced", "was read as", "instead of UTF-8"),
 )
 

@@ -4,7 +4,7 @@ import ast
 from typing import NamedTuple
 
 from attncourse.grading.submission.magics import plain
-from attncourse.grading.submission.syntax import LONGEST, outer, parse, remembered
+from attncourse.grading.submission.syntax import LONGEST, bound_names, parse, remembered
 
 INVISIBLE = (
     dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
@@ -36,20 +36,13 @@ def names(source: str) -> Names | None:
     tree = parse(plain(source))
     if tree is None:
         return None
-    bound = set()
-    for node in outer(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            bound.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            bound |= {(item.asname or item.name).split(".")[0] for item in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound.add(node.id)
+    bound = bound_names(tree)
     everything = list(ast.walk(tree))
     used = [node for node in everything if isinstance(node, ast.Name)]
     read = {node.id for node in used if isinstance(node.ctx, ast.Load)}
     local = {node.arg for node in everything if isinstance(node, ast.arg)}
     local |= {node.id for node in used if isinstance(node.ctx, ast.Store)}
-    return Names(frozenset(bound), frozenset(read - (local - bound)))
+    return Names(bound, frozenset(read - (local - bound)))
 
 
 def is_python(source: str) -> bool:

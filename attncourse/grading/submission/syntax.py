@@ -12,6 +12,14 @@ from typing import TypeVar
 
 LONGEST = 100_000  # characters; a longer cell runs as it is
 SHORT = 4000
+# What of a node is a scope of its own.
+INSIDE = {
+    ast.FunctionDef: ("body",),
+    ast.AsyncFunctionDef: ("body",),
+    ast.ClassDef: ("body",),
+    ast.Lambda: ("body",),
+    ast.comprehension: ("target",),
+}
 _quiet = threading.Lock()  # the warnings' filters belong to all threads
 
 
@@ -42,14 +50,54 @@ def parse(source: str) -> ast.Module | None:
 
 
 def outer(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes outside of functions and classes, which are there themselves."""
+    """All nodes outside of functions and classes, which are there themselves.
+
+    What stands in a function's head (decorators, defaults) or in a comprehension's conditions
+    belongs to the scope around it.
+    """
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
-        scopes = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.comprehension
-        if not isinstance(node, scopes):
-            waiting.extend(ast.iter_child_nodes(node))
+        inside = INSIDE.get(type(node), ())
+        if isinstance(node, ast.AnnAssign) and node.value is None:  # x: int binds nothing
+            inside = ("target",)
+        for field, value in ast.iter_fields(node):
+            if field not in inside:
+                items = value if isinstance(value, list) else [value]
+                waiting.extend(item for item in items if isinstance(item, ast.AST))
+
+
+def bound_names(tree: ast.Module) -> frozenset[str]:
+    """The names that a cell leaves behind for the cells after it.
+
+    Names of comprehensions, lambdas, functions and classes are their own; ``except … as`` takes
+    its name away again, and so does ``del``. What a function declares global counts.
+    """
+    found: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.Delete):
+            found -= {node.id for node in statement.targets if isinstance(node, ast.Name)}
+        else:
+            found |= {name for node in outer(statement) for name in bound_by(node)}
+    return frozenset(found)
+
+
+def bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that one node binds in the scope it stands in."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        named = (item for item in node.names if item.name != "*")
+        yield from ((item.asname or item.name).split(".")[0] for item in named)
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+        for inner in ast.walk(node):
+            yield from inner.names if isinstance(inner, ast.Global) else ()
+    elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+        yield node.name
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
 
 
 def same_code(first: str, second: str) -> bool:

@@ -1,0 +1,294 @@
+"""An instructor's test as it runs in the checker: ordinary Python that takes no vacuous answer.
+
+A test's source says which of its values come from the submission: the submission's names, and what
+was made of them. Two things follow from that.
+
+A comparison with such a value looks at shapes and at emptiness first. ``np.allclose`` repeats what
+is too short and is true of nothing at all: an answer of shape ``(0, 1, 1)`` would agree with
+everything, and 0.25 with every matrix of quarters. The test's own values may be repeated; the
+submission's may not, and something has to be compared.
+
+A call whose result is thrown away, or only compared with None, asks for what it changes in place
+(see ``attncourse.checks.asking``).
+"""
+
+import ast
+import math
+import operator
+import types
+from collections.abc import Callable, Set
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.asking import in_place
+
+COMPARED, OPERATED, ASKED = (f"__attncourse_{name}__" for name in ("compared", "operated", "asked"))
+COMPARISONS = {
+    *("allclose", "isclose", "equal", "array_equal", "array_equiv", "eq", "assert_close"),
+    *("assert_allclose", "assert_almost_equal", "assert_array_almost_equal"),
+    *("assert_array_equal", "assert_equal"),
+}
+OPERANDS = (("a", "b"), ("actual", "desired"), ("actual", "expected"), ("input", "other"))
+OPERATORS = {
+    **{ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"},
+    **{ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"},
+}
+ARITHMETIC = ("add", "sub", "mul", "truediv")
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@lru_cache(maxsize=256)
+def compiled(
+    source: str, students: tuple[str, ...] = ()
+) -> tuple[types.CodeType, types.CodeType | None]:
+    """A cell's statements, and its last line where that is an expression.
+
+    ``students`` are the names that it takes from the submission.
+    """
+    tree = ast.parse(source)
+    theirs = foreign(tree, students)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    body = compile(guarded(tree, theirs), "<test>", "exec", dont_inherit=True)
+    if last is None:
+        return body, None
+    value = guarded(ast.Expression(last.value), theirs)
+    return body, compile(value, "<test>", "eval", dont_inherit=True)
+
+
+def guarded(tree: ast.AST, theirs: Set[str]) -> ast.AST:
+    return ast.fix_missing_locations(Guarded(theirs).visit(tree))
+
+
+def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
+    """What the compiled tests call, by the names that they call it by.
+
+    ``gave_empty`` tells whether the present test has handed over something empty, and so may get
+    something empty.
+    """
+
+    def compared(what: Any, a: Any, b: Any, theirs: str) -> Callable:
+        require_comparable(shape_of(a), shape_of(b), theirs, True, gave_empty())
+        return partial(what, a, b) if callable(what) else partial(getattr(a, what), b)
+
+    def operated(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
+        if is_array(a) or is_array(b):  # lists compare as a whole
+            first, second = shape_of(a), shape_of(b)
+            if name not in ARITHMETIC or (first and second):  # with a number it stays to be seen
+                require_comparable(first, second, theirs, whole, gave_empty())
+        return getattr(operator, name)(a, b)
+
+    def asked(function: Any) -> Any:
+        return in_place(function) if hasattr(type(function), "attncourse_handle") else function
+
+    return {COMPARED: compared, OPERATED: operated, ASKED: asked}
+
+
+def require_comparable(
+    first: tuple | None, second: tuple | None, theirs: str, whole: bool, gave_empty: bool
+) -> None:
+    """Raises ``AssertionError``, in words, where two shapes make no comparison.
+
+    ``theirs`` is the side that is the submission's: "first", "second", "both", or "either" where
+    that is not known. Unless the comparison is to hold as a ``whole``, only emptiness matters.
+    """
+    if first is None or second is None or first == second == ():
+        return
+    try:
+        entries = math.prod(np.broadcast_shapes(first, second))
+    except ValueError:
+        return  # the comparison itself says so
+    if entries == 0:
+        expected = first == second and theirs != "both"
+        if expected or (gave_empty and (first == second or () in (first, second))):
+            return
+        raise AssertionError(f"shapes {first} and {second}: there is nothing to compare")
+    if whole and theirs in ("first", "second"):
+        got, own = (first, second) if theirs == "first" else (second, first)
+        if math.prod(got) != entries:
+            raise AssertionError(f"got {told(got)}, expected shape {own}")
+
+
+def told(shape: tuple) -> str:
+    return f"shape {shape}" if shape else "one number"
+
+
+def shape_of(value: Any) -> tuple | None:
+    """The shape of an array, a number or lists of numbers; None for everything else."""
+    if is_array(value):
+        return tuple(value.shape)
+    if isinstance(value, int | float | complex):
+        return ()
+    if not isinstance(value, list | tuple):
+        return None
+    inner = {shape_of(item) for item in value}
+    if not inner:
+        return (0,)
+    (shape,) = inner if len(inner) == 1 else (None,)
+    return None if shape is None else (len(value), *shape)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is NumPy's or torch's; of a submission's own object nothing is asked."""
+    return hasattr(type(value), "dtype") and hasattr(type(value), "shape")
+
+
+# --- what the source says -------------------------------------------------------------------------
+
+
+def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
+    """The names that hold what came from the submission."""
+    nodes = list(ast.walk(tree))
+    own = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    pairs = [pair for node in nodes for pair in flows(node, own)]
+    found, before = set(students), -1
+    while len(found) > before:
+        before = len(found)
+        for names, value in pairs:
+            if loads(value) & found:
+                found |= names
+    return found
+
+
+def flows(node: ast.AST, own: set[str]) -> list[tuple[set[str], ast.AST]]:
+    """The names that a node gives a value to, and where the value comes from.
+
+    A call of its own line may change the test's ``own`` names: what it is given, and what it is a
+    method of.
+    """
+    if isinstance(node, ast.Assign):
+        return [(roots(target), node.value) for target in node.targets]
+    if isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value:
+        return [(roots(node.target), node.value)]
+    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        return [(roots(node.target), node.iter)]
+    if isinstance(node, ast.withitem) and node.optional_vars:
+        return [(roots(node.optional_vars), node.context_expr)]
+    if isinstance(node, ast.FunctionDef):
+        return [({node.name}, ast.Module(node.body, []))]
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        changed = roots(node.value.func).union(*map(roots, node.value.args))
+        return [(changed & own, node.value)]
+    return []
+
+
+def roots(target: ast.AST) -> set[str]:
+    """The names that an assignment to a target changes."""
+    while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+        target = target.value
+    if isinstance(target, ast.Tuple | ast.List):
+        return set().union(*map(roots, target.elts))
+    return {target.id} if isinstance(target, ast.Name) else set()
+
+
+def loads(tree: ast.AST) -> set[str]:
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+
+class Guarded(ast.NodeTransformer):
+    """Puts the guards into a test. ``theirs`` are the names that hold what is the submission's.
+
+    What a function of the test's own is given may be anybody's.
+    """
+
+    def __init__(self, theirs: Set[str]):
+        self.theirs = theirs
+        self.anybodys: set[str] = set()
+        self.whole: set[int] = set()  # comparisons that are to hold for all entries
+
+    def function(self, node: Any) -> Any:
+        before, a = self.anybodys, node.args
+        given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+        self.anybodys = before | {argument.arg for argument in given}
+        node = self.generic_visit(node)
+        self.anybodys = before
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = function
+
+    def whose(self, first: ast.AST, second: ast.AST) -> str:
+        """Which of two operands is the submission's; "" where neither can be."""
+        names = loads(first), loads(second)
+        if any(found & self.anybodys for found in names):
+            return "either"
+        sides = [bool(found & self.theirs) for found in names]
+        if all(sides):
+            return "both"
+        return ("first" if sides[0] else "second") if any(sides) else ""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        node.value = self.asking(node.value)
+        return node
+
+    def asking(self, value: ast.AST) -> ast.AST:
+        """An expression; where it calls something of the submission's, in place."""
+        call = isinstance(value, ast.Call) and bool(
+            loads(value.func) & (self.theirs | self.anybodys)
+        )
+        value = self.visit(value)
+        if call and isinstance(value, ast.Call):
+            value.func = called(ASKED, value.func)
+        return value
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) > 1:
+            return self.generic_visit(node)
+        (op,), (right,) = node.ops, node.comparators
+        nothing = isinstance(right, ast.Constant) and right.value is None
+        if nothing and isinstance(op, ast.Is | ast.Eq):
+            node.left = self.asking(node.left)
+            return node
+        theirs = self.whose(node.left, right)
+        whole = id(node) in self.whole
+        node = self.generic_visit(node)
+        if type(op) not in OPERATORS or not theirs:
+            return node
+        return operated(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        theirs = self.whose(node.left, node.right)
+        node = self.generic_visit(node)
+        if type(node.op) not in OPERATORS or not theirs:
+            return node
+        return operated(OPERATORS[type(node.op)], node.left, node.right, theirs, False)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name == "all":
+            wholes = [*node.args[:1], getattr(node.func, "value", None)]
+            self.whole |= {id(part) for part in wholes if equality(part)}
+        if name not in COMPARISONS:
+            return self.generic_visit(node)
+        words = {word.arg: word for word in node.keywords}
+        named = next((pair for pair in OPERANDS if set(pair) <= words.keys()), ())
+        if any(isinstance(value, ast.Starred) for value in node.args[:2]):
+            return self.generic_visit(node)
+        if len(node.args) >= 2:
+            what, pair, rest = node.func, node.args[:2], node.args[2:]
+        elif named:
+            what, pair, rest = node.func, [words.pop(word).value for word in named], node.args
+        elif len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+            what, pair, rest = ast.Constant(name), [node.func.value, node.args[0]], []
+        else:
+            return self.generic_visit(node)
+        theirs = self.whose(*pair)
+        if not theirs:
+            return self.generic_visit(node)
+        pair = [self.visit(side) for side in pair]
+        made = called(COMPARED, self.visit(what), *pair, ast.Constant(theirs))
+        rest = [self.visit(value) for value in rest]
+        return ast.Call(made, rest, [self.visit(word) for word in words.values()])
+
+
+def equality(node: Any) -> bool:
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)
+
+
+def operated(name: str, left: ast.AST, right: ast.AST, theirs: str, whole: bool) -> ast.Call:
+    return called(OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole)))
+
+
+def called(name: str, *args: ast.AST) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
