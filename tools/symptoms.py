@@ -50,7 +50,7 @@ def example(exercise: Exercise, misconception: Misconception) -> Example:
     seen = symptom(trial, first.unchanged)
     drawn = picture((trial,)) if drawable else None
     call = call_text(exercise, trial.case)
-    told, texts = trial.problem or "", None
+    told, texts = str(trial.problem or ""), None
     if first.unchanged:
         told = f"changed its argument {trial.outcome.mutated} in place"
     elif arrays := ARRAYS.fullmatch(told):
@@ -165,12 +165,12 @@ def of_values(trial: Trial, got: object, want: object) -> str:
         if key != next(iter(want)):
             return "right results, wrong gradients"
         return of_values(trial, got[key], want[key])
-    if trial.case.use is dtype_of or "expected a" in (trial.problem or ""):
+    if trial.case.use is dtype_of or trial.problem.kind in ("type", "dtype"):
         return "the wrong type"
     if isinstance(want, list):
         return "other tokens"
     numbers = as_numbers(got), as_numbers(want)
-    if any(array is None for array in numbers) or "dtype" in (trial.problem or ""):
+    if any(array is None for array in numbers):
         return "the wrong type"
     with np.errstate(all="ignore"):
         return next(name for name, fits in NUMBERS if fits(*numbers))

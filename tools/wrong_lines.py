@@ -1,8 +1,9 @@
 """The source of a misconception: the wrong line as it stands in the checks.
 
 What to show is the `wrong` argument of the `Misconception(…)` itself: a lambda's expression, a
-function's body, a call as it is. A helper that no other mistake of the exercise uses belongs to
-this one and is shown below it, unless it is a right answer.
+function's body, a call as it is; of a slip in a composition, the options that it chooses. A helper
+that no other mistake of the exercise uses belongs to this one and is shown below it, unless it is
+a right answer.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import FunctionType
 
 from check_source import Definition, Source, names_in, source
 
 from attncourse.checks import Exercise, Misconception, chapter
+from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import judge_criteria
 from attncourse.checks.trials import try_out
 
@@ -33,6 +36,9 @@ class WrongLine:
 
 def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
     """The code of the mistake. Raises ``LookupError`` where it cannot be found."""
+    chosen = options(exercise, misconception)
+    if chosen:
+        return WrongLine("\n".join(option_code(n, option) for n, option in chosen.items()), ())
     module, node = written(exercise, misconception)
     if isinstance(node, ast.Lambda):
         code = module.expression(node.body)
@@ -52,13 +58,34 @@ def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
     return WrongLine("\n\n".join([code, *map(module.definition, own)]), tuple(told.items()))
 
 
+def options(exercise: Exercise, misconception: Misconception) -> dict[str, object]:
+    """What a slip chooses in its composition; nothing for a mistake that is written out."""
+    parts = parts_of(misconception.wrong)
+    module = source(f"attncourse.checks.{exercise.stem}")
+    spelled = argument(module, exercise, misconception, shared=False)
+    return parts.chosen if parts and spelled is None else {}
+
+
+def option_code(name: str, option: object) -> str:
+    """A chosen option: `decision = …`, a function with a name of its own as it stands."""
+    if not isinstance(option, FunctionType):
+        shown = getattr(option, "__name__", None) if callable(option) else None
+        return f"{name} = {shown or repr(option)}"
+    module, node = by_object(option, name)
+    if isinstance(node, ast.Lambda):
+        return f"{name} = {module.expression(node.body)}"
+    return module.definition(node)
+
+
 def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
     """The helpers that no other misconception of the exercise uses, right answers left out."""
+    if options(exercise, misconception):
+        return []
     module, node = written(exercise, misconception)
     others = {
         name
         for other in exercise.misconceptions
-        if other is not misconception
+        if other is not misconception and not options(exercise, other)
         for name in module.reached(written(exercise, other)[1])
     }
     own = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
@@ -75,15 +102,18 @@ def written(exercise: Exercise, misconception: Misconception) -> tuple[Source, a
     return module, module.defined.get(getattr(node, "id", ""), node)
 
 
-def argument(module: Source, exercise: Exercise, misconception: Misconception) -> ast.expr | None:
+def argument(
+    module: Source, exercise: Exercise, misconception: Misconception, *, shared: bool = True
+) -> ast.expr | None:
     """The `wrong` argument where the misconception is written out, None where it is not."""
     calls = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call)]
+    spelled = [c for c in calls if getattr(c.func, "id", "") == "Misconception"]
     of_exercise = [c for c in calls if constant(part(c, 0, "target")) == exercise.target]
-    within = [n for c in of_exercise for n in ast.walk(c) if isinstance(n, ast.Call)]
-    for call in within:
-        if constant(part(call, 0, "name")) == misconception.name:
+    within = {n for c in of_exercise for n in ast.walk(c)}
+    for call in spelled:
+        if call in within and constant(part(call, 0, "name")) == misconception.name:
             return part(call, 2, "wrong")
-    for call in calls:  # shared by several exercises
+    for call in spelled if shared else ():  # by several exercises
         said = constant(part(call, 0, "name")), constant(part(call, 1, "explanation"))
         if said == (misconception.name, misconception.explanation):
             return part(call, 2, "wrong")

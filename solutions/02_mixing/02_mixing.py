@@ -20,7 +20,7 @@
 #
 # A token is a row of `X`, shape `(n, d)`. Row i of `A`, shape `(m, n)`, holds the weights of
 # output i. Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes,
-# none included.
+# none included. An array of numbers may also hold integers.
 
 # %%
 import numpy as np
@@ -45,7 +45,8 @@ from attncourse.checks import check, examine
 # | `X` | `(..., n, d)` | one row per token |
 # | returns | `(..., m, d)` | one row per output |
 #
-# `mix` takes any `A`: whether its rows sum to 1 is not its concern.
+# `mix` takes any `A`: whether its rows sum to 1 is not its concern. Batch axes broadcast, so that
+# one `A` may serve a batch of `X`.
 #
 # <!-- hints: mix -->
 
@@ -81,7 +82,8 @@ check("mixing.mix", mix)
 # | `A` | `(..., m, n)` | no entry below 0 |
 # | returns | `(..., m, n)` | every row sums to 1, except that a row of zeros stays a row of zeros |
 #
-# A negative entry raises `ValueError`. The array that was passed in stays as it is.
+# A negative entry raises `ValueError`. A row that is not zero sums to 0.001 or more. The array that
+# was passed in stays as it is.
 #
 # <!-- hints: normalize_rows -->
 
@@ -112,8 +114,8 @@ check("mixing.normalize_rows", normalize_rows)
 #
 # A matrix whose entries are at least 0 and whose rows sum to 1 is called *row-stochastic*. Write
 # `is_row_stochastic(A, atol=1e-8)`, which says whether a matrix is one, up to rounding: no entry
-# below `-atol`, every row sum within `atol` of 1. The tolerance is absolute, the same for every
-# matrix. A matrix with a NaN in it is not row-stochastic.
+# below `-atol`, no row sum further than `atol` from 1. The tolerance is absolute, the same for all
+# matrices; with `atol=0` the sums are 1 exactly. A matrix with a NaN in it is not row-stochastic.
 #
 # | | shape | |
 # | --- | --- | --- |
@@ -246,10 +248,13 @@ examine("mixing.mix", mix).earned
 # %% nbgrader={"grade_id": "hidden_mix", "grade": true, "locked": true, "points": 1}
 # One more test of mix.
 ### BEGIN HIDDEN TESTS
-X = np.random.default_rng().normal(size=(5, 3))
-order = np.array([3, 0, 4, 2, 1])
-assert np.array_equal(mix(np.eye(5)[order], X), X[order]), "a permutation matrix reorders tokens"
-assert np.allclose(mix(np.full((1, 5), 0.2), X)[0], X.mean(axis=0)), "one row of 1/n is the mean"
+X, order = np.random.normal(size=(5, 3)), np.random.permutation(5)
+A = np.concatenate([np.eye(5)[order], np.full((1, 5), 0.2)])
+expected = np.concatenate([X[order], X.mean(axis=0, keepdims=True)])
+mixed = np.asarray(mix(A, X))
+assert mixed.shape == (6, 3), "one row for each row of A"
+assert np.allclose(mixed[:5], expected[:5]), "a permutation matrix reorders tokens"
+assert np.allclose(mixed[5], expected[5]), "one row of 1/n is the mean"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_normalize_rows", "grade": true, "locked": true}
@@ -258,10 +263,12 @@ examine("mixing.normalize_rows", normalize_rows).earned
 # %% nbgrader={"grade_id": "hidden_normalize_rows", "grade": true, "locked": true, "points": 1}
 # One more test of normalize_rows.
 ### BEGIN HIDDEN TESTS
-amounts = np.random.default_rng().uniform(1, 9, size=(7, 5))
-shares = normalize_rows(amounts)
-assert np.allclose([sum(row) for row in shares], 1), "every row sums to 1"
-assert np.allclose(shares[:, 1] / shares[:, 4], amounts[:, 1] / amounts[:, 4]), "same proportions"
+amounts = np.random.uniform(1, 9, size=(7, 5))
+amounts[2] = 0
+expected = np.array([[a / max(sum(row), 1) for a in row] for row in amounts])
+shares = np.asarray(normalize_rows(amounts))
+assert shares.shape == (7, 5), "a share for every amount"
+assert np.allclose(shares, expected), "each amount over the sum of its row, zeros as they were"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_is_row_stochastic", "grade": true, "locked": true}
@@ -270,12 +277,14 @@ examine("mixing.is_row_stochastic", is_row_stochastic).earned
 # %% nbgrader={"grade_id": "hidden_is_row_stochastic", "grade": true, "locked": true, "points": 1}
 # One more test of is_row_stochastic.
 ### BEGIN HIDDEN TESTS
-shares = np.random.default_rng().dirichlet(np.ones(5), size=7)
+shares = np.random.dirichlet(np.ones(5), size=7)
 swapped = shares.copy()
 swapped[2, 0], swapped[2, 1] = shares[2, 0] + 2, shares[2, 1] - 2
-assert is_row_stochastic(shares) and is_row_stochastic(shares[::2]), "rows of shares"
-assert not is_row_stochastic(swapped), "the sums are 1, but an entry is negative"
-assert not is_row_stochastic(shares.T), "these columns sum to 1, not the rows"
+columns = shares.T.copy()
+found = [bool(is_row_stochastic(A)) for A in (shares, shares[::2].copy(), swapped, columns)]
+assert found[:2] == [True, True], "rows of shares"
+assert found[2] is False, "the sums are 1, but an entry is negative"
+assert found[3] is False, "these columns sum to 1, not the rows"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_uniform_weights", "grade": true, "locked": true}
@@ -284,9 +293,10 @@ examine("mixing.uniform_weights", uniform_weights).earned
 # %% nbgrader={"grade_id": "hidden_uniform_weights", "grade": true, "locked": true, "points": 1}
 # One more test of uniform_weights.
 ### BEGIN HIDDEN TESTS
-X = np.random.default_rng().normal(size=(7, 3))
-assert np.allclose(uniform_weights(7) @ X, X.mean(axis=0)), "every token becomes the mean"
-assert np.asarray(uniform_weights(7)).shape == (7, 7), "one row for every token"
+for n in (1, 7, 13):
+    weights = np.asarray(uniform_weights(n))
+    assert weights.shape == (n, n), "one row for every token"
+    assert np.allclose(weights, 1 / n), "every token has the same share"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_causal_mean_weights", "grade": true, "locked": true}
@@ -295,9 +305,10 @@ examine("mixing.causal_mean_weights", causal_mean_weights).earned
 # %% nbgrader={"grade_id": "hidden_causal_mean_weights", "grade": true, "locked": true, "points": 1}
 # One more test of causal_mean_weights.
 ### BEGIN HIDDEN TESTS
-x = np.random.default_rng().normal(size=11)
-running = [sum(x[: i + 1]) / (i + 1) for i in range(11)]
-assert np.allclose(causal_mean_weights(11) @ x, running), "the running mean"
+expected = np.array([[1 / (i + 1) if j <= i else 0 for j in range(11)] for i in range(11)])
+weights = np.asarray(causal_mean_weights(11))
+assert weights.shape == (11, 11), "one row for every token"
+assert np.allclose(weights, expected), "the mean of what has been read"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_window_weights", "grade": true, "locked": true}
@@ -306,7 +317,9 @@ examine("mixing.window_weights", window_weights).earned
 # %% nbgrader={"grade_id": "hidden_window_weights", "grade": true, "locked": true, "points": 1}
 # One more test of window_weights.
 ### BEGIN HIDDEN TESTS
-x = np.random.default_rng().normal(size=17)
-moving = [np.mean(x[max(0, i - 2) : i + 3]) for i in range(17)]
-assert np.allclose(window_weights(17, 5) @ x, moving), "the moving mean over five tokens"
+seen = np.array([[float(abs(i - j) <= 2) for j in range(17)] for i in range(17)])
+expected = np.array([row / row.sum() for row in seen])
+weights = np.asarray(window_weights(17, 5))
+assert weights.shape == (17, 17), "one row for every token"
+assert np.allclose(weights, expected), "the mean over five tokens, fewer at the edges"
 ### END HIDDEN TESTS

@@ -19,7 +19,7 @@
 # function did there. Run a check as often as you like; it uses new numbers every time.
 #
 # Where a shape is written `(..., m, n)`, the dots stand for any number of batch axes, none
-# included.
+# included. Any array that comes in may hold whole numbers, an average of which has decimals.
 
 # %%
 import numpy as np
@@ -140,7 +140,7 @@ check("lookup.soft_lookup", soft_lookup)
 #
 # Far from every point all the exponentials round to 0, and 0/0 is not a number. The answer there
 # is to be what the formula gives in exact arithmetic: nearly all of the weight is on the nearest
-# point.
+# point, or shared out between two that are as near, or nearly.
 #
 # <!-- hints: kernel_regression -->
 
@@ -177,14 +177,16 @@ examine("lookup.softmax", softmax).earned
 # %% nbgrader={"grade_id": "hidden_softmax", "grade": true, "locked": true, "points": 1}
 # One more test of softmax.
 ### BEGIN HIDDEN TESTS
-x = np.random.default_rng().normal(size=(5, 3))
+x = np.random.normal(size=(5, 3))
+columns = np.stack([np.exp(2 * c) / sum(np.exp(2 * c)) for c in x.T], axis=-1)
+rows = np.stack([np.exp(r) / sum(np.exp(r)) for r in x])
+far = x + np.array([[3e4], [0.0], [-3e4], [1e4], [5.0]])
 p = np.asarray(softmax(x, axis=0, temperature=0.5))
-assert np.allclose([sum(column) for column in p.T], 1), "the weights along the axis sum to 1"
-assert np.allclose(np.log(p[0] / p[4]), (x[0] - x[4]) / 0.5), "ratios come from differences"
-far = np.array([[3e4], [0.0], [-3e4]])
-rows = np.array([x[0], x[0], x[0]])
-p = np.asarray(softmax(rows + far))
-assert np.allclose(p, np.asarray(softmax(rows))), "no row sees that it was shifted"
+assert p.shape == (5, 3), "one weight for each score"
+assert np.allclose(p, columns), "along the axis, ratios come from differences over T"
+p = np.asarray(softmax(far))
+assert p.shape == (5, 3), "one weight for each score"
+assert np.allclose(p, rows), "no row sees that it was shifted"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_soft_lookup", "grade": true, "locked": true}
@@ -193,13 +195,16 @@ examine("lookup.soft_lookup", soft_lookup).earned
 # %% nbgrader={"grade_id": "hidden_soft_lookup", "grade": true, "locked": true, "points": 1}
 # One more test of soft_lookup.
 ### BEGIN HIDDEN TESTS
-amounts = np.random.default_rng().uniform(1, 9, size=(7, 3))
-prices = np.random.default_rng().normal(size=(7, 2))
+amounts, prices = np.random.uniform(1, 9, size=(7, 3)), np.random.normal(size=(7, 2))
 # A query that picks out one feature of log(amounts) reads that column's amounts as proportions.
 expected = np.array([[np.average(price, weights=a) for price in prices.T] for a in amounts.T])
-assert np.allclose(soft_lookup(np.eye(3), np.log(amounts), prices), expected), "proportions"
 squared = np.average(prices[:, 0], weights=amounts[:, 1] ** 2)
-answer = soft_lookup(np.array([0.0, 1.0, 0.0]), np.log(amounts), prices[:, 0], temperature=0.5)
+keys, heights = np.log(amounts), prices[:, 0].copy()
+answer = np.asarray(soft_lookup(np.eye(3), keys.copy(), prices))
+assert answer.shape == (3, 2), "one row for each query"
+assert np.allclose(answer, expected), "proportions"
+answer = np.asarray(soft_lookup(np.array([0.0, 1.0, 0.0]), keys, heights, temperature=0.5))
+assert answer.shape == (), "one number for one query and values that are numbers"
 assert np.allclose(answer, squared), "temperature 1/2 squares the proportions"
 ### END HIDDEN TESTS
 
@@ -209,12 +214,14 @@ examine("lookup.kernel_regression", kernel_regression).earned
 # %% nbgrader={"grade_id": "hidden_kernel_regression", "grade": true, "locked": true, "points": 1}
 # One more test of kernel_regression.
 ### BEGIN HIDDEN TESTS
-x_query = np.random.default_rng().uniform(-1, 4, size=11)
-h = 1.7
+x_query, h = np.random.uniform(-1, 4, size=11), 1.7
 # Between two points the curve is a logistic function with its middle half-way.
-share = 1 / (1 + np.exp(-(3.0 - 1.0) * (x_query - 2.0) / h**2))
-curve = kernel_regression(x_query, np.array([1.0, 3.0]), np.array([-2.0, 6.0]), h)
-assert np.allclose(curve, -2.0 + 8.0 * share), "two points give a logistic curve"
-far = kernel_regression(np.array([-500.0, 500.0]), np.array([3.0, 1.0]), np.array([6.0, -2.0]), h)
+expected = -2 + 8 / (1 + np.exp(-(3.0 - 1.0) * (x_query - 2.0) / h**2))
+curve = np.asarray(kernel_regression(x_query, np.array([1.0, 3.0]), np.array([-2.0, 6.0]), h))
+assert curve.shape == (11,), "one height for each query"
+assert np.allclose(curve, expected), "two points give a logistic curve"
+places, points = np.array([-500.0, 500.0]), (np.array([3.0, 1.0]), np.array([6.0, -2.0]))
+far = np.asarray(kernel_regression(places, *points, h))
+assert far.shape == (2,), "one height for each query"
 assert np.allclose(far, [-2.0, 6.0]), "far away, the nearest point answers"
 ### END HIDDEN TESTS

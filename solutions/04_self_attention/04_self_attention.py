@@ -21,8 +21,8 @@
 #
 # A token is a row of `X`, shape `(n, d)`. Row i of `A`, shape `(n, n)`, holds the weights that
 # token i gives to all tokens. Where a shape is written `(..., n, d)`, the dots stand for any number
-# of batch axes, none included. `softmax` and `mix` of the chapters before are imported for you;
-# writing your own is welcome.
+# of batch axes, none included. `X` may hold whole numbers. `softmax` and `mix` of the chapters
+# before are imported for you; writing your own is welcome.
 
 # %%
 import numpy as np
@@ -180,13 +180,13 @@ examine("self_attention.attention_weights", attention_weights).earned
 # %% nbgrader={"grade_id": "hidden_attention_weights", "grade": true, "locked": true, "points": 1}
 # One more test of attention_weights.
 ### BEGIN HIDDEN TESTS
-X = np.random.default_rng().normal(size=(5, 3))
-A = np.asarray(attention_weights(X))
+X, expected = np.random.normal(size=(5, 3)), np.zeros((5, 5))
 for i in range(5):
-    for j in range(5):
-        odds = np.exp(np.dot(X[i], X[j]) - np.dot(X[i], X[0]))
-        assert np.isclose(A[i, j] / A[i, 0], odds), "the odds are the exponential of a difference"
-assert np.allclose([sum(row) for row in A], 1), "every row sums to 1"
+    odds = [np.exp(np.dot(X[i], X[j]) - np.dot(X[i], X[0])) for j in range(5)]
+    expected[i] = [one / sum(odds) for one in odds]
+A = np.asarray(attention_weights(X))
+assert A.shape == (5, 5), "a weight for every pair of tokens"
+assert np.allclose(A, expected), "the odds are the exponentials of differences"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_self_attention", "grade": true, "locked": true}
@@ -195,12 +195,13 @@ examine("self_attention.self_attention", self_attention).earned
 # %% nbgrader={"grade_id": "hidden_self_attention", "grade": true, "locked": true, "points": 1}
 # One more test of self_attention.
 ### BEGIN HIDDEN TESTS
-X = np.random.default_rng().normal(size=(5, 3))
-U = np.asarray(self_attention(X))
+X, expected = np.random.normal(size=(5, 3)), np.zeros((5, 3))
 for i in range(5):
     shares = [np.exp(np.dot(X[i], x)) for x in X]
-    blend = sum(share * x for share, x in zip(shares, X, strict=True)) / sum(shares)
-    assert np.allclose(U[i], blend), "each output is the blend that its own token asks for"
+    expected[i] = sum(share * x for share, x in zip(shares, X, strict=True)) / sum(shares)
+U = np.asarray(self_attention(X))
+assert U.shape == (5, 3), "one output for each token"
+assert np.allclose(U, expected), "each output is the blend that its own token asks for"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_is_permutation_equivariant", "grade": true, "locked": true}
@@ -209,10 +210,15 @@ examine("self_attention.is_permutation_equivariant", is_permutation_equivariant)
 # %% nbgrader={"grade_id":"hidden_is_permutation_equivariant","grade":true,"locked":true,"points":1}
 # One more test of is_permutation_equivariant.
 ### BEGIN HIDDEN TESTS
-X = np.random.default_rng().normal(size=(7, 3))
-same = is_permutation_equivariant
-assert same(lambda X: X - X.mean(axis=-2, keepdims=True), X), "the mean treats all tokens alike"
-assert same(np.cos, X), "a function of each entry treats all tokens alike"
-assert not same(lambda X: X - np.roll(X, 1, axis=-2), X), "neighbours depend on the order"
-assert not same(lambda X: X[..., ::-1, :], X), "first and last depend on the order"
+X = np.random.normal(size=(7, 3))
+
+
+def same(f):
+    return bool(is_permutation_equivariant(f, X.copy()))
+
+
+assert same(lambda X: X - X.mean(axis=-2, keepdims=True)), "the mean treats all tokens alike"
+assert same(np.cos), "a function of each entry treats all tokens alike"
+assert not same(lambda X: X - np.roll(X, 1, axis=-2)), "neighbours depend on the order"
+assert not same(lambda X: X[..., ::-1, :]), "first and last depend on the order"
 ### END HIDDEN TESTS

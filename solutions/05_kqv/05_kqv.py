@@ -230,10 +230,11 @@ examine("kqv.project", project).earned
 # %% nbgrader={"grade_id": "hidden_project", "grade": true, "locked": true, "points": 1}
 # One more test of project.
 ### BEGIN HIDDEN TESTS
-x, first, second = torch.randn(7, 5), torch.randn(5, 3), torch.randn(3, 2)
-assert torch.allclose(project(torch.eye(5), first), first), "unit vectors pick the rows of weight"
-twice = project(project(x, first), second)
-assert torch.allclose(twice, project(x, first @ second), atol=1e-4), "two projections are one"
+x, weight = torch.randn(2, 7, 5), torch.randn(5, 3)
+expected = (x[..., :, None] * weight).sum(-2)  # feature a times w_ab, added up over a
+out = project(x, weight)
+assert out.shape == (2, 7, 3), "one row of d_out features for each token"
+assert torch.allclose(out, expected, atol=1e-5), "each new feature is a weighted sum"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attention_scores", "grade": true, "locked": true}
@@ -243,12 +244,12 @@ examine("kqv.attention_scores", attention_scores).earned
 # One more test of attention_scores.
 ### BEGIN HIDDEN TESTS
 query, key = torch.randn(3, 5, 4), torch.randn(3, 7, 4)
-scores = attention_scores(query, key)
-one = sum(query[1, 2, a] * key[1, 6, a] for a in range(4))
-assert torch.isclose(scores[1, 2, 6], one, atol=1e-5), "a score is a dot product"
-squares = (query[:, :, None] - key[:, None]).square().sum(-1)  # |q - k|^2
+squares = (query[:, :, None] - key[:, None]).square().sum(-1)  # |q - k|^2 = |q|^2 + |k|^2 - 2 q.k
 lengths = query.square().sum(-1)[:, :, None] + key.square().sum(-1)[:, None]
-assert torch.allclose(2 * scores, lengths - squares, atol=1e-4), "|q - k|^2 = |q|^2 + |k|^2 - 2 q.k"
+expected = (lengths - squares) / 2
+scores = attention_scores(query, key)
+assert scores.shape == (3, 5, 7), "a score for every query and every key"
+assert torch.allclose(scores, expected, atol=1e-4), "a score is a dot product"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_scaled_dot_product_attention", "grade": true, "locked": true}
@@ -257,14 +258,24 @@ examine("kqv.scaled_dot_product_attention", scaled_dot_product_attention).earned
 # %% nbgrader={"grade_id": "hidden_scaled_dot_product_attention", "grade": true, "locked": true, "points": 1}
 # One more test of scaled_dot_product_attention.
 ### BEGIN HIDDEN TESTS
-query, key = 2 * torch.tensor([[math.log(2), 0.0, 0.0, 0.0]]), torch.eye(4)[:3]
-value = torch.tensor([[4.0, 0.0], [0.0, 8.0], [4.0, 4.0]])
-out = scaled_dot_product_attention(query, key, value)  # scores ln 2, 0, 0: weights 1/2, 1/4, 1/4
-assert torch.allclose(out, torch.tensor([[3.0, 3.0]])), "the weights are 1/2, 1/4 and 1/4"
-out = scaled_dot_product_attention(query, key, value, torch.tensor([[True, False, True]]))
-assert torch.allclose(out, torch.tensor([[4.0, 4 / 3]])), "without the second key 2/3 and 1/3"
-out = scaled_dot_product_attention(query, key, value, scale=0.0)
-assert torch.allclose(out, value.mean(0)), "with scale 0 every query gets the average"
+query, key, value = torch.randn(2, 5, 4), torch.randn(2, 7, 4), torch.randn(2, 7, 3)
+mask = torch.rand(5, 7) < 0.5
+mask[:, 3] = True
+products = (query[:, :, None] * key[:, None]).sum(-1)  # (2, 5, 7)
+plain, narrow, masked = (products / 2).exp(), (0.3 * products).exp(), mask * (products / 2).exp()
+plain, narrow, masked = (
+    (odds / odds.sum(-1, keepdim=True))[..., None].mul(value[:, None]).sum(-2)
+    for odds in (plain, narrow, masked)
+)
+out = scaled_dot_product_attention(query, key, value)
+assert out.shape == (2, 5, 3), "one row for each query"
+assert torch.allclose(out, plain, atol=1e-5), "softmax(q.k / 2) v with d_k = 4"
+out = scaled_dot_product_attention(query, key, value, mask)
+assert out.shape == (2, 5, 3), "one row for each query"
+assert torch.allclose(out, masked, atol=1e-5), "hidden keys have no weight"
+out = scaled_dot_product_attention(query, key, value, scale=0.3)
+assert out.shape == (2, 5, 3), "one row for each query"
+assert torch.allclose(out, narrow, atol=1e-5), "softmax(0.3 q.k) v"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_AttentionHead", "grade": true, "locked": true}
@@ -273,17 +284,15 @@ examine("kqv.AttentionHead", AttentionHead).earned
 # %% nbgrader={"grade_id": "hidden_AttentionHead", "grade": true, "locked": true, "points": 1}
 # One more test of AttentionHead.
 ### BEGIN HIDDEN TESTS
-head = AttentionHead(5, 4, 3)
-state = {"W_q.weight": torch.randn(4, 5), "W_k.weight": torch.randn(4, 5)}
-W_v = torch.randn(3, 5)
-head.load_state_dict(state | {"W_v.weight": W_v}, strict=False)  # a buffer of your own is fine
-x = torch.randn(7, 5)
-log_weights = head.weights(x).log()
-scores = x @ state["W_q.weight"].T @ state["W_k.weight"] @ x.T / 2
-apart = (log_weights - log_weights[:, :1]) - (scores - scores[:, :1])
-assert apart.abs().max() < 1e-2, "log weights differ as the scores x M x' / sqrt(d_k) do"
-mixed = head.weights(x) @ x @ W_v.T
-assert torch.allclose(head(x), mixed, atol=1e-4), "mixing and projecting values can change places"
-order = torch.tensor([3, 0, 6, 4, 2, 1, 5])
-assert torch.allclose(head(x[order]), head(x)[order], atol=1e-4), "equivariant to permutations"
+head, x = AttentionHead(5, 4, 3), torch.randn(7, 5)
+W_q, W_k, W_v = torch.randn(4, 5), torch.randn(4, 5), torch.randn(3, 5)
+map_ = (x @ W_q.T @ W_k @ x.T / 2).softmax(-1)  # by the matrix M = W_q' W_k of all pairs
+mixed = map_ @ x @ W_v.T  # mixing and projecting values can change places
+state = {"W_q.weight": W_q, "W_k.weight": W_k, "W_v.weight": W_v}
+head.load_state_dict(state, strict=False)  # a buffer of your own is fine
+weights, out = head.weights(x), head(x)
+assert weights.shape == (7, 7), "a weight for every pair of tokens"
+assert torch.allclose(weights, map_, atol=1e-4), "softmax(x M x' / sqrt(d_k))"
+assert out.shape == (7, 3), "one row of d_v features for each token"
+assert torch.allclose(out, mixed, atol=1e-4), "the weights mix the values"
 ### END HIDDEN TESTS

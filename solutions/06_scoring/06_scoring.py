@@ -233,12 +233,10 @@ examine("scoring.dot_score", dot_score).earned
 # One more test of dot_score.
 ### BEGIN HIDDEN TESTS
 query, key = torch.randn(3, 5, 4), torch.randn(3, 7, 4)
+expected = sum(query[:, :, None, a] * key[:, None, :, a] for a in range(4))
 scores = dot_score(query, key)
-one = sum(query[2, 4, a] * key[2, 3, a] for a in range(4))
-assert torch.isclose(scores[2, 4, 3], one, atol=1e-5), "a score is a dot product"
-mixed = dot_score(query, (key[:, :1] + key[:, 1:2]) / 2)[..., 0]
-mean = (scores[..., 0] + scores[..., 1]) / 2
-assert torch.allclose(mixed, mean, atol=1e-5), "the mean of two keys scores the mean"
+assert scores.shape == (3, 5, 7), "a score for every query and every key"
+assert torch.allclose(scores, expected, atol=1e-5), "a score is a dot product"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_BilinearScore", "grade": true, "locked": true}
@@ -248,14 +246,14 @@ examine("scoring.BilinearScore", BilinearScore).earned
 # One more test of BilinearScore.
 ### BEGIN HIDDEN TESTS
 score, W = BilinearScore(3, 5), torch.randn(3, 5)
-score.load_state_dict({"W": W}, strict=False)  # a buffer of your own is fine
-picked = score(torch.eye(3), torch.eye(5))
-assert torch.allclose(picked, W), "unit vectors pick the entries of W"
 query, key = torch.randn(2, 7, 3), torch.randn(2, 4, 5)
-doubled = score(2 * query, key) - 2 * score(query, key)
-assert doubled.abs().max() < 1e-4, "twice the query, twice the score"
-apart = score(query, key + 1) - score(query, key) - score(query, torch.ones(4, 5))
-assert apart.abs().max() < 1e-4, "the score of a sum of keys is the sum of the scores"
+expected = sum(
+    W[a, b] * query[:, :, None, a] * key[:, None, :, b] for a in range(3) for b in range(5)
+)
+score.load_state_dict({"W": W}, strict=False)  # a buffer of your own is fine
+scores = score(query, key)
+assert scores.shape == (2, 7, 4), "a score for every query and every key"
+assert torch.allclose(scores, expected, atol=1e-4), "W_ab says how a of q goes with b of k"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_AdditiveScore", "grade": true, "locked": true}
@@ -264,17 +262,15 @@ examine("scoring.AdditiveScore", AdditiveScore).earned
 # %% nbgrader={"grade_id": "hidden_AdditiveScore", "grade": true, "locked": true, "points": 1}
 # One more test of AdditiveScore.
 ### BEGIN HIDDEN TESTS
-score = AdditiveScore(2, 1, 2)
-state = {"W_q.weight": torch.tensor([[-1.0, 1.0], [-1.0, -1.0]]), "W_k.weight": torch.ones(2, 1)}
-score.load_state_dict(state | {"w.weight": torch.tensor([[1.0, -1.0]])}, strict=False)
-places = torch.arange(-3.0, 4.0)
-queries = torch.stack([places, torch.ones(7)], dim=-1)
-scores = score(queries, places[:, None])
-assert scores.argmax(-1).tolist() == list(range(7)), "each query finds the key at its place"
-bump = torch.tanh(torch.tensor(1.0)) * 2
-assert torch.allclose(scores.diagonal(), bump.expand(7)), "tanh(1) - tanh(-1) at its top"
-alone = torch.stack([score(q[None], places[:, None])[0] for q in queries])
-assert torch.allclose(scores, alone), "queries do not meet each other"
+score, query, key = AdditiveScore(2, 3, 4), torch.randn(6, 2), torch.randn(7, 3)
+W_q, W_k, w = torch.randn(4, 2), torch.randn(4, 3), torch.randn(1, 4)
+units = [torch.tanh((query @ W_q[u])[:, None] + key @ W_k[u]) for u in range(4)]
+expected = sum(w[0, u] * units[u] for u in range(4))
+state = {"W_q.weight": W_q, "W_k.weight": W_k, "w.weight": w}
+score.load_state_dict(state, strict=False)  # a buffer of your own is fine
+scores = score(query, key)
+assert scores.shape == (6, 7), "a score for every query and every key"
+assert torch.allclose(scores, expected, atol=1e-5), "each unit adds its share for itself"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attend", "grade": true, "locked": true}
@@ -284,11 +280,17 @@ examine("scoring.attend", attend).earned
 # One more test of attend.
 ### BEGIN HIDDEN TESTS
 scores, values = torch.randn(5, 7), torch.randn(7, 3)
-out = attend(scores, values)
-assert torch.allclose(attend(scores + 100, values), out, atol=1e-4), "a common shift cancels"
-assert torch.allclose(attend(scores, values + 1), out + 1, atol=1e-4), "the weights sum to 1"
-assert torch.allclose(attend(0 * scores, values), values.mean(0), atol=1e-5), "equal scores"
 some = torch.tensor([True, False, True, True, False, True, False])
-kept = attend(scores[:, some], values[some])
-assert torch.allclose(attend(scores, values, some), kept, atol=1e-4), "hidden keys are not there"
+odds = scores.exp()
+everyone = (odds[..., None] * values).sum(1) / odds.sum(1, keepdim=True)
+odds = odds[:, some]
+few = (odds[..., None] * values[some]).sum(1) / odds.sum(1, keepdim=True)
+out = attend(scores, values)
+assert out.shape == (5, 3), "one row for each query"
+assert torch.allclose(out, everyone, atol=1e-5), "a blend in the proportions of exp(score)"
+out = attend(scores + 100, values)
+assert torch.allclose(out, everyone, atol=1e-4), "a common shift cancels"
+out = attend(scores, values, some)
+assert out.shape == (5, 3), "one row for each query"
+assert torch.allclose(out, few, atol=1e-5), "hidden keys are not there"
 ### END HIDDEN TESTS

@@ -204,7 +204,7 @@ examine("scaling.score_variance", score_variance).earned
 # One more test of score_variance.
 ### BEGIN HIDDEN TESTS
 for d_k in (1, 5, 100):
-    found = float(score_variance(d_k, 20000, 12345))
+    found = float(score_variance(d_k, 5000, 12345))
     assert 0.75 * d_k < found < 1.3 * d_k, "a dot product of d_k terms has variance d_k"
 few = [float(score_variance(3, 2, seed)) for seed in range(100, 120)]
 assert max(few) > 2 * min(few), "two samples scatter"
@@ -217,12 +217,13 @@ examine("scaling.scale_scores", scale_scores).earned
 # One more test of scale_scores.
 ### BEGIN HIDDEN TESTS
 scores = torch.randn(2, 3, 5)
-assert torch.allclose(scale_scores(scores, 1), scores), "at width 1 nothing changes"
-twice = scale_scores(scale_scores(scores, 7), 7)
-assert torch.allclose(7 * twice, scores, atol=1e-5), "scaled twice, the scores are divided by d_k"
-query, key = torch.randn(400, 900), torch.randn(300, 900)
-scaled = scale_scores(query @ key.T, 900)
-assert 0.8 < scaled.std() < 1.2, "the standard deviation of scaled scores is 1"
+same, expected = scores.clone(), scores * 7**-0.5
+scaled = scale_scores(scores, 1)
+assert scaled.shape == (2, 3, 5), "one number for each score"
+assert torch.allclose(scaled, same), "at width 1 nothing changes"
+scaled = scale_scores(scores, 7)
+assert scaled.shape == (2, 3, 5), "one number for each score"
+assert torch.allclose(scaled, expected, atol=1e-5), "the variance of scores is d_k"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attention_entropy", "grade": true, "locked": true}
@@ -231,15 +232,18 @@ examine("scaling.attention_entropy", attention_entropy).earned
 # %% nbgrader={"grade_id": "hidden_attention_entropy", "grade": true, "locked": true, "points": 1}
 # One more test of attention_entropy.
 ### BEGIN HIDDEN TESTS
-even = torch.ones(3, 8) / 8
-assert torch.allclose(attention_entropy(even), torch.full((3,), math.log(8))), "n equal: ln n"
-a, b = torch.softmax(torch.randn(5), 0), torch.softmax(torch.randn(7), 0)
-both = attention_entropy(torch.outer(a, b).flatten())
-apart = attention_entropy(a) + attention_entropy(b)
-assert torch.allclose(both, apart, atol=1e-5), "independent choices add their entropies"
-padded = torch.cat([a, torch.zeros(4)])
-same = torch.allclose(attention_entropy(padded), attention_entropy(a), atol=1e-6)
-assert same, "weights of 0 change nothing"
+weights = torch.softmax(torch.randn(2, 3, 5), -1)
+padded = torch.cat([weights, torch.zeros(2, 3, 4)], dim=-1)
+expected = torch.tensor(
+    [[-sum(a * math.log(a) for a in row) for row in rows] for rows in weights.tolist()]
+)
+for given in (weights, padded):
+    entropy = attention_entropy(given)
+    assert entropy.shape == (2, 3), "one entropy for each row"
+    assert torch.allclose(entropy, expected, atol=1e-5), "minus the sum of a ln a; 0 adds nothing"
+even = attention_entropy(torch.ones(8) / 8)
+assert even.shape == (), "one row, one number"
+assert torch.allclose(even, torch.tensor(math.log(8))), "n equal weights: ln n"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_softmax_jacobian", "grade": true, "locked": true}
@@ -249,13 +253,14 @@ examine("scaling.softmax_jacobian", softmax_jacobian).earned
 # One more test of softmax_jacobian.
 ### BEGIN HIDDEN TESTS
 s = torch.randn(3, 7, dtype=torch.float64)
-p = torch.softmax(s, -1)
+p, columns = torch.softmax(s, -1), []
+for step in 1e-5 * torch.eye(7, dtype=torch.float64):  # column j: a small change of score j
+    columns.append((torch.softmax(s + step, -1) - torch.softmax(s - step, -1)) / 2e-5)
+expected = torch.stack(columns, -1)
 J = softmax_jacobian(p)
-assert J.sum(-1).abs().max() < 1e-9, "all scores raised alike: nothing changes"
-direction = torch.randn(3, 7, dtype=torch.float64)
-moved = torch.softmax(s + 1e-5 * direction, -1) - torch.softmax(s - 1e-5 * direction, -1)
-predicted = (J @ direction[..., None])[..., 0]
-assert torch.allclose(moved / 2e-5, predicted, atol=1e-7), "J predicts a small change"
+assert J.shape == (3, 7, 7), "one matrix for each row"
+assert torch.allclose(J, expected, atol=1e-7), "J predicts what a small change does"
 pair = softmax_jacobian(torch.tensor([0.9, 0.1]))
+assert pair.shape == (2, 2), "one row, one matrix"
 assert torch.allclose(pair, 0.09 * torch.tensor([[1.0, -1.0], [-1.0, 1.0]])), "two keys: p(1 - p)"
 ### END HIDDEN TESTS

@@ -264,10 +264,10 @@ examine("multihead.split_heads", split_heads).earned
 # One more test of split_heads.
 ### BEGIN HIDDEN TESTS
 x = torch.randn(2, 7, 15)
+expected = torch.stack([x[..., 3 * i : 3 * i + 3] for i in range(5)], dim=1)
 heads = split_heads(x, 5)
-assert torch.equal(heads[1, 3], x[1, :, 9:12]), "head 3 of 5 has features 9, 10 and 11"
-assert torch.equal(split_heads(x[:, :1], 3)[:, 2, 0], x[:, 0, 10:]), "one token keeps its features"
-assert torch.equal(split_heads(x[:, [2, 0, 1]], 5), heads[:, :, [2, 0, 1]]), "tokens keep apart"
+assert heads.shape == (2, 5, 7, 3), "the axis of the heads stands before the tokens"
+assert torch.equal(heads, expected), "head i of 5 has features 3 i, 3 i + 1 and 3 i + 2"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_merge_heads", "grade": true, "locked": true}
@@ -277,9 +277,10 @@ examine("multihead.merge_heads", merge_heads).earned
 # One more test of merge_heads.
 ### BEGIN HIDDEN TESTS
 heads = torch.randn(2, 5, 7, 3)
+expected = torch.cat([heads[:, i] for i in range(5)], dim=-1)
 merged = merge_heads(heads)
-assert torch.equal(merged, torch.cat([heads[:, i] for i in range(5)], dim=-1)), "side by side"
-assert torch.equal(merge_heads(heads[:, :, [1, 0]]), merged[:, [1, 0]]), "tokens keep apart"
+assert merged.shape == (2, 7, 15), "one row for each token"
+assert torch.equal(merged, expected), "the heads' features stand side by side"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_MultiHeadAttention", "grade": true, "locked": true}
@@ -288,20 +289,21 @@ examine("multihead.MultiHeadAttention", MultiHeadAttention).earned
 # %% nbgrader={"grade_id": "hidden_MultiHeadAttention", "grade": true, "locked": true, "points": 1}
 # One more test of MultiHeadAttention.
 ### BEGIN HIDDEN TESTS
-attention = MultiHeadAttention(12, 3, bias=False)
+attention, x = MultiHeadAttention(12, 3, bias=False), torch.randn(2, 7, 12)
 state = {f"{name}.weight": torch.randn(12, 12) / 2 for name in ("W_q", "W_k", "W_v", "W_o")}
-attention.load_state_dict(state, strict=False)  # a buffer of your own is fine
-x = torch.randn(2, 7, 12)
 W_q, W_k, W_v, W_o = state.values()
-total = 0
+maps, total = [], 0
 for i in range(3):  # each head by itself, straight to its share of the output
     own = slice(4 * i, 4 * i + 4)
-    scores = x @ W_q[own].T @ W_k[own] @ x.mT / 2
-    total = total + scores.softmax(dim=-1) @ x @ W_v[own].T @ W_o[:, own].T
-assert torch.allclose(attention(x), total, atol=1e-4), "the output is a sum over the heads"
-order = torch.tensor([3, 0, 6, 4, 2, 1, 5])
-assert torch.allclose(attention(x[:, order]), attention(x)[:, order], atol=1e-4), "equivariant"
-torch.testing.assert_close(attention.weights(x).sum(-1), torch.ones(2, 3, 7))
+    maps.append((x @ W_q[own].T @ W_k[own] @ x.mT / 2).softmax(dim=-1))
+    total = total + maps[i] @ x @ W_v[own].T @ W_o[:, own].T
+maps = torch.stack(maps, dim=1)
+attention.load_state_dict(state, strict=False)  # a buffer of your own is fine
+weights, out = attention.weights(x), attention(x)
+assert weights.shape == (2, 3, 7, 7), "a map for each head"
+assert torch.allclose(weights, maps, atol=1e-4), "each head scores with its own features"
+assert out.shape == (2, 7, 12), "one row for each token"
+assert torch.allclose(out, total, atol=1e-4), "the output is a sum over the heads"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_naive_to_batched", "grade": true, "locked": true}
@@ -310,13 +312,8 @@ examine("multihead.naive_to_batched", naive_to_batched).earned
 # %% nbgrader={"grade_id": "hidden_naive_to_batched", "grade": true, "locked": true, "points": 1}
 # One more test of naive_to_batched.
 ### BEGIN HIDDEN TESTS
-naive = MultiHeadNaive(6, 3)
+naive, x = MultiHeadNaive(6, 3), torch.randn(4, 5, 6)
 tensors = {name: torch.randn(w.shape) for name, w in naive.state_dict().items()}
-naive.load_state_dict(tensors)
-batched = naive_to_batched(naive)
-state, x = batched.state_dict(), torch.randn(4, 5, 6)
-assert torch.equal(state["W_v.weight"][4:], tensors["heads.2.W_v.weight"]), "head 2 stands last"
-assert torch.equal(state["W_k.bias"][2:4], tensors["heads.1.W_k.bias"]), "biases in the same order"
 found = []
 for i in range(3):  # each head by itself
     q, k, v = (
@@ -324,6 +321,12 @@ for i in range(3):  # each head by itself
         for name in ("W_q", "W_k", "W_v")
     )
     found.append((q @ k.mT / math.sqrt(2)).softmax(dim=-1) @ v)
-out = torch.cat(found, dim=-1) @ tensors["W_o.weight"].T + tensors["W_o.bias"]
-assert torch.allclose(batched(x), out, atol=1e-4), "it computes what the list of heads does"
+expected = torch.cat(found, dim=-1) @ tensors["W_o.weight"].T + tensors["W_o.bias"]
+naive.load_state_dict(tensors)
+batched = naive_to_batched(naive)
+state, out = batched.state_dict(), batched(x)
+assert torch.equal(state["W_v.weight"][4:], tensors["heads.2.W_v.weight"]), "head 2 stands last"
+assert torch.equal(state["W_k.bias"][2:4], tensors["heads.1.W_k.bias"]), "biases in the same order"
+assert out.shape == (4, 5, 6), "one row for each token"
+assert torch.allclose(out, expected, atol=1e-4), "it computes what the list of heads does"
 ### END HIDDEN TESTS

@@ -80,8 +80,8 @@ check("masking.causal_mask", causal_mask)
 # | returns | `(b, 1, max_length)`, boolean | True where the key is a token |
 #
 # The tokens stand first, the padding behind them. The axis of 1 is for the queries: all of them may
-# attend to the same keys. `lengths` may have two axes `(a, b)`; then the result is
-# `(a, b, 1, max_length)`. Do not change `lengths`.
+# attend to the same keys. `lengths` may have more axes than one: `(a, b)` gives
+# `(a, b, 1, max_length)`, and so on. Do not change `lengths`.
 #
 # <!-- hints: padding_mask -->
 
@@ -252,10 +252,12 @@ examine("masking.causal_mask", causal_mask).earned
 # %% nbgrader={"grade_id": "hidden_causal_mask", "grade": true, "locked": true, "points": 1}
 # One more test of causal_mask.
 ### BEGIN HIDDEN TESTS
-whole = causal_mask(9)
-for m in (1, 2, 5, 9):
-    assert torch.equal(causal_mask(m, 9), whole[9 - m :]), "the last rows of the square mask"
-assert causal_mask(6, 11).sum(-1).tolist() == [6, 7, 8, 9, 10, 11], "one key more for each query"
+for m, n in ((1, 9), (2, 9), (5, 9), (9, 9), (6, 11)):
+    expected = torch.tensor([[j <= i + n - m for j in range(n)] for i in range(m)])
+    mask = causal_mask(m, n)
+    assert mask.shape == (m, n), "one row for each query"
+    assert torch.equal(mask, expected), "the last rows of the square mask"
+assert torch.equal(causal_mask(7), torch.ones(7, 7).tril() > 0), "as many keys as queries"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_padding_mask", "grade": true, "locked": true}
@@ -264,11 +266,11 @@ examine("masking.padding_mask", padding_mask).earned
 # %% nbgrader={"grade_id": "hidden_padding_mask", "grade": true, "locked": true, "points": 1}
 # One more test of padding_mask.
 ### BEGIN HIDDEN TESTS
-lengths = torch.tensor([4, 0, 7, 2, 9])
+lengths = torch.cat([torch.tensor([0, 9]), torch.randint(1, 9, (3,))])
+expected = torch.tensor([[[j < length for j in range(9)]] for length in lengths.tolist()])
 mask = padding_mask(lengths, 9)
-assert torch.equal(mask.sum(-1)[:, 0], lengths), "as many keys as tokens"
-assert torch.equal(mask, mask.sort(-1, descending=True).values), "the tokens stand first"
-assert (mask & torch.ones(9, 9, dtype=torch.bool)).shape == (5, 9, 9), "combines with (m, n)"
+assert mask.shape == (5, 1, 9), "one row for all queries of a sequence"
+assert torch.equal(mask, expected), "as many keys as tokens, and these stand first"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_sliding_window_mask", "grade": true, "locked": true}
@@ -277,14 +279,15 @@ examine("masking.sliding_window_mask", sliding_window_mask).earned
 # %% nbgrader={"grade_id": "hidden_sliding_window_mask", "grade": true, "locked": true, "points": 1}
 # One more test of sliding_window_mask.
 ### BEGIN HIDDEN TESTS
-centred, behind = sliding_window_mask(11, 5), sliding_window_mask(11, 5, causal=True)
-assert torch.equal(centred, centred.T), "a centred window is symmetric"
-assert torch.equal(behind[2:], centred[:-2]), "the same window, two steps back"
-assert centred.sum(-1).tolist() == [3, 4, 5, 5, 5, 5, 5, 5, 5, 4, 3], "five tokens, fewer at edges"
-assert behind.sum(-1).tolist() == [1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5], (
-    "five tokens, fewer at the start"
-)
-assert not behind.triu(1).any(), "a causal window does not look ahead"
+places = range(11)
+centred = torch.tensor([[abs(i - j) <= 2 for j in places] for i in places])
+behind = torch.tensor([[0 <= i - j < 4 for j in places] for i in places])
+mask = sliding_window_mask(11, 5)
+assert mask.shape == (11, 11), "one row for each token"
+assert torch.equal(mask, centred), "five tokens, itself in the middle, fewer at the edges"
+mask = sliding_window_mask(11, 4, causal=True)
+assert mask.shape == (11, 11), "one row for each token"
+assert torch.equal(mask, behind), "itself and three before, fewer at the start"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_masked_softmax", "grade": true, "locked": true}
@@ -293,15 +296,15 @@ examine("masking.masked_softmax", masked_softmax).earned
 # %% nbgrader={"grade_id": "hidden_masked_softmax", "grade": true, "locked": true, "points": 1}
 # One more test of masked_softmax.
 ### BEGIN HIDDEN TESTS
-scores = torch.tensor([[1.0, 3.0, 4.0], [2.0, 5.0, 1.0]]).log()
-mask = torch.tensor([[True, True, False], [False, False, False]])
-weights = masked_softmax(scores, mask)  # exponentials 1 : 3
-assert torch.allclose(weights, torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 0.0]])), "1 : 3, and 0"
-moved = masked_softmax(scores + torch.tensor([0.0, 0.0, 2.0]), mask)
-assert torch.allclose(moved, weights), "a masked score does not matter"
-half = masked_softmax(scores.half(), mask)
-assert half.dtype == torch.float16, "float16 comes back"
-assert torch.allclose(half.float(), weights, atol=4e-3), "float16 comes out right"
+scores, mask = torch.randn(2, 3, 5), torch.rand(3, 5) < 0.5
+mask[0], mask[1:, 2] = False, True
+odds = scores.exp() * mask
+expected = odds / odds.sum(-1, keepdim=True).clamp(min=1e-9)
+for given, tolerance in ((scores.clone(), 1e-5), (scores.half(), 4e-3)):
+    weights = masked_softmax(given, mask.clone())
+    assert weights.shape == (2, 3, 5), "one weight for each score"
+    assert weights.dtype == given.dtype, "the dtype of the scores comes back"
+    assert torch.allclose(weights.float(), expected, atol=tolerance), "proportions of exp, and 0"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_leak", "grade": true, "locked": true}
@@ -325,7 +328,7 @@ def by_hand(f, x, mask):  # out = A x W: the derivative of out_ia by x_jc is A_i
 
 
 A, W = torch.randn(3, 5).double(), torch.randn(2, 4).double()
-mask = torch.rand(3, 5) < 0.5
+mask = A.abs() > A.abs().median()
 case = leak_case("linear_mix", torch.randn(5, 2).double(), mask, A=A, W=W)
 criteria = (Criterion("the largest masked entry of A times that of W", 1, lambda rng: [case]),)
 exercise = replace(exercises()["masking.leak"], reference=by_hand, criteria=criteria)

@@ -216,18 +216,14 @@ examine("positions.sinusoidal_encoding", sinusoidal_encoding).earned
 # %% nbgrader={"grade_id": "hidden_sinusoidal_encoding", "grade": true, "locked": true, "points": 1}
 # One more test of sinusoidal_encoding.
 ### BEGIN HIDDEN TESTS
+expected = torch.zeros(23, 14).double()
+for t in range(23):
+    for i in range(7):
+        angle = t * 10000.0 ** (-2 * i / 14)
+        expected[t, 2 * i], expected[t, 2 * i + 1] = math.sin(angle), math.cos(angle)
 PE = sinusoidal_encoding(23, 14).double()
-assert torch.allclose(PE[:, 0::2] ** 2 + PE[:, 1::2] ** 2, torch.ones(23, 7).double(), atol=1e-5), (
-    "each pair lies on a circle"
-)
-G = PE @ PE.T
-assert all(torch.allclose(G.diagonal(k), G.diagonal(k)[0], atol=1e-4) for k in range(23)), (
-    "the dot product depends on the distance"
-)
-omega = 10000.0 ** (-2 * torch.arange(7).double() / 14)
-assert torch.allclose(G[0], (torch.arange(23)[:, None] * omega).cos().sum(1), atol=1e-4), (
-    "it is a sum of cosines"
-)
+assert PE.shape == (23, 14), "one row for each position"
+assert torch.allclose(PE, expected, atol=1e-5), "sines and cosines take turns"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_rotation_matrix", "grade": true, "locked": true}
@@ -236,21 +232,14 @@ examine("positions.rotation_matrix", rotation_matrix).earned
 # %% nbgrader={"grade_id": "hidden_rotation_matrix", "grade": true, "locked": true, "points": 1}
 # One more test of rotation_matrix.
 ### BEGIN HIDDEN TESTS
-R = rotation_matrix(4, 12).double()
-t = torch.arange(19)[:, None]
-omega = 10000.0 ** (-2 * torch.arange(6).double() / 12)
-now, later = (
-    torch.stack([(s * omega).sin(), (s * omega).cos()], -1).flatten(-2) for s in (t, t + 4)
-)
-assert torch.allclose(now @ R.T, later, atol=1e-5), (
-    "R(4) leads from every position to the one four places on"
-)
-assert torch.allclose(R @ rotation_matrix(-4, 12).double(), torch.eye(12).double(), atol=1e-5), (
-    "R(-4) leads back"
-)
-assert torch.allclose(
-    R @ rotation_matrix(9, 12).double(), rotation_matrix(13, 12).double(), atol=1e-5
-), "4 on and 9 on are 13 on"
+for k in (4, -9):
+    expected = torch.zeros(12, 12).double()
+    for i in range(0, 12, 2):  # a block turns features i and i + 1 by k omega
+        c, s = math.cos(k * 10000.0 ** (-i / 12)), math.sin(k * 10000.0 ** (-i / 12))
+        expected[i : i + 2, i : i + 2] = torch.tensor([[c, s], [-s, c]])
+    R = rotation_matrix(k, 12).double()
+    assert R.shape == (12, 12), "a row and a column for each feature"
+    assert torch.allclose(R, expected, atol=1e-5), "from every position to the one k places on"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_apply_rope", "grade": true, "locked": true}
@@ -259,17 +248,19 @@ examine("positions.apply_rope", apply_rope).earned
 # %% nbgrader={"grade_id": "hidden_apply_rope", "grade": true, "locked": true, "points": 1}
 # One more test of apply_rope.
 ### BEGIN HIDDEN TESTS
-q, k = torch.randn(1, 6).double().expand(9, 6), torch.randn(1, 6).double().expand(9, 6)
-places = torch.arange(9)
-scores = apply_rope(q, places) @ apply_rope(k, places).mT
-assert all(torch.allclose(scores.diagonal(j), scores.diagonal(j)[0]) for j in range(-8, 9)), (
-    "scores depend on the distance"
-)
-moved = apply_rope(q, places - 70) @ apply_rope(k, places - 70).mT
-assert torch.allclose(moved, scores), "moving all places changes no score"
-x = torch.randn(2, 9, 6).double()
-assert torch.allclose(apply_rope(x, places).norm(dim=-1), x.norm(dim=-1)), "lengths stay"
-assert torch.allclose(apply_rope(apply_rope(x, places), -places), x), "turning back undoes it"
+x, places = torch.randn(2, 9, 6).double(), torch.randint(-50, 90, (9,))
+numbers = torch.complex(x[..., 0::2], x[..., 1::2])  # a pair is a complex number
+turned = []
+for base in (10000.0, 100.0):
+    angles = places[:, None] * base ** (-torch.arange(0, 6, 2).double() / 6)
+    pairs = numbers * torch.polar(torch.ones(9, 3).double(), angles)
+    turned.append(torch.view_as_real(pairs).flatten(-2))
+out = apply_rope(x, places)
+assert out.shape == (2, 9, 6), "one row for each token"
+assert torch.allclose(out, turned[0], atol=1e-6), "each pair turns by position times frequency"
+out = apply_rope(x, places, base=100.0)
+assert out.shape == (2, 9, 6), "one row for each token"
+assert torch.allclose(out, turned[1], atol=1e-6), "the base sets the frequencies"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_alibi_bias", "grade": true, "locked": true}
@@ -278,11 +269,13 @@ examine("positions.alibi_bias", alibi_bias).earned
 # %% nbgrader={"grade_id": "hidden_alibi_bias", "grade": true, "locked": true, "points": 1}
 # One more test of alibi_bias.
 ### BEGIN HIDDEN TESTS
-bias = alibi_bias(12, 7).double()
+expected = torch.tensor(
+    [
+        [[-(2 ** (-8 * h / 12)) * abs(i - j) for j in range(7)] for i in range(7)]
+        for h in range(1, 13)
+    ]
+)
+bias = alibi_bias(12, 7)
 assert bias.shape == (12, 7, 7), "one matrix for each head"
-assert torch.allclose(bias, bias.mT), "both sides alike"
-assert torch.allclose(
-    bias[1:, 0, 1] / bias[:-1, 0, 1], torch.full((11,), 2 ** (-8 / 12)).double()
-), "slopes fall by one factor"
-assert torch.isclose(bias[11, 2, 6], torch.tensor(-4 / 256).double()), "the last slope is 1/256"
+assert torch.allclose(bias.float(), expected, atol=1e-5), "minus the slope times the distance"
 ### END HIDDEN TESTS
