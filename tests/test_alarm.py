@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -11,7 +12,8 @@ from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 
-from attncourse.alarm import TimeUp, ready, within
+from attncourse import alarm
+from attncourse.alarm import NAP, PATIENCE, Stopwatch, TimeUp, crowded, ready, within
 
 SHORT, LONG = 0.05, 20.0  # seconds; nothing here may take long ones
 
@@ -143,3 +145,104 @@ def test_a_thread_has_a_limit_too():
     thread.start()
     thread.join()
     assert found == [7, "ended"]
+
+
+# --- what counts is the process's own work --------------------------------------------------------
+
+
+def work(seconds: float) -> str:
+    """Uses the processor for so many seconds."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+    return "done"
+
+
+@pytest.fixture
+def crowd():
+    """Four other processes that never pause."""
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    time.sleep(0.2)
+    yield
+    for process in spinning:
+        process.kill()
+        process.wait()
+
+
+def test_waiting_for_a_busy_processor_does_not_count(around, crowd):
+    began = time.monotonic()
+    assert within(1.0, lambda: work(0.7)) == "done"
+    assert time.monotonic() - began > 0.75, "nobody else was there"
+
+
+def test_what_sleeps_has_its_end_too(around):
+    began = time.monotonic()
+    with soon(), pytest.raises(TimeUp):
+        within(0.2, lambda: time.sleep(1e6))
+    assert time.monotonic() - began >= NAP * 0.2
+
+
+def by_turns() -> None:
+    while True:
+        time.sleep(0.02)
+        work(0.004)
+
+
+@pytest.mark.parametrize("queued", [lambda: None, lambda: 0.0, time.monotonic])
+def test_what_sleeps_and_works_by_turns_has_its_end_too(around, monkeypatch, queued):
+    """Later where others keep the processor from it, as the kernel knows or can be guessed."""
+    monkeypatch.setattr(alarm, "crowded", lambda: queued() is None)
+    times = NAP if queued() == 0 else PATIENCE
+    began = time.monotonic()
+    with soon(), pytest.raises(TimeUp):
+        within(Stopwatch(0.5, queued=queued), by_turns)
+    assert time.monotonic() - began > 0.5 * min(times, 2)
+
+
+def test_a_crowd_shows(crowd):
+    assert any(crowded() for _ in range(9))
+
+
+def test_a_lock_that_nobody_opens_ends(around):
+    lock = threading.Lock()
+    lock.acquire()
+    with soon(), pytest.raises(TimeUp):
+        within(SHORT, lock.acquire)
+
+
+def test_the_time_that_counts_may_be_anothers(around):
+    """As where a call only waits for what another process does."""
+    worked = [0.0]
+
+    def elsewhere() -> None:
+        while True:
+            worked[0] += 0.05
+            time.sleep(0.01)
+
+    with soon(), pytest.raises(TimeUp):
+        within(Stopwatch(1.0, lambda: worked[0]), elsewhere)
+    assert worked[0] < 10
+
+
+def test_a_stopwatch_says_what_was_up():
+    worked = [0.0]
+    watch = Stopwatch(2, lambda: worked[0])
+    assert 0 < watch.left() <= 2
+    worked[0] = 2.0
+    assert (watch.left(), watch.told()) == (0, "2 s of processor time")
+    slept = Stopwatch(0.01, lambda: 0.0)
+    time.sleep(0.03)
+    assert slept.left() == 0
+    assert "processor" not in slept.told()
+    patient = Stopwatch(0.01, lambda: 0.0, sleeps=True)
+    time.sleep(0.03)
+    assert patient.left() > 0
+    assert not slept.starved()
+
+
+def test_what_had_half_of_the_processor_was_starved_or_waited(monkeypatch):
+    half = Stopwatch(1, iter([0.0, 0.01, 0.01]).__next__)  # of 0.02 s
+    time.sleep(0.02)
+    for others in (True, False):
+        monkeypatch.setattr(alarm, "crowded", lambda others=others: others)
+        assert half.starved() is others

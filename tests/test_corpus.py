@@ -90,7 +90,9 @@ def test_it_gets_what_it_deserves(case: Hostile, monkeypatch, listening):
         points = {grade_id: cell.points for grade_id, cell in report.cells.items()}
         assert points == case.deserves, (differences(case, points), report.notes)
         assert report.status == "graded" or report.attention
-        assert [text for text in texts(to_json(report)) if UNPRINTABLE.search(text)] == []
+        told = list(texts(to_json(report)))
+        assert [text for text in told if UNPRINTABLE.search(text)] == []
+        assert [text for text in told if "overheard" in text and "3x5" in text] == []
 
 
 def texts(value) -> Iterator[str]:

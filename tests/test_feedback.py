@@ -322,20 +322,15 @@ def test_endless_text_is_cut():
 
 def test_a_verdict_looks_as_it_does_in_a_notebook():
     from attncourse.checks import examine
+    from attncourse.grading.judging.checker import describe
 
     verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
-    criteria = [
-        {name: getattr(c, name) for name in ("name", "passed", "earned", "possible", "message")}
-        for c in verdict.criteria
-    ]
-    told = {
-        **{"target": verdict.target, "seed": verdict.seed, "text": str(verdict)},
-        **{"criteria": criteria, "misconception": verdict.diagnosis.name},
-        "explanation": verdict.diagnosis.explanation,
-    }
+    told = describe(verdict, "points_attention_scores")
     assert verdict._repr_html_() in verdict_html(told)
     forged = {**told, "misconception": "<script>", "text": "<script>", "target": "<script>.x"}
-    forged["criteria"] = [{**c, "message": "<script>", "name": "<script>"} for c in criteria]
+    forged["criteria"] = [
+        {**c, "message": "<script>", "name": "<script>"} for c in told["criteria"]
+    ]
     assert "<script" not in verdict_html(forged)
     shown = clean(verdict_html(told), styles=True)
     assert Parts(shown).tags == Parts(verdict_html(told)).tags

@@ -141,8 +141,8 @@ SWALLOW = "while True:\n    try:\n        while True: pass\n    except BaseExcep
 @pytest.mark.parametrize(
     ("twice", "told"),
     [
-        ("while True: pass", "cell twice: did not end within 1 s"),
-        ("import time\ntime.sleep(100)", "cell twice: did not end within 1 s"),
+        ("while True: pass", "cell twice: did not end within 1 s of processor time"),
+        ("import time\ntime.sleep(100)", "cell twice: did not end within 2 s"),
         (f"def f():\n    {SWALLOW.replace(chr(10), chr(10) + '    ')}\nf()", "did not end"),
         (f"{DEAF}\nwhile True: pass", "could not be interrupted"),
         ("import os\nos._exit(0)", "ended its process"),
@@ -171,14 +171,14 @@ def test_the_submissions_limit_keeps_what_was_earned_before():
     assert time.monotonic() - started < 8
     assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 0}
     assert report.status == "interrupted"
-    assert "3 s for the submission" in report.notes[-1]
+    assert "time for the submission was over" in report.notes[-1]
 
 
 def test_what_a_submission_starts_is_ended_with_it():
     mark = f"sleep 98{os.getpid()}"
     source = f"import subprocess\nsubprocess.Popen({mark.split()!r})\n{RIGHT[1]}"
     report, _ = graded_points(small(twice=source))
-    assert report.points == 3
+    assert report.points == 7  # the definitions below what failed are run
     assert "BlockingIOError" in report.notes[0]
     report, _ = graded_points(small(twice=source), limits=Limits(processes=8))
     assert report.points == 7
@@ -225,7 +225,7 @@ def test_a_class_is_graded_whatever_some_of_it_is(tmp_path):
         "renamed": ("graded", 7),
         "right": ("graded", 7),
         "torn": ("unreadable", 0),
-        "two": ("missing", 0),
+        "two": ("unreadable", 0),
     }
     assert math.isclose(sum(report.maximum for report in outcome.reports), 6 * 7)
     notes = {r.student: r.notes for r in outcome.reports}
@@ -345,10 +345,10 @@ def process(pid: int) -> psutil.Process | None:
 
 
 def test_what_was_earned_before_the_judge_itself_fails_is_kept():
-    """A test that ends the checker is the instructor's; it costs itself and what comes after."""
+    """A test that ends the checker is the instructor's; it costs itself and what runs after it."""
     last = graded("points_twice", "import os\nos._exit(3)", 4)
     assignment = Assignment("a", (*read_cells(small())[:-1], *read_cells(notebook(last))))
     report, points = graded_points(small(), assignment)
-    assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 0}
+    assert points == {"points_add": 2, "hidden_add": 0, "points_twice": 0}
     assert report.status == "interrupted"
     assert report.attention

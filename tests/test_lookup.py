@@ -29,7 +29,7 @@ def softmax_scipy(x, axis=-1, temperature=1.0):
 def softmax_torch(x, axis=-1, temperature=1.0):
     import torch
 
-    return torch.softmax(torch.from_numpy(x.copy()) / temperature, dim=axis)
+    return torch.softmax(torch.from_numpy(1.0 * x) / temperature, dim=axis)
 
 
 def softmax_logsumexp(x, axis=-1, temperature=1.0):
@@ -78,7 +78,7 @@ def lookup_einsum(query, keys, values, temperature=1.0):
 def lookup_torch(query, keys, values, temperature=1.0):
     import torch
 
-    q, k, v = (torch.from_numpy(a.copy()) for a in (query, keys, values))
+    q, k, v = (torch.from_numpy(1.0 * a) for a in (query, keys, values))
     return torch.softmax(torch.matmul(q, k.mT) / temperature, -1) @ v
 
 
@@ -120,6 +120,19 @@ def curve_as_lookup(x_query, x, y, bandwidth):
     return soft_lookup(query, keys, y[..., None], temperature=bandwidth**2)[..., 0]
 
 
+def curve_running(x_query, x, y, bandwidth):
+    """Logarithms of the kernel added up one point after the other."""
+    top = np.full(x_query.shape, -np.inf)
+    total, blend = np.zeros((2, *x_query.shape))
+    for p, height in zip(np.moveaxis(x, -1, 0), np.moveaxis(y, -1, 0), strict=True):
+        z = -((x_query - p[..., None]) ** 2) / (2.0 * bandwidth**2)
+        new = np.maximum(top, z)
+        total = total * np.exp(top - new) + np.exp(z - new)
+        blend = blend * np.exp(top - new) + np.exp(z - new) * height[..., None]
+        top = new
+    return blend / total
+
+
 def curve_shifted_kernel(x_query, x, y, bandwidth):
     squares = (x_query[..., None] - x[..., None, :]) ** 2
     squares = squares - squares.min(-1, keepdims=True)
@@ -147,6 +160,7 @@ RIGHT = {
         curve_loops,
         curve_scipy,
         curve_logpdf,
+        curve_running,
         curve_as_lookup,
         curve_shifted_kernel,
     ],

@@ -92,6 +92,13 @@ def padding_broadcast(lengths, max_length):
     return torch.gt(lengths.reshape(*lengths.shape, 1, 1), positions)
 
 
+def padding_scattered(lengths, max_length):
+    """A 1 where each sequence ends, and its running sum."""
+    ends = torch.zeros(*lengths.shape, max_length + 1, dtype=torch.int64)
+    ends.scatter_(-1, lengths.long()[..., None], 1)
+    return ends.cumsum(-1)[..., None, :-1] == 0
+
+
 def window_loops(n, width, causal=False):
     if not causal and width % 2 == 0:
         raise ValueError("no centre")
@@ -189,6 +196,13 @@ def softmax_log(scores, mask):
     return (lowered - lowered.logsumexp(-1, keepdim=True)).exp() * mask
 
 
+def softmax_of_the_allowed(scores, mask):
+    """The largest allowed score subtracted, and a sum of 0 kept from dividing."""
+    low = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    e = (low - low.amax(-1, keepdim=True).detach()).exp() * mask
+    return e / e.sum(-1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
+
+
 def leak_jacobian(f, x, mask):
     if x.ndim > 2:
         n, d = x.shape[-2:]
@@ -261,6 +275,7 @@ RIGHT = {
         padding_filled,
         padding_rows_of_a_triangle,
         padding_broadcast,
+        padding_scattered,
     ],
     "masking.sliding_window_mask": [
         window_loops,
@@ -277,6 +292,7 @@ RIGHT = {
         softmax_loops,
         softmax_einops,
         softmax_log,
+        softmax_of_the_allowed,
     ],
     "masking.leak": [
         leak_jacobian,

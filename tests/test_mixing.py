@@ -41,13 +41,13 @@ def mix_broadcast(A, X):
 def mix_torch(A, X):
     import torch
 
-    return torch.matmul(torch.from_numpy(A.copy()), torch.from_numpy(X.copy()))
+    return torch.matmul(torch.from_numpy(A * 1.0), torch.from_numpy(X * 1.0))
 
 
 def rows_loops(A):
     if np.min(A) < 0:
         raise ValueError("negative")
-    out = np.array(A, dtype=float)
+    out = np.array(A, dtype=float, order="C")
     for row in out.reshape(-1, A.shape[-1]):
         if row.sum() > 0:
             row /= row.sum()

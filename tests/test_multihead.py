@@ -85,6 +85,19 @@ def merge_by_place(x):
     return out
 
 
+def split_recursively(x, n_heads):
+    if x.ndim > 2:
+        return torch.stack([split_recursively(one, n_heads) for one in x])
+    d_head = divided(x.shape[-1], n_heads)
+    return x.T.reshape(n_heads, d_head, -1).permute(0, 2, 1)
+
+
+def merge_recursively(x):
+    if x.ndim > 3:
+        return torch.stack([merge_recursively(one) for one in x])
+    return torch.hstack([*x])
+
+
 class HeadsByLoops(nn.Module):
     """One head after the other, from slices of the projections; −1e9 where masked."""
 
@@ -297,11 +310,13 @@ RIGHT = {
         split_view_permute,
         split_by_index,
         split_by_products,
+        split_recursively,
     ],
     "multihead.merge_heads": [
         merge_loops,
         merge_permute_view,
         merge_by_place,
+        merge_recursively,
         lambda x: rearrange(x, "... h n e -> ... n (h e)"),
         lambda x: x.movedim(-3, -2).flatten(start_dim=-2),
         lambda x: torch.cat(x.double().unbind(-3), dim=-1).to(x.dtype),

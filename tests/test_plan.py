@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
 from small_course import solution as answer
 
+from attncourse.grading.judging.desk import binds
 from attncourse.grading.judging.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.magics import without_magics
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import arrange, plan
+from attncourse.grading.submission.source import names as source_names
 
 LIMITS = Limits(submission=30, cell=2)
 SMALL = Assignment(NAME, read_cells(small()))
@@ -175,6 +177,42 @@ def test_a_cell_that_only_shows_a_verdict_is_left_out():
     for cells in ([ONE, check, TWO], [*tests, check], [check, *tests]):
         assert names(*cells, assignment=course) == expected
     assert names(*tests, HELPER, check, assignment=course) == [*expected, "5"]
+
+
+@pytest.mark.parametrize(
+    ("source", "bound"),
+    [
+        ("[f for f in x]\n{f: f for f in x}\nany(f for f in x)", ""),
+        ("[(f := 1) for g in x if (h := g)]", "f h"),
+        ("a = [b for b in [c for c in x]]\nd = lambda e: (g := e)", "a d"),
+        (
+            "match x:\n  case [f, *g]: pass\n  case {'a': h, **i} | j: pass\n  case _: pass",
+            "f g h i j",
+        ),
+        ("try:\n  pass\nexcept ValueError as f:\n  g = 1", "g"),
+        ("with x as f, y as (g, h):\n  pass\nfor i, *j in x: pass\nk += 1", "f g h i j k"),
+        ("def f(a, b=(g := 1)):\n  global h\n  c = 1\n  def d(): global i", "f g h i"),
+        ("@(f := x)\nclass g((h := y)):\n  i = 1\n  def j(self): k = 1", "f g h"),
+        ("f = g = 1\ndel f\nif x:\n  del g", "g"),
+        ("f = 1\ndel f, x[0]\nf = 2", "f"),
+        ("from math import *\nimport a.b, c.d as e\nfrom . import f as g", "a e g"),
+        ("f: int\ng: int = 1\nh.i = j[0] = 1", "g"),
+        ("async def f():\n  async with x as g: pass\n  async for h in y: pass", "f"),
+    ],
+)
+def test_a_name_is_bound_by_one_rule_here_and_there(source, bound):
+    assert source_names(source).bound == binds(source) == frozenset(bound.split())
+
+
+def test_a_comprehension_in_a_given_cell_takes_no_name_from_an_answer():
+    """The student's function is called, not what a loop variable was called like."""
+    course = assigned(
+        answer("one", "### BEGIN SOLUTION\ndef f(): return 1\n### END SOLUTION"),
+        cell("squares = [f * f for f in range(3)]"),
+        graded("points", "assert f() == len(squares) - 2", 1),
+    )
+    report = grade(notebook(answer("one", "def f(): return 1")), course, limits=LIMITS)
+    assert report.points == 1, report.cells
 
 
 # --- answers ----------------------------------------------------------------------------------

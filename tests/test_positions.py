@@ -190,6 +190,16 @@ def rope_written_into(x, positions, base=10000.0):
     return out
 
 
+def rope_sequence_by_sequence(x, positions, base=10000.0):
+    """A batch of any kind is taken apart, a row of sines and cosines mixed by fancy indices."""
+    if x.ndim > 2:
+        return torch.stack([rope_sequence_by_sequence(one, positions, base) for one in x])
+    angles = float64_angles(x, positions, base).repeat_interleave(2, dim=-1)
+    feature = torch.arange(x.shape[-1])
+    beside = x[:, feature ^ 1] * torch.where(feature % 2 == 0, -1, 1).to(x.dtype)
+    return (x * angles.cos() + beside * angles.sin()).to(x.dtype)
+
+
 def alibi_loops(n_heads, n):
     bias = torch.zeros(n_heads, n, n)
     for h in range(n_heads):
@@ -251,6 +261,7 @@ RIGHT = {
         rope_by_matrices,
         rope_einops,
         rope_written_into,
+        rope_sequence_by_sequence,
     ],
     "positions.alibi_bias": [
         alibi_loops,

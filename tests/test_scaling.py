@@ -421,6 +421,9 @@ def seeded_twice(d_k, n_samples, seed):
         (lambda d_k, n_samples, seed: variance_numpy(d_k, n_samples, None), "the seed is not"),
         (lambda d_k, n_samples, seed: float(d_k), "the same number for every seed"),
         (lambda d_k, n_samples, seed: variance_numpy(d_k, 700, seed), "n_samples is ignored"),
+        (lambda d_k, n_samples, seed: variance_numpy(d_k, 10, seed), "n_samples is ignored"),
+        (lambda d_k, n_samples, seed: variance_numpy(d_k, n_samples, seed or None), "a seed of 0"),
+        (by_numpy(lambda q, k: (q @ k.T).var()), "every query with every key"),
         (by_numpy(lambda q, k: (q * k).sum(-1)), "many numbers"),
     ],
 )
@@ -434,16 +437,16 @@ def test_a_mistake_is_named_whatever_the_generator(answer, name):
 
 def test_right_answers_are_far_from_every_edge():
     """The margins that the checks' docstring promises, on what the cases really ask for."""
-    factor = math.sqrt(2)  # of the rounding to a power of 2
     tried = 0
     for criterion in exercises()["scaling.score_variance"].criteria:
         for case in criterion.cases(np.random.default_rng(0)):
             for d_k, n_samples in case.kwargs.get("calls", []):
                 samples = n_samples * len(case.kwargs["seeds"])
                 relative = math.sqrt((2 + 6 / d_k) / samples)
-                assert (1 - 1 / factor) / relative > 10
+                edges = 2.0 ** (round(math.log2(d_k)) + np.array([-0.5, 0.5]))
+                assert np.abs(edges / d_k - 1).min() / relative > 8
                 tried += 1
-    assert tried == 3
+    assert tried == 4
 
 
 def test_what_a_number_has_to_be():
@@ -455,7 +458,7 @@ def test_what_a_number_has_to_be():
     ):
         verdict = examine("scaling.score_variance", answer, seed=0)
         assert verdict.earned <= 1
-        assert said in verdict.criteria[0].message
+        assert said in verdict.criteria[0].message + verdict.criteria[0].brief
 
 
 def test_handing_the_work_to_the_library_is_caught_and_told():

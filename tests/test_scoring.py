@@ -72,7 +72,7 @@ class BilinearKeysFirst(nn.Module):
 
     def __init__(self, d_q, d_k):
         super().__init__()
-        self.register_parameter("W", nn.Parameter(torch.zeros(d_q, d_k)))
+        self.register_parameter("W", nn.Parameter(torch.randn(d_q, d_k)))
 
     def forward(self, query, key):
         return query.matmul((key @ self.W.T).transpose(-2, -1))
@@ -642,7 +642,7 @@ def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
             hidden = scores.masked_fill(mask, -math.inf).amax(-1)
             assert (hidden - allowed < 50).all()
             tested += 1
-    assert tested == 5
+    assert tested == 7
 
 
 class BilinearOfTheLibrary(BilinearEinops):
@@ -693,6 +693,41 @@ class OneLayerTwice(AdditiveEinops):
 def test_a_module_that_does_not_fit_is_told_in_words(target, answer, said):
     messages = [c.message for c in examine(f"scoring.{target}", answer, seed=0).criteria]
     assert any(said in message for message in messages)
+
+
+class BilinearWithScale(BilinearEinops):
+    def __init__(self, d_q, d_k):
+        super().__init__(d_q, d_k)
+        self.scale = nn.Parameter(torch.ones(1))
+
+
+class BilinearOfOtherName(nn.Module):
+    def __init__(self, d_q, d_k):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(d_q, d_k))
+
+
+class BilinearLonger(BilinearEinops):
+    def __init__(self, d_q, d_k):
+        super().__init__(d_q, d_k + 1)
+
+
+def attend_without_default(scores, values, mask):
+    return attend(scores, values, mask)
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "name"),
+    [
+        ("BilinearScore", BilinearWithScale, "a parameter too many: scale"),
+        ("BilinearScore", BilinearOfOtherName, "there is no parameter W"),
+        ("BilinearScore", BilinearLonger, "W has another shape"),
+        ("attend", attend_without_default, "mask has no default"),
+    ],
+)
+def test_what_does_not_fit_the_text_has_a_name(target, answer, name):
+    for seed in (0, 5):
+        assert examine(f"scoring.{target}", answer, seed=seed).diagnosis.name == name
 
 
 def test_the_first_additive_case_can_be_read():

@@ -1,5 +1,6 @@
 """Chapter 4: the package's functions against oracles, and other right answers to its exercises."""
 
+import copy
 import itertools
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attncourse.checks import examine
+from attncourse.checks import self_attention as bank
 from attncourse.lookup import soft_lookup, softmax
 from attncourse.mixing import causal_mean_weights, is_row_stochastic, mix
 from attncourse.self_attention import (
@@ -52,7 +55,7 @@ def weights_scipy(X):
 def weights_torch(X):
     import torch
 
-    x = torch.from_numpy(X.copy())
+    x = torch.from_numpy(1.0 * X)
     return (x @ x.mT).softmax(-1)
 
 
@@ -91,7 +94,7 @@ def attention_lookup(X):
 def attention_torch(X):
     import torch
 
-    x = torch.from_numpy(X.copy())
+    x = torch.from_numpy(1.0 * X)
     return torch.nn.functional.scaled_dot_product_attention(x, x, x, scale=1.0)
 
 
@@ -113,7 +116,7 @@ def equivariant_matrices(f, X, rng=None, atol=1e-8):
         P = np.eye(n)
         while np.array_equal(P, np.eye(n)):
             P = np.eye(n)[rng.permutation(n)]
-        if not np.allclose(f(P @ X), P @ f(X), atol=atol):
+        if not np.allclose(f(P @ X), P @ f(X), rtol=0, atol=atol):
             return False
     return True
 
@@ -156,6 +159,19 @@ def equivariant_generators(f, X, rng=None, atol=1e-8):
     return bool(max(np.abs(f(X[..., o, :]) - U[..., o, :]).max() for o in orders) <= atol)
 
 
+def equivariant_in_few_tries(f, X, rng=None, atol=1e-8):
+    """Three orders, shuffled in place: of the numbers of the tokens, not of the tokens."""
+    rng = np.random.default_rng() if rng is None else rng
+    order = np.arange(X.shape[-2])
+    largest = 0.0
+    for _ in range(3):
+        rng.shuffle(order)
+        while (order == np.arange(len(order))).all():
+            rng.shuffle(order)
+        largest = max(largest, np.max(np.abs(f(X[..., order, :]) - f(X)[..., order, :])))
+    return not largest > atol
+
+
 def equivariant_every_short_one(f, X, rng=None, atol=1e-8):
     orders = itertools.islice(itertools.permutations(range(X.shape[-2])), 1, 200)
     orders = [list(order) for order in orders] + [list(range(X.shape[-2]))[::-1]]
@@ -184,6 +200,7 @@ RIGHT = {
         equivariant_loops,
         equivariant_undone,
         equivariant_generators,
+        equivariant_in_few_tries,
         equivariant_every_short_one,
     ],
 }
@@ -326,6 +343,52 @@ def test_random_order_is_never_the_identity_and_reaches_every_other():
     orders = {tuple(random_order(3, rng).tolist()) for _ in range(200)}
     assert orders == set(itertools.permutations(range(3))) - {(0, 1, 2)}
     assert tuple(random_order(2, rng)) == (1, 0)
+
+
+def first_orders(row, count):
+    """What the generator of a case draws first, as ``rng.permutation`` does."""
+    rng = copy.deepcopy(row.given["rng"])
+    return [rng.permutation(row.sizes["n"]) for _ in range(count)]
+
+
+def test_the_generators_of_the_check_begin_as_it_says():
+    def rotation(order):
+        return (np.diff(order) % len(order) == 1).all()
+
+    assert all((p == [0, 1]).all() for p in first_orders(bank.ORDERS_AS_THEY_ARE, 16))
+    assert [rotation(p) for p in first_orders(bank.ROTATION_FIRST, 12)] == [True] + 11 * [False]
+    second = [rotation(p) for p in first_orders(bank.ROTATION_SECOND, 12)]
+    assert second == [False, True] + 10 * [False]
+    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(bank.SWAPS, 12))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        (
+            lambda f, X, p, q: (f(X[..., p, :]), f(X)[..., q, :]),
+            "each side has an order of its own",
+        ),
+        (lambda f, X, p, q: (f(X)[..., p, :], f(X)), "f never sees shuffled tokens"),
+        (
+            lambda f, X, p, q: (f(X[..., p, :])[..., p, :], f(X)),
+            "the order is applied twice, not undone",
+        ),
+    ],
+)
+def test_what_is_false_of_nearly_all_functions_is_told_apart(wrong, name):
+    def answer(f, X, rng=None, atol=1e-8):
+        rng = np.random.default_rng(8) if rng is None else rng
+        n = X.shape[-2]
+        for _ in range(6):
+            a, b = wrong(f, X, random_order(n, rng), random_order(n, rng))
+            if not np.allclose(a, b, rtol=0, atol=atol):
+                return False
+        return True
+
+    for seed in (0, 4):
+        target = "self_attention.is_permutation_equivariant"
+        assert examine(target, answer, seed=seed).diagnosis.name == name
 
 
 def test_graph_edges_run_from_query_to_key():

@@ -136,7 +136,7 @@ def cosine_einsum(X, Y):
     x, y = np.linalg.norm(X, axis=-1), np.linalg.norm(Y, axis=-1)
     lengths = np.einsum("...n,...m->...nm", x, y)
     S = np.einsum("...nd,...md->...nm", X, Y)
-    return np.divide(S, lengths, out=np.zeros_like(S), where=lengths > 0)
+    return np.divide(S, lengths, out=np.zeros(S.shape), where=lengths > 0)
 
 
 def cosine_guarded(X, Y):
@@ -161,7 +161,7 @@ def cosine_sklearn(X, Y):
 def cosine_torch(X, Y):
     import torch
 
-    X, Y = torch.from_numpy(X.copy()), torch.from_numpy(Y.copy())
+    X, Y = (torch.from_numpy(Z * 1.0) for Z in (X, Y))
     return torch.cosine_similarity(X[..., :, None, :], Y[..., None, :, :], dim=-1)
 
 

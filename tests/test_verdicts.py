@@ -13,7 +13,7 @@ from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, o
 from attncourse.checks.compare import difference
 from attncourse.checks.exercise import Case, Criterion, Exercise, leaves_arguments_alone
 from attncourse.checks.judging import judge
-from attncourse.checks.verdict import brief, sentence, short_number
+from attncourse.checks.verdict import LINES, sentence, short_number
 
 
 def raises(A, X):
@@ -235,10 +235,16 @@ def test_difference(value, expected, same):
     assert (difference(value, expected, brief=True) is None) is same
 
 
-def test_a_small_difference_shows_in_the_digits():
-    told = difference(np.array([1 / 3] * 3), np.array([1.0 / 3 + 1.5e-9] * 3))
-    assert "returned 0.33333333333333331, expected 0.33333333483333" in told
-    assert "returned 0.25, expected 0.5" in difference(np.full(20, 0.25), np.full(20, 0.5))
+def test_a_small_difference_is_called_one_of_precision():
+    want = np.array([1.0 / 3 + 1.5e-9] * 3)
+    problem = difference(np.array([1 / 3] * 3), want)
+    assert problem.kind == "precision"
+    assert problem.said == "differs from what is expected by 2e-09: precision was lost"
+    close = difference(np.full(20, 0.3333333, np.float32), np.full(20, 0.3334444, np.float32))
+    assert close.said == "at [0] returned 0.3333, expected 0.3334"
+    assert difference(np.full(20, 0.25), np.full(20, 0.5)).said == (
+        "at [0] returned 0.25, expected 0.5"
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,24 +286,31 @@ def test_agreement_on_truth_values_alone_is_not():
 
 
 @pytest.mark.parametrize(
-    ("message", "line"),
+    ("value", "expected", "line"),
     [
-        (
-            "f(x), where\nx =\n    [1]\nreturned\n    [2]\nexpected\n    [3]",
-            "f(x): returned other numbers",
-        ),
-        (
-            "f(x)\nthe gradient of x: at [1] returned 2, expected 3",
-            "f(x): the gradient of x: at [1] returned 2, expected 3",
-        ),
-        (
-            "f(x)\nthe output: \nreturned\n    [2]\nexpected\n    [3]",
-            "f(x): the output: other numbers",
-        ),
+        (np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), "at [0, 1] returned 2, expected 3"),
+        (2.0, 3.0, "returned 2, expected 3"),
+        ({"the output": 2.0}, {"the output": 3.0}, "the output: returned 2, expected 3"),
+        (["a"], ["b"], "returned ['a'], expected ['b']"),
+        (np.array([np.nan, 1.0]), np.array([0.5, 1.0]), "returned NaN at [0], expected 0.5"),
     ],
 )
-def test_one_line_says_what_differs(message, line):
-    assert brief(message) == line
+def test_one_line_says_what_differs(value, expected, line):
+    assert difference(value, expected).said == line
+
+
+WRONG = [(e, m) for e in exercises().values() for m in e.misconceptions]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "misconception"),
+    WRONG,
+    ids=lambda v: v.target if isinstance(v, Exercise) else v.name,
+)
+def test_a_verdict_fits_into_few_lines_and_begins_with_the_name(exercise, misconception):
+    lines = str(judge(exercise, misconception.wrong, 0)).splitlines()
+    assert len(lines) <= LINES, "\n".join(lines)
+    assert lines[1] == f"What happened: {sentence(misconception.name)}"
 
 
 def test_what_a_rounding_leaves_is_shown_as_zero():

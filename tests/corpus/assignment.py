@@ -45,6 +45,7 @@ def first(items, n):
     return items[:n]""",
     "halve": "def halve(number):\n    return number / 2",
     "power": "def power(n):\n    return lambda x: x**n",
+    "double": "def double(x):\n    return 2 * x",
     "mix": "def mix(A, X):\n    return A @ X",
 }
 TORCH_RIGHT = {
@@ -142,6 +143,16 @@ HIDDEN_HALVE = """
 number = float(np.random.normal())
 assert abs(halve(number) - number / 2) < 1e-12
 """
+# Tests as people write them: what is expected is worked out after the call.
+DOUBLE = """\
+x = np.random.normal(size=(4, 3))
+out = double(x)
+assert np.allclose(out, 2 * x)"""
+HIDDEN_DOUBLE = """
+x = np.random.uniform(1, 9, size=(3, 5))
+assert np.allclose(double(x), 2 * x)
+assert (double(x) == x + x).all()
+"""
 POWER = "cube = power(3)\nassert cube(2) == 8\nassert power(2)(cube(2)) == 64"
 
 NUMPY = notebook(
@@ -156,6 +167,8 @@ NUMPY = notebook(
     *task("first", RIGHT["first"], graded("points_first", FIRST, 2)),
     *task("halve", RIGHT["halve"], graded("points_halve", HALVE, 1)),
     hidden("hidden_halve", HIDDEN_HALVE),
+    *task("double", RIGHT["double"], graded("points_double", DOUBLE, 1)),
+    hidden("hidden_double", HIDDEN_DOUBLE),
     *task("power", RIGHT["power"], graded("points_power", POWER, 1)),
     *task("mix", RIGHT["mix"], locked("check_mix", 'check("mixing.mix", mix)')),
     graded("points_mix", 'examine("mixing.mix", mix).earned', 7),

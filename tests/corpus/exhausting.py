@@ -26,6 +26,20 @@ TIME = [
         rank="import time\ndef rank(values):\n    time.sleep(10**6)",
     ),
     exhausts(
+        "sleeps-and-works",
+        "a function that sleeps most of the time, and works so much that it does not seem to",
+        slow=True,
+        rank="""
+        import time
+        def rank(values):
+            while True:
+                time.sleep(0.09)
+                until = time.process_time() + 0.01
+                while time.process_time() < until:
+                    pass
+        """,
+    ),
+    exhausts(
         "catches-everything",
         "a loop that swallows every exception",
         slow=True,
@@ -460,6 +474,34 @@ RETURNS = [
         "a whole number of a hundred thousand digits",
         rank="def rank(values):\n    return [10**100_000]",
         halve="def halve(number):\n    return 10**100_000",
+    ),
+    exhausts(
+        "prints-at-every-step",
+        "items that never end, each of which prints as much as a call may",
+        slow=True,
+        power="""
+        def power(n):
+            while True:
+                print("x" * 19_000)
+                yield 0
+        """,
+        rank="""
+        class Steps:
+            def __iter__(self):
+                return self
+            def __next__(self):
+                print("x" * 19_000)
+                return 0
+            def __eq__(self, other):
+                return sum(self)
+        def rank(values):
+            return Steps()
+        """,
+    ),
+    exhausts(
+        "result-of-a-billion",
+        "a column as long as may be sent, which becomes a table beside a row",
+        center="def center(x):\n    return np.zeros((10**6, *np.shape(x)[1:], 1))",
     ),
     exhausts(
         "endless-iterator",

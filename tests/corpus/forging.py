@@ -5,6 +5,7 @@ Most of these submissions answer nothing, so that every point they get is forged
 """
 
 from functools import partial
+from textwrap import dedent, indent
 
 from corpus.assignment import KQV, RIGHT, tries
 
@@ -972,6 +973,15 @@ TORCH = [
 BUILT = "from torch.nn import functional\n"
 CALL = "    return functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)"
 HEADER = "def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):\n"
+KEPT = "FINISHED = nn.functional.scaled_dot_product_attention\n"
+
+
+def hands_over(name: str, why: str, body: str, before: str = ""):
+    """Hands its work to the function that it should build; ``body`` is the function's."""
+    body = indent(dedent(body).strip("\n"), "    ")
+    source = f"{KEPT}{dedent(before)}\n{HEADER}{body}"
+    return forges(name, why, work=KQV, scaled_dot_product_attention=source)
+
 
 FORBIDDEN = [
     forges(
@@ -990,19 +1000,204 @@ FORBIDDEN = [
         + HEADER
         + "    return found(query, key, value, mask, scale=scale)",
     ),
-]
-
-# Not in the corpus: that a right value was made by forbidden means is nothing that values show.
-UNSEEN = [
-    forges(
+    hands_over(
         "finished-function-unwatched",
-        "the same, with torch told not to tell anyone",
-        work=KQV,
-        scaled_dot_product_attention=BUILT
-        + HEADER
-        + "    with torch._C.DisableTorchFunction():\n    "
-        + CALL,
+        "with torch told not to tell anyone",
+        """
+        with torch._C.DisableTorchFunction():
+            return FINISHED(query, key, value, mask, scale=scale)
+        """,
+    ),
+    hands_over(
+        "finished-function-in-a-thread",
+        "in another thread, where what is in force in this one is not",
+        """
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(FINISHED, query, key, value, mask, scale=scale).result()
+        """,
+        "from concurrent.futures import ThreadPoolExecutor",
+    ),
+    hands_over(
+        "finished-function-waiting",
+        "by a thread that was started with the cell, and waits for work",
+        """
+        asked.put((query, key, value, mask, scale))
+        return answered.get()
+        """,
+        """
+        import queue, threading
+        asked, answered = queue.Queue(), queue.Queue()
+        def work():
+            while True:
+                *given, scale = asked.get()
+                try:
+                    answered.put(FINISHED(*given, scale=scale))
+                except Exception:
+                    answered.put(given[0])
+        threading.Thread(target=work, daemon=True).start()
+        """,
+    ),
+    hands_over(
+        "finished-function-operator",
+        "by the operator below torch's functions",
+        """
+        inner = torch.ops.aten._scaled_dot_product_attention_math.default
+        return inner(query, key, value, mask, scale=scale)[0]
+        """,
+    ),
+    hands_over(
+        "finished-function-mode-emptied",
+        "with every mode taken from the stack meanwhile",
+        """
+        kept = [_pop_mode() for _ in range(_len_torch_function_stack())]
+        value = FINISHED(query, key, value, mask, scale=scale)
+        for mode in reversed(kept):
+            _push_mode(mode)
+        return value
+        """,
+        "from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode",
+    ),
+    hands_over(
+        "finished-function-scripted",
+        "compiled to TorchScript, saved, and loaded from bytes",
+        "return loaded(query, key, value, mask, scale)",
+        """
+        import io
+        made = torch.jit.ScriptModule()
+        made.define(
+            "def forward(self, q, k, v, mask: Optional[Tensor]=None, c: Optional[float]=None):\\n"
+            "    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, scale=c)\\n"
+        )
+        kept = io.BytesIO()
+        torch.jit.save(made, kept)
+        loaded = torch.jit.load(io.BytesIO(kept.getvalue()))
+        """,
+    ),
+    hands_over(
+        "finished-function-garbage",
+        "with every watch that the collector knows of disarmed first",
+        """
+        for found in gc.get_objects():
+            if type(found).__name__ == "_DispatchModule":
+                found.reset()
+            elif isinstance(found, dict) and "forbidding" in found:
+                found["forbidding"] = lambda *names: None
+        return FINISHED(query, key, value, mask, scale=scale)
+        """,
+        "import gc",
+    ),
+    hands_over(
+        "finished-function-traced",
+        "taken apart into plain steps by a tracer, which run in its place",
+        """
+        def finished(q, k, v):
+            inner = torch.ops.aten._scaled_dot_product_attention_math
+            return inner(q, k, v, mask, scale=scale)[0]
+        return make_fx(finished)(query, key, value)(query, key, value)
+        """,
+        "from torch.fx.experimental.proxy_tensor import make_fx",
+    ),
+    hands_over(
+        "finished-function-flexible",
+        "by the library's other finished attention",
+        """
+        q, k, v = (x.reshape(1, 1, *x.shape[-2:]) for x in (query, key, value))
+        return flex_attention(q, k, v, scale=scale).reshape(*query.shape[:-1], -1)
+        """,
+        "from torch.nn.attention.flex_attention import flex_attention",
+    ),
+    hands_over(
+        "finisher-of-an-object",
+        "by an object that does it when it goes",
+        """
+        last = Last(query, key, value, mask, scale)
+        del last
+        return box.pop()
+        """,
+        """
+        box = []
+        class Last:
+            def __init__(self, *given):
+                self.given = given
+            def __del__(self):
+                box.append(FINISHED(*self.given[:4], scale=self.given[4]))
+        """,
+    ),
+    hands_over(
+        "finished-module-fast-path",
+        "by a layer in C++ that holds the finished function",
+        """
+        whole = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype, batch_first=True)
+        with torch.no_grad(), torch._C.DisableTorchFunction():
+            return whole.eval()(query, key, value)[0]
+        """,
+    ),
+    hands_over(
+        "finished-function-in-a-subclass",
+        "inside of a tensor's own answer to torch's functions",
+        """
+        class Eager(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                with torch._C.DisableTorchFunctionSubclass():
+                    return FINISHED(query, key, value, mask, scale=scale)
+        return query.as_subclass(Eager) + 1
+        """,
     ),
 ]
 
-CASES = [*NOTEBOOK, *PLACE, *VALUES, *EARLY, *PARTLY, *TORCH, *FORBIDDEN]
+DEGENERATE = [
+    forges(
+        f"double-{name}",
+        f"answers nothing: {why}",
+        double=f"def double(x):\n    {body}",
+    )
+    for name, why, body in (
+        ("clears", "clears its argument, of which twice nothing is nothing", "x *= 0; return x"),
+        ("clears-and-copies", "clears its argument", "x[...] = 0; return np.zeros_like(x)"),
+        ("clears-all", "clears what its argument is a part of", "x.T.flat = 0; return x.copy()"),
+        (
+            "infinite",
+            "its argument becomes infinite, and so does twice that",
+            "x += np.inf; return x",
+        ),
+        ("empty", "something empty, which agrees with everything", "return np.zeros((0, 1, 1))"),
+        (
+            "empty-rows",
+            "rows without number, each as it should be",
+            "return np.zeros((0, *x.shape))",
+        ),
+        (
+            "swaps-memory",
+            "hands over the memory that the argument lies in, emptied",
+            "x.resize((0, 3), refcheck=False); return x",
+        ),
+        (
+            "strided",
+            "a view in which all entries are one, over an argument made equal to it",
+            "x[...] = 0; return np.lib.stride_tricks.as_strided(x, x.shape, (0, 0))",
+        ),
+    )
+]
+DEGENERATE += [
+    forges(
+        "double-names-what-the-test-names",
+        "has names of its own for what the test calls its own, and returns something empty",
+        double="out = x = expected = 1\ndef double(y):\n    return np.zeros((0, 1, 1))",
+    ),
+    forges(
+        "double-clears-at-exit",
+        "clears its argument in a generator's last words, after it has answered",
+        double="""
+        def double(x):
+            def late():
+                try:
+                    yield 0 * x
+                finally:
+                    x[...] = 0
+            return next(late())
+        """,
+    ),
+]
+
+CASES = [*NOTEBOOK, *PLACE, *VALUES, *EARLY, *PARTLY, *TORCH, *FORBIDDEN, *DEGENERATE]

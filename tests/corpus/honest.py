@@ -2,15 +2,26 @@
 
 from functools import partial
 
-from corpus.assignment import KQV, RIGHT, keeps
+from corpus.assignment import KQV, RIGHT, TORCH_RIGHT, keeps
 
 right = partial(keeps, "honest")
 
 CENTER = RIGHT["center"]
+SQUASH = TORCH_RIGHT["squash"]
 
 
 def spread(before: str) -> dict[str, str]:
     return {"center": f"{before}\n\n{CENTER}"}
+
+
+def fails(name: str, why: str, before: str):
+    """A first line that cannot run here, in the cell of an answer."""
+    return right(name, why, **spread(before))
+
+
+def sets(name: str, why: str, before: str):
+    """A setting of the whole process, in the cell of an answer."""
+    return right(name, why, work=KQV, squash=f"{before}\n\n{SQUASH}")
 
 
 def coded_name(content: dict) -> None:
@@ -439,5 +450,64 @@ CASES = [
                 self.calls += 1
                 return torch.matmul(self.weights(x, mask), self.W_v(x))
         """,
+    ),
+    fails("missing-library", "a library that is not here", "import seaborn as sns\nsns.set()"),
+    fails(
+        "colab-lines",
+        "what a notebook in Colab begins with",
+        "from google.colab import drive, files, userdata\ndrive.mount('/content/drive')\n"
+        "uploaded = files.upload()\nfor name in uploaded:\n    print(name)\n"
+        "token = userdata.get('HF_TOKEN').strip()\nfrom google.colab.patches import cv2_imshow",
+    ),
+    fails(
+        "colab-folder",
+        "goes to a folder of Colab's where it finds Colab",
+        "import os\ntry:\n    import google.colab\n    at_home = False\nexcept ImportError:\n"
+        "    at_home = True\nif not at_home:\n    os.chdir('/content/drive/MyDrive')",
+    ),
+    fails("asks-input", "asks for a name", "name = input('Your name: ')\nprint(name.upper())"),
+    fails("missing-file", "reads a file that is not here", "data = open('missing.csv').read()"),
+    fails(
+        "plot-style",
+        "a style of plots that is not here",
+        "import matplotlib.pyplot as plt\nplt.style.use('nope')",
+    ),
+    fails(
+        "leftover-raise", "the released line left above the answer", "raise NotImplementedError()"
+    ),
+    fails(
+        "future-annotations",
+        "annotations that are not to be evaluated, below a line that fails",
+        "from __future__ import annotations\nimport seaborn\ndef helper(x: Unknown): ...",
+    ),
+    sets("wide-numbers", "float64 by default", "torch.set_default_dtype(torch.float64)"),
+    sets("on-a-gpu", "tensors on a GPU by default", "torch.set_default_device('cuda')"),
+    sets("errors-raise", "NumPy's warnings as errors", "np.seterr(all='raise')"),
+    sets("gradients-off", "no gradients, for a plot", "torch.set_grad_enabled(False)"),
+    sets(
+        "inference-left-on",
+        "inference, never left",
+        "mode = torch.inference_mode()\nmode.__enter__()",
+    ),
+    sets(
+        "autocast-left-on",
+        "mixed precision, never left",
+        "mixed = torch.autocast('cpu', torch.bfloat16)\nmixed.__enter__()",
+    ),
+    sets(
+        "warnings-are-errors",
+        "warnings as errors",
+        "import warnings\nwarnings.simplefilter('error')",
+    ),
+    sets(
+        "deterministic",
+        "only what is the same at each run",
+        "torch.use_deterministic_algorithms(True)\ntorch.manual_seed(0)\nnp.random.seed(0)",
+    ),
+    sets("low-recursion", "a low limit on recursion", "import sys\nsys.setrecursionlimit(120)"),
+    sets(
+        "elsewhere",
+        "another folder and no environment",
+        "import os\nos.chdir('/')\nos.environ.clear()",
     ),
 ]

@@ -374,4 +374,78 @@ PROCESS = [
     ),
 ]
 
-CASES = [*CODE, *FILES, *PROCESS]
+# What a hidden test sends has a shape that no other test's has. Nobody is to hear of it.
+LISTEN = """\
+heard = []
+def center(x):
+    heard.append("x".join(map(str, np.shape(x))))
+    {told}
+    return np.asarray(x) - np.mean(x, axis=-1, keepdims=True)
+def overheard():
+    return "overheard " + " ".join(heard)
+"""
+LOUD = 'if heard[-1] == "3x5": '
+EARNED = {"points_center": 2, "hidden_center": 1}
+
+
+def tells(name: str, why: str, told: str = "pass", *, hears: bool = True, **given):
+    """Remembers what it was given, and tells of it; for a right answer it gets its points."""
+    earned = EARNED | ({} if hears else {"hidden_center": 0})
+    return spies(name, why, earned, center=LISTEN.format(told=told), **given)
+
+
+TELLING = [
+    tells(
+        "tells-in-a-message",
+        "what a hidden test sent, in the message of an exception",
+        LOUD + "raise ValueError(overheard())",
+        hears=False,
+    ),
+    tells(
+        "tells-in-a-class",
+        "the same in the name of an exception's class",
+        LOUD + 'raise type(overheard().replace(" ", "_"), (ValueError,), {})()',
+        hears=False,
+    ),
+    tells(
+        "tells-in-a-name",
+        "the same in the name of a function that changes its argument",
+        LOUD + 'center.__name__ = overheard().replace(" ", "_"); x -= 0; x[...] = 0',
+        hears=False,
+    ),
+    tells(
+        "tells-in-a-type",
+        "the same in the name of the type that it returns",
+        LOUD + 'return type(overheard().replace(" ", "_"), (), {})()',
+        hears=False,
+    ),
+    tells("tells-in-print", "the same on the screen", LOUD + "print(overheard())"),
+    tells(
+        "tells-later",
+        "in a later answer's exception",
+        rank="def rank(values):\n    raise ValueError(overheard())",
+        words="raise ValueError(overheard())",
+    ),
+    tells(
+        "tells-in-what-it-returns",
+        "in what a later answer returns to a check, which quotes it",
+        mix="def mix(A, X):\n    return overheard()",
+        words="def words(text):\n    return {overheard(): 1}",
+        first="def first(items, n):\n    return [overheard()]",
+    ),
+    tells(
+        "tells-by-running-again",
+        "in a cell that misses a name, so that it is run again when all is over",
+        words="later\nraise ValueError(overheard())",
+        power="later = 1\ndef power(n):\n    raise KeyError(overheard())",
+    ),
+    tells(
+        "tells-from-a-file",
+        "leaves a file for the process after it, where a later cell changes the answer",
+        'open("heard", "a").write(overheard())',
+        words='import os\nif os.path.exists("heard"): raise ValueError(open("heard").read())',
+        power="def power(n):\n    return 1\nold, center = center, lambda x: old(x)",
+    ),
+]
+
+CASES = [*CODE, *FILES, *PROCESS, *TELLING]

@@ -225,6 +225,15 @@ FRAME = [
         """,
     ),
     sends(
+        "enormous-error",
+        "an exception with a name, a message and a line of megabytes, below half a million classes",
+        """
+        above = ["ValueError" + str(n) for n in range(500_000)]
+        error = {"type": "x" * 10**6, "above": above, "message": "y" * 10**6, "line": ["z"] * 1000}
+        send({"error": error, "sizes": []})
+        """,
+    ),
+    sends(
         "changes-everything",
         "claims to have changed arguments that it was not given",
         """
@@ -314,6 +323,59 @@ VALUES = [
         "a dict whose keys all have one hash",
         "{'d': [[{'i': hex(n * (2**61 - 1))}, 0] for n in range(1, 60_000)]}",
         slow=True,
+    ),
+    claims(
+        "colliding-set",
+        "a set of half a million numbers that all have one hash",
+        "{'s': [{'i': hex(n * (2**61 - 1))} for n in range(1, 500_000)]}",
+        slow=True,
+    ),
+    claims(
+        "colliding-in-tuples",
+        "as many as may be sent, each at the end of a tuple of twenty",
+        "{'z': [{'t': [0] * 19 + [{'i': hex(n * (2**61 - 1))}]} for n in range(1, 9_000)]}",
+    ),
+    claims(
+        "one-buffer-many-arrays",
+        "five hundred arrays that are all made of the same eight megabytes",
+        "{'l': [{'n': {'d': '<f8', 's': [10**6], 'o': [0], 'x': 0}}] * 500}",
+        "bytes(8 * 10**6)",
+        slow=True,
+    ),
+    claims(
+        "one-array-many-times",
+        "a list that names its one array a hundred thousand times",
+        "{'l': [{'n': {'d': '<f8', 's': [10**6], 'o': [0], 'x': 0}}] + [{'B': 0}] * 99_000}",
+        "bytes(8 * 10**6)",
+    ),
+    claims(
+        "lists-of-nothing",
+        "as many empty lists as there is room for in a message",
+        "{'l': [{'l': []}] * 990_000}",
+        slow=True,
+    ),
+    claims(
+        "many-named-tuples",
+        "two hundred thousand classes, each to be made for one value",
+        "{'l': [{'N': [f'A{n}', ['f'], [0]]} for n in range(200_000)]}",
+        slow=True,
+    ),
+    claims(
+        "many-parameters",
+        "a function of half a million parameters",
+        "{'o': {'h': 1, 'kind': 'function', 'name': 'f',"
+        " 'signature': [[f'a{n}', 1, 0] for n in range(500_000)]}}",
+        slow=True,
+    ),
+    claims(
+        "many-ranges",
+        "ranges of a hundred thousand numbers, a thousand of them",
+        "{'l': [{'r': [0, 100_000, 1]}] * 1000}",
+    ),
+    claims(
+        "one-wide-character",
+        "long strings, each with a character that takes four bytes for all of them",
+        "{'l': ['\\U0001F600' + 'x' * 3_000_000] * 4}",
     ),
     claims(
         "wide-named-tuple",
@@ -515,4 +577,29 @@ OBJECTS = [
     ),
 ]
 
-CASES = [*FRAME, *VALUES, *OBJECTS]
+# What a reply says of the arguments, to a test that works out what it expects afterwards.
+ARGUMENTS = [
+    abuses(
+        f"arguments-{name}",
+        why,
+        double=f"{FRAMES}def double(x):\n    zeros = x.astype('<f8').tobytes()\n"
+        "    zeros, shape = bytes(len(zeros)), list(x.shape)\n"
+        "    nothing = {'n': {'d': '<f8', 's': shape, 'o': [0, 1], 'x': 0}}\n"
+        f"    send({{'value': {value}, 'changed': {changed}, 'sizes': [len(zeros)]}}, zeros)\n"
+        "    return []",
+    )
+    for name, why, value, changed in (
+        ("changed", "says that it was cleared", "nothing", "[[1, nothing]]"),
+        (
+            "returned",
+            "returns the test's own, and says it was cleared",
+            "{'A': 1}",
+            "[[1, nothing]]",
+        ),
+        ("function", "says that its own function was changed", "nothing", "[[0, nothing]]"),
+        ("elsewhere", "says that what was not given was changed", "nothing", "[[2**40, nothing]]"),
+        ("nonsense", "says of the arguments what is no such thing", "nothing", "[[[], 1], 5, 'x']"),
+    )
+]
+
+CASES = [*FRAME, *VALUES, *OBJECTS, *ARGUMENTS]

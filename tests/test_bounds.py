@@ -1,0 +1,360 @@
+"""What a submission can cost the process that judges it: time, memory, and a lane."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from corpus.assignment import KQV, MIXING
+from corpus.hostile import HONEST
+from small_course import cell, graded, notebook, solution
+
+from attncourse.grading.judging import judge
+from attncourse.grading.judging.bounds import CHECKER, Room
+from attncourse.grading.judging.encoding import Decoder, Encoder
+from attncourse.grading.judging.judge import JUDGE_LOST, grade
+from attncourse.grading.judging.lane import LANES, Lanes, LaneStuck
+from attncourse.grading.judging.wire import HEAD, WireError, unpack
+from attncourse.grading.limits import MB, Limits
+from attncourse.grading.records.course import Submission
+from attncourse.grading.records.driver import Order, Runner
+from attncourse.grading.records.journal import Journal
+from attncourse.grading.report import CellResult, Report, to_json
+from attncourse.grading.submission.notebook import Assignment, read_cells
+
+# --- before anything is built -----------------------------------------------------------------
+
+COLLIDING = [{"i": hex(n * (2**61 - 1))} for n in range(1, 200_000)]
+BUFFER = bytes(8 * 10**6)
+SAME = {"n": {"d": "<f8", "s": [10**6], "o": [0], "x": 0}}
+TOO_MUCH = {
+    "a set that collides": {"s": COLLIDING},
+    "a dict that collides": {"d": [[key, 0] for key in COLLIDING]},
+    "tuples that collide": {"z": [{"t": [key, 0]} for key in COLLIDING]},
+    "one buffer in many arrays": {"l": [SAME] * 100},
+    "one buffer in many texts": {"l": [{"b": 0}] * 100},
+    "one long string among many": {"U": [[100], ["x" * 10**6] + ["y"] * 99]},
+    "classes": {"l": [{"N": [f"A{n}", ["f"], [0]]} for n in range(20_000)]},
+    "a class of many fields": {"N": ["Wide", [f"f{n}" for n in range(9000)], [0] * 9000]},
+    "numbers": {"l": [{"f": "nan"}] * 2_000_000},
+    "ranges": {"l": [{"r": [0, 100_000, 1]}] * 1000},
+    "objects": {"l": [{"o": {"h": n, "kind": "class"}} for n in range(50_000)]},
+    "parameters": {"l": [{"o": {"h": 1, "signature": [["a", 1, 0]] * 250}}] * 5000},
+    "wide characters": {"l": ["\N{GRINNING FACE}" + "x" * 10**6] * 30},
+}
+
+
+@contextmanager
+def quick(seconds: float = 3.0):
+    """What is inside takes less processor time than that."""
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < seconds
+
+
+@pytest.mark.parametrize("form", TOO_MUCH.values(), ids=TOO_MUCH)
+def test_what_asks_for_too_much_is_refused_before_it_is_built(form):
+    made: list[object] = []
+    room = Room(64 * MB)
+    with quick(), pytest.raises(WireError, match="too large"):
+        Decoder([memoryview(BUFFER)], made.append, (), room).decode(form)
+    assert len(made) <= 64 * MB / 2000
+
+
+def test_the_same_is_no_trouble_from_those_who_are_trusted():
+    assert Decoder([], None).decode({"s": list(range(20_000))}) == set(range(20_000))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[float(n) for n in range(300)]] * 300,
+        {n: str(n) for n in range(5000)},
+        {(a, b): 1 for a in "abcdefghijklmnopqrstuvwxyz" for b in "abcdefghijklmnopqrstuvwxyz"},
+        {f"word {n}": n for n in range(100_000)},
+        np.arange(2.0**22),
+        ["a sentence of seven words or eight"] * 50_000,
+    ],
+    ids=["matrix", "vocabulary", "pairs", "words", "array", "sentences"],
+)
+def test_what_an_answer_may_well_return_has_room(value):
+    encoder = Encoder(None)
+    form = json.loads(json.dumps(encoder.encode(value)))
+    found = Decoder([memoryview(b) for b in encoder.buffers], None, (), Room(64 * MB)).decode(form)
+    assert np.array_equal(found, value) if isinstance(value, np.ndarray) else found == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"[]," * 3_000_000 + b"0]",
+        b"[" + b"{}," * 3_000_000 + b"0]",
+        b"[" + b"1," * 7_000_000 + b"0]",
+        '["\N{GRINNING FACE}"]'.encode(),
+        b'{"sizes": [' + b"0," * 900_000 + b"0]}",
+    ],
+    ids=["lists", "dicts", "numbers", "wide", "buffers"],
+)
+def test_json_of_too_many_values_is_not_parsed(text):
+    pieces = [HEAD.pack(len(text), 0), text, b""]
+    with quick(), pytest.raises(WireError):
+        unpack(lambda size: pieces.pop(0), 64 * MB)
+
+
+# --- the process itself -----------------------------------------------------------------------
+
+
+def judged(answer: str, *tests: str, limits: Limits, **more) -> Report:
+    """The report on an answer that defines ``f``, by these tests of one point each."""
+    cells = [
+        cell("import numpy as np", "imports", locked=True),
+        solution("answer", "### BEGIN SOLUTION\nf = None\n### END SOLUTION"),
+        *(graded(f"t{n}", test, 1) for n, test in enumerate(tests)),
+    ]
+    assignment = Assignment("01_bounds", read_cells(notebook(*cells)))
+    cells[1] = solution("answer", answer)
+    return grade(notebook(*cells), assignment, limits=limits, **more)
+
+
+def points(report: Report) -> list[float]:
+    return [found.points for found in report.cells.values()]
+
+
+def peaks() -> dict[int, float]:
+    """The most memory that each of the waiting lanes has had, in MB."""
+    found = {}
+    for _, lane in LANES.idle:
+        with open(f"/proc/{lane.pid}/status") as status:
+            (line,) = (line for line in status if line.startswith("VmHWM"))
+        found[lane.pid] = int(line.split()[1]) / 1000
+    return found
+
+
+SHORT = Limits(submission=20, cell=3, call=3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "test"),
+    [
+        ("def f():\n    return np.zeros((10**6, 1))", "x = f() + np.ones(10**4)"),
+        pytest.param(
+            "def f():\n    return np.zeros(7 * 10**6)",
+            "x = [f() for _ in range(100)]",
+            marks=pytest.mark.slow,
+        ),
+        ("def f():\n    return [range(10**5)] * 10", "x = np.array(f() * 10**6)"),
+        ("def f():\n    while True:\n        print('x' * 19_000)\n        yield 1", "sum(f())"),
+    ],
+    ids=["broadcast", "kept", "ranges", "printed"],
+)
+def test_what_a_test_makes_of_a_result_has_bounds_too(answer, test):
+    LANES.close()
+    report = judged(answer, test, "assert True", limits=SHORT)
+    assert points(report) == [0, 1], report
+    assert all(peak < CHECKER + 300 for peak in peaks().values())
+
+
+def test_a_number_that_nobody_can_show_costs_its_test_alone():
+    report = judged(
+        "def f():\n    return 2**15_999", "assert f() == 3, f()", "assert f() > 3", limits=SHORT
+    )
+    assert points(report) == [0, 1], report
+
+
+def test_a_lane_that_has_grown_is_replaced(monkeypatch):
+    judged("f = 1", "assert f", limits=SHORT)
+    before = {lane.pid for _, lane in LANES.idle}
+    grown = "x = np.ones(5 * 10**7)\nimport builtins\nbuiltins.kept = x\nassert f"
+    assert points(judged("f = 1", grown, limits=SHORT)) == [1]
+    after = {lane.pid for _, lane in LANES.idle}
+    assert len(before - after) == 1
+    assert after < before
+
+
+# --- a lane that does not let go ------------------------------------------------------------------
+
+FOREVER = "assert f() > 1\nassert sum(range(f()))"  # one instruction that no alarm interrupts
+
+
+def test_a_lane_that_is_stuck_is_ended_soon_and_keeps_what_was_earned():
+    began = time.monotonic()
+    report = judged(
+        "def f():\n    return 10**12",
+        "assert f()",
+        FOREVER,
+        limits=Limits(submission=20, cell=1, call=1),
+    )
+    assert time.monotonic() - began < 40
+    assert points(report) == [1, 0]
+    assert report.status == "interrupted"
+    assert "twice" in report.notes[0]
+    assert "t1" in report.notes[0]
+    assert "processor time" in report.notes[0]
+
+
+class Grades(ThreadPoolExecutor):
+    """Returns this report for everything, and counts."""
+
+    def __init__(self, report: Report):
+        super().__init__(1)
+        self.report, self.runs = report, 0
+
+    def submit(self, function, *args, **more):
+        self.runs += 1
+        future: Future[Report] = Future()
+        future.set_result(self.report)
+        return future
+
+
+@pytest.mark.parametrize(("why", "runs"), [(judge.STUCK, 1), (f"{JUDGE_LOST} ended", 2)])
+def test_what_was_stuck_twice_is_a_result_and_what_was_lost_is_not(tmp_path, why, runs):
+    assignment = Assignment("a", read_cells(notebook(graded("t", "assert f", 1))))
+    report = judge.cut_short(assignment, "ann", {}, why, True)
+    executor = Grades(report)
+    submission = Submission("ann", b"{}", "", "")
+    journal = Journal(tmp_path / "journal.jsonl", "a")
+    for _ in range(2):
+        runner = Runner(Order(assignment, Limits()), journal, executor, 1)
+        assert [g.report.status for g in runner.results([submission])] == ["interrupted"]
+    assert executor.runs == runs
+    journal.close()
+
+
+# --- a machine that has other things to do --------------------------------------------------------
+
+
+class Told:
+    """A lane that answers what it is told to; ``seen``: whether others were busy meanwhile."""
+
+    core, used, pid = None, True, 0
+
+    def __init__(self, lanes: Lanes, answers: list):
+        self.lanes, self.answers, self.seen = lanes, answers, []
+
+    def ask(self, request, progress):
+        self.seen.append((len(self.lanes.busy), request["seed"]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def gone(self):
+        return False
+
+    def close(self):
+        pass
+
+
+def answers(points: float, **more) -> dict:
+    report = Report("ann", "a", "graded", {"t": CellResult(points, 1.0)}, seed=7)
+    return {"report": to_json(report), "starved": False, "spent": False, **more}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Grades with a lane that gives these answers; the report, and what the lane saw."""
+    assignment = Assignment("a", read_cells(notebook(graded("t", "assert f", 1))))
+
+    def run(*given) -> tuple[Report, list]:
+        lanes = Lanes()
+        lane = Told(lanes, list(given))
+        monkeypatch.setattr(lanes, "begin", lambda key, number: [lane])
+        monkeypatch.setattr(judge, "LANES", lanes)
+        return grade(b"{}", assignment), lane.seen
+
+    return run
+
+
+def test_what_was_kept_from_the_processor_is_run_once_more(told):
+    report, seen = told(answers(0, starved=True), answers(1, starved=True), answers(0))
+    assert report.points == 1
+    assert seen == [(1, None), (1, 7)]
+    report, seen = told(answers(1, starved=True), LaneStuck("was busy"))
+    assert report.points == 1
+    report, seen = told(answers(0), answers(1))
+    assert (report.points, len(seen)) == (0, 1)
+    report, seen = told(LaneStuck("was busy"), answers(1))
+    assert (report.points, len(seen)) == (1, 2)
+    report, seen = told(LaneStuck("was busy"), LaneStuck("was busy with it"), answers(1))
+    assert report.points == 0
+    assert report.attention == (f"{judge.STUCK} was busy with it",)
+
+
+def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
+    lanes = Lanes()
+    monkeypatch.setattr(lanes, "begin", lambda key, number: [Told(lanes, [])])
+    order: list[str] = []
+    first = lanes.take(("k",))
+
+    def alone() -> None:
+        lane = lanes.take(("k",), alone=True)
+        order.append(f"alone {len(lanes.busy)}")
+        time.sleep(0.2)
+        order.append("alone no more")
+        lanes.give_back(("k",), lane)
+
+    def another() -> None:
+        lanes.give_back(("k",), lanes.take(("k",)))
+        order.append("another")
+
+    threads = [threading.Thread(target=alone), threading.Thread(target=another)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    order.append("first is back")
+    lanes.give_back(("k",), first)
+    for thread in threads:
+        thread.join(5)
+    assert order == ["first is back", "alone 1", "alone no more", "another"]
+
+
+@pytest.fixture
+def crowd():
+    """Four other processes that never pause."""
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    yield
+    for process in spinning:
+        process.kill()
+        process.wait()
+
+
+# Work for 0.6 s of the processor in one call: it takes twice as long and more beside four others.
+BUSY = """
+import time
+def f():
+    until = time.process_time() + 0.6
+    while time.process_time() < until:
+        pass
+    return 1"""
+
+
+def test_beside_four_busy_processes_nobody_loses_anything(crowd):
+    """An honest class, and the honest part of the corpus, where a call has a second."""
+    cores = len(os.sched_getaffinity(0))
+    cases = [case for case in HONEST if not case.link and case.work in (MIXING, KQV)]
+    limits = Limits(submission=8, cell=2, call=1, cpu=8)  # one cell has torch import a library
+    assignments = {id(w): Assignment(w.name, read_cells(w.source)) for w in (MIXING, KQV)}
+
+    def lost(case) -> list[str]:
+        report = grade(case.notebook(), assignments[id(case.work)], limits=limits)
+        return [f"{case.name} {g}" for g, p in case.deserves.items() if report.cells[g].points < p]
+
+    with ThreadPoolExecutor(cores) as pool:
+        slow = pool.submit(judged, BUSY, *["assert f()"] * 3, limits=limits)
+        assert [name for found in pool.map(lost, cases) for name in found] == []
+        assert points(slow.result()) == [1, 1, 1]
+
+
+def test_limits_stretch_with_the_machine():
+    limits = Limits.of(40)
+    assert limits.stretched(1) == limits
+    twice = limits.stretched(2)
+    assert (twice.submission, twice.cell, twice.call, twice.cpu) == (80, 20, 20, 80)
+    assert replace(twice, submission=40, cell=10, call=10, cpu=40) == limits

@@ -1,0 +1,251 @@
+"""What a failed check says of the cause: one mistake, two, one of any size, or a symptom."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from attncourse.checks import examine, exercises
+from attncourse.checks.exercise import Between, composition, parts_of
+from attncourse.checks.judging import judge
+from attncourse.kqv import project, scaled_dot_product_attention
+
+ALL = exercises()
+COMPOSITIONS = {
+    (e.target, parts.compose.__qualname__): (e, parts.compose)
+    for e in ALL.values()
+    for m in e.misconceptions
+    if (parts := parts_of(m.wrong))
+}
+FAMILIES = [(e, m) for e in ALL.values() for m in e.misconceptions if m.family]
+DOUBLES = 6  # of each exercise
+
+
+def ids(value):
+    return getattr(value, "target", None) or getattr(value, "name", None) or value.__name__
+
+
+@pytest.mark.parametrize(("exercise", "compose"), COMPOSITIONS.values(), ids=ids)
+def test_a_composition_of_right_options_is_right(exercise, compose):
+    verdict = judge(exercise, compose(), 3)
+    assert verdict.passed, verdict.full
+
+
+@pytest.mark.parametrize(("exercise", "misconception"), FAMILIES, ids=ids)
+def test_a_member_of_a_family_has_its_name(exercise, misconception):
+    values = misconception.family.values
+    if isinstance(values, Between):
+        sign, ends = (-1, [-v for v in values]) if values.low < 0 else (1, values)
+        low, high = sorted(map(math.log, ends))
+        values = [sign * math.exp(low + part * (high - low)) for part in (0.35, 0.62)]
+    for value in values:
+        verdict = judge(exercise, misconception.family.make(value), 3)
+        assert not verdict.passed, value
+        assert verdict.diagnosis is not None, (value, verdict.full)
+        assert verdict.diagnosis.name == misconception.name, (value, verdict.full)
+
+
+def doubles(exercise):
+    """Pairs of mistakes of one composition, spread over all there are."""
+    composed = [m for m in exercise.misconceptions if parts_of(m.wrong)]
+    found = []
+    for a, b in combinations(composed, 2):
+        one, other = parts_of(a.wrong), parts_of(b.wrong)
+        if one.compose is other.compose and not one.chosen.keys() & other.chosen.keys():
+            found.append((a, b, one.compose(**one.chosen, **other.chosen)))
+    return found[:: max(1, len(found) // DOUBLES)][:DOUBLES]
+
+
+def test_two_mistakes_at_once_are_named(record_property):
+    """One of the two at least in 80 % of the pairs, and a wrong name in few.
+
+    Two mistakes can be one function, which then may have a third one's name.
+    """
+    named = wrong = total = 0
+    for exercise in ALL.values():
+        for a, b, both in doubles(exercise):
+            verdict = judge(exercise, both, 11)
+            if verdict.passed:
+                continue
+            total += 1
+            if verdict.diagnosis is not None:
+                right = verdict.diagnosis.name in (a.name, b.name)
+                named += right
+                wrong += not right
+    record_property(
+        "summary", f"doubles: one of two named in {named} of {total}, another in {wrong}"
+    )
+    assert named >= 0.8 * total
+    assert wrong <= 0.1 * total
+
+
+def test_the_rest_is_what_is_wrong_after_mending():
+    attend = next(c for (t, n), (_, c) in COMPOSITIONS.items() if t.endswith("product_attention"))
+    mistakes = {
+        m.name: parts_of(m.wrong) for m in ALL["kqv.scaled_dot_product_attention"].misconceptions
+    }
+    inverted, unscaled = mistakes["the mask is inverted"], mistakes["no scale"]
+    verdict = examine(
+        "kqv.scaled_dot_product_attention", attend(**inverted.chosen, **unscaled.chosen), seed=2
+    )
+    assert verdict.diagnosis.name == "no scale"
+    assert verdict.rest == "the mask is inverted"
+    mended = examine("kqv.scaled_dot_product_attention", attend(**inverted.chosen), seed=2)
+    assert verdict.worth == mended.earned - verdict.earned > 0
+    assert f"That is worth {verdict.worth} of the" in str(verdict)
+
+
+# --- symptoms --------------------------------------------------------------------------------
+
+
+def times(factor):
+    return lambda x, weight: factor * (x @ weight)
+
+
+def only_first(x, weight):
+    out = (x @ weight).clone()
+    out[..., 1:, :] = 0.125
+    return out
+
+
+CALLS = []
+
+
+def another_each_time(x, weight):
+    CALLS.append(0)
+    return x @ weight + len(CALLS)
+
+
+def blind(x, weight):
+    return torch.ones(*x.shape[:-1], weight.shape[-1], dtype=x.dtype)
+
+
+SYMPTOMS = [
+    (times(1.75), "the expected one times 1.75"),
+    (times(-1), "the expected one with the wrong sign"),
+    (times(0.5), "half the expected one"),
+    (lambda x, weight: x @ weight + 0.75, "the expected one plus 0.75"),
+    (lambda x, weight: (x @ weight).mT, "the expected one transposed"),
+    (lambda x, weight: (x @ weight).flip(-2), "backwards along its second to last axis"),
+    (lambda x, weight: (x @ weight).roll(1, -1), "moved by +1 along its last axis"),
+    (lambda x, weight: (x @ weight)[..., None], "with an axis more behind"),
+    (lambda x, weight: (x @ weight).square(), "the square of the expected one"),
+    (lambda x, weight: (x @ weight).clamp(min=-1, max=1), "cut off between −1 and 1"),
+    (lambda x, weight: (x @ weight).sort(-1)[0], "the right numbers, but in other places"),
+    (lambda x, weight: x.shape[-2] * (x @ weight), "second to last axis of argument 1"),
+    (only_first, "right only in the first row"),
+    (another_each_time, "other numbers each time"),
+    (blind, "does not depend on the numbers that come in"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "said"), SYMPTOMS, ids=[said for _, said in SYMPTOMS])
+def test_a_symptom_says_what_the_result_has_to_do_with_the_right_one(answer, said):
+    for seed in (0, 5):
+        verdict = examine("kqv.project", answer, seed=seed)
+        assert verdict.diagnosis is None
+        assert said in verdict.symptom, verdict.full
+        assert verdict.symptom in str(verdict)
+        assert said in verdict._repr_html_()
+
+
+def detached_weight(x, weight):
+    return x @ weight.detach()
+
+
+def rounded(x, weight):
+    return (x.float() @ weight.float()).to(x.dtype)
+
+
+def zeroes_its_argument(x, weight):
+    out = x @ weight
+    x.zero_()
+    return out
+
+
+def at_most_a_matrix(x, weight):
+    return torch.einsum("ij,jk->ik", x, weight)
+
+
+EVERYWHERE = [
+    (detached_weight, "the gradient of weight is cut off"),
+    (rounded, "single precision inside"),
+    (zeroes_its_argument, "x is changed in place"),
+    (at_most_a_matrix, "no batch axis is provided for"),
+    (lambda x, weight: (x @ weight).float(), "the dtype is another one"),
+]
+
+
+@pytest.mark.parametrize(("answer", "name"), EVERYWHERE, ids=[name for _, name in EVERYWHERE])
+def test_what_any_exercise_can_get_wrong_has_a_name(answer, name):
+    verdict = examine("kqv.project", answer, seed=1)
+    assert verdict.diagnosis.name == name, verdict.full
+    assert verdict.diagnosis.explanation in str(verdict)
+
+
+def test_a_right_answer_has_neither():
+    for target, answer in (
+        ("kqv.project", project),
+        ("kqv.scaled_dot_product_attention", scaled_dot_product_attention),
+    ):
+        verdict = examine(target, answer, seed=1)
+        assert verdict.passed
+        assert verdict.diagnosis is None
+        assert verdict.symptom == verdict.rest == verdict.example == ""
+
+
+def test_nonsense_has_no_symptom():
+    verdict = examine("mixing.mix", lambda A, X: np.sin(1 / (1 + (A @ X) ** 2)), seed=1)
+    assert verdict.diagnosis is None
+    assert verdict.symptom == ""
+
+
+def test_a_composition_keeps_what_was_chosen():
+    @composition
+    def power(base=2, exponent=2, **rest):
+        return lambda: base**exponent
+
+    assert parts_of(power(3, exponent=4)).chosen == {"base": 3, "exponent": 4}
+    assert parts_of(power(other=5)).chosen == {"other": 5}
+    assert parts_of(power(3)).compose(base=3)() == 9
+    assert parts_of(project) is None
+
+
+# --- refusals and truth values ---------------------------------------------------------------
+
+
+def refuses_zero(ids, n_vocab):
+    if not (0 < ids).all() or not (ids < n_vocab).all():
+        raise ValueError(f"what is {ids}?")
+    return np.eye(n_vocab)[ids]
+
+
+def asserts(ids, n_vocab):
+    assert (ids >= 0).all()
+    assert (ids < n_vocab).all()
+    return np.eye(n_vocab)[ids]
+
+
+def test_a_refusal_is_known_whatever_its_words():
+    verdict = examine("tokens.one_hot", refuses_zero, seed=4)
+    assert verdict.diagnosis.name == "an id that exists is refused"
+
+
+def test_another_error_than_the_one_asked_for_is_told_as_that():
+    verdict = examine("tokens.one_hot", asserts, seed=4)
+    assert verdict.symptom.endswith("right, but another error than ValueError is raised")
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_one_answer_for_everything_is_told_and_gets_no_name(answer):
+    verdict = examine("mixing.is_row_stochastic", lambda A, atol=1e-8: answer, seed=4)
+    assert verdict.diagnosis is None
+    assert verdict.symptom == f"the answer is {answer}, whatever comes in"
+
+
+def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
+    verdict = examine("mixing.mix", lambda A, X: (A @ X).mean(-2), seed=4)
+    assert verdict.diagnosis is None
+    assert "averaged over its second to last axis" in verdict.symptom

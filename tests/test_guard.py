@@ -1,0 +1,251 @@
+"""Tests in the checker: they keep what is theirs, and take no comparison of nothing for one."""
+
+import numpy as np
+import pytest
+from test_judge import holds, judged
+
+from attncourse.checks import in_place
+from attncourse.grading.judging.guard import compiled, guards
+
+# --- what a submission changes in place -----------------------------------------------------------
+
+DESTROYS = """
+def f(x, weight):
+    x *= 0
+    weight *= 0
+    return x @ weight
+"""
+
+
+@pytest.mark.parametrize(
+    "made", ["np.ones((2, 3)), np.ones((3, 4))", "torch.ones(2, 3), torch.ones(3, 4)"]
+)
+def test_no_answer_makes_a_test_true_by_what_it_does_to_the_arguments(made):
+    test = f"x, weight = {made}\nout = f(x, weight)\nassert (out == x @ weight).all()"
+    assert judged(DESTROYS, test) == ["AssertionError"]
+    same = f"x, weight = {made}\nassert (f(x, weight) == x @ weight).all()"
+    assert judged(DESTROYS, same) == ["AssertionError"]
+    assert holds(DESTROYS, f"x, weight = {made}\nf(x, weight)\nassert (x == 0).all()")
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "x[...] = 7\n    return x",
+        "x[...] = 7\n    return x[:]",
+        "x[...] = 7\n    return x.copy()",
+        "x[...] = 7\n    y = x.copy()\n    x.resize(0, refcheck=False)\n    return y",
+        "return np.lib.stride_tricks.as_strided(np.full(1, 7.0), x.shape, (0, 0))",
+        "return np.broadcast_to(np.float64(7), x.shape)",
+    ],
+)
+def test_what_is_changed_and_returned_is_the_submissions_own(attack):
+    test = "x = np.ones((2, 3))\nout = f(x)\nassert (out == 7).all() and (x == 1).all()"
+    assert holds(f"def f(x):\n    {attack}", test)
+
+
+def test_two_names_for_one_array_and_lists_of_arrays_stay_what_they_were():
+    answer = "def f(a, b):\n    a[...] = 5\n    return b.sum()\n"
+    answer += "def g(items):\n    items[0][...] = 5\n    items.append(1)\n    return len(items)\n"
+    answer += "def h(*, out):\n    out[...] = 5\n    return out"
+    assert holds(
+        answer,
+        "x = np.ones(3)\nassert f(x, x) == 15 and x.sum() == 3",
+        "x = np.ones(3)\nassert g([x]) == 2 and x.sum() == 3",
+        "x = np.ones(3)\nassert h(out=x).sum() == 15 and x.sum() == 3",
+        "x = np.ones(3)\nh(out=x)\nassert x.sum() == 15",
+        "x = torch.ones(4)\nassert f(x[:2], x[2:]) == 2 and x.sum() == 4",
+    )
+
+
+def test_a_tensor_stays_whatever_is_done_to_it():
+    changes = (
+        "x.resize_(0)",
+        "x.data = x.new_zeros(0)",
+        "x.set_()",
+        "x.requires_grad_()",
+        "x.t_()",
+    )
+    for change in changes:
+        answer = f"def f(x):\n    {change}\n    return 1"
+        assert holds(
+            answer,
+            "x = torch.ones(2, 3)\nassert f(x) == 1 and torch.equal(x, torch.ones(2, 3))\n"
+            "assert not x.requires_grad",
+        )
+
+
+def test_what_was_loaded_into_a_module_stays_the_tests():
+    answer = "class Layer(nn.Linear):\n    def forward(self, x):\n        with torch.no_grad():\n"
+    answer += "            self.weight.zero_(), x.zero_()\n        return x @ self.weight.T"
+    for options in ("", ", assign=True"):
+        test = "layer, W, x = Layer(3, 2, bias=False), torch.ones(2, 3), torch.ones(4, 3)\n"
+        test += f"layer.load_state_dict({{'weight': W}}{options})\nout = layer(x)\n"
+        assert holds(answer, test + "assert not out.any() and W.all() and x.all()")
+
+
+def test_names_of_the_submissions_own_do_not_disarm_a_comparison():
+    answer = "expected = out = x = 1\ndef f():\n    return np.ones((1, 3))"
+    tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)"]
+    tests += [EXPECTED.format("np") + "out = f()\nassert np.allclose(out, expected)"]
+    assert all(judged(answer, *tests, defines=("f",)))
+
+
+def test_a_test_asks_for_changes():
+    answer = (
+        "def fill(x, value):\n    x[...] = value\ndef scale(x):\n    x *= 2\n    return x.sum()\n"
+    )
+    answer += "class Buffer:\n    def fill(self, x):\n        x[...] = 3"
+    assert holds(
+        answer,
+        "x = np.ones(2)\nassert fill(x, 4) is None\nassert x.tolist() == [4, 4]",
+        "x = torch.ones(2)\nassert fill(x, 4) == None\nassert x.tolist() == [4, 4]",
+        "from attncourse.checks import in_place\nx = np.ones(2)\nassert in_place(scale)(x) == 4\n"
+        "assert x.sum() == 4",
+        "x = np.ones(2)\nBuffer().fill(x)\nassert x.tolist() == [3, 3]",
+        "def tried(function, x):\n    function(x, 6)\n    return x\n"
+        "assert tried(fill, np.ones(2)).tolist() == [6, 6]",
+        "x = np.ones(2)\nassert scale(x) == 4 and x.sum() == 2",
+    )
+
+
+def test_what_is_asked_of_a_call_is_not_asked_of_those_inside_it():
+    answer = "def fill(x, value):\n    x[...] = value\n    return 1"
+    assert holds(
+        answer,
+        "x, y = np.ones(2), np.ones(2)\nfill(x, fill(y, 3))\nassert x.sum() == 2 == y.sum()",
+        "np.testing.assert_allclose(fill(np.ones(2), 3), 1)",
+    )
+
+
+def test_a_check_sees_what_a_wrapped_answer_changes():
+    answer = "def mix(A, X):\n    X *= 1\n    A += 1\n    return (A - 1) @ X"
+    test = (
+        "from attncourse.checks import examine\nv = examine('mixing.mix', lambda A, X: mix(A, X))\n"
+    )
+    test += (
+        "assert [c.name for c in v.criteria if not c.passed] == ['does not change its arguments']"
+    )
+    assert holds(answer, test)
+
+
+def test_in_place_changes_nothing_where_all_is_one_process():
+    x = np.ones(2)
+    assert in_place(np.negative)(x, out=x) is x
+    assert x.tolist() == [-1, -1]
+
+
+def test_the_report_says_that_a_test_kept_its_own(small_report):
+    report = small_report("def f(x):\n    x += 1\n    return x", "x = np.ones(2)\nf(x) + x")
+    assert [note for note in report.notes if "f changed an argument in place" in note]
+    report = small_report("def f(x):\n    x += 1\n    return x", "x = np.ones(2)\nf(x)\nx.sum()")
+    assert not [note for note in report.notes if "in place" in note]
+
+
+@pytest.fixture
+def small_report():
+    from small_course import cell, graded, notebook, solution
+
+    from attncourse.grading.judging.judge import grade
+    from attncourse.grading.submission.notebook import Assignment, read_cells
+
+    def made(answer, test):
+        cells = [cell("import numpy as np"), solution("answer", answer), graded("t", test, 5)]
+        data = notebook(*cells)
+        return grade(data, Assignment("01_split", read_cells(data)))
+
+    return made
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+EXPECTED = "expected = {0}.ones((5, 3))\n"
+COMPARISONS = {
+    "np": [
+        "assert np.allclose(f(), expected)",
+        "assert np.allclose(expected, f())",
+        "assert np.allclose(a=f(), b=expected)",
+        "assert np.isclose(2 * f(), 2 * expected).all()",
+        "assert (f() == expected).all()",
+        "assert np.all(expected == f())",
+        "out = f()\nshifted = out + 1\nassert np.allclose(shifted, 2 * expected)",
+        "def close(a, b):\n    return np.allclose(a, b)\nassert close(f(), expected)",
+        "np.testing.assert_allclose(f(), expected)",
+        "np.testing.assert_allclose(actual=f(), desired=expected)",
+        "np.testing.assert_array_equal(f().sum(-1), 3)",
+        "assert np.linalg.norm(f() - expected) < 1e-6",
+        "assert ((f() - expected) ** 2).sum() < 1e-6",
+        "assert abs(expected - f()).max() < 1e-9",
+        "assert abs(f() / expected - 1).sum() < 1e-9",
+        "kept = []\nkept.append(f())\nassert np.allclose(kept[0], expected)",
+        "kept = {}\nkept['a'] = f()\nassert np.allclose(kept['a'] + 1, 2 * expected)",
+        "assert all(np.allclose(a, b) for a, b in [(f(), expected)])",
+    ],
+    "torch": [
+        "assert torch.allclose(f(), expected)",
+        "assert f().allclose(expected)",
+        "assert torch.isclose(expected, f()).all()",
+        "assert f().isclose(expected).all()",
+        "assert torch.equal(f(), expected)",
+        "assert f().eq(expected).all()",
+        "torch.testing.assert_close(f(), expected)",
+        "assert (f() - expected).norm() < 1e-6",
+        "assert torch.allclose(f()[0], f()[-1:])",
+    ],
+}
+EVERY = [(library, test) for library, tests in COMPARISONS.items() for test in tests]
+
+
+@pytest.mark.parametrize(("library", "test"), EVERY)
+def test_a_comparison_of_nothing_fails(library, test):
+    answer = "def f():\n    return {0}.ones({1})"
+    test = EXPECTED.format(library) + test
+    assert holds(answer.format(library, (5, 3)), test)
+    for shape in ((0, 1, 1), (0, 5, 3), (0, 3)):
+        (message,) = judged(answer.format(library, shape), test)
+        assert message, shape
+
+
+@pytest.mark.parametrize("short", ["np.ones((1, 3))", "np.ones(3)", "np.ones(())", "1.0", "[1.0]"])
+def test_one_number_is_not_taken_for_many(short):
+    answer = f"def f():\n    return {short}"
+    tests = [EXPECTED.format("np") + test for test in COMPARISONS["np"][:7]]
+    assert all(judged(answer, *tests)[:6])
+
+
+HONEST = [
+    "assert np.allclose(f(np.ones((5, 3))).sum(axis=-1), 3)",
+    "assert np.allclose(f(np.ones((5, 3))), np.ones(3))",
+    "x = np.arange(3.0)\nassert (x <= f(x).max()).all() and (x >= f(x)[:1]).all()",
+    "x = np.arange(3.0)\nassert ((x == f(x)[1]).sum() == 1) and 0 <= f(x)[0] < f(x)[1]",
+    "x = np.zeros((0, 3))\nassert np.allclose(f(x), x) and np.allclose(f(x).sum(axis=-1), 1)",
+    "assert np.array_equal(f(np.ones(2))[:0], []) and (f(np.ones(2))[:0] == np.zeros(0)).all()",
+    "a = f(torch.ones(4, 4))\nassert torch.allclose(a.diagonal(), a.diagonal()[0])",
+    "assert np.allclose(f(2.5), [2.5]) and np.isclose(f(2.5), 2.5) and f([1, 2]) == [1, 2]",
+    "x = np.ones((1, 3))\nassert np.allclose(f(x)[0], x) and (f(x) - x[0] == 0).all()",
+    "class T:\n    def __init__(self):\n        assert (f(np.eye(2)) == np.eye(2)).all()\nt = T()",
+    "assert all(np.allclose(f(r), r) for r in np.eye(3)) and (lambda v: f(v) == v)(3)",
+    "np.testing.assert_equal(f({'a': [1]}), {'a': [1]})\nassert f('x') == 'x' and f(None) is None",
+    "total = 0\nfor row in f(np.eye(3)):\n    total += (row - 1).sum()\nassert total == -6",
+]
+
+
+@pytest.mark.parametrize("test", HONEST)
+def test_ordinary_asserts_run_as_they_are(test):
+    assert holds("def f(x):\n    return x", test)
+
+
+def test_a_test_without_the_submissions_names_is_left_alone():
+    source = "x = np.zeros((0, 3))\nassert np.allclose(x, 1) and (x == np.ones((1, 3))).all()"
+    body, _ = compiled(source, ("f",))
+    exec(body, {"np": np} | guards(lambda: False))
+
+
+def test_a_failed_comparison_says_which_shapes():
+    answer = "def f():\n    return np.ones((0, 1, 1))\ndef g():\n    return 1.0"
+    test = EXPECTED.format("np")
+    found = judged(
+        answer, test + "assert np.allclose(f(), expected)", "assert np.allclose(g(), np.ones(2))"
+    )
+    assert "nothing to compare" in found[0]
+    assert found[1] == "AssertionError: got one number, expected shape (2,)"

@@ -1,0 +1,130 @@
+"""A notebook that is not quite in its place is found, or told of; an archive does no harm."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from small_course import NAME, make_course, small
+
+from attncourse.grading.records.course import read_submission
+from attncourse.grading.records.handed_in import LARGEST, MOST
+
+GOOD = small()
+EXACT = f"{NAME}/{NAME}.ipynb"
+
+
+def archive(*files: tuple[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", how) as content:
+        for name, data in files:
+            content.writestr(name, data)
+    return made.getvalue()
+
+
+def handed_in(folder: Path, **files: bytes):
+    """What is read where these files lie in a student's folder."""
+    course = make_course(folder / "course", other=GOOD)
+    (course / "solutions" / "02_other").mkdir()
+    (course / "submitted" / "alice").mkdir()
+    for path, data in files.items():
+        place = course / "submitted" / "alice" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    return read_submission(course, NAME, "alice")
+
+
+BIG = NAME.upper()
+INNER = archive((f"{NAME}.ipynb", GOOD))
+FOUND = {
+    f"{NAME}/{BIG}.IPYNB": (GOOD, f"the notebook is called {BIG}.IPYNB"),
+    f"{BIG}/{NAME}.ipynb": (GOOD, f"the notebook was found at {BIG}/{NAME}.ipynb"),
+    f"{NAME}/{NAME}/{NAME}.ipynb": (GOOD, f"was found at {NAME}/{NAME}/{NAME}.ipynb"),
+    f"{NAME}/a/b/homework.ipynb": (GOOD, f"was found at {NAME}/a/b/homework.ipynb"),
+    f"{NAME}.ipynb": (GOOD, f"was found at {NAME}.ipynb"),
+    f"handed in/{NAME} (1).ipynb": (GOOD, f"was found at handed in/{NAME} (1).ipynb"),
+    f"{NAME}/{NAME}.json": (GOOD, f"is called {NAME}.json"),
+    f"{NAME}/{NAME}.ipynb.txt": (GOOD, f"is called {NAME}.ipynb.txt"),
+    f"{NAME}/{NAME}.py": (b"def add(a, b):\n    return a + b\n", f"is called {NAME}.py"),
+    f"{NAME}/{NAME}.ipynb.zip": (INNER, f"{NAME}.ipynb.zip, in it {NAME}.ipynb"),
+    f"{NAME}/all.zip": (archive((f"x/{NAME}.ipynb", GOOD), ("x/data.csv", b"1")), "in it x/"),
+    f"{NAME}.zip": (archive((f"__MACOSX/{NAME}.ipynb", b"."), ("a.ipynb", GOOD)), "in it a.ipynb"),
+    f"{NAME}/twice.zip": (archive(("b.zip", INNER)), f"in it b.zip, {NAME}.ipynb"),
+    EXACT: (INNER, f"the notebook was found in an archive: {NAME}.ipynb"),
+}
+
+
+@pytest.mark.parametrize("path", FOUND)
+def test_it_is_found_and_the_note_says_where(path, tmp_path):
+    data, says = FOUND[path]
+    found = handed_in(tmp_path, **{path: data})
+    assert found.data == (data if path.endswith(".py") else GOOD)
+    assert says in found.note
+
+
+def test_an_intact_submission_has_no_note(tmp_path):
+    others = {f"{NAME}/{NAME} (1).ipynb": b"{}", f"{NAME}/a.zip": INNER, "x.json": b"{}"}
+    found = handed_in(tmp_path, **{EXACT: GOOD, **others})
+    assert (found.data, found.note, found.status) == (GOOD, "", "")
+
+
+def test_the_time_of_submission_is_the_found_folders(tmp_path):
+    stamp = {f"{BIG}/timestamp.txt": b"2026-01-02 03:04:05 UTC\n"}
+    found = handed_in(tmp_path, **{f"{BIG}/{NAME}.ipynb": GOOD}, **stamp)
+    assert found.timestamp == "2026-01-02 03:04:05 UTC"
+
+
+BOMB = archive((f"{NAME}.ipynb", bytes(LARGEST + 10)))
+UP = archive((f"../../{NAME}.ipynb", GOOD), ("/etc/a.ipynb", b"x"))
+TOLD = [
+    ({f"{NAME}/essay.pdf": b"%PDF"}, f"{NAME}/essay.pdf handed in, and no notebook: hand in"),
+    ({f"{NAME}/a.ipynb": GOOD, f"{NAME}/b.ipynb": GOOD}, "several notebooks and none is"),
+    ({f"{NAME}/{NAME}.zip": b"PK\x03\x04..."}, "this is a zip archive, not a notebook"),
+    ({f"{NAME}/{NAME}.txt": b"I could not do it."}, f"{NAME}.txt is no notebook (line 1"),
+    ({f"{NAME}/a.zip": archive(("b.zip", archive(("c.zip", INNER))))}, "in an archive in an"),
+    ({f"{NAME}/a.zip": archive(("a.ipynb", GOOD), ("b.ipynb", GOOD))}, "several notebooks"),
+    ({f"{NAME}/a.zip": archive(*((f"{n}.txt", b"") for n in range(MOST + 1)))}, "more than 2000"),
+    ({f"{NAME}/a.zip": archive(("a.ipynb", GOOD), how=zipfile.ZIP_BZIP2)}, "is not read"),
+    ({f"{NAME}/a.zip": BOMB}, "over 50 MB"),
+    ({f"{NAME}/a.zip": INNER.replace(b"\x14\x00\x00\x00", b"\x14\x00\x01\x00")}, "password"),
+]
+
+
+@pytest.mark.parametrize(("files", "says"), TOLD, ids=lambda value: value if str(value) else "")
+def test_what_is_not_graded_is_told_of(files, says, tmp_path):
+    found = handed_in(tmp_path, **files)
+    assert found.data is None
+    assert found.status == "unreadable"
+    assert says in found.reason
+    assert len(found.reason) < 400
+
+
+def test_what_lies_elsewhere_is_named_and_not_graded(tmp_path):
+    files = {"02_other/02_other.ipynb": GOOD, "old/homework.ipynb": GOOD}
+    found = handed_in(tmp_path, **files)
+    assert (found.data, found.status) == (None, "missing")
+    assert found.reason == f"nothing handed in as {NAME}, but old/homework.ipynb"
+    assert handed_in(tmp_path / "2").reason == "nothing handed in"
+    other = handed_in(tmp_path / "3", **{f"02_other/{NAME}.ipynb": GOOD})
+    assert other.reason == "nothing handed in"
+
+
+def test_paths_out_of_an_archive_lead_nowhere(tmp_path):
+    found = handed_in(tmp_path, **{f"{NAME}/a.zip": UP})
+    written = [path for path in tmp_path.rglob("*.ipynb") if "alice" in str(path)]
+    assert written == []
+    assert found.data in (None, b"x")
+
+
+def test_links_and_deep_trees_are_left_alone(tmp_path):
+    course = make_course(tmp_path, other=GOOD)
+    home = course / "submitted" / "alice" / NAME
+    home.mkdir(parents=True)
+    (home / "loop").symlink_to(home)
+    (home / f"{NAME}.IPYNB").symlink_to(course / "solutions" / NAME / f"{NAME}.ipynb")
+    found = read_submission(course, NAME, "alice")
+    assert (found.data, found.status) == (None, "unreadable")
+    deep = course / "submitted" / "bob" / "/".join("abcdefgh")
+    deep.mkdir(parents=True)
+    (deep / f"{NAME}.ipynb").write_bytes(GOOD)
+    assert read_submission(course, NAME, "bob").reason == "nothing handed in"

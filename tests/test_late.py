@@ -1,0 +1,201 @@
+"""Hidden tests run last, and nothing that a submission saw in one is told to anybody."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from small_course import cell, graded, notebook, solution
+
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.judging.order import disturbed
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import to_json
+from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.grading.submission.plan import Step
+
+SECRET = "8675309"
+IMPORTS = cell("import numpy as np\nimport torch", "imports", locked=True)
+
+
+def hidden(grade_id: str, source: str) -> dict:
+    text = f"# More tests.\n### BEGIN HIDDEN TESTS\n{source}\n### END HIDDEN TESTS"
+    return graded(grade_id, text, 1)
+
+
+def report_on(cells: list[dict], handed_in: list[dict], **limits: float):
+    """The report on a submission to an assignment, each a list of cells."""
+    assignment = Assignment("01_split", read_cells(notebook(*cells)))
+    chosen = replace(Limits(submission=30, cell=3, call=3), **limits)
+    return grade(notebook(*handed_in), assignment, limits=chosen, seed=7)
+
+
+def points(report) -> dict[str, float]:
+    return {grade_id: cell.points for grade_id, cell in report.cells.items()}
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+SPY = "heard = []\ndef f(x):\n    heard.append(x)\n    {told}\n    return x + 1"
+TELLS = {
+    "in an exception's message": "if heard[-1] > 9: raise ValueError(str(x))",
+    "in an exception's class": "if heard[-1] > 9: raise type(f'x{x}', (ValueError,), {})()",
+    "in the name of its function": "f.__name__ = f.__qualname__ = f'x{x}'\n    raise ValueError",
+    "in what it returns": "return x if heard[-1] > 9 else x + 1",
+    "in what it prints": "print(x)\n    if heard[-1] > 9: raise KeyError(x)",
+    "in the size of a message that it writes itself": "\n    import os, struct\n"
+    "    for fd in range(3, 20):\n        try: os.write(fd, struct.pack('!IQ', 20, x * 10**6))\n"
+    "        except OSError: pass\n    if x > 9: os._exit(1)",
+    "in a later answer": "if heard[0] > 9: raise ValueError(str(heard))",
+}
+G = "def g(x):\n    {told}\n    return x"
+LATER = {
+    "a later answer's exception": "raise ValueError(f'heard {heard}')",
+    "a later answer's number": "return float(max(heard))",
+    "a later answer's type": "return type(f'x{max(heard)}', (), {})()",
+    "a later answer's keys": "return {str(h): 1 for h in heard}",
+}
+
+
+@pytest.mark.parametrize("value", ["f({0})", "assert f({0}) == 1", "{{}}[f({0})]", "f.a({0})"])
+@pytest.mark.parametrize("told", TELLS.values(), ids=TELLS)
+def test_nothing_that_a_hidden_test_sends_comes_out(told, value):
+    answer = solution("f", SPY.format(told=told))
+    tests = [graded("t", "assert f(1) == 2", 1), hidden("h", value.format(SECRET))]
+    again = hidden("i", f"assert f({SECRET}) == 1")
+    report = report_on([IMPORTS, solution("f", "f = 1"), *tests, again], [IMPORTS, answer, *tests])
+    assert points(report)["h"] == 0
+    assert SECRET not in json.dumps(to_json(report))
+
+
+@pytest.mark.parametrize("told", LATER.values(), ids=LATER)
+def test_nothing_comes_out_in_what_stands_behind_it(told):
+    first, second = solution("f", SPY.format(told="pass")), solution("g", G.format(told=told))
+    test = hidden("h", f"assert f({SECRET}) == {SECRET} + 1")
+    shown = graded("t", "from attncourse.checks import examine\nassert g(1) == 1, g(1)", 1)
+    verdict = graded("v", "examine('mixing.uniform_weights', g).earned", 9)
+    scratch = cell("raise ValueError(f'heard {heard}')")
+    cells = [IMPORTS, solution("f", "f = 1"), test, solution("g", "g = 1"), shown, verdict]
+    report = report_on(cells, [IMPORTS, first, test, second, scratch, shown, verdict])
+    assert points(report)["h"] == 1
+    assert [note for note in report.notes if "heard []" in note]
+    assert SECRET not in json.dumps(to_json(report))
+
+
+def test_nothing_comes_out_when_cells_run_again():
+    spy = "seen = missing\ndef f(x):\n    open('heard', 'a').write(str(x))\n    return x"
+    tells = "import os\nif os.path.exists('heard'): raise ValueError(open('heard').read())\nnothing"
+    cells = [IMPORTS, solution("f", "f = 1"), hidden("h", f"assert f({SECRET}) == {SECRET}")]
+    handed_in = [IMPORTS, solution("f", spy), cells[2], cell(tells), cell("missing = 1")]
+    report = report_on(cells, handed_in)
+    assert points(report) == {"h": 1}
+    assert SECRET not in json.dumps(to_json(report))
+
+
+def test_a_check_in_a_hidden_test_gives_points_and_no_words():
+    answer = f"def mix(A, X):\n    return {SECRET} * A @ X"
+    source = "from attncourse.checks import examine\nexamine('mixing.mix', mix).earned > 99"
+    report = report_on(
+        [IMPORTS, solution("mix", "mix = 1"), hidden("h", source)],
+        [IMPORTS, solution("mix", answer)],
+    )
+    (verdict,) = report.verdicts
+    assert verdict["target"] == "mixing.mix"
+    assert not verdict["passed"]
+    assert not any(criterion["message"] for criterion in verdict["criteria"])
+    assert "8675" not in json.dumps(to_json(report))
+
+
+def test_a_visible_test_that_needs_a_hidden_ones_names_is_late_as_well():
+    test = hidden("h", f"secret = {SECRET}")
+    shown = graded("t", "assert f(secret) == 1, f(secret)", 1)
+    cells = [IMPORTS, solution("f", "f = 1"), test, shown]
+    report = report_on(cells, [IMPORTS, solution("f", "def f(x):\n    raise ValueError(str(x))")])
+    assert points(report) == {"h": 1, "t": 0}
+    assert SECRET not in json.dumps(to_json(report))
+
+
+# --- what is found --------------------------------------------------------------------------------
+
+RIGHT = "def f(x):\n    return x + 1"
+HIDDEN_F = hidden("h", "assert f(1) == 2")
+OTHER = [solution("g", "def g(x):\n    return x"), graded("t", "assert g(1) == 1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ("", 1),
+        ("f = None", 1),
+        ("del f", 1),
+        ("def f(x):\n    return 0", 1),
+        ("from math import cos as f", 1),
+        ("table[1] = 0", 1),
+        ("table.clear()", 1),
+        ("helper.amount = 5", 1),
+        ("def helper():\n    return 9", 1),
+        ("def spoil():\n    global table\n    table = {}\nspoil()", 1),
+        ("import os\nos._exit(0)", 1),
+        ("while True:\n    pass", 1),
+    ],
+)
+def test_a_hidden_test_finds_what_there_was_in_its_place(later, expected):
+    answer = "table = {1: 2}\ndef helper():\n    return getattr(helper, 'amount', 0)\n"
+    answer += "def f(x):\n    return table[x] + helper()"
+    cells = [IMPORTS, solution("f", "f = 1"), HIDDEN_F, *OTHER]
+    handed_in = [IMPORTS, solution("f", answer), HIDDEN_F, *OTHER, cell(later)]
+    assert points(report_on(cells, handed_in, cell=1)) == {"h": expected, "t": 1}
+
+
+def test_what_is_defined_too_late_is_too_late_for_a_hidden_test():
+    cells = [IMPORTS, solution("f", "f = 1"), HIDDEN_F, *OTHER]
+    handed_in = [IMPORTS, solution("f", "f = None"), HIDDEN_F, *OTHER, cell(RIGHT)]
+    assert points(report_on(cells, handed_in)) == {"h": 0, "t": 1}
+    mended = [IMPORTS, solution("f", f"missing\n{RIGHT}"), HIDDEN_F, *OTHER, cell("missing = 1")]
+    assert points(report_on(cells, mended)) == {"h": 1, "t": 1}
+
+
+def test_the_instructors_names_are_those_of_its_place():
+    cells = [
+        IMPORTS,
+        cell("def twice(x):\n    return f(f(x))\nstep = 1", "given", locked=True),
+        solution("f", "f = 1"),
+        graded("a", "x = 1\nassert twice(x) == 3 and step == 1", 1),
+        hidden("h", "y = twice(x)\nassert (x, y, step) == (1, 3, 1)"),
+        cell("step = 5", "more", locked=True),
+        graded("b", "x = 2\nassert f(x) == 3 and step == 5", 1),
+        hidden("i", "assert (x, y, step) == (2, 3, 5) and twice(x) == 4"),
+    ]
+    handed_in = [c for c in cells if c["id"] != "f"]
+    everything = dict.fromkeys("ahbi", 1)
+    assert points(report_on(cells, [*handed_in[:2], solution("f", RIGHT), *handed_in[2:]])) == (
+        everything
+    )
+    spoilt = [*handed_in[:2], solution("f", RIGHT), *handed_in[2:], cell("f = None")]
+    assert points(report_on(cells, spoilt)) == everything
+
+
+def test_a_hidden_test_that_ends_the_process_costs_itself():
+    answer = "import os\ndef f(x):\n    if x == 7: os._exit(0)\n    return x + 1"
+    cells = [IMPORTS, solution("f", "f = 1"), hidden("h", "f(7)"), HIDDEN_F | {"id": "x"}, *OTHER]
+    report = report_on(cells[:3] + OTHER, [IMPORTS, solution("f", answer), *OTHER])
+    assert points(report) == {"h": 0, "t": 1}
+    assert report.status == "interrupted"
+
+
+def step(source: str, kind: str = "cell") -> Step:
+    return Step("", source, kind)
+
+
+def test_ordinary_notebooks_need_no_second_process():
+    steps = [
+        step("import numpy as np", "given"),
+        step("def project(x, weight):\n    return x @ weight"),
+        step("x = np.ones(3)\nproject(x, x)", "given"),
+        step("x = np.eye(2)\nassert np.allclose(project(x, x), x)", "test"),
+        step("import numpy as np\ndef rank(x):\n    return np.argsort(project(x, x))"),
+        step("x = 3\nweight = 4\nprint(project, x)", "given"),
+        step("not python"),
+    ]
+    assert not disturbed(steps, [3])
+    assert disturbed([*steps, step("def project(x): pass")], [3])
+    assert disturbed([*steps, step("np = None")], [3])

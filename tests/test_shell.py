@@ -1,0 +1,91 @@
+"""A student's cell: its definitions run though a line fails; its settings stay with it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from corpus.assignment import MIXING, keeps
+
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.judging.notebook_shell import Skipped, execute
+from attncourse.grading.judging.settings import Settings
+from attncourse.grading.submission.notebook import Assignment, read_cells
+
+
+def ran(source: str) -> tuple[dict, list[str]]:
+    """The names that a cell leaves, and the lines that were skipped."""
+    names: dict = {}
+    try:
+        execute(source, "<cell>", names)
+    except Skipped as problem:
+        return names, problem.lines
+    return names, []
+
+
+@pytest.mark.parametrize(
+    ("source", "bound", "skipped"),
+    [
+        ("a = 1\nb = 2", "a b", []),
+        ("import nope\nimport math\nb = 2", "math b", ["import nope"]),
+        ("import nope\ndef f():\n    return 1\nclass G: pass", "f G", ["import nope"]),
+        ("f(\n  1,\n  2)\n@print\ndef g(): pass", "g", ["f("]),
+        ("x = nope\ny = x\nz = 1", "z", ["x = nope", "y = x"]),
+        ("nope\nif True:\n    a = 1\ntry:\n    b = 1\nfinally:\n    pass", "a b", ["nope"]),
+        ("nope\nwhile True:\n    a = 1\nb = 1", "b", ["nope"]),
+        ("nope\nfrom math import *", "pi", ["nope"]),
+        ("raise SystemExit(0)\na = 1", "a", ["raise SystemExit(0)"]),
+        ("nope\nimport asyncio\na = await asyncio.sleep(0, 1)", "a", ["nope"]),
+        ("from __future__ import annotations\nnope\ndef f(a: b): pass", "f", ["nope"]),
+        ("def f():\n    return nope\nf()\na = 1", "f a", ["f()"]),
+    ],
+)
+def test_definitions_below_a_line_that_fails_run(source, bound, skipped):
+    names, lines = ran(source)
+    assert set(bound.split()) <= names.keys()
+    assert lines == skipped
+    assert not {"x", "y"} & names.keys()
+
+
+@pytest.mark.parametrize("source", ["a = 1\nnope", "nope\nprint(1)\nfor i in []: pass"])
+def test_a_cell_without_definitions_below_raises_what_it_raised(source):
+    with pytest.raises(NameError):
+        execute(source, "<cell>", {})
+
+
+def test_what_does_not_end_does_not_end_below_either():
+    with pytest.raises(KeyboardInterrupt):
+        execute("raise KeyboardInterrupt\na = 1", "<cell>", {})
+
+
+def test_the_note_names_the_line():
+    before = "import seaborn as sns\nname = input()\n\n"
+    case = keeps("honest", "a", "", center=before + MIXING.right["center"])
+    assignment = Assignment(MIXING.name, read_cells(MIXING.source))
+    report = grade(case.notebook(), assignment)
+    assert report.points == report.maximum
+    assert report.notes == (
+        "cell center: ModuleNotFoundError: No module named 'seaborn' (skipped: "
+        "`import seaborn as sns`, `name = input()`; the definitions below it were run)",
+    )
+
+
+def test_settings_are_put_back():
+    torch = pytest.importorskip("torch")
+    before = Settings()
+    with warnings.catch_warnings(), np.errstate():
+        before = Settings()
+        torch.set_default_dtype(torch.float64)
+        torch.use_deterministic_algorithms(True)
+        torch.set_float32_matmul_precision("medium")
+        torch.set_grad_enabled(False)
+        torch.set_default_device("meta")
+        np.seterr(all="raise")
+        warnings.simplefilter("error")
+        before.put_back()
+        assert torch.zeros(1).dtype == torch.float32
+        assert torch.zeros(1).device.type == "cpu"
+        assert not torch.are_deterministic_algorithms_enabled()
+        assert torch.get_float32_matmul_precision() == "highest"
+        assert torch.is_grad_enabled()
+        assert np.geterr() == before.errors
+        assert warnings.filters == before.filters

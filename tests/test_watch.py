@@ -1,0 +1,346 @@
+"""Forbidden functions are refused whatever way they are called, and all else is left alone."""
+
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import pytest
+import torch
+from conftest import ROOT
+from torch import nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch_function
+
+from attncourse.checks import examine, exercises
+from attncourse.checks.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels
+from attncourse.grading.demo import fill_in
+from attncourse.grading.judging.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.records.course import find_assignment
+from attncourse.grading.sample import CLASS, IMPORTS
+from attncourse.kqv import scaled_dot_product_attention as right
+
+FINISHED = F.scaled_dot_product_attention
+MULTIHEAD = F.multi_head_attention_forward
+SDPA = "scaled_dot_product_attention"
+MHA = "multi_head_attention_forward"
+BOTH = (SDPA, MHA)
+
+
+def library(query, key, value, mask=None, *, scale=None):
+    return FINISHED(query, key, value, attn_mask=mask, scale=scale)
+
+
+def another_name(query, key, value, mask=None, *, scale=None):
+    return torch._C._nn.scaled_dot_product_attention(query, key, value, mask, scale=scale)
+
+
+def from_a_dict(query, key, value, mask=None, *, scale=None):
+    return vars(F)["_".join(["scaled", "dot", "product", "attention"])](query, key, value, mask)
+
+
+def thread(query, key, value, mask=None, *, scale=None):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(library, query, key, value, mask, scale=scale).result()
+
+
+def disabled(query, key, value, mask=None, *, scale=None):
+    with torch._C.DisableTorchFunction():
+        return library(query, key, value, mask, scale=scale)
+
+
+def popped(query, key, value, mask=None, *, scale=None):
+    """Takes every mode from the stack, and puts them back."""
+    from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
+
+    kept = [_pop_mode() for _ in range(_len_torch_function_stack())]
+    try:
+        return library(query, key, value, mask, scale=scale)
+    finally:
+        for mode in kept[::-1]:
+            _push_mode(mode)
+
+
+def emptied(query, key, value, mask=None, *, scale=None):
+    """Has the modes in force forget what they look for."""
+    from torch.overrides import _get_current_function_mode_stack
+
+    for mode in _get_current_function_mode_stack():
+        mode.names = ()
+    return library(query, key, value, mask, scale=scale)
+
+
+def wrapped(query, key, value, mask=None, *, scale=None):
+    return wrap_torch_function(lambda *args: args[:3])(FINISHED)(query, key, value, mask)
+
+
+def handled(query, key, value, mask=None, *, scale=None):
+    class Quiet(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            with torch._C.DisableTorchFunction():
+                return FINISHED(*args)
+
+    quiet = query.as_subclass(Quiet)
+    return handle_torch_function(len, (quiet,), quiet, key, value).as_subclass(torch.Tensor)
+
+
+def other_mode(query, key, value, mask=None, *, scale=None):
+    """A mode of its own, on top, that calls another function than it was asked for."""
+
+    class Swap(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            return FINISHED(query, key, value, mask, scale=scale)
+
+    with Swap():
+        return query @ key.mT
+
+
+def operator(query, key, value, mask=None, *, scale=None):
+    return torch.ops.aten.scaled_dot_product_attention.default(query, key, value, mask, scale=scale)
+
+
+def part(query, key, value, mask=None, *, scale=None):
+    return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, mask, scale=scale)[
+        0
+    ]
+
+
+def decomposed(query, key, value, mask=None, *, scale=None):
+    return torch.ops.aten.scaled_dot_product_attention.default.decompose(query, key, value, mask)
+
+
+def vmapped(query, key, value, mask=None, *, scale=None):
+    with torch._C.DisableTorchFunction():
+        return torch.func.vmap(FINISHED)(query[None], key[None], value[None])[0]
+
+
+def differentiated(query, key, value, mask=None, *, scale=None):
+    return torch.func.vjp(FINISHED, query, key, value)[0]
+
+
+class Hidden(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, query, key, value):
+        return FINISHED(query, key, value)
+
+
+def custom_function(query, key, value, mask=None, *, scale=None):
+    return Hidden.apply(query, key, value)
+
+
+def without_modes(query, key, value, mask=None, *, scale=None):
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with _disable_current_modes(), torch.inference_mode():
+        return library(query.detach(), key.detach(), value.detach(), mask, scale=scale)
+
+
+def half(query, key, value, mask=None, *, scale=None):
+    with torch.autocast("cpu", torch.bfloat16):
+        return library(query, key, value, mask, scale=scale)
+
+
+def nested(query, key, value, mask=None, *, scale=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = [torch.nested.nested_tensor([x[None]]) for x in (query, key, value)]
+    return FINISHED(*made)[0][0]
+
+
+def swallowed(query, key, value, mask=None, *, scale=None):
+    try:
+        return library(query, key, value, mask, scale=scale)
+    except Exception:
+        return right(query, key, value, mask, scale=scale)
+
+
+def generated(query, key, value, mask=None, *, scale=None):
+    def step():
+        yield library(query, key, value, mask, scale=scale)
+
+    return next(step())
+
+
+def plain(query, key, value):
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+@cache
+def compiled():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scripting is on its way out
+        return torch.jit.script(plain)
+
+
+def script(query, key, value, mask=None, *, scale=None):
+    return compiled()(query, key, value)
+
+
+def module(query, key, value, mask=None, *, scale=None):
+    whole = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype)
+    return whole(query, key, value)[0]
+
+
+def weights_too(query, key, value, mask=None, *, scale=None):
+    with torch._C.DisableTorchFunction():
+        return module(query, key, value)
+
+
+def fast_path(query, key, value, mask=None, *, scale=None):
+    whole = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype, batch_first=True).eval()
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return whole(query[None], query[None], query[None])[0]
+
+
+def encoder_layer(query, key, value, mask=None, *, scale=None):
+    layer = nn.TransformerEncoderLayer(query.shape[-1], 1, 8, batch_first=True, dtype=query.dtype)
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return layer.eval()(query[None])[0]
+
+
+WAYS = [library, another_name, from_a_dict, thread, disabled, popped, emptied, wrapped, handled]
+WAYS += [other_mode, operator, part, decomposed, vmapped, differentiated, custom_function]
+WAYS += [without_modes, half, nested, swallowed, generated, script]
+WHOLE = [module, weights_too, fast_path, encoder_layer]
+CASES = [(way, SDPA) for way in WAYS] + [(way, MHA) for way in WHOLE]
+
+
+@pytest.mark.parametrize(("answer", "name"), CASES, ids=[way.__name__ for way, _ in CASES])
+def test_a_finished_function_is_refused_by_whatever_way(answer, name):
+    verdict = examine("kqv.scaled_dot_product_attention", answer, seed=0)
+    assert verdict.earned == 0
+    assert f"called {name}, which this exercise asks you to build" in verdict.criteria[0].message
+
+
+def test_a_layer_of_torchs_may_not_stand_in_for_heads():
+    for way in WHOLE:
+        x = torch.randn(3, 4)
+        with forbidding((MHA,)) as refused:
+            with pytest.raises(Forbidden):
+                way(x, x, x)
+            assert MHA in refused()
+            assert not refused()
+
+
+def test_what_an_exercise_does_not_forbid_is_left_alone():
+    x = torch.randn(3, 4)
+    with forbidding((MHA,)) as refused:
+        library(x, x, x)
+        assert not refused()
+    with forbidding(("bilinear", "special_entr")) as refused:
+        torch.einsum("ij,jk,kl->il", x, x.mT, x)
+        assert not refused()
+        with pytest.raises(Forbidden):
+            F.bilinear(x, x, torch.randn(2, 4, 4))
+        with pytest.raises(Forbidden):
+            torch.special.entr(x)
+        assert "bilinear" in refused()
+
+
+def test_all_is_as_before_afterwards():
+    x = torch.randn(2, 3, 5, 7, requires_grad=True)
+    before = FINISHED(x, x, x), MULTIHEAD.__code__
+    for answer, _ in CASES[:3]:
+        examine("kqv.scaled_dot_product_attention", answer, seed=0)
+    assert torch.equal(FINISHED(x, x, x), before[0])
+    assert MULTIHEAD.__code__ is before[1]
+    (gradient,) = torch.autograd.grad(FINISHED(x, x, x).sum(), x)
+    assert gradient.isfinite().all()
+    layer = nn.MultiheadAttention(7, 1).eval()
+    assert layer(x[0], x[0], x[0])[0].shape == (3, 5, 7)
+
+
+def test_watches_inside_of_each_other():
+    x = torch.randn(3, 4)
+    with forbidding(BOTH) as outer:
+        with forbidding(BOTH) as inner:
+            with pytest.raises(Forbidden):
+                library(x, x, x)
+            assert not inner()
+        with pytest.raises(Forbidden):
+            library(x, x, x)
+        with forbidding(("bilinear",)), pytest.raises(Forbidden):
+            library(x, x, x)
+        assert SDPA in outer()
+    library(x, x, x)
+
+
+def own_kernels(query, key, value, mask=None, *, scale=None):
+    """Registers kernels over those of the watch."""
+    table = torch.library.Library("aten", "IMPL")
+    table.impl(SDPA, lambda *args, **options: right(*args[:3]), "CompositeImplicitAutograd")
+    kept.append(table)
+    return right(query, key, value, mask, scale=scale)
+
+
+def own_body(query, key, value, mask=None, *, scale=None):
+    """Gives the function, which the watch has changed, the body that it had before."""
+    MULTIHEAD.__code__ = BODY
+    return right(query, key, value, mask, scale=scale)
+
+
+kept: list = []
+BODY = MULTIHEAD.__code__
+
+
+@pytest.mark.parametrize("answer", [own_kernels, own_body])
+@pytest.mark.filterwarnings("ignore")
+def test_a_watch_that_was_harmed_fails_in_words(answer):
+    try:
+        verdict = examine("kqv.scaled_dot_product_attention", answer, seed=0)
+    finally:
+        for table in kept:
+            table._destroy()
+        kept.clear()
+    assert verdict.earned == 0
+    assert TAKEN_DOWN in verdict.criteria[0].message
+    assert examine("kqv.scaled_dot_product_attention", right, seed=0).passed
+
+
+def test_a_thread_that_was_there_before_is_watched_too():
+    """It waits for work in the cell, and does it during the call."""
+    asked, done, box = threading.Event(), threading.Event(), []
+
+    def wait():
+        asked.wait(10)
+        try:
+            box.append(library(*box))
+        except Forbidden as error:
+            box.append(error)
+        done.set()
+
+    worker = threading.Thread(target=wait, daemon=True)
+    worker.start()
+    with forbidding(BOTH) as refused:
+        box += [torch.randn(3, 4)] * 3
+        asked.set()
+        done.wait(10)
+        assert SDPA in refused()
+    assert isinstance(box[-1], Forbidden)
+
+
+def test_what_exercises_forbid_is_known():
+    names = {name for exercise in exercises().values() for name in exercise.forbids}
+    assert names == set(OPERATORS)
+    for name in names:
+        assert kernels(name).places
+    with pytest.raises(ValueError, match="got softmax"):
+        kernels("softmax")
+
+
+CALLS_IT = """
+def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
+    return nn.functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)
+"""
+
+
+def test_a_hidden_test_holds_the_rule_of_the_check():
+    released = (ROOT / "exercises" / "05_kqv" / "05_kqv.ipynb").read_text(encoding="utf-8")
+    answers = CLASS["amara-matrices"] | {SDPA: IMPORTS + CALLS_IT}
+    assignment = find_assignment(ROOT, "05_kqv")
+    report = grade(fill_in(released, answers).encode(), assignment, limits=Limits(submission=60))
+    lost = {grade_id for grade_id, cell in report.cells.items() if cell.points < cell.maximum}
+    assert lost == {f"points_{SDPA}", f"hidden_{SDPA}"}
+    assert report.cells[f"hidden_{SDPA}"].message == "a hidden test failed (Forbidden)"
