@@ -27,8 +27,8 @@ from attncourse.tensors import (
 
 
 def project(
-    x: Float[Tensor, "*batch d_in"], weight: Float[Tensor, "d_in d_out"]
-) -> Float[Tensor, "*batch d_out"]:
+    x: Float[Tensor, "*batch n d_in"], weight: Float[Tensor, "d_in d_out"]
+) -> Float[Tensor, "*batch n d_out"]:
     """Another view of every token: row i of the result is ``x[i] @ weight``.
 
     x: one token per row, ``(..., n, d_in)``. weight: ``(d_in, d_out)``. Returns
