@@ -34,8 +34,8 @@ c.CourseDirectory.ignore = [
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
 # The judge reads and grades a submission; nbgrader saves what it finds in the graded notebook.
-c.Autograde.exporter_class = "attncourse.grading.pages.nbgrader_steps.JudgeExporter"
-c.Autograde.pre_convert_hook = "attncourse.grading.pages.nbgrader_steps.accept_renamed"
+c.Autograde.exporter_class = "attncourse.grading.nbgrader.steps.JudgeExporter"
+c.Autograde.pre_convert_hook = "attncourse.grading.nbgrader.steps.accept_renamed"
 c.Autograde.sanitize_preprocessors = ["nbgrader.preprocessors.CheckCellMetadata"]
 c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.SaveAutoGrades",
@@ -44,11 +44,11 @@ c.Autograde.autograde_preprocessors = [
 
 # What students wrote is shown and never run, in feedback pages and in the formgrader. They see
 # which tests failed, not the source of the hidden ones.
-c.HTMLExporter.filters = {"markdown2html": "attncourse.grading.pages.feedback.harmless_markdown"}
-c.GenerateFeedback.exporter_class = "attncourse.grading.pages.feedback.FeedbackExporter"
+c.HTMLExporter.filters = {"markdown2html": "attncourse.grading.nbgrader.feedback.harmless_markdown"}
+c.GenerateFeedback.exporter_class = "attncourse.grading.nbgrader.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = [
     "nbgrader.preprocessors.GetGrades",
-    "attncourse.grading.pages.feedback.HideTests",
-    "attncourse.grading.pages.feedback.CleanOutputs",
+    "attncourse.grading.nbgrader.feedback.HideTests",
+    "attncourse.grading.nbgrader.feedback.CleanOutputs",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]

@@ -191,7 +191,7 @@ class Memory(threading.Thread):
 
 
 def is_lane(command: list[str] | None) -> bool:
-    return "attncourse.grading.judging.lane" in (command or [])
+    return "attncourse.grading.judge.lane" in (command or [])
 
 
 def main() -> None:

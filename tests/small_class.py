@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from attncourse.grading.records.settings import require_nbgrader
+from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.report import CellResult, Report, to_json
 
 NAME = "01_small"

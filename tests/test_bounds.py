@@ -16,16 +16,16 @@ from corpus.assignment import KQV, MIXING
 from corpus.hostile import HONEST
 from small_course import cell, graded, notebook, solution
 
-from attncourse.grading.judging import judge
-from attncourse.grading.judging.bounds import CHECKER, Room
-from attncourse.grading.judging.encoding import Decoder, Encoder
-from attncourse.grading.judging.judge import JUDGE_LOST, grade
-from attncourse.grading.judging.lane import LANES, Lanes, LaneStuck
-from attncourse.grading.judging.wire import HEAD, WireError, unpack
+from attncourse.grading.course.folders import Submission
+from attncourse.grading.driver.journal import Journal
+from attncourse.grading.driver.run import Order, Runner
+from attncourse.grading.judge import judge
+from attncourse.grading.judge.judge import JUDGE_LOST, grade
+from attncourse.grading.judge.lane import LANES, Lanes, LaneStuck
+from attncourse.grading.judge.wire.bounds import CHECKER, Room
+from attncourse.grading.judge.wire.encoding import Decoder, Encoder
+from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
 from attncourse.grading.limits import MB, Limits
-from attncourse.grading.records.course import Submission
-from attncourse.grading.records.driver import Order, Runner
-from attncourse.grading.records.journal import Journal
 from attncourse.grading.report import CellResult, Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 

@@ -15,7 +15,7 @@ from small_course import solution as answer
 
 from attncourse.checks import exercises
 from attncourse.grading import sample
-from attncourse.grading.records.course import find_assignment
+from attncourse.grading.course.folders import find_assignment
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
@@ -263,7 +263,7 @@ def wait_for_lane(parent: int) -> str:
             ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True
         )
         for line in listed.stdout.splitlines():
-            if "grading.judging.lane" in line:
+            if "grading.judge.lane" in line:
                 time.sleep(0.5)
                 return line.split()[0]
         time.sleep(0.05)

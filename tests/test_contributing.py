@@ -66,7 +66,7 @@ def test_adding_an_exercise(copy):
     )
     assert [path for path, _ in steps] == [
         "attncourse/mixing.py",
-        "attncourse/checks/mixing.py",
+        "attncourse/checks/bank/mixing.py",
         "tests/test_mixing.py",
         "solutions/02_mixing/02_mixing.py",
     ]

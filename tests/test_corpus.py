@@ -17,7 +17,7 @@ from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
 from corpus.course import lost, make_course, scores, unearned
 from corpus.hostile import DAMAGE, HONEST, HOSTILE
 
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells

@@ -5,10 +5,10 @@ from conftest import ROOT
 from corpus.damaged import DAMAGED, FULL, Damaged
 from small_course import NAME, small
 
+from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.demo import fill_in
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.records.course import find_assignment
 from attncourse.grading.sample import CLASS
 from attncourse.grading.submission.notebook import Assignment, read_cells
 

@@ -17,10 +17,12 @@ import pytest
 from small_course import NAME, hand_in, make_course, released, small
 
 from attncourse.grading import command, machine
+from attncourse.grading.course import folders as course
+from attncourse.grading.driver import keys, saver, store
+from attncourse.grading.driver import run as driver
+from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
-from attncourse.grading.records import course, driver, keys, saver, store
-from attncourse.grading.records.journal import Journal
 from attncourse.grading.report import CellResult, Report
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from small_course import NAME, STUB, make_course, small
 
-from attncourse.grading.records.journal import intact
-from attncourse.grading.records.settings import require_nbgrader
+from attncourse.grading.course.settings import require_nbgrader
+from attncourse.grading.driver.journal import intact
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
 STUDENTS = 40
@@ -29,7 +29,7 @@ NURSERY = f"""
 import os, sys
 import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
 from attncourse.grading import cli, command
-from attncourse.grading.records import driver, saver
+from attncourse.grading.driver import run as driver, saver
 
 for line in sys.stdin:
     course, batch = line.rstrip().split("|")

@@ -23,10 +23,10 @@ from small_class import (
     write_reports,
 )
 
+from attncourse.grading.class_.export import export
+from attncourse.grading.class_.export_gradescope import is_folder
+from attncourse.grading.class_.spreadsheet import cell, number, table
 from attncourse.grading.errors import UserError
-from attncourse.grading.reporting.export import export
-from attncourse.grading.reporting.export_gradescope import is_folder
-from attncourse.grading.reporting.spreadsheet import cell, number, table
 
 REPORTS = [
     made("ada", 2, 1, 4),

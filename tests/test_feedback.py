@@ -18,10 +18,16 @@ from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_ht
 from nbgrader.utils import determine_grade, is_grade
 from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
-from attncourse.grading.pages import harmless
-from attncourse.grading.pages.autograded import LONGEST, ROOM, autograded
-from attncourse.grading.pages.feedback import CleanOutputs, HideTests, clean, mathml, page_markdown
-from attncourse.grading.pages.shown import verdict_html
+from attncourse.grading.nbgrader import harmless
+from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded
+from attncourse.grading.nbgrader.feedback import (
+    CleanOutputs,
+    HideTests,
+    clean,
+    mathml,
+    page_markdown,
+)
+from attncourse.grading.nbgrader.shown import verdict_html
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -322,7 +328,7 @@ def test_endless_text_is_cut():
 
 def test_a_verdict_looks_as_it_does_in_a_notebook():
     from attncourse.checks import examine
-    from attncourse.grading.judging.checker import describe
+    from attncourse.grading.judge.checker import describe
 
     verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
     told = describe(verdict, "points_attention_scores")
@@ -414,7 +420,7 @@ def dom(page: Path, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_in_a_browser_nothing_of_a_submission_runs_or_is_fetched(tmp_path, canary):
-    from attncourse.grading.pages.feedback import FeedbackExporter
+    from attncourse.grading.nbgrader.feedback import FeedbackExporter
 
     here = f"http://127.0.0.1:{canary.server_port}/"
     texts = [

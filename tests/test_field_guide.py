@@ -84,7 +84,7 @@ def run_there(module, statement: str):
 
 
 def checks_of(exercise):
-    return importlib.import_module(f"attncourse.checks.{exercise.stem}")
+    return importlib.import_module(f"attncourse.checks.bank.{exercise.stem}")
 
 
 def without_defaults(signature: inspect.Signature) -> inspect.Signature:
@@ -191,7 +191,7 @@ def text_of(markup: str) -> str:
 
 def test_a_right_helper_is_told_from_a_wrong_one(monkeypatch):
     cosine = ALL["tokens.cosine_similarity"]
-    module = check_source.source("attncourse.checks.tokens")
+    module = check_source.source("attncourse.checks.bank.tokens")
     monkeypatch.setattr(checks_of(cosine), "cosine", cosine.reference, raising=False)
     assert wrong_lines.is_right(cosine, module, "cosine")
     assert not wrong_lines.is_right(cosine, module, "dots")

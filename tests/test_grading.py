@@ -17,11 +17,11 @@ import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, make_course, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading.command import grade_course
-from attncourse.grading.judging.checker import Outcome
-from attncourse.grading.judging.judge import grade
-from attncourse.grading.judging.lane import HEAD, Lanes
-from attncourse.grading.judging.marking import judge_cell
+from attncourse.grading.driver.command import grade_course
+from attncourse.grading.judge.checker import Outcome
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.lane import HEAD, Lanes
+from attncourse.grading.judge.marking import judge_cell
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
@@ -244,8 +244,8 @@ ENDLESS_DRIVER = """
 import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
-from attncourse.grading.judging.judge import grade
-from attncourse.grading.judging.lane import HEAD, Lanes
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.lane import HEAD, Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)

@@ -5,7 +5,7 @@ import pytest
 from test_judge import holds, judged
 
 from attncourse.checks import in_place
-from attncourse.grading.judging.guard import compiled, guards
+from attncourse.grading.judge.guard import compiled, guards
 
 # --- what a submission changes in place -----------------------------------------------------------
 
@@ -146,7 +146,7 @@ def test_the_report_says_that_a_test_kept_its_own(small_report):
 def small_report():
     from small_course import cell, graded, notebook, solution
 
-    from attncourse.grading.judging.judge import grade
+    from attncourse.grading.judge.judge import grade
     from attncourse.grading.submission.notebook import Assignment, read_cells
 
     def made(answer, test):

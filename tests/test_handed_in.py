@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from small_course import NAME, make_course, small
 
-from attncourse.grading.records.course import read_submission
-from attncourse.grading.records.handed_in import LARGEST, MOST
+from attncourse.grading.course.folders import read_submission
+from attncourse.grading.course.handed_in import LARGEST, MOST
 
 GOOD = small()
 EXACT = f"{NAME}/{NAME}.ipynb"

@@ -17,7 +17,7 @@ import torch
 from conftest import ROOT
 
 from attncourse.checks import exercises
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_course import NAME, small
 
+from attncourse.grading.driver import keys
+from attncourse.grading.driver.journal import Journal, open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
-from attncourse.grading.records import keys
-from attncourse.grading.records.journal import Journal, open_journal
 from attncourse.grading.report import CellResult, Report, from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -147,7 +147,7 @@ def test_what_is_no_journal_of_this_version_is_not_touched(path, header, words):
 def test_a_second_driver_is_told_who_holds_the_journal(path):
     code = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from attncourse.grading.records.journal import open_journal\n"
+        "from attncourse.grading.driver.journal import open_journal\n"
         f"with open_journal(Path(sys.argv[1]), {NAME!r}):\n    print('in', flush=True)\n"
         "    time.sleep(60)\n"
     )
@@ -224,7 +224,7 @@ def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
 
 def test_the_same_conditions_have_the_same_key_in_another_process():
     code = (
-        "import sys; from attncourse.grading.records import keys; import test_journal as t\n"
+        "import sys; from attncourse.grading.driver import keys; import test_journal as t\n"
         "shared = keys.conditions(t.ASSIGNMENT, t.Limits(), True)\n"
         "print(keys.key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
     )

@@ -19,7 +19,7 @@ def test_the_row_of_a_chapter_is_complete(chapter):
         f"solutions/{folder}/{folder}.py",
         f"solutions/{folder}/{folder}.ipynb",
         f"exercises/{folder}/{folder}.ipynb",
-        f"attncourse/checks/{stem}.py",
+        f"attncourse/checks/bank/{stem}.py",
         f"tests/test_{stem}.py",
     ]
     assert [path for path in row if not (ROOT / path).is_file()] == []

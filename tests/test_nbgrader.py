@@ -19,9 +19,9 @@ import pytest
 from markup import Parts, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
-from attncourse.grading.judging.judge import grade
-from attncourse.grading.records.course import find_assignment
-from attncourse.grading.records.release import record_assignment
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.release import record_assignment
+from attncourse.grading.judge.judge import grade
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow
@@ -476,9 +476,9 @@ def test_without_a_sandbox_nothing_is_graded_and_one_line_says_why(tmp_path):
     call = f"print(api.autograde({NAME!r}, '*')['log'])\n"
     jailless = (
         "from attncourse.grading.jail import layers\n"
-        "from attncourse.grading.pages import nbgrader_steps\n"
+        "from attncourse.grading.nbgrader import steps\n"
         "lost = layers.Layer('own world', False, True, 'not here', 'switch it on')\n"
-        "nbgrader_steps.missing_floor = lambda: [lost]\n"
+        "steps.missing_floor = lambda: [lost]\n"
     )
     said = with_api(tmp_path, jailless + call)
     (line,) = [line for line in said.splitlines() if line.startswith("[ERROR]")]
@@ -490,7 +490,7 @@ def test_without_a_sandbox_nothing_is_graded_and_one_line_says_why(tmp_path):
         "from attncourse.grading.errors import UserError\n"
         "def grade(*arguments, sandbox=True, **options):\n"
         "    raise UserError(f'sandbox={sandbox}: no room')\n"
-        "nbgrader_steps.grade = grade\n"
+        "steps.grade = grade\n"
     )
     unsafe = "config.JudgeExporter.unsafe_no_sandbox = True\napi = NbGraderAPI(config=config)\n"
     said = with_api(tmp_path, jailless + unsafe + refuse + call)  # as any other refusal would

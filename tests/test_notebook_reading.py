@@ -11,7 +11,7 @@ from small_course import NAME, RIGHT, cell, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read, read_cells
 from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.source import names, repaired

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading.judging.desk import binds
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.desk import binds
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.magics import without_magics
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells

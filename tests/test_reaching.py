@@ -9,8 +9,8 @@ from corpus.forging import CASES as FORGING
 from corpus.honest import CASES as HONEST
 
 from attncourse.checks import exercises
-from attncourse.grading.judging.desk import Desk
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.desk import Desk
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.sample import CLASS
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import plan

@@ -28,14 +28,14 @@ from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading import schema
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.class_.collect import class_results
+from attncourse.grading.class_.report_page import HERE, page
+from attncourse.grading.class_.results import ClassResults, Result
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.class_.summary import histogram, plain, quartiles, summarize
+from attncourse.grading.class_.summary_text import at_a_glance
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.report import SCHEMA, CellResult, Report, from_json, to_json
-from attncourse.grading.reporting.collect import class_results
-from attncourse.grading.reporting.report_page import HERE, page
-from attncourse.grading.reporting.results import ClassResults, Result
-from attncourse.grading.reporting.scores import Person
-from attncourse.grading.reporting.summary import histogram, plain, quartiles, summarize
-from attncourse.grading.reporting.summary_text import at_a_glance
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 NOTHING = "nothing handed in"
@@ -204,7 +204,7 @@ def test_mended_files_are_to_be_looked_at():
     kept = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
     report = grade(notebook(*answers, *kept), SMALL, student="ada")
-    from attncourse.grading.reporting.collect import from_report
+    from attncourse.grading.class_.collect import from_report
 
     result = from_report(Person("ada"), NAME, report)
     assert any("put back" in reason for reason in result.attention)

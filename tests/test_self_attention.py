@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attncourse.checks import examine
-from attncourse.checks import self_attention as bank
+from attncourse.checks.bank import self_attention as bank
 from attncourse.lookup import soft_lookup, softmax
 from attncourse.mixing import causal_mean_weights, is_row_stochastic, mix
 from attncourse.self_attention import (

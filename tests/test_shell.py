@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from corpus.assignment import MIXING, keeps
 
-from attncourse.grading.judging.judge import grade
-from attncourse.grading.judging.notebook_shell import Skipped, execute
-from attncourse.grading.judging.settings import Settings
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.worker.notebook_shell import Skipped, execute
+from attncourse.grading.judge.worker.settings import Settings
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 

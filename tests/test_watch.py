@@ -14,10 +14,10 @@ from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels
+from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.demo import fill_in
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.records.course import find_assignment
 from attncourse.grading.sample import CLASS, IMPORTS
 from attncourse.kqv import scaled_dot_product_attention as right
 

@@ -61,7 +61,7 @@ def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
 def options(exercise: Exercise, misconception: Misconception) -> dict[str, object]:
     """What a slip chooses in its composition; nothing for a mistake that is written out."""
     parts = parts_of(misconception.wrong)
-    module = source(f"attncourse.checks.{exercise.stem}")
+    module = source(f"attncourse.checks.bank.{exercise.stem}")
     spelled = argument(module, exercise, misconception, shared=False)
     return parts.chosen if parts and spelled is None else {}
 
@@ -95,7 +95,7 @@ def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
 @cache
 def written(exercise: Exercise, misconception: Misconception) -> tuple[Source, ast.AST]:
     """The module and the node of the wrong implementation."""
-    module = source(f"attncourse.checks.{exercise.stem}")
+    module = source(f"attncourse.checks.bank.{exercise.stem}")
     node = argument(module, exercise, misconception)
     if node is None:
         return by_object(misconception.wrong, f"{exercise.target}: {misconception.name}")

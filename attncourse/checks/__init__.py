@@ -88,7 +88,7 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 @cache
 def chapter(stem: str) -> tuple[Exercise, ...]:
     """One chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
-    return importlib.import_module(f"attncourse.checks.{stem}").EXERCISES
+    return importlib.import_module(f"attncourse.checks.bank.{stem}").EXERCISES
 
 
 def exercise(target: str) -> Exercise:

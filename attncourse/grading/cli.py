@@ -53,9 +53,9 @@ def check(
     notebook: Annotated[Path, typer.Argument(help="Your notebook.")], timeout: Timeout = 120
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
+    from attncourse.grading.class_.table import own_verdicts
     from attncourse.grading.limits import Limits
     from attncourse.grading.selfcheck import check_file
-    from attncourse.grading.table import own_verdicts
 
     with stopping("nothing was changed"):
         report = check_file(notebook, Limits.of(timeout))
@@ -70,7 +70,7 @@ def release(
     db: GradebookAddress = None,
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
-    from attncourse.grading.records.release import release as make_release
+    from attncourse.grading.course.release import release as make_release
 
     for path in make_release(course, assignment, db):
         print(f"{path} written")
@@ -102,7 +102,7 @@ def grade(
     from attncourse.grading.limits import Limits
 
     with stopping("nothing was graded"):
-        from attncourse.grading.command import grade_course
+        from attncourse.grading.driver.command import grade_course
 
         outcome = grade_course(
             course,
@@ -128,7 +128,7 @@ def report(
     db: GradebookAddress = None,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
-    from attncourse.grading.reporting.class_report import show
+    from attncourse.grading.class_.class_report import show
 
     show(course, assignment, html, db)
 
@@ -153,7 +153,7 @@ def export(
     db: GradebookAddress = None,
 ) -> None:
     """Write the gradebook's points, with manual scores and late penalties, to files."""
-    from attncourse.grading.reporting.export import export as write_export
+    from attncourse.grading.class_.export import export as write_export
 
     if (assignment is None) != everything:
         raise UserError("name one assignment, or all of them: --all")
@@ -197,13 +197,13 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where to make it.")] = Path("_build/demo"),
 ) -> None:
     """Make a sample class of eight, grade it, and show the table."""
+    from attncourse.grading.course.settings import require_nbgrader
     from attncourse.grading.demo import ASSIGNMENT, LIMITS, make_course
     from attncourse.grading.jail.jail import missing_floor
-    from attncourse.grading.records.settings import require_nbgrader
 
     require_nbgrader()
     with stopping("the demo is not complete"):
-        from attncourse.grading.command import grade_course
+        from attncourse.grading.driver.command import grade_course
 
         make_course(course, folder)
         missing = missing_floor()

@@ -4,9 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
+from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
-from attncourse.grading.records.course import find_assignment
 from attncourse.grading.sample import CLASS
 
 ASSIGNMENT = "05_kqv"

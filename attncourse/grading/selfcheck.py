@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.judging.judge import grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report

@@ -319,7 +319,7 @@ from dataclasses import replace
 from attncourse.checks import exercises
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.judging import judge
-from attncourse.checks.masking import leak_case
+from attncourse.checks.bank.masking import leak_case
 
 
 def by_hand(f, x, mask):  # out = A x W: the derivative of out_ia by x_jc is A_ij W_ca

@@ -1,8 +1,8 @@
 """Abuse of the connection between a submission's process and the one that judges it.
 
-Written by someone who has read ``attncourse/grading/judging/wire.py``: frames with lying sizes,
-forged and replayed replies, and values made to be dear or dangerous to rebuild. As elsewhere, the
-other exercises are right and have to keep their points.
+Written by someone who has read ``attncourse/grading/judge/wire/frames.py``: frames with lying
+sizes, forged and replayed replies, and values made to be dear or dangerous to rebuild. As
+elsewhere, the other exercises are right and have to keep their points.
 """
 
 from functools import partial

@@ -1,0 +1,1 @@
+"""The exercises of each chapter, as tables: one module a chapter."""

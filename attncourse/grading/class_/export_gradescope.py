@@ -1,0 +1,92 @@
+"""Results as Gradescope's autograders give them, a results.json for each submission.
+
+See "Autograder Specifications", section "Output format",
+https://gradescope-autograders.readthedocs.io/en/latest/specs/: an overall ``score`` that overrides
+the tests' sum, ``execution_time`` in seconds, ``output``, ``visibility`` and ``stdout_visibility``,
+``extra_data``, and ``tests``, each with ``score``, ``max_score``, ``status``, ``name``,
+``number``, ``output``, ``tags`` and ``visibility``; texts have a format, of which "text" is the one
+that runs nothing.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from attncourse.grading.class_.collect import read_report
+from attncourse.grading.class_.results import ClassResults, Result
+from attncourse.grading.class_.spreadsheet import one_line
+from attncourse.grading.report import Report
+
+UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+LONGEST = 20_000  # characters of one output
+
+
+def files(
+    course: Path, found: ClassResults, remark: Callable[[str], None]
+) -> Iterator[tuple[str, str]]:
+    """The students who handed in something, each with the content of their results.json."""
+    for r in found.results:
+        if not r.handed_in:
+            remark(f"{one_line(r.student)} handed in nothing: no file")
+        elif not is_folder(r.student):
+            remark(f"{one_line(r.student)} is left out: no folder can be called so")
+        else:
+            report = read_report(course / "reports" / r.assignment / f"{r.student}.json")
+            content = results_json(r, report if isinstance(report, Report) else None)
+            yield r.student, json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def is_folder(name: str) -> bool:
+    """Whether a name is that of a folder and leads nowhere else."""
+    unfit = any(c in name for c in '/\\\0:*?"<>|') or len(name.encode("utf-8", "replace")) > 200
+    return bool(name.strip(" .")) and not unfit and name.isprintable()
+
+
+def results_json(r: Result, report: Report | None) -> dict[str, Any]:
+    """One submission's results, with the points of the gradebook."""
+    said = [f"late: {r.penalty:g} points taken off"] if r.penalty else []
+    said += [] if r.status == "graded" else [f"status: {r.status}"]
+    made = {
+        "score": r.score,
+        "output": fit("\n".join([*said, *r.notes]) or "graded"),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": list(tests(r, report)),
+        "extra_data": {"assignment": r.assignment, "late_penalty": r.penalty},
+    }
+    if report:
+        made["execution_time"] = round(report.duration, 3)
+        made["extra_data"] |= {"seed": report.seed, "sandbox": report.sandbox}
+    return made
+
+
+def tests(r: Result, report: Report | None) -> Iterator[dict[str, Any]]:
+    """The graded cells as Gradescope's tests, with the verdicts that were made in each."""
+    for place, (name, cell) in enumerate(r.cells.items(), start=1):
+        verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []
+        told = [str(v.get("text") or "") for v in verdicts] or [cell.message]
+        if name in r.manual:
+            told.insert(0, "The points were given by a person.")
+        seen = dict.fromkeys(v.get("misconception") for v in verdicts)
+        yield {
+            "name": fit(name),
+            "number": str(place),
+            "score": cell.points,
+            "max_score": cell.maximum,
+            "status": "passed" if cell.points >= cell.maximum else "failed",
+            "output": fit("\n\n".join(t for t in told if t)),
+            "output_format": "text",
+            "tags": [fit(m) for m in seen if m],
+            "visibility": "visible",
+        }
+
+
+def fit(text: str) -> str:
+    """A text that JSON and a database can hold, of bearable length."""
+    text = UNFIT.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,92 @@
+"""Grades as Moodle imports them.
+
+"The import file format is the same as the corresponding export format": a column that identifies
+the user (email address, username or ID number), and for each grade item its grade and, because
+feedback without a grade takes the grade away, both. Text is UTF-8. See MoodleDocs, "Grade import",
+https://docs.moodle.org/en/Grade_import.
+
+What Moodle's importer does with a file (grade/import/csv/classes/load_data.php) decides what is
+left out here: one user it does not know stops the whole import, and a row without an identifier
+goes to the student of the row before it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from html import escape
+
+from attncourse.grading.class_.results import ClassResults, Result
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.class_.spreadsheet import Value, harmless, one_line
+from attncourse.grading.errors import UserError
+
+IDENTIFIERS = {
+    "email": ("Email address", lambda person: person.email),
+    "username": ("Username", lambda person: person.id),
+    "idnumber": ("ID number", lambda person: person.lms_id),
+}
+SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
+LARGEST = 100  # a grade above it needs the site's setting "unlimited grades"
+
+
+def rows(
+    classes: list[ClassResults], identifier: str, remark: Callable[[str], None]
+) -> list[list[Value]]:
+    """A row for each student: who, then for each assignment the grade and the feedback."""
+    if identifier not in IDENTIFIERS:
+        raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
+    label, value_of = IDENTIFIERS[identifier]
+    people = {r.student: r.person for found in classes for r in found.results}
+    known = identified(people, value_of, label, remark)
+    if not known:
+        raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
+    head: list[Value] = [label]
+    for found in classes:
+        head += [f"{found.assignment} (Real)", f"{found.assignment} (Feedback)"]
+        if max((r.score for r in found.results), default=0) > LARGEST:
+            remark(f"{found.assignment}: Moodle takes grades above {LARGEST} only if it is told to")
+    by_student = [{r.student: r for r in found.results} for found in classes]
+    body: list[list[Value]] = []
+    for student, name in known.items():
+        row: list[Value] = [name]
+        for results in by_student:
+            r = results.get(student)
+            row += [r.score if r else None, feedback(r) if r else ""]
+        body.append(row)
+    return [head, *body]
+
+
+def identified(
+    people: dict[str, Person],
+    value_of: Callable[[Person], str],
+    label: str,
+    remark: Callable[[str], None],
+) -> dict[str, str]:
+    """The identifiers by student, of those who have one that is theirs alone."""
+    values = {student: value_of(person).strip() for student, person in people.items()}
+    tally = Counter(value for value in values.values() if value)
+    known = {}
+    for student, value in values.items():
+        if value in ("", "0"):  # PHP takes "0" for empty
+            remark(f"{one_line(student)} is left out: no {label} in the gradebook")
+        elif tally[value] > 1:
+            remark(f"{one_line(student)} is left out: others have the same {label}")
+        elif not harmless(value) or one_line(value) != value or "\\" in value:
+            remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
+        else:
+            known[student] = value
+    return known
+
+
+def feedback(r: Result) -> str:
+    """What a student is told, as the HTML that Moodle takes feedback for.
+
+    Without markup of the submission's own. Backslashes are written as entities, because PHP reads
+    one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
+    """
+    said = [f"{target.split('.')[-1]}: {name}" for target, name in r.misconceptions]
+    said += [f"late: {r.penalty:g} points taken off"] if r.penalty else []
+    said += r.notes
+    text = "\n".join(one_line(line) for line in said)
+    text = escape(text).replace("\\", "&#92;")
+    return SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)

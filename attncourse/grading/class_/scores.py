@@ -1,0 +1,157 @@
+"""Points as they stand in a gradebook, read without changing it.
+
+nbgrader's own ``Gradebook`` writes when it is opened (tables, the course) and asks once for every
+student; these are a few queries for a class of any size. A score is what nbgrader makes of it: a
+person's before the automatic one, extra credit on top.
+"""
+
+import importlib.util
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from attncourse.grading.driver.gradebook import Book, check_owner, find_book, way_out
+from attncourse.grading.errors import UserError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+STUDENTS = "select id, last_name, first_name, email, lms_user_id from student order by id"
+SUBMISSIONS = """
+    select s.student_id, s.timestamp, sum(coalesce(n.late_submission_penalty, 0)) as penalty
+    from submitted_assignment s left join submitted_notebook n on n.assignment_id = s.id
+    where s.assignment_id = :id group by s.id, s.student_id, s.timestamp"""
+CELLS = """
+    select c.id, c.name, n.name as notebook, coalesce(g.max_score, t.max_score) as maximum
+    from base_cell c join notebook n on n.id = c.notebook_id
+    left join grade_cells g on g.id = c.id left join task_cells t on t.id = c.id
+    where n.assignment_id = :id and coalesce(g.max_score, t.max_score) is not null
+    order by n.name, c.name"""
+GRADES = """
+    select s.student_id, g.cell_id, g.auto_score, g.manual_score, g.extra_credit,
+        g.needs_manual_grade
+    from grade g join submitted_notebook n on n.id = g.notebook_id
+    join submitted_assignment s on s.id = n.assignment_id where s.assignment_id = :id"""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student as the gradebook knows them; what it does not know is an empty text."""
+
+    id: str
+    last_name: str = ""
+    first_name: str = ""
+    email: str = ""
+    lms_id: str = ""
+
+
+@dataclass
+class Standing:
+    """One submission in the gradebook: points by grade id, and who gave them."""
+
+    timestamp: str = ""
+    penalty: float = 0.0
+    points: dict[str, float] = field(default_factory=dict)
+    manual: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """An assignment in the gradebook: all students, the graded cells, who has what."""
+
+    people: tuple[Person, ...]
+    maxima: dict[str, float]
+    standings: dict[str, Standing]
+
+
+def has_gradebook(course: Path, db: str | None = None) -> bool:
+    """Whether there is one to read; one that was named by its address has to be."""
+    if importlib.util.find_spec("nbgrader") is None:
+        return db is not None
+    book = find_book(course, db)
+    return db is not None or book.file is None or book.file.is_file()
+
+
+@contextmanager
+def reading(course: Path, db: str | None = None) -> Iterator["Connection"]:
+    """A connection to the course's gradebook, or to the one at the address ``db``.
+
+    Whatever the database objects to is one line.
+    """
+    book = find_book(course, db)
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if book.file is not None and not book.file.is_file():
+        raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
+    try:
+        if book.file is not None:
+            engine = create_engine("sqlite://", creator=opener(book.file))
+        else:
+            engine = create_engine(book.address)
+        try:
+            with engine.connect() as connection:
+                require_tables(book, connection)
+                check_owner(book, connection)
+                yield connection
+        finally:
+            engine.dispose()
+    except (SQLAlchemyError, ImportError, sqlite3.Error) as error:
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
+        if book.url.password:
+            reason = reason.replace(str(book.url.password), "***")
+        raise UserError(f"cannot read {book}: {reason}{way_out(reason)}") from None
+
+
+def opener(path: Path) -> Callable[[], sqlite3.Connection]:
+    """A function that opens an SQLite file for reading only."""
+    return lambda: sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
+
+
+def require_tables(book: Book, connection: "Connection") -> None:
+    from sqlalchemy import inspect
+
+    if not {"course", "assignment", "grade"} <= set(inspect(connection).get_table_names()):
+        raise UserError(f"{book} is not a gradebook of nbgrader's: name another with --db")
+
+
+def assignments(connection: "Connection") -> dict[str, str]:
+    """The ids of the assignments in the gradebook, by name."""
+    from sqlalchemy import text
+
+    rows = connection.execute(text("select name, id from assignment order by name"))
+    return {name: key for name, key in rows}
+
+
+def scores(connection: "Connection", key: str) -> Scores:
+    """What the gradebook holds of the assignment with this id."""
+    from sqlalchemy import DateTime, text
+
+    def rows(query: str) -> Any:
+        return connection.execute(text(query), {"id": key})
+
+    cells = list(rows(CELLS))
+    several = len({cell.notebook for cell in cells}) > 1
+    labels = {c.id: f"{c.notebook}/{c.name}" if several else c.name for c in cells}
+    people = tuple(Person(*(value or "" for value in row)) for row in rows(STUDENTS))
+    standings = {}
+    stamped = text(SUBMISSIONS).columns(timestamp=DateTime())
+    for student, stamp, penalty in connection.execute(stamped, {"id": key}):
+        when = stamp.isoformat(" ", "seconds") if stamp else ""
+        standings[student] = Standing(when, float(penalty or 0))
+    for student, cell, auto, manual, extra, waits in rows(GRADES):
+        if cell not in labels:
+            continue
+        standing, label = standings[student], labels[cell]
+        given = auto if manual is None else manual
+        standing.points[label] = 0.0 if given is None else float(given + (extra or 0))
+        if manual is not None:
+            standing.manual.append(label)
+        if waits:
+            standing.waiting.append(label)
+    return Scores(people, {labels[c.id]: float(c.maximum) for c in cells}, standings)

@@ -1,0 +1,193 @@
+"""A class at a glance: counts, distribution, exercises, misconceptions, who needs a person."""
+
+import math
+import statistics
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from attncourse.grading.class_.results import ClassResults, Result
+
+STATUSES = ("graded", "interrupted", "unreadable", "missing")
+TOLERANCE = 1e-9  # points that are sums of floats
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """How a class did on one exercise; shares are of the submissions that were handed in."""
+
+    name: str
+    points: float
+    mean: float
+    full: float
+    zero: float
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A step of the distribution: scores from ``low`` to ``high`` and how many have one."""
+
+    low: float
+    high: float
+    count: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.low:g}" if self.low >= self.high else f"{self.low:g}–{self.high:g}"
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """One that was seen, in how many submissions, and what a student was told."""
+
+    target: str
+    name: str
+    students: int
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What ``attncourse report`` says. Figures are of what was handed in."""
+
+    assignment: str
+    counts: dict[str, int]
+    maximum: float
+    mean: float
+    quartiles: tuple[float, float, float]
+    bins: tuple[Bin, ...]
+    exercises: tuple[Exercise, ...]
+    misconceptions: tuple[Misconception, ...]
+    attention: tuple[Result, ...]
+    students: tuple[Result, ...]
+
+    @property
+    def handed_in(self) -> int:
+        return sum(self.counts.values()) - self.counts["missing"]
+
+    @property
+    def sources(self) -> str:
+        """Where the points come from, in a sentence."""
+        known = [r for r in self.students if r.handed_in]
+        alone = sum(r.source == "report" for r in known)
+        manual = sum(bool(r.manual) for r in known)
+        late = sum(r.penalty > 0 for r in known)
+        if alone == len(known):
+            return "Points are from the reports: the gradebook has none of them."
+        said = "Points are from the gradebook, with manual scores"
+        said += f" ({count(manual, 'submission')}) and late penalties ({count(late, 'submission')})"
+        rest = f"; those of {count(alone, 'submission')} that it does not have are from the reports"
+        return f"{said}{rest if alone else ''}. Misconceptions and notes are from the reports."
+
+
+def summarize(found: ClassResults) -> Summary:
+    """The summary of a class."""
+    handed_in = [r for r in found.results if r.handed_in]
+    scores = [r.score for r in handed_in]
+    maximum = max((r.maximum for r in handed_in), default=sum(found.cells.values()))
+    tally = Counter(r.status for r in found.results)
+    return Summary(
+        assignment=found.assignment,
+        counts={status: tally[status] for status in STATUSES},
+        maximum=maximum,
+        mean=statistics.fmean(scores) if scores else 0.0,
+        quartiles=quartiles(scores),
+        bins=tuple(histogram(scores, maximum)),
+        exercises=tuple(exercises(found, handed_in)),
+        misconceptions=tuple(misconceptions(found)),
+        attention=tuple(sorted((r for r in found.results if needs_person(r)), key=urgency)),
+        students=found.results,
+    )
+
+
+def quartiles(scores: list[float]) -> tuple[float, float, float]:
+    """Lower quartile, median and upper quartile; zeros where there are no scores."""
+    if len(scores) < 2:
+        return (scores[0],) * 3 if scores else (0.0, 0.0, 0.0)
+    low, middle, high = statistics.quantiles(scores, n=4, method="inclusive")
+    return low, middle, high
+
+
+def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[Bin]:
+    """The distribution in steps of whole points, about ten of them.
+
+    Half a point counts to the step below it, extra credit to the last one.
+    """
+    if maximum <= 0:
+        return
+    width = math.ceil(maximum / steps)
+    number = int(maximum // width) + 1
+    places = (min(max(int((score + TOLERANCE) // width), 0), number - 1) for score in scores)
+    tally = Counter(places)
+    for n in range(number):
+        yield Bin(n * width, min((n + 1) * width - 1, maximum), tally[n])
+
+
+def exercise_of(grade_id: str) -> str:
+    """The exercise that a graded cell belongs to: its visible and hidden tests are one."""
+    return grade_id.removeprefix("points_").removeprefix("hidden_")
+
+
+def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise]:
+    """Each exercise in the assignment's order."""
+    points: dict[str, float] = {}
+    for grade_id, maximum in found.cells.items():
+        name = exercise_of(grade_id)
+        points[name] = points.get(name, 0.0) + maximum
+    for name, maximum in points.items():
+        earned = [
+            sum(cell.points for g, cell in r.cells.items() if exercise_of(g) == name)
+            for r in handed_in
+        ]
+        shares = [e / maximum for e in earned] if maximum else []
+        number = max(len(shares), 1)
+        yield Exercise(
+            name,
+            maximum,
+            sum(shares) / number,
+            sum(share >= 1 - TOLERANCE for share in shares) / number,
+            sum(share <= TOLERANCE for share in shares) / number,
+        )
+
+
+def misconceptions(found: ClassResults) -> Iterator[Misconception]:
+    """The misconceptions by how many submissions show them, those seen most first."""
+    tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.misconceptions))
+    for (target, name), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
+        yield Misconception(target, name, students, found.explanations.get((target, name), ""))
+
+
+def needs_person(result: Result) -> bool:
+    return bool(result.attention) or result.status in ("unreadable", "interrupted")
+
+
+def urgency(result: Result) -> tuple[int, str]:
+    """The order in which to look: what has no points at all first."""
+    first = {"unreadable": 0, "interrupted": 1}
+    return first.get(result.status, 2), result.student
+
+
+def why(result: Result) -> str:
+    """Why a person should look, in one line."""
+    reasons = list(result.attention)
+    if result.status in ("unreadable", "interrupted") and not reasons:
+        reasons = [result.status]
+    return "; ".join(reasons)
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """A submission's text as one line that a terminal or a page can show: no control characters.
+
+    What reorders the text around it (bidirectional overrides) goes as well.
+    """
+    shown = "".join(
+        c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") or c in "\u200c\u200d\u00ad" else " "
+        for c in text[: 4 * limit]
+    )
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,128 @@
+"""A course's folders: which assignments there are, and who handed in what."""
+
+import difflib
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from attncourse.grading.course.handed_in import NOTHING, find, read_file
+from attncourse.grading.errors import UserError
+from attncourse.grading.submission.notebook import Assignment, read_assignment
+
+LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a student handed in.
+
+    ``data`` is None where there is nothing to grade: ``status`` is then "missing", or
+    "unreadable" for what is there and is no file that could be read; ``reason`` says why.
+    ``named`` is False where ``student`` stands in for a name that no gradebook can hold.
+    """
+
+    student: str
+    data: bytes | None = None
+    status: str = ""
+    reason: str = ""
+    note: str = ""
+    timestamp: str = ""
+    named: bool = True
+
+
+def find_assignment(course: Path, name: str) -> Assignment:
+    """The assignment of that name, from the instructor's solved notebook."""
+    source = course / "solutions"
+    if not source.is_dir():
+        raise UserError(
+            f"no folder {source}: run this in the course's folder, or name it: --course"
+        )
+    known = sorted(p.name for p in source.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise UserError(f"no assignment is called {name}.{hint} There are: {', '.join(known)}")
+    path = source / name / f"{name}.ipynb"
+    if not path.exists():
+        raise UserError(f"{path} is missing: make it with make exercises")
+    return read_assignment(path)
+
+
+def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
+    """Who has a folder in ``submitted``, or the one who was asked for; in order."""
+    folder = course / "submitted"
+    if not folder.is_dir():
+        raise UserError(
+            f"no folder {folder}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb"
+        )
+    with os.scandir(folder) as entries:
+        students = sorted(e.name for e in entries if e.name[0] != "." and is_place(e))
+    if student is not None and student not in students:
+        near = difflib.get_close_matches(student, students, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UserError(f"no student is called {student} in {folder}{hint}")
+    if not students:
+        raise UserError(f"{folder} is empty: put notebooks at {folder}/STUDENT/{name}/{name}.ipynb")
+    return [s for s in students if student in (None, s)]
+
+
+def is_place(entry: os.DirEntry) -> bool:
+    """Whether it is a student's folder, or a link that stands for one."""
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and not entry.is_file())
+
+
+def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:
+    """Each student's submission, read when it is asked for."""
+    for student in students:
+        yield read_submission(course, name, student)
+
+
+def read_submission(course: Path, name: str, student: str) -> Submission:
+    """A student's notebook, which is found or told of where it is not quite in its place."""
+    if fault := unusable(student):
+        reason = f"the folder's name {fault}"
+        return Submission(stand_in(student), status="unreadable", reason=reason, named=False)
+    home = course / "submitted" / student
+    place = home / name
+    for folder in (home, place):
+        if folder.is_symlink():
+            reason = f"{folder.relative_to(course)} is a symbolic link, not a folder"
+            return Submission(student, status="unreadable", reason=reason)
+    try:
+        found = find(home, name, course / "solutions")
+        if found.data is None:
+            status = "missing" if found.reason.startswith(NOTHING) else "unreadable"
+            return Submission(student, status=status, reason=found.reason)
+        stamp = read_stamp(found.folder)
+        return Submission(student, found.data, note=found.note, timestamp=stamp)
+    except OSError as error:
+        reason = f"unreadable notebook: {error.strerror or error}"
+        return Submission(student, status="unreadable", reason=reason)
+
+
+def unusable(student: str) -> str:
+    """What is wrong with a name that neither a table nor a file could be called by."""
+    if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
+        return "holds bytes or control characters that no name has"
+    if len(student) > LONGEST or len(student.encode()) > 200:
+        return f"is longer than {LONGEST} characters"
+    return ""
+
+
+def stand_in(student: str) -> str:
+    """A name that can be shown and written, as distinct as the one it stands for."""
+    raw = os.fsencode(student)
+    shown = raw.decode("utf-8", "backslashreplace")[:30]
+    shown = "".join(c if c.isprintable() else "?" for c in shown)
+    return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
+
+
+def read_stamp(place: Path) -> str:
+    """The text of ``timestamp.txt``, which says when it was handed in; or nothing."""
+    try:
+        return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

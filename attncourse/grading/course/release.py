@@ -1,0 +1,94 @@
+"""What students were given: released through nbgrader, and recorded in the gradebook."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.settings import importable
+from attncourse.grading.driver.gradebook import Book, explained, find_book, knows, opened
+from attncourse.grading.errors import UserError
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+
+def release(course: Path, name: str, db: str | None = None) -> list[Path]:
+    """Makes the students' version as ``nbgrader generate_assignment`` does; the files it wrote."""
+    book = find_book(course, db)
+    find_assignment(course, name)
+    knows(book, name)  # or it is another course's gradebook
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config
+
+    config = Config(book.config)
+    config.CourseDirectory.root = str(course.resolve())
+    config.CourseDirectory.db_url = book.address
+    config.CourseDirectory.course_id = book.course_id
+    config.CourseDirectory.source_directory = "solutions"
+    config.CourseDirectory.release_directory = "exercises"
+    config.NbGraderAPI.log_level = logging.CRITICAL
+    with importable(course), opened(book):
+        result = NbGraderAPI(config=config).generate_assignment(name)
+    place = course / "exercises" / name
+    if not result["success"]:
+        said = (result.get("error") or result.get("log") or "no reason given").strip()
+        raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
+    return sorted(path for path in place.rglob("*") if path.is_file())
+
+
+def require_release(book: Book, name: str) -> None:
+    """Raises ``UserError`` for an assignment that students were never given."""
+    released = book.course / "exercises" / name / f"{name}.ipynb"
+    if not knows(book, name) and not released.is_file():
+        raise UserError(f"{name} was never released: attncourse release {name}")
+
+
+def record_assignment(course: Path, name: str, db: str | None = None) -> None:
+    """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed."""
+    record(find_book(course, db), name)
+
+
+def record(book: Book, name: str) -> None:
+    import nbformat
+    from nbgrader import preprocessors as steps
+
+    source = book.course / "solutions" / name / f"{name}.ipynb"
+    with importable(book.course), explained(book):
+        notebook = nbformat.read(source, as_version=4)
+        resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}}
+        for kind in ("LockCells", "ClearSolutions", "ClearOutput", "ComputeChecksums"):
+            step = getattr(steps, kind)(config=book.config)
+            notebook, resources = step.preprocess(notebook, resources)
+    try:
+        with opened(book) as gradebook:
+            if recorded(gradebook, name) != to_record(notebook):
+                gradebook.update_or_create_assignment(name)
+                steps.SaveCells(config=book.config).preprocess(notebook, resources)
+    except RuntimeError:
+        raise UserError(
+            f"the graded cells of {name} changed after submissions were graded: "
+            f"run `nbgrader db assignment remove {name} --force` and grade again"
+        ) from None
+
+
+def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple]:
+    """The checksum and points of each cell that the gradebook knows of an assignment."""
+    from nbgrader.api import MissingEntry
+
+    try:
+        notebook = gradebook.find_notebook(name, name)
+    except MissingEntry:
+        return {}
+    points = {cell.name: cell.max_score for cell in notebook.grade_cells}
+    return {cell.name: (cell.checksum, points.get(cell.name)) for cell in notebook.source_cells}
+
+
+def to_record(notebook: Any) -> dict[str, tuple]:
+    """The checksum and points of each of nbgrader's cells in a notebook."""
+    marks = [cell.metadata.nbgrader for cell in notebook.cells if "nbgrader" in cell.metadata]
+    return {
+        mark["grade_id"]: (mark.get("checksum"), float(mark["points"]) if mark["grade"] else None)
+        for mark in marks
+        if mark["grade"] or mark["solution"] or mark["locked"]
+    }

@@ -1,0 +1,207 @@
+"""Many submissions' points into the gradebook at once, with nbgrader's models.
+
+nbgrader's own steps ask for, write and commit each cell of each submission. Here a batch is a
+few queries and one transaction: all of it is in the gradebook, or none. What a person has
+entered (scores, extra credit, comments) is read and never written.
+"""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.late import LatePenalty, moment, seconds_late
+from attncourse.grading.driver.gradebook import Book, opened
+from attncourse.grading.driver.rows import Row, Rows
+from attncourse.grading.report import Report
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+NO_RESPONSE = "No response."  # nbgrader's words
+
+
+@dataclass(frozen=True)
+class Result:
+    """A submission, its report, and its graded notebook, empty where there is none."""
+
+    submission: Submission
+    report: Report
+    notebook: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A notebook of the assignment as the gradebook has it, its cells' grade ids by their keys.
+
+    ``graded`` says whether it is the one that submissions are graded by; others are entered empty.
+    """
+
+    id: str
+    points: dict[str, str]
+    tasks: frozenset[str]
+    comments: dict[str, str]
+    graded: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One submission on its way into the gradebook: its row there, what it is, what it earned.
+
+    ``unchanged`` says, of each answer that it holds, whether that is as it was released.
+    """
+
+    owner: Row
+    submission: Submission
+    report: Report
+    unchanged: dict[str, bool]
+
+
+def save(book: Book, name: str, results: Sequence[Result], penalty: LatePenalty) -> None:
+    """Enters the points of a batch of submissions, in one transaction.
+
+    Who handed in nothing becomes known as a student and gets no submission, so that the
+    formgrader shows it as missing.
+    """
+    named = [result for result in results if result.submission.named]
+    with opened(book) as gradebook:
+        db, assignment = gradebook.db, gradebook.find_assignment(name)
+        sheets = [describe(notebook, name) for notebook in assignment.notebooks]
+        enter_students(db, [result.submission.student for result in named])
+        handed_in = [result for result in named if result.report.status != "missing"]
+        entries = enter_submissions(db, assignment.id, handed_in)
+        for sheet in sheets:
+            enter_notebook(db, sheet, entries, assignment.duedate, penalty)
+        db.commit()
+
+
+def describe(notebook: Any, name: str) -> Sheet:
+    answers = {*notebook.solution_cells, *notebook.task_cells}
+    return Sheet(
+        id=notebook.id,
+        points={cell.id: cell.name for cell in (*notebook.grade_cells, *notebook.task_cells)},
+        tasks=frozenset(cell.id for cell in notebook.task_cells),
+        comments={cell.id: cell.name for cell in answers},
+        graded=notebook.name == name,
+    )
+
+
+def enter_students(db: "Session", names: list[str]) -> None:
+    """Makes the students known that are not."""
+    from nbgrader.api import Student
+
+    rows = Rows(db, Student, ("id",))
+    rows.read(names)
+    for name in names:
+        rows.put({"id": name})
+    rows.write()
+
+
+def enter_submissions(db: "Session", assignment: str, results: list[Result]) -> list[Entry]:
+    """Enters who handed in and when."""
+    from nbgrader.api import SubmittedAssignment
+
+    key = ("assignment_id", "student_id")
+    rows = Rows(db, SubmittedAssignment, key, ("timestamp", "extension"))
+    rows.read([result.submission.student for result in results])
+    entries = []
+    for result in results:
+        row = {"assignment_id": assignment, "student_id": result.submission.student}
+        when = time_of(result.submission)
+        owner = rows.put(row | ({} if when is None else {"timestamp": when}))
+        entries.append(Entry(owner, result.submission, result.report, untouched(result.notebook)))
+    rows.write()
+    return entries
+
+
+def enter_notebook(
+    db: "Session", sheet: Sheet, entries: list[Entry], due: datetime | None, penalty: LatePenalty
+) -> None:
+    """Enters one notebook of each submission: points, comments, what being late costs."""
+    from nbgrader.api import Comment, Grade, SubmittedNotebook
+
+    places = Rows(
+        db, SubmittedNotebook, ("notebook_id", "assignment_id"), ("late_submission_penalty",)
+    )
+    places.read([entry.owner["id"] for entry in entries])
+    found = [places.put({"notebook_id": sheet.id, "assignment_id": e.owner["id"]}) for e in entries]
+    places.write()
+    ids = [place["id"] for place in found]
+    scores = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
+    grades = Rows(db, Grade, ("cell_id", "notebook_id"), scores)
+    comments = Rows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
+    for rows in (grades, comments):
+        rows.read(ids)
+    for entry, place in zip(entries, found, strict=True):
+        total = enter_points(grades, sheet, entry, place["id"])
+        enter_comments(comments, sheet, entry, place["id"])
+        if sheet.graded:
+            late = seconds_late(entry.owner["timestamp"], due, entry.owner["extension"])
+            off = penalty(entry.submission.student, total, late)
+            key = {"notebook_id": sheet.id, "assignment_id": entry.owner["id"]}
+            places.put(key | {"late_submission_penalty": off})
+    for rows in (grades, comments, places):
+        rows.write()
+
+
+def enter_points(grades: Rows, sheet: Sheet, entry: Entry, place: str) -> float:
+    """Enters the points of each cell; returns their sum as nbgrader counts it."""
+    total = 0.0
+    for cell, grade_id in sheet.points.items():
+        row = {"cell_id": cell, "notebook_id": place}
+        if sheet.graded and cell not in sheet.tasks:
+            old = grades.found.get((cell, place))
+            points = points_of(grade_id, entry)
+            scored = old is not None and old["manual_score"] is not None
+            row |= {"auto_score": points, "needs_manual_grade": points is None or scored}
+        total += score(grades.put(row))
+    return total
+
+
+def points_of(grade_id: str, entry: Entry) -> float | None:
+    """A cell's points; None where a person has to say."""
+    if grade_id in entry.report.cells:
+        return entry.report.cells[grade_id].points
+    return 0.0 if entry.unchanged.get(grade_id) else None
+
+
+def score(grade: Row) -> float:
+    """What counts of a row of points: a person's before the automatic ones, extra credit on top."""
+    base = grade["manual_score"] if grade["manual_score"] is not None else grade["auto_score"]
+    return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
+
+
+def enter_comments(comments: Rows, sheet: Sheet, entry: Entry, place: str) -> None:
+    """Says of each answer that is as it was released that there is none."""
+    for cell, grade_id in sheet.comments.items():
+        row: Row = {"cell_id": cell, "notebook_id": place}
+        if sheet.graded and grade_id in entry.unchanged:
+            row["auto_comment"] = NO_RESPONSE if entry.unchanged[grade_id] else None
+        comments.put(row)
+
+
+def untouched(notebook: str) -> dict[str, bool]:
+    """Of each answer in a graded notebook, whether nbgrader takes it for none.
+
+    That is told by the checksum of what was released, which the notebook has beside the answer.
+    """
+    from nbformat.notebooknode import from_dict
+    from nbgrader.utils import compute_checksum
+
+    found = {}
+    for cell in json.loads(notebook)["cells"] if notebook else ():
+        marks = cell["metadata"].get("nbgrader", {})
+        if marks.get("solution") or marks.get("task"):
+            whole = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
+            same = marks.get("checksum") == compute_checksum(whole)
+            found[marks["grade_id"]] = same and not marks.get("task")
+    return found
+
+
+def time_of(submission: Submission) -> datetime | None:
+    with suppress(ValueError):  # its report says so
+        return moment(submission.timestamp)
+    return None

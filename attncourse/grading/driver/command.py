@@ -1,0 +1,163 @@
+"""What ``attncourse grade`` does around the driver: checks, progress, what it says at last."""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
+from attncourse.grading.course.release import record, require_release
+from attncourse.grading.driver.executors import open_executor
+from attncourse.grading.driver.gradebook import find_book
+from attncourse.grading.driver.journal import Journal, holds_results, open_journal
+from attncourse.grading.errors import UserError
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from attncourse.grading.driver.saver import Graded
+
+LONGEST = 60  # rows of a table that a person still reads
+
+
+@dataclass
+class Outcome:
+    """How grading a class went. ``reports`` are kept for a class that fits into a table."""
+
+    total: int
+    counts: dict[str, int] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    full: int = 0
+    attention: int = 0
+    reports: list[Report] = field(default_factory=list)
+
+    def add(self, graded: "Graded") -> None:
+        report = graded.report
+        self.counts[graded.source] = self.counts.get(graded.source, 0) + 1
+        self.statuses[report.status] = self.statuses.get(report.status, 0) + 1
+        self.full += report.points == report.maximum
+        self.attention += bool(report.attention)
+        if self.total <= LONGEST:
+            self.reports.append(report)
+
+    @property
+    def done(self) -> int:
+        return sum(self.counts.values())
+
+
+def grade_course(
+    course: Path,
+    name: str,
+    student: str | None = None,
+    *,
+    limits: Limits,
+    jobs: int = 0,
+    db: str | None = None,
+    force: bool = False,
+    dask: str | None = None,
+    sandbox: bool = True,
+) -> Outcome:
+    """Grades a course's submissions with a progress bar, saves everything, shows the result."""
+    assignment = find_assignment(course, name)
+    students = find_students(course, name, student)
+    folder = course / "reports" / name
+    with open_executor(jobs, dask) as (executor, lanes):
+        if dask is None and not holds_results(folder):  # lanes get ready while all else does
+            from attncourse.grading.judge.judge import start_lanes
+
+            start_lanes(assignment, limits, sandbox, lanes)
+        from rich.console import Console
+
+        from attncourse.grading.driver.run import Order, grade_class
+
+        order = Order(assignment, limits, sandbox, force)
+        console, outcome = Console(), Outcome(len(students))
+        book = find_book(course, db)
+        require_release(book, name)
+        with open_journal(folder, name) as journal, standing(outcome, journal):
+            record(book, name)
+            gc.freeze()  # the collector need not look through all of nbgrader again and again
+            submissions = read_submissions(course, name, students)
+            with progress(console, name, len(students)) as advance:
+                for graded in grade_class(order, submissions, book, journal, executor, lanes):
+                    outcome.add(graded)
+                    advance()
+    for note in journal.notes:
+        console.print(f"note: {note}", soft_wrap=True)
+    show(console, outcome, name)
+    console.print(closing(outcome, str(book)), soft_wrap=True)
+    gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
+    return outcome
+
+
+@contextmanager
+def standing(outcome: Outcome, journal: Journal) -> Iterator[None]:
+    """Says of what stops grading, Ctrl-C too, how much is in the journal."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(said(outcome, journal)) from None
+    except UserError as error:
+        raise UserError(f"{error}; {said(outcome, journal)}") from error
+
+
+def said(outcome: Outcome, journal: Journal) -> str:
+    kept = outcome.counts.get("run", 0) + outcome.counts.get("journal", 0)
+    return (
+        f"{kept} of {outcome.total} results are in {journal.path}, "
+        "and the same command goes on from there"
+    )
+
+
+@contextmanager
+def progress(console: "Console", name: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar with the rate; what it gives moves the bar by one."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task(f"grading {name}", total=total, rate="")
+        yield lambda: step(bar, task)
+
+
+def step(bar: "Progress", number: int) -> None:
+    bar.advance(number)
+    speed = bar.tasks[number].speed
+    bar.update(number, rate=f"{speed:.1f} a second" if speed else "")
+
+
+def show(console: "Console", outcome: Outcome, name: str) -> None:
+    """The table, or for a larger class its figures."""
+    from attncourse.grading.class_.table import class_table
+
+    if outcome.total <= LONGEST:
+        console.print(class_table(sorted(outcome.reports, key=lambda report: report.student)))
+        return
+    counts = ", ".join(f"{n} {status}" for status, n in sorted(outcome.statuses.items()))
+    console.print(
+        f"{outcome.total} students: {counts}; {outcome.full} with full marks, "
+        f"{outcome.attention} to look at. The class at a glance: attncourse report {name}",
+        soft_wrap=True,
+    )
+
+
+def closing(outcome: Outcome, book: str) -> str:
+    """One line: how many ran, how many did not have to, where the points are."""
+    counts = outcome.counts
+    parts = [f"{counts.get('run', 0)} graded", f"{counts.get('journal', 0)} from the journal"]
+    if absent := counts.get("folder", 0):
+        parts.append(f"{absent} with nothing to grade")
+    if failed := counts.get("failure", 0):
+        parts.append(f"{failed} could not be run: grade again")
+    return f"{', '.join(parts)}; points are in {book}"

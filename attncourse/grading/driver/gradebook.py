@@ -1,0 +1,190 @@
+"""nbgrader's gradebook: which database it is, and whether it is this course's."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attncourse.grading.course.settings import COURSE_ID, read_settings, require_nbgrader
+from attncourse.grading.errors import UserError
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+    from sqlalchemy import Connection
+    from sqlalchemy.engine import URL
+    from traitlets.config import Config
+
+VARIABLE = "ATTNCOURSE_DB"
+SHARED = {"", "default_course"}  # what nbgrader enters where a step of it knows of no course
+
+
+@dataclass(frozen=True)
+class Book:
+    """A course's gradebook: its folder, the database's address, nbgrader's configuration."""
+
+    course: Path
+    url: "URL"
+    config: "Config"
+
+    @property
+    def course_id(self) -> str:
+        return str(self.config.CourseDirectory.get("course_id", COURSE_ID))
+
+    @property
+    def address(self) -> str:
+        """The address for nbgrader, password and all: never to be shown."""
+        return self.url.render_as_string(hide_password=False)
+
+    @property
+    def file(self) -> Path | None:
+        """The file of an SQLite gradebook."""
+        found = self.url.database if self.url.get_backend_name() == "sqlite" else None
+        return Path(found) if found else None
+
+    def __str__(self) -> str:
+        """As it may be shown: without the password."""
+        if self.file is not None:
+            with suppress(ValueError):
+                return str(self.course / self.file.relative_to(self.course.resolve()))
+            return str(self.file)
+        return self.url.update_query_dict({}).render_as_string(hide_password=True).split("?")[0]
+
+
+def find_book(course: Path, db: str | None = None) -> Book:
+    """The gradebook that ``db`` names, or else the environment, the configuration, the folder."""
+    require_nbgrader()
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    config = read_settings(course)
+    named = db or os.environ.get(VARIABLE) or str(config.CourseDirectory.get("db_url", ""))
+    try:
+        url = make_url(named or f"sqlite:///{(course / 'gradebook.db').resolve()}")
+        kind = url.get_backend_name()
+    except (ArgumentError, ValueError):  # a port that is no number, say
+        raise UserError(
+            "the database's address cannot be read: expected sqlite:///gradebook.db or "
+            "postgresql://USER:PASSWORD@HOST/NAME"
+        ) from None
+    if kind == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+        url = url.update_query_dict({"connect_timeout": "10", **url.query})
+    return Book(course, url, config)
+
+
+@contextmanager
+def explained(book: Book) -> Iterator[None]:
+    """Turns what the database objects to into one line, without its password."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # nbgrader prints what it then raises
+    try:
+        yield
+    except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
+        if book.url.password:
+            reason = reason.replace(str(book.url.password), "***")
+        raise UserError(f"cannot write {book}: {reason}{way_out(reason)}") from error
+    finally:
+        logging.disable(level)
+
+
+def way_out(reason: str) -> str:
+    """What to do about some of a database's complaints."""
+    for words, advice in (
+        ("database is locked", "another process holds it (the formgrader, nbgrader?): end it"),
+        ("not a database", "move it away"),
+        ("malformed", "restore it from a backup, or move it away"),
+        ("readonly", "make the file and its folder writable"),
+        ("unable to open", "is its folder there, and writable?"),
+        ("is full", "make room on the disk"),
+        ("No module named 'psycopg", "pip install 'attncourse[postgres]'"),
+    ):
+        if words in reason:
+            return f" ({advice})"
+    return ""
+
+
+@contextmanager
+def opened(book: Book) -> Iterator["Gradebook"]:
+    """nbgrader's own object for the database, whose tables are made where there are none."""
+    from nbgrader import api
+
+    # For new tables, nbgrader starts a program only to ask for this number: seconds.
+    api.get_alembic_version = tables_version
+    with explained(book):
+        make_file(book)
+        with api.Gradebook(book.address, book.course_id) as gradebook:
+            yield gradebook
+
+
+def tables_version() -> str:
+    """The version of nbgrader's tables."""
+    import nbgrader
+    from alembic.script import ScriptDirectory
+
+    folder = Path(nbgrader.__file__).parent / "alembic"
+    return ScriptDirectory(str(folder)).get_current_head() or ""
+
+
+def make_file(book: Book) -> None:
+    """Makes a new SQLite gradebook at one stroke, so that none is ever there in part."""
+    from nbgrader.api import Gradebook
+    from sqlalchemy.engine import URL
+
+    if book.file is None or book.file.exists():
+        return
+    made = book.file.with_name(f".{book.file.name}.new")
+    made.unlink(missing_ok=True)
+    address = URL.create("sqlite", database=str(made)).render_as_string()
+    try:
+        with closing(Gradebook(address, book.course_id)):
+            pass
+        with suppress(FileExistsError):  # another process was first
+            os.link(made, book.file)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def knows(book: Book, name: str) -> bool:
+    """Whether an assignment is in the gradebook; another course's is a ``UserError``."""
+    from sqlalchemy import create_engine, inspect, text
+
+    if book.file is not None and not book.file.exists():
+        return False
+    with explained(book):
+        engine = create_engine(book.address)
+        try:
+            with engine.connect() as connection:
+                tables = set(inspect(connection).get_table_names())
+                if not tables:
+                    return False
+                if not {"course", "assignment"} <= tables:
+                    raise UserError(f"{book} holds other tables than nbgrader's: name another --db")
+                check_owner(book, connection)
+                query = text("select count(*) from assignment where name = :name")
+                found = connection.execute(query, {"name": name}).scalar_one()
+                connection.rollback()
+                if book.file is not None:
+                    connection.exec_driver_sql("begin immediate")  # is it free?
+                connection.execute(text("update course set id = id where 1 = 0"))  # writable?
+                connection.rollback()
+                return bool(found)
+        finally:
+            engine.dispose()
+
+
+def check_owner(book: Book, connection: "Connection") -> None:
+    from sqlalchemy import text
+
+    query = "select id from course union select course_id from assignment"
+    owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
+    if owners and book.course_id not in owners:
+        raise UserError(
+            f"{book} is the gradebook of another course ({', '.join(sorted(owners))}; "
+            f"this one is {book.course_id}): name this course's with --course or --db"
+        )

@@ -1,0 +1,164 @@
+"""Grading a class: read, run what has to run, write down each result, save in batches.
+
+However many submissions there are, only a few are in memory. A result is in the journal before
+anything is made of it, so that a run that ends early, in whatever way, is gone on with by the
+next: that one runs what the journal does not have, and writes all files and rows again.
+"""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+
+from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.late import moment
+from attncourse.grading.driver.gradebook import Book
+from attncourse.grading.driver.journal import Journal
+from attncourse.grading.driver.keys import conditions, key
+from attncourse.grading.driver.saver import Graded, Saver
+from attncourse.grading.errors import UserError
+from attncourse.grading.judge.judge import JUDGE_LOST, grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
+from attncourse.grading.report import Report, nothing
+from attncourse.grading.submission.notebook import Assignment
+
+TRIES = 2  # times that a submission is sent to an executor which fails on it
+AHEAD = 8  # submissions waiting for each lane
+HELD = 64_000_000  # bytes of submissions that wait in memory at a time
+LOST = "could not be run, the machinery failed twice"
+
+
+@dataclass(frozen=True)
+class Order:
+    """How to run an assignment's submissions. ``force``: also those that the journal has."""
+
+    assignment: Assignment
+    limits: Limits
+    sandbox: bool = True
+    force: bool = False
+
+
+@dataclass
+class Flight:
+    """A submission on its way through an executor."""
+
+    submission: Submission
+    key: str
+    tries: int = 1
+
+
+class Runner:
+    """Sends submissions to an executor, and writes what comes back into the journal."""
+
+    def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
+        self._order, self._journal, self._executor = order, journal, executor
+        self._shared = conditions(order.assignment, order.limits, order.sandbox)
+        self._limits = order.limits.stretched(slowness())  # which no result's key depends on
+        self._landed: SimpleQueue[tuple[Flight, Future]] = SimpleQueue()
+        self._room = AHEAD * lanes
+        self._flying = self._bytes = 0
+
+    def results(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
+        """Each submission's result, as it arrives."""
+        for submission in submissions:
+            if submission.data is None:
+                reason, student = submission.reason, submission.student
+                report = nothing(self._order.assignment, submission.status, reason, student)
+                yield Graded(submission, report, "folder")
+                continue
+            flight = Flight(submission, key(self._shared, submission.student, submission.data))
+            known = None if self._order.force else self._journal.find(flight.key)
+            if known is not None:
+                yield Graded(submission, known, "journal")
+            else:
+                self._start(flight)
+            full = self._flying >= self._room or self._bytes > HELD
+            yield from self._arrived(wait=full)
+        while self._flying:
+            yield from self._arrived(wait=True)
+
+    def _start(self, flight: Flight) -> None:
+        order, submission = self._order, flight.submission
+        options = {} if order.sandbox else {"sandbox": False}
+        try:
+            future = self._executor.submit(
+                grade,
+                submission.data,
+                order.assignment,
+                student=submission.student,
+                limits=self._limits,
+                **options,
+            )
+        except Exception as error:  # an executor that has broken takes nothing any more
+            future = Future()
+            future.set_exception(error)
+        self._flying += 1
+        self._bytes += len(submission.data)
+        future.add_done_callback(lambda done: self._landed.put((flight, done)))
+
+    def _arrived(self, wait: bool) -> Iterator[Graded]:
+        """What has come back by now; with ``wait`` at least one, if only to be sent again."""
+        while self._flying:
+            try:
+                flight, future = self._landed.get(block=wait)
+            except Empty:
+                return
+            wait = False
+            self._flying -= 1
+            self._bytes -= len(flight.submission.data)
+            if (done := self._land(flight, future)) is not None:
+                yield done
+
+    def _land(self, flight: Flight, future: Future) -> Graded | None:
+        submission = flight.submission
+        try:
+            report = future.result()
+        except UserError:
+            raise
+        except Exception as error:
+            if flight.tries < TRIES:
+                self._start(replace(flight, tries=flight.tries + 1))
+                return None
+            return Graded(submission, self._failed(submission, error), "failure")
+        if not any(reason.startswith(JUDGE_LOST) for reason in report.attention):
+            self._journal.write(flight.key, report)  # else the next run tries it again
+        return Graded(submission, report, "run")
+
+    def _failed(self, submission: Submission, error: Exception) -> Report:
+        """The report on a submission that is not at fault. The next run tries it again."""
+        said = " ".join(str(error).split())[:200]
+        reason = f"{LOST} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
+        report = nothing(self._order.assignment, "interrupted", reason, submission.student)
+        return replace(report, attention=(reason,))
+
+
+def grade_class(
+    order: Order,
+    submissions: Iterable[Submission],
+    book: Book,
+    journal: Journal,
+    executor: Executor,
+    lanes: int,
+) -> Iterator[Graded]:
+    """Grades and saves: each result as it arrives; all are saved when there are no more."""
+    runner = Runner(order, journal, executor, lanes)
+    with Saver(book, order.assignment) as saver:
+        for graded in runner.results(submissions):
+            told = replace(graded, report=with_remarks(graded.submission, graded.report))
+            saver.add(told)
+            yield told
+        saver.flush()
+        saver.wait()
+
+
+def with_remarks(submission: Submission, report: Report) -> Report:
+    """The report with what its folder has to say, which is not part of what was run."""
+    notes, attention = report.notes, report.attention
+    if submission.note:
+        notes = (submission.note, *notes)
+    try:
+        moment(submission.timestamp)
+    except ValueError as error:
+        attention = (*attention, f"{error}: counted as handed in on time")
+    return replace(report, notes=notes, attention=attention)

@@ -1,0 +1,95 @@
+"""Saving what was graded, in batches, beside the grading."""
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Self
+
+from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.late import LatePenalty
+from attncourse.grading.driver.bulk import Result, save
+from attncourse.grading.driver.gradebook import Book
+from attncourse.grading.driver.store import write_notebook, write_report
+from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.report import Report
+from attncourse.grading.submission.notebook import Assignment
+
+BATCH = 500  # submissions in one transaction
+HELD = 64_000_000  # bytes of submissions in one batch
+PAUSE = 2.0  # seconds after which a batch is saved that is not full
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's report and where it comes from: "run", "journal", "folder" or "failure"."""
+
+    submission: Submission
+    report: Report
+    source: str
+
+
+class Saver:
+    """Writes results beside the grading: each one's files, and the points of a batch at once.
+
+    Leaving its block waits for what is being saved.
+    """
+
+    def __init__(self, book: Book, assignment: Assignment) -> None:
+        self._book, self._assignment = book, assignment
+        self._penalty = LatePenalty(book)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="saver")
+        self._saving: Future[None] | None = None
+        self._batch: list[Future[Result]] = []
+        self._bytes, self._begun = 0, 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._pool.shutdown()
+
+    def add(self, graded: Graded) -> None:
+        """Takes a result; has the batch saved when it is full or old."""
+        if not self._batch:
+            self._begun = time.monotonic()
+        self._batch.append(self._pool.submit(self._write, graded))
+        self._bytes += len(graded.submission.data or b"")
+        full = len(self._batch) >= BATCH or self._bytes > HELD
+        if full or time.monotonic() - self._begun > PAUSE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Has what is waiting saved, once what came before is. Raises what that could not do."""
+        self.wait()
+        if self._batch:
+            self._saving = self._pool.submit(self._save, self._batch)
+        self._batch, self._bytes = [], 0
+
+    def wait(self) -> None:
+        """Waits for the batch that is being saved."""
+        if self._saving is not None:
+            self._saving.result()
+
+    def _save(self, batch: list[Future[Result]]) -> None:
+        """Saves a batch, of which the gradebook comes last: what it knows of has its files."""
+        save(self._book, self._assignment.name, [done.result() for done in batch], self._penalty)
+
+    def _write(self, graded: Graded) -> Result:
+        """Writes the files of one result."""
+        course, name = self._book.course, self._assignment.name
+        submission, report = graded.submission, graded.report
+        notebook = ""
+        if report.status != "missing" and submission.named:
+            notebook, report = self._rendered(submission, report)
+            write_notebook(course, name, submission, notebook)
+        write_report(course, report)
+        return Result(submission, report, notebook)
+
+    def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
+        """The graded notebook; of one that cannot be shown, the tests alone."""
+        try:
+            return autograded(submission.data or b"", self._assignment, report), report
+        except Exception as error:  # whatever it is, the class goes on
+            reason = f"the submission cannot be shown ({type(error).__name__}): open its own file"
+            report = replace(report, attention=(*report.attention, reason))
+            return autograded(b"", self._assignment, report), report

@@ -1,0 +1,237 @@
+"""Where a lane works, once the zygote is on its own: submissions come in, reports go out."""
+
+import base64
+import json
+import os
+import secrets
+import socket
+import time
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from attncourse.alarm import Stopwatch
+from attncourse.grading.errors import Unreadable
+from attncourse.grading.judge.checker import Checker, Outcome
+from attncourse.grading.judge.lane import hear, say
+from attncourse.grading.judge.marking import judge_cell, make_report
+from attncourse.grading.judge.remote.session import Session
+from attncourse.grading.judge.wire.bounds import SPENT, Clock, resident
+from attncourse.grading.judge.worker.view import make_view
+from attncourse.grading.limits import MB, Limits
+from attncourse.grading.report import Report, nothing, to_json
+from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.submission.plan import plan
+
+SEED_SERVES = 50  # submissions
+
+
+class Refused(Exception):
+    """The zygote cannot work here. The message says why."""
+
+
+class Bench:
+    """A lane's loop, and the zygote at its side."""
+
+    def __init__(self, driver: socket.socket, zygote: socket.socket, order: dict[str, Any]):
+        self.driver = driver
+        self.zygote = zygote
+        self.order = order
+        self.sandbox = order["sandbox"]
+        self.limits = Limits(processes=order["processes"])
+        self.settled = False
+        self.seed = self.seed_left = 0
+        self.spare: socket.socket | None = None  # the checker's end of the next worker
+        self.spare_pid = 0  # once the zygote has told it
+        self.spare_clock = Clock()
+        self.workers: list[int] = []
+        self.used: list[dict[str, Any]] = []  # by workers that have ended
+        self.starved = False
+        self.size = resident()
+
+    def serve(self) -> None:
+        """Grades what the driver sends until it hangs up."""
+        while (request := hear(self.driver)) is not None:
+            try:
+                self.settle()
+                self.work_within(Limits(**request["limits"]))
+                assignment = assignment_of(request["assignment"])
+                notebook = base64.b64decode(request["notebook"])
+                report = self.grade(notebook, assignment, request["student"], request["seed"])
+                spent = resident() > self.size + SPENT * MB
+                about = {"starved": self.starved, "spent": spent}
+                say(self.driver, {"report": to_json(report), **about})
+            except Refused as problem:
+                say(self.driver, {"refused": str(problem)})
+
+    def settle(self) -> None:
+        """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
+        if self.settled:
+            return
+        folder = self.order["folder"]
+        view = os.path.join(folder, "view")
+        make_view(Path(view), tuple(self.order["chapters"]))
+        about = {"limits": asdict(self.limits), "sandbox": self.sandbox}
+        self.tell({"folder": folder, "view": view, **about})
+        answer = self.answer()
+        if "error" in answer:
+            raise Refused(f"{answer['error']} (--unsafe-no-sandbox grades without a jail)")
+        self.settled = True
+
+    def work_within(self, limits: Limits) -> None:
+        """Has the workers from now on made with these limits."""
+        if self.spare is not None and limits != self.limits:
+            self.spare.close()
+            self.end(self.made())
+            self.spare = None
+        self.limits = limits
+        if self.spare is None:
+            self.begin()
+
+    # --- one submission -------------------------------------------------------------------------
+
+    def grade(
+        self, notebook: bytes, assignment: Assignment, student: str, seed: int | None
+    ) -> Report:
+        """The report on a submission; of several versions of it, on the one that earns most."""
+        started = time.monotonic()
+        self.starved = False
+        seed = self.draw() if seed is None else seed
+        self.begins("the notebook", self.limits.cell)
+        try:
+            reading = read(notebook)
+        except Unreadable as error:
+            return nothing(assignment, "unreadable", f"unreadable notebook: {error}", student)
+        except MemoryError:
+            reason = "unreadable notebook: it takes more memory than there is for one"
+            return nothing(assignment, "unreadable", reason, student)
+        reports = [
+            replace(
+                self.grade_version(cells, reading.notes, assignment, student, seed), version=number
+            )
+            for number, cells in enumerate(reading.versions)
+        ]
+        best = max(reports, key=lambda report: report.points)
+        return replace(best, duration=time.monotonic() - started, sandbox=self.sandbox)
+
+    def grade_version(
+        self,
+        cells: tuple[Cell, ...],
+        notes: tuple[str, ...],
+        assignment: Assignment,
+        student: str,
+        seed: int,
+    ) -> Report:
+        steps, mended = plan(cells, assignment)
+        checker = Checker(steps, assignment, seed, self.limits)
+
+        def told(number: int, outcome: Outcome) -> None:
+            cell = assignment.graded.get(steps[number].grade_id)
+            if steps[number].kind == "test" and cell is not None:
+                result = judge_cell(cell, outcome)
+                say(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
+
+        checker.run(self.launch, told, self.begins)
+        self.starved |= checker.starved
+        self.begins("the report", self.limits.cell)
+        report = make_report(checker, assignment, student, [*notes, *mended])
+        self.end_workers()
+        report = replace(report, limits=self.limits_met(checker, self.used))
+        self.used.clear()
+        return report
+
+    def begins(self, what: str, seconds: float) -> None:
+        """Has the driver watch over what may take so many seconds of processor time."""
+        say(self.driver, {"begins": what, "seconds": seconds})
+
+    def draw(self) -> int:
+        """A secret seed, a fresh one every few submissions: what the reference and the usual
+        mistakes make of its cases is then computed once. Nothing passes from one submission to
+        the next, so it is as fresh to each."""
+        if self.seed_left == 0:
+            self.seed, self.seed_left = secrets.randbits(32), SEED_SERVES
+        self.seed_left -= 1
+        return self.seed
+
+    def limits_met(self, checker: Checker, used: list[dict[str, Any]]) -> dict[str, Any]:
+        """How each limit stood."""
+        cpu = max((use["cpu"] for use in used), default=0.0)
+        memory = max((use["memory"] for use in used), default=0.0)
+        printed = {"limit": self.limits.output, "used": None, "met": checker.used.get("output")}
+        return {
+            "submission": use_of(checker.whole.worked(), self.limits.submission),
+            "call": use_of(checker.used["call"], self.limits.call),
+            "cpu": use_of(cpu, self.limits.cpu),
+            "memory": use_of(memory, self.limits.memory),
+            "output": {**printed, "met": bool(printed["met"])},
+        }
+
+    # --- the zygote -----------------------------------------------------------------------------
+
+    def launch(self, whole: Stopwatch, seeds: bool) -> Session:
+        """A conversation with a fresh worker; the next one is made meanwhile."""
+        connection = self.spare
+        self.end_workers()
+        self.workers.append(self.made())
+        clock = self.spare_clock
+        self.begin()
+        return Session(connection, self.limits, whole, carry_seed=seeds, clock=clock)
+
+    def end_workers(self) -> None:
+        """Ends the workers that nobody talks to any more."""
+        self.used += [self.end(pid) for pid in self.workers]
+        self.workers.clear()
+
+    def made(self) -> int:
+        """The process id, in the jail, of the next worker, which exists then."""
+        if not self.spare_pid:
+            data, fds, _, _ = socket.recv_fds(self.zygote, 1 << 16, 1)
+            self.spare_pid = self.heard(data)["pid"]
+            self.spare_clock = clock_of(fds)
+        return self.spare_pid
+
+    def begin(self) -> None:
+        """Has the zygote make a worker; its answer is fetched when the worker is needed."""
+        ours, theirs = socket.socketpair()
+        order = {"do": "start", "limits": asdict(self.limits)}
+        socket.send_fds(self.zygote, [json.dumps(order).encode()], [theirs.fileno()])
+        theirs.close()
+        self.spare, self.spare_pid = ours, 0
+
+    def end(self, pid: int) -> dict[str, Any]:
+        """Ends a worker; what it used."""
+        self.made()  # its answer comes first
+        self.tell({"do": "stop", "pid": pid})
+        return self.answer()
+
+    def tell(self, order: dict[str, Any]) -> None:
+        self.zygote.send(json.dumps(order).encode())
+
+    def answer(self) -> dict[str, Any]:
+        return self.heard(self.zygote.recv(1 << 16))
+
+    def heard(self, data: bytes) -> dict[str, Any]:
+        if not data:
+            raise SystemExit("the process that starts the workers has ended")
+        return json.loads(data)
+
+
+def clock_of(fds: list[int]) -> Clock:
+    """A worker's clock, by its descriptor; one that stands still where that says nothing."""
+    number = 0
+    for fd in fds:
+        with suppress(OSError, ValueError, IndexError):
+            about = Path(f"/proc/self/fdinfo/{fd}").read_text()
+            number = int(about.split("Pid:")[1].split()[0])
+        os.close(fd)
+    return Clock(max(number, 0))
+
+
+def use_of(used: float, limit: float) -> dict[str, Any]:
+    return {"limit": limit, "used": round(used, 3), "met": used >= limit}
+
+
+def assignment_of(told: dict[str, Any]) -> Assignment:
+    """An assignment as the driver sent it."""
+    return Assignment(told["name"], tuple(Cell(**cell) for cell in told["cells"]))

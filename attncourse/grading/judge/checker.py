@@ -1,0 +1,479 @@
+"""Grading one submission: its cells run in its process, the instructor's tests run here."""
+
+import builtins
+import numbers
+import os
+import random
+import re
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from attncourse.alarm import Stopwatch, TimeUp, within
+from attncourse.checks import observe
+from attncourse.grading.judge.desk import desk_for, loads
+from attncourse.grading.judge.guard import compiled, guards
+from attncourse.grading.judge.order import disturbed
+from attncourse.grading.judge.remote.exceptions import known_name
+from attncourse.grading.judge.remote.session import Ended, OutOfTime, Session
+from attncourse.grading.judge.wire.bounds import Clock
+from attncourse.grading.judge.wire.frames import WireError
+from attncourse.grading.judge.worker.notebook_shell import Printed
+from attncourse.grading.limits import Limits
+from attncourse.grading.submission.magics import shorten
+from attncourse.grading.submission.notebook import Assignment
+from attncourse.grading.submission.plan import Step
+
+# Terminals obey them, and the direction marks among them turn text around.
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+RESTARTS = 20
+REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
+MESSAGE = 2000  # characters of an error's text that are worth keeping
+LAST_MINUTE = 10.0  # seconds for the tests that were left for last where the time is over
+NOTHING = object()
+
+Launch = Callable[[Stopwatch, bool], Session]
+Begins = Callable[[str, float], None]
+
+
+@dataclass
+class Outcome:
+    """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost"."""
+
+    kind: str
+    message: str = ""
+    value: float = 0.0
+    error: str = ""  # the exception's class, or the library's above one of the submission's own
+    hidden: bool = False  # whether the submission may have seen a hidden test
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Checker:
+    """One run of a plan. ``launch`` starts a fresh process for the submission."""
+
+    def __init__(self, steps: list[Step], assignment: Assignment, seed: int, limits: Limits):
+        self.steps = steps
+        self.desk = desk_for(assignment)
+        self.seed = seed
+        self.limits = limits
+        self.outcomes: dict[int, Outcome] = {}
+        self.fatal: set[int] = set()
+        self.trouble: list[str] = []
+        self.session: Session | None = None
+        self.restarts = 0
+        self.tested = False  # whether a test has run in the present process
+        self.at = self.reached = 0  # the present step; those whose cells have run in this process
+        self.helped = False  # whether a cell was mended by running it again
+        self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
+        self.aside: dict[int, tuple[dict, set]] = {}  # late tests: what there was in their places
+        self.left: dict[int, dict[str, Any]] = {}  # what late tests have bound
+        self.namespace = trusted_namespace() | guards(self.gave_empty)
+        self.borrowed: set[str] = set()  # names that were taken from the submission
+        self.bound_in: Session | None = None  # the process whose objects these stand for
+        self.laid_out: set[int] = set()
+        self.used: dict[str, Any] = {"call": 0.0}
+        self.gone = 0.0  # processor time of the submission's processes that are no more
+        self.kept = 0.0  # and the time for which others kept the processor from them
+        self.here = Clock(os.getpid())
+        self.whole = self.watch(limits.submission)
+        self.starved = False  # whether something ran out of time that had little of the processor
+
+    def spent(self) -> float:
+        """Seconds of processor time, here and in the submission's processes."""
+        now = 0.0 if self.session is None else self.session.clock.used()
+        return time.process_time() + self.gone + now
+
+    def queued(self) -> float:
+        """Seconds for which others have kept the processor from these."""
+        now = 0.0 if self.session is None else self.session.clock.queued()
+        return self.here.queued() + self.kept + now
+
+    def watch(self, seconds: float) -> Stopwatch:
+        """Measures what is done here and in the submission's processes."""
+        return Stopwatch(seconds, self.spent, self.queued)
+
+    def run(self, launch: Launch, told: Callable[[int, Outcome], None], begins: Begins) -> None:
+        """Runs every step; ``told`` hears of each outcome as it comes.
+
+        ``begins`` hears what is begun, and how many seconds of processor time it has.
+        """
+        self.launch, self.begins = launch, begins
+        seed_all(self.seed)
+        try:
+            self.session = self.start()
+            for number, step in enumerate(self.steps):
+                if self.is_late(step):
+                    self.aside[number] = dict(self.namespace), set(self.laid_out)
+                    continue
+                self.outcomes[number] = self.step(number)
+                told(number, self.outcomes[number])
+            self.again(told)
+            self.last(told)
+        except OutOfTime:
+            where = self.steps[self.at].name if self.outcomes_missing() else ""
+            self.starved |= self.whole.starved()
+            self.trouble.append(
+                f"{where or 'the submission'} was running when the time for the submission "
+                f"was over ({self.whole.told()})"
+            )
+            self.last_minute(told)
+        finally:
+            self.hang_up()
+
+    def outcomes_missing(self) -> bool:
+        return len(self.outcomes) < len(self.steps)
+
+    def start(self) -> Session:
+        session = self.launch(self.whole, self.desk.seeds)
+        session.forbids = self.desk.forbids
+        return session
+
+    def hang_up(self) -> None:
+        if self.session is not None:
+            self.used["call"] = max(self.used["call"], self.session.longest)
+            self.used["output"] = self.session.printed_too_much or self.used.get("output", False)
+            self.gone += self.session.clock.used()
+            self.kept += self.session.clock.queued()
+            self.session.close("is over")
+            self.session = None
+
+    def step(self, number: int) -> Outcome:
+        """The outcome of one step, in a fresh process where the last one is gone."""
+        self.at = number
+        if not self.whole.left():
+            raise OutOfTime
+        if not (self.restart(number) if self.session is None else self.catch_up(number)):
+            return Outcome("lost", "was not run to its end")
+        self.reached = max(self.reached, number + 1)
+        step = self.steps[number]
+        outcome = self.take(step)
+        if self.session.ended and self.may_be_anothers(step):
+            self.hang_up()
+            if self.restart(number):
+                outcome = self.take(step)
+        self.tested |= step.kind == "test"
+        if self.session is not None and self.session.ended:
+            self.fatal.add(number)
+            self.trouble.append(self.tell(step))
+            self.hang_up()
+        return outcome
+
+    def is_late(self, step: Step) -> bool:
+        return step.kind == "test" and step.grade_id in self.desk.late
+
+    def gave_empty(self) -> bool:
+        return self.session is not None and self.session.gave_empty
+
+    def may_be_anothers(self, step: Step) -> bool:
+        """Whether a process that ended in a step can have earned more for it than it has said.
+
+        What a test called before may have ended it, or a case of this one whose predecessors'
+        outcomes were still to be sent.
+        """
+        if step.kind == "test":
+            return not self.session.careful or (self.tested and not self.session.stalled)
+        return self.tested
+
+    def take(self, step: Step) -> Outcome:
+        """The outcome of one step in the present process."""
+        return self.test(step) if step.kind == "test" else self.cell(step, self.limits.cell)
+
+    def tell(self, step: Step) -> str:
+        """A sentence on how the process ended that can be forwarded to the student."""
+        if self.is_late(step):
+            return f"{step.name} could not be run to its end"
+        why = self.session.ended
+        if self.session.stalled:
+            limit = self.limits.cell if step.kind != "test" else self.limits.call
+            late = self.session.watch.told(limit)
+            why = f"did not end within {late} and could not be interrupted"
+        return f"{step.name} {why}"
+
+    def restart(self, before: int) -> bool:
+        """A fresh process in which the cells before have run, but for those that end it."""
+        if self.restarts == RESTARTS:
+            return False
+        self.restarts += 1
+        self.tested = False
+        self.reached = 0
+        self.session = self.start()
+        self.session.careful = True
+        return self.catch_up(before)
+
+    def catch_up(self, before: int) -> bool:
+        """Runs the cells before a step that this process has not had, but for such as end it."""
+        for number in range(self.reached, before):
+            step = self.steps[number]
+            if step.kind != "test" and number not in self.fatal:
+                late = self.outcomes[number].kind == "timeout"
+                self.cell(step, REPLAY if late else self.limits.cell)
+                if self.session.ended:
+                    self.fatal.add(number)
+                    self.hang_up()
+                    return self.restart(before)
+        self.reached = max(self.reached, before)
+        return True
+
+    def again(self, told: Callable[[int, Outcome], None]) -> None:
+        """Cells that missed a name which a later cell defines get it now, as in a notebook.
+
+        The tests that gave less than full marks are run again after them.
+        """
+        missed = [n for n, o in self.outcomes.items() if o.error == "NameError" and self.own(n)]
+        if not missed or self.session is None:
+            return
+        for number in missed:
+            outcome = self.step(number)
+            self.helped |= outcome.kind == "none"
+            self.outcomes[number] = outcome
+        for number in list(self.outcomes):
+            if self.helped and not self.own(number) and self.session is not None:
+                second = self.step(number)
+                if earns_more(second, self.outcomes[number]):
+                    self.outcomes[number] = second
+                    told(number, second)
+
+    def own(self, number: int) -> bool:
+        return self.steps[number].kind != "test"
+
+    def last(self, told: Callable[[int, Outcome], None]) -> None:
+        """Runs the tests that were left for last.
+
+        Where a later cell changes what one of them relies on, they run in a fresh process, each
+        after the cells before it. Nothing that those cells say a second time is listened to.
+        """
+        spoilt = disturbed(self.steps, list(self.aside))
+        for fresh in [False] * (self.helped or not spoilt) + [True] * spoilt:
+            if fresh:
+                self.hang_up()
+            for number in self.aside:
+                self.run_late(number, told)
+
+    def last_minute(self, told: Callable[[int, Outcome], None]) -> None:
+        """Runs those whose places were before the step at which the time was over."""
+        come_to = max(self.at, *self.outcomes, 0)
+        missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
+        self.hang_up()
+        self.whole = self.watch(LAST_MINUTE)
+        with suppress(OutOfTime):
+            for number in missing:
+                self.run_late(number, told)
+
+    def run_late(self, number: int, told: Callable[[int, Outcome], None]) -> None:
+        """Runs a test that was left for last, unless that has brought all there is."""
+        if earns_all(self.outcomes.get(number)):
+            return
+        self.lay_out(number)
+        outcome = self.step(number)
+        before = self.aside[number][0]
+        changed = [n for n, v in self.namespace.items() if before.get(n, NOTHING) is not v]
+        self.left[number] = {name: self.namespace[name] for name in changed}
+        if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
+            self.outcomes[number] = outcome
+            told(number, outcome)
+
+    def lay_out(self, number: int) -> None:
+        """Makes the trusted names what they were in a late test's place.
+
+        What late tests before it have bound is there as well, but for what was bound anew.
+        """
+        names, self.laid_out = dict(self.aside[number][0]), set(self.aside[number][1])
+        for earlier, bound in self.left.items():
+            before = self.aside[earlier][0]
+            names |= {
+                name: value
+                for name, value in bound.items()
+                if names.get(name, NOTHING) is before.get(name, NOTHING) and earlier < number
+            }
+        self.namespace.clear()  # the same dict: it is the globals of the instructor's functions
+        self.namespace.update(names)
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def cell(self, step: Step, limit: float) -> Outcome:
+        """What comes of a cell in the submission's process."""
+        self.begins(step.name, limit)
+        try:
+            with redirect_stdout(Printed(0)):
+                self.session.run_cell(step.name, step.source, limit)
+        except (TimeUp, Ended) as problem:
+            return self.failure(problem, self.limits.cell)
+        except Exception as error:
+            outcome = self.failure(error, self.limits.cell)
+            if lines := getattr(error, "attncourse_skipped", ()):
+                outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
+            return outcome
+        return Outcome("none")
+
+    def test(self, step: Step) -> Outcome:
+        """What comes of a test, run here with proxies for the submission's names."""
+        self.session.gave_empty = False
+        self.session.unasked.clear()
+        self.begins(step.name, self.limits.cell)
+        with observe(self.seed) as verdicts:
+            outcome = self.outcome(step)
+        outcome.hidden = self.is_late(step)
+        outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
+        if self.session.unasked:
+            who = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
+            self.changed.append((step.name, who))
+        return outcome
+
+    def outcome(self, step: Step) -> Outcome:
+        left = max(self.limits.submission - self.whole.worked(), 0.01)
+        watch = self.watch(min(left, self.limits.cell))
+        try:
+            with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
+                value = within(watch, lambda: self.evaluate(step))
+        except OutOfTime:
+            raise
+        except BaseException as error:  # a test cell may end as it likes, the others run
+            if isinstance(error, TimeUp) and not self.whole.left():
+                raise OutOfTime from None
+            return self.failure(error, self.limits.call, None if watch.left() else watch)
+        if value is None:
+            return Outcome("none")
+        if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+            with suppress(OverflowError):
+                return Outcome("number", value=float(value))
+        return Outcome("other", f"a value of type {type(value).__name__}")
+
+    def evaluate(self, step: Step) -> Any:
+        """The value of a test's last line where that is an expression, else None."""
+        for source in self.desk.needed(step.grade_id, self.laid_out):
+            self.bind(source)
+            body, _ = compiled(source, self.desk.foreign(source))
+            exec(body, self.namespace)
+        self.bind(step.source, step.grade_id)
+        body, last = compiled(step.source, self.desk.foreign(step.source, step.grade_id))
+        exec(body, self.namespace)
+        return None if last is None else eval(last, self.namespace)
+
+    def bind(self, source: str, grade_id: str = "") -> None:
+        """Binds the names that a piece of the instructor's code takes from the submission."""
+        own = self.namespace.keys() - self.borrowed
+        wanted = [n for n in loads(source) if self.desk.is_students(n, grade_id, own)]
+        wanted += self.stale()
+        for name in wanted:
+            self.namespace.pop(name, None)
+        if wanted:
+            found = self.session.names(wanted)
+            self.borrowed |= found.keys()
+            self.namespace.update(found)
+
+    def stale(self) -> list[str]:
+        """Names that an instructor's function may use, of objects in a process that is no more."""
+        if self.bound_in is self.session:
+            return []
+        self.bound_in = self.session
+        there = {name: self.namespace[name] for name in self.borrowed & self.namespace.keys()}
+        return [name for name, v in there.items() if hasattr(type(v), "attncourse_handle")]
+
+    def failure(
+        self, error: BaseException, limit: float, watch: Stopwatch | None = None
+    ) -> Outcome:
+        """What a step comes to that raised this. ``watch``: the one whose time was up, if that is
+        not the one of the last request, to which the limit belongs."""
+        if isinstance(error, TimeUp):
+            if not self.session.ended and self.session.midway:
+                self.session.close("could not be interrupted")
+            limit = 0.0 if watch else limit
+            watch = watch or self.session.watch
+            self.starved |= watch.starved()
+            self.session.longest = max(self.session.longest, limit)
+            return Outcome("timeout", f"did not end within {watch.told(limit)}")
+        if isinstance(error, Ended | WireError):
+            return Outcome("lost", f"was not run to its end: the submission {error}")
+        return Outcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+
+
+def earns_all(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.kind == "none"
+
+
+def earns_more(a: Outcome, b: Outcome) -> bool:
+    rank = {"none": 2, "number": 1}
+    return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
+
+
+def trusted_namespace() -> dict[str, Any]:
+    """The names that the instructor's code starts with."""
+    return {
+        "__name__": "__main__",
+        "__builtins__": builtins,
+        "display": lambda *values, **options: None,
+    }
+
+
+def seed_all(seed: int) -> None:
+    """Seeds the generators that a test may draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.manual_seed(seed)  # the CPU's
+
+
+def went_on(lines: list[str]) -> str:
+    """What was left out of a cell whose definitions ran all the same."""
+    shown = ", ".join(f"`{shorten(shortened(line))}`" for line in lines)
+    return f"skipped: {shown}; the definitions below it were run"
+
+
+def first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""
+
+
+def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
+    """What a report keeps of a verdict; of a ``silent`` one no words."""
+    if silent:
+        criteria = tuple(replace(c, message="", brief="") for c in verdict.criteria)
+        verdict = replace(
+            verdict, criteria=criteria, diagnosis=None, symptom="", rest="", example=""
+        )
+    diagnosis = verdict.diagnosis
+    failed = [] if silent else [c for c in verdict.criteria if not c.passed]
+    names = ("name", "passed", "earned", "possible", "message", "brief")
+    return {
+        "cell": grade_id,
+        "target": verdict.target,
+        "passed": bool(verdict.passed),
+        "earned": verdict.earned,
+        "possible": verdict.possible,
+        "criteria": [
+            {name: shortened(getattr(c, name)) for name in names} for c in verdict.criteria
+        ],
+        "misconception": diagnosis.name if diagnosis else "",
+        "explanation": diagnosis.explanation if diagnosis else "",
+        "symptom": shortened(verdict.symptom, 500),
+        "rest": shortened(verdict.rest, 500),
+        "worth": verdict.worth,
+        "failed": [c.name for c in failed],
+        "reason": shortened(verdict.reason, 500),
+        "unwritten": verdict.unwritten,
+        "section": verdict.section,
+        "seed": verdict.seed,
+        "text": "" if silent else shortened(str(verdict), 10_000),
+    }
+
+
+def shortened(value: Any, limit: int = MESSAGE) -> Any:
+    """A text that a submission may have made, cut and without control characters; others as is."""
+    if not isinstance(value, str):
+        return value
+    kept = CONTROL.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
+    return kept + "…" if len(value) > limit else kept
+
+
+def text_of(error: BaseException) -> str:
+    """An exception's class and message; nobody can show some whole numbers."""
+    text = ""
+    with suppress(Exception):
+        text = shortened(str(error))
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

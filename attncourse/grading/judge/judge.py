@@ -1,0 +1,128 @@
+"""From a submission's bytes to its report: no files, no database, no network."""
+
+import ast
+import base64
+import sys
+from dataclasses import asdict, replace
+from functools import lru_cache
+from typing import Any
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.judge.lane import LANES, LaneLost, LaneStuck
+from attncourse.grading.judge.worker.view import taught_before
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import CellResult, Report, from_json
+from attncourse.grading.submission.notebook import Assignment
+
+JUDGE_LOST = "the judge"  # what a note on a lane that was lost begins with
+STUCK = "kept the judge busy, twice, beyond the time for it: it"  # and what the last word is
+
+
+def grade(
+    notebook: bytes,
+    assignment: Assignment,
+    *,
+    student: str = "",
+    limits: Limits = Limits(),
+    seed: int | None = None,
+    sandbox: bool = True,
+) -> Report:
+    """The report on a submission. Never raises for anything that a submission does.
+
+    The same seed gives the same cases. What ran out of time where others kept the processor from
+    it is run once more, with no other lane at work, and so is what did not let go of its lane.
+    Raises ``UserError`` where submissions cannot run, with ``sandbox`` where they cannot run
+    safely.
+    """
+    key = key_of(assignment, limits, sandbox)
+    earned: dict[str, CellResult] = {}
+
+    def note(progress: dict[str, dict]) -> None:
+        earned.update({g: CellResult(**result) for g, result in progress.items()})
+
+    request = {
+        "notebook": base64.b64encode(notebook).decode(),
+        "assignment": told(assignment),
+        "limits": asdict(limits),
+        "student": student,
+        "seed": seed,
+    }
+    first: Report | None = None
+    alone = False
+    while True:
+        lane = LANES.take(key, alone)
+        try:
+            answer = lane.ask(request, note)
+        except LaneStuck as problem:
+            LANES.lose(lane)
+            if not alone:
+                alone = True
+                continue
+            return first or cut_short(assignment, student, earned, f"{STUCK} {problem}", sandbox)
+        except LaneLost as problem:
+            LANES.lose(lane)
+            if lane.used and not earned:  # it may have been on its way out before this
+                continue
+            why = f"{JUDGE_LOST} {problem}"
+            return first or cut_short(assignment, student, earned, why, sandbox)
+        except BaseException:
+            LANES.lose(lane)
+            raise
+        if "refused" in answer:
+            LANES.lose(lane)
+            raise UserError(answer["refused"])
+        if answer["spent"]:
+            LANES.lose(lane)
+        else:
+            LANES.give_back(key, lane)
+        report = from_json(answer["report"])
+        if answer["starved"] and not alone:
+            first, alone = report, True
+            request["seed"] = report.seed
+            continue
+        return max(report, first or report, key=lambda report: report.points)
+
+
+def key_of(assignment: Assignment, limits: Limits, sandbox: bool) -> tuple:
+    """What a lane for this assignment starts with."""
+    return libraries(assignment), taught_before(assignment), sandbox, limits.processes
+
+
+def start_lanes(assignment: Assignment, limits: Limits, sandbox: bool, number: int) -> None:
+    """Starts lanes for ``grade`` to find, without waiting for them."""
+    LANES.prepare(key_of(assignment, limits, sandbox), number)
+
+
+@lru_cache(maxsize=4)
+def told(assignment: Assignment) -> dict[str, Any]:
+    return asdict(assignment)
+
+
+def cut_short(
+    assignment: Assignment, student: str, earned: dict[str, CellResult], why: str, sandbox: bool
+) -> Report:
+    """The report where the judge itself could not go on: what had been earned by then."""
+    lost = f"was not run to its end: {why}"
+    cells = {
+        g: earned.get(g, CellResult(0.0, c.points, lost)) for g, c in assignment.graded.items()
+    }
+    report = Report(student, assignment.name, "interrupted", cells, notes=(why,), attention=(why,))
+    return replace(report, sandbox=sandbox)
+
+
+@lru_cache(maxsize=8)
+def libraries(assignment: Assignment) -> tuple[str, ...]:
+    """The installed libraries that the instructor's notebook imports: a worker starts with them."""
+    found = {"numpy": None}
+    for cell in assignment.cells:
+        try:
+            tree = ast.parse(cell.source) if cell.code else ast.Module([], [])
+        except (SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found |= dict.fromkeys(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found[node.module] = None
+    ours = {*sys.stdlib_module_names, "attncourse", "IPython"}
+    return tuple(name for name in found if name.split(".")[0] not in ours)

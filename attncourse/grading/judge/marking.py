@@ -1,0 +1,138 @@
+"""From what came of each step to points, notes and a report."""
+
+from typing import Any
+
+from attncourse.grading.judge.checker import Checker, Outcome
+from attncourse.grading.judge.desk import HIDDEN
+from attncourse.grading.report import CellResult, Report
+from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.reaching import reaches
+
+SHOWN = 5  # things that a submission reaches for
+UNASKED = "for which the test did not ask: the test went on with its own"
+
+
+def make_report(checker: Checker, assignment: Assignment, student: str, notes: list[str]) -> Report:
+    """The report on a run, without its times."""
+    found = {
+        step.grade_id: checker.outcomes.get(number)
+        for number, step in enumerate(checker.steps)
+        if step.kind == "test"
+    }
+    verdicts = [v for outcome in found.values() if outcome for v in outcome.verdicts]
+    seen = dict.fromkeys((v["target"], v["misconception"]) for v in verdicts if v["misconception"])
+    trouble = tuple(checker.trouble)
+    return Report(
+        student=student,
+        assignment=assignment.name,
+        status="interrupted" if trouble else "graded",
+        cells={g: judge_cell(cell, found.get(g)) for g, cell in assignment.graded.items()},
+        misconceptions=tuple(seen),
+        notes=(*notes, *remarks(checker, verdicts), *trouble),
+        attention=(*trouble, *suspicions(checker, assignment)),
+        verdicts=tuple(verdicts),
+        seed=checker.seed,
+    )
+
+
+def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
+    """The points of a graded cell. What is not clearly earned is not earned."""
+    if outcome is None:
+        return CellResult(0.0, cell.points, "was not run to its end")
+    if outcome.hidden or HIDDEN in cell.source:
+        return judge_hidden(cell, outcome)
+    if outcome.kind == "none":
+        return CellResult(cell.points, cell.points)
+    wanted = f"not a number from 0 to {cell.points:g}"
+    if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
+        points = float(outcome.value)
+        score = f"{points:g} of {cell.points:g} points"
+        return CellResult(
+            points, cell.points, "" if points == cell.points else told(outcome) or score
+        )
+    if outcome.kind == "number":
+        return CellResult(0.0, cell.points, f"gave {outcome.value}, {wanted}")
+    if outcome.kind == "other":
+        return CellResult(0.0, cell.points, f"gave {outcome.message}, {wanted}")
+    return CellResult(0.0, cell.points, outcome.message or "failed")
+
+
+def judge_hidden(cell: Cell, outcome: Outcome) -> CellResult:
+    """The points of a hidden test, and why they are not full, without a word of the submission's.
+
+    What it saw there it could tell: in a message, in a class's name, in a number.
+    """
+    if outcome.kind == "error":
+        return CellResult(0.0, cell.points, f"a hidden test failed ({outcome.error})")
+    if outcome.kind in ("timeout", "lost"):
+        ended = "did not end in time" if outcome.kind == "timeout" else "was not run to its end"
+        return CellResult(0.0, cell.points, ended)
+    if outcome.kind == "none":
+        return CellResult(cell.points, cell.points)
+    if outcome.kind == "number" and 0 <= outcome.value <= cell.points:
+        points = float(outcome.value)
+        message = "" if points == cell.points else f"{points:g} of {cell.points:g} points"
+        return CellResult(points, cell.points, message)
+    return CellResult(0.0, cell.points, f"a hidden test gave no number from 0 to {cell.points:g}")
+
+
+def told(outcome: Outcome) -> str:
+    """Why points are missing, from the verdicts behind them."""
+    return "; ".join(v["misconception"] or why(v) for v in outcome.verdicts if v["failed"])
+
+
+def why(verdict: dict[str, Any]) -> str:
+    """What is wrong with an answer whose mistake has no name."""
+    return first_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
+
+
+def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
+    """What went wrong in the submission's own cells, and answers without a known misconception.
+
+    Exceptions in cells that the assignment gave come from the answers, which have their own.
+    """
+    said, empty = [], []
+    for number, step in enumerate(checker.steps):
+        outcome = checker.outcomes.get(number)
+        if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
+            continue
+        if outcome.message == "NotImplementedError" and not step.given:
+            empty.append(step.name.removeprefix("cell "))
+        elif outcome.kind == "timeout" or not step.given:
+            said.append(f"{step.name}: {first_line(outcome.message)}")
+    for verdict in verdicts:
+        name = verdict["target"].split(".")[-1]
+        if verdict["unwritten"]:
+            empty.append(name)
+        elif verdict["failed"] and not verdict["misconception"]:
+            said.append(f"{name}: {why(verdict)}")
+    said += [
+        f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in checker.changed
+    ]
+    if checker.used.get("output"):
+        said.append(f"printed more than {checker.limits.output:g} MB: the rest was dropped")
+    said = list(dict.fromkeys(said))
+    return said + ([f"not attempted: {', '.join(dict.fromkeys(empty))}"] if empty else [])
+
+
+def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:
+    """Why a person should look at a submission whose grade is otherwise sure.
+
+    Whether a finished library function was called is seen by the submission's own process, which
+    a determined author can blind; their source then shows the attempt.
+    """
+    given = {cell.source for cell in assignment.cells}
+    own = [s for s in checker.steps if s.kind == "cell" and s.source not in given]
+    found = reaches([step.source for step in own], watched=bool(checker.desk.forbids))
+    told = [
+        f"{what} in {step.name} ({why})"
+        for step, items in zip(own, found, strict=True)
+        for what, why in items
+    ]
+    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    return (f"uses {', '.join(told[:SHOWN])}{more}",) if told else ()
+
+
+def first_line(message: Any) -> str:
+    lines = str(message or "").splitlines()
+    return lines[0] if lines else "failed"

@@ -1,0 +1,336 @@
+"""Modules and gradients across the two processes.
+
+A submission's module has a copy here, a real ``torch.nn.Module`` with real parameters, so that
+``state_dict``, ``load_state_dict``, ``parameters``, ``to`` and an optimizer's step are torch's own
+work. Before each call the changes made here go over, after it those made there come back. A call
+is one node in the graph of gradients, whose backward is computed where the call was.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from attncourse.grading.judge.remote.exceptions import NAME
+from attncourse.grading.judge.remote.session import Session
+from attncourse.grading.judge.wire.bounds import HANDLE
+from attncourse.grading.judge.wire.encoding import Decoder, Encoder, content, natural
+from attncourse.grading.judge.wire.frames import WireError
+from attncourse.grading.limits import MB
+
+
+class Mirrors:
+    """The copies of a submission's modules."""
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.told: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
+        self.sizes: dict[int, float] = {}  # bytes of their descriptions
+        self.alive: dict[int, Any] = {}  # weak references to the copies
+        self.bases: dict[type, type] = {}
+
+    def base(self, names: Any) -> type:
+        """``RemoteModule``, below the first of torch's own classes among the names."""
+        known = nn.Module
+        for name in names if isinstance(names, list) else ():
+            found = getattr(nn, str(name), None)
+            if isinstance(found, type) and issubclass(found, nn.Module):
+                known = found
+                break
+        if known is nn.Module:
+            return RemoteModule
+        if known not in self.bases:
+            self.bases[known] = type(known.__name__, (RemoteModule, known), {})
+        return self.bases[known]
+
+    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
+        """Takes note of modules that are new or have changed, from a reply of so many bytes."""
+        if not isinstance(told, dict):
+            raise WireError("sent no modules")
+        for key, description in told.items():
+            number = natural(int(key)) if str(key).isdigit() else natural(None)
+            before = decoder.room.left
+            description = decoded(description, decoder)
+            copy = self.copy_of(number)
+            if copy is None:
+                self.told[number] = description
+                self.sizes[number] = max(size / len(told), before - decoder.room.left)
+            else:
+                self.bring_up_to_date(copy, description)
+        if sum(self.sizes[number] for number in self.told) > self.session.limits.message * MB:
+            raise WireError("described more modules than are of use")
+
+    def copy_of(self, number: int) -> Any:
+        reference = self.alive.get(number)
+        return reference() if reference is not None else None
+
+    def mirror(self, number: int) -> "RemoteModule":
+        """The copy of a module."""
+        copy = self.copy_of(number)
+        if copy is not None:
+            return copy
+        description = self.told.pop(number, None)
+        if description is None:
+            raise WireError("sent a module that it did not describe")
+        base = self.base(description["bases"])
+        copy = base.__new__(base)
+        nn.Module.__init__(copy)
+        copy.__dict__["_attncourse"] = (self.session, number)
+        self.alive[number] = __import__("weakref").ref(copy)
+        self.session.forget_with(copy, number)
+        self.bring_up_to_date(copy, description)
+        return copy
+
+    def bring_up_to_date(self, copy: "RemoteModule", description: dict[str, Any]) -> None:
+        """Gives a copy the parameters, buffers and children that its module has."""
+        for name, value in description["plain"].items():
+            if NAME.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
+                copy.__dict__[name] = value
+        shared = dict(copy.__dict__.get("_attncourse_ids", {}))
+        ids: dict[int, nn.Parameter] = {}
+        copy._parameters.clear()
+        for name, (number, value) in description["parameters"].items():
+            known = shared.get(number, self.parameter(number))
+            if known is not None and known.shape == value.shape and known.dtype == value.dtype:
+                if content(known)[3] != content(value)[3]:
+                    known.data = value.data
+                known.requires_grad_(value.requires_grad)
+                value = known
+            ids[number] = copy._parameters[name] = value
+        copy.__dict__["_attncourse_ids"] = ids
+        copy._buffers.clear()
+        copy._buffers.update(description["buffers"])
+        copy._non_persistent_buffers_set = set(description["transient"])
+        children = {n: self.mirror(natural(t.get("h"))) for n, t in description["children"].items()}
+        copy._modules.clear()
+        copy._modules.update(children)
+        if description["plain"].get("training") in (True, False):
+            copy.training = description["plain"]["training"]
+        copy.__dict__["_attncourse_sent"] = state_of(copy)
+
+    def parameter(self, number: int) -> Any:
+        """A parameter that another module's copy shares."""
+        for reference in self.alive.values():
+            copy = reference()
+            if copy is not None and number in copy.__dict__.get("_attncourse_ids", {}):
+                return copy.__dict__["_attncourse_ids"][number]
+        return None
+
+    def before(self, encoder: Encoder, leaves: tuple) -> dict[str, Any]:
+        """What goes with a call: gradients on or off, and what was done to the copies."""
+        inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
+        state = {}
+        for number, reference in list(self.alive.items()):
+            copy = reference()
+            if copy is None:
+                del self.alive[number]
+                continue
+            now = state_of(copy)
+            if now != copy.__dict__["_attncourse_sent"]:
+                state[str(number)] = changes(copy, now, encoder)
+                copy.__dict__["_attncourse_sent"] = now
+        sent = [[number, name] for number, name, _ in leaves]
+        return {"grad": torch.is_grad_enabled(), "inner": inner, "state": state, "leaves": sent}
+
+    def connect(self, value: Any, decoder: Decoder, graph: Any, inputs: list) -> Any:
+        """The value, its tensors made outputs of one node with these inputs."""
+        number = natural(graph)
+        order = sorted(decoder.tracked)
+        node = Call(self.session, number)
+        self.session.forget_with(node, number)
+        if not inputs or not torch.is_grad_enabled():
+            return value
+        outputs = [decoder.tracked[n].detach() for n in order]
+        joined = Remote.apply(node, outputs, *inputs)
+        return replaced(value, dict(zip((id(decoder.tracked[n]) for n in order), joined)))  # noqa: B905
+
+
+class Call:
+    """A call in the submission's process whose gradients can be asked for."""
+
+    def __init__(self, session: Session, number: int):
+        self.session = session
+        self.number = number
+
+    def backward(self, gradients: list[Any]) -> list[Any]:
+        encoder = Encoder(self.session.form_of)
+        request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
+        reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)
+        found = decoder.decode(reply.get("gradients"))
+        if not isinstance(found, list):
+            raise WireError("sent no gradients")
+        return found
+
+
+class Remote(torch.autograd.Function):
+    """The node of the graph that stands for a call in the other process."""
+
+    @staticmethod
+    def forward(ctx: Any, node: Call, outputs: list, *inputs: Any) -> tuple:
+        ctx.node = node
+        ctx.shapes = [(t.shape, t.dtype) for t in inputs]
+        ctx.set_materialize_grads(False)
+        return tuple(outputs)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Any) -> tuple:
+        found = ctx.node.backward(list(gradients))
+        if [
+            g is None or (g.shape, g.dtype) == s for g, s in zip(found, ctx.shapes, strict=False)
+        ] != [True] * len(ctx.shapes):
+            raise WireError("sent gradients of other shapes than what went in")
+        return (None, None, *found)
+
+
+class RemoteModule(nn.Module):
+    """The copy of a submission's module. Calling it calls the module itself."""
+
+    def attncourse_handle(self) -> int:
+        return self.__dict__["_attncourse"][1]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._attncourse_use("call", self, args, kwargs)
+
+    def _attncourse_use(self, what: str, target: Any, args: tuple, kwargs: dict) -> Any:
+        session = self.__dict__["_attncourse"][0]
+        return session.use(what, target, *args, leaves=leaves_of(self), **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+        found = self.__dict__["_attncourse"][0].use("getattr", self, name)
+        return Method(self, found) if hasattr(type(found), "attncourse_handle") else found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = name in self.__dict__ or name.startswith("_") or name == "training"
+        if isinstance(value, bool | int | float | str | None) and not own:
+            self.__dict__["_attncourse"][0].use("setattr", self, name, value)
+            return
+        super().__setattr__(name, value)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"got a {type(self).__name__}, which is no truth value")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RemoteModule":
+        return self.__dict__["_attncourse"][0].use("copy", self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class Method:
+    """A method of a submission's module: a call of it has the module's parameters as inputs."""
+
+    def __init__(self, owner: RemoteModule, function: Any):
+        self._owner = owner
+        self._function = function
+
+    def attncourse_handle(self) -> int:
+        return self._function.attncourse_handle()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._owner._attncourse_use("call", self._function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+
+def leaves_of(module: nn.Module) -> tuple:
+    """The parameters that a call may send gradients to: module, name, parameter."""
+    found = []
+    for part in module.modules():
+        number = part.__dict__.get("_attncourse", (None, None))[1]
+        if number is not None:
+            found += [(number, n, p) for n, p in part._parameters.items() if p is not None]
+    return tuple(item for item in found if item[2].requires_grad)
+
+
+def state_of(module: nn.Module) -> dict[str, Any]:
+    """What of a copy may have changed since it was last sent."""
+    state: dict[str, Any] = {"training": module.training}
+    for name, p in module._parameters.items():
+        if p is not None:
+            state["p " + name] = (id(p), *content(p))
+    for name, b in module._buffers.items():
+        if b is not None:
+            state["b " + name] = (id(b), *content(b))
+    return state
+
+
+def changes(module: nn.Module, now: dict[str, Any], encoder: Encoder) -> dict[str, Any]:
+    """The part of a copy's state that the submission's process does not have yet."""
+    before = module.__dict__["_attncourse_sent"]
+    parameters, buffers = {}, {}
+    for name, p in module._parameters.items():
+        key = "p " + name
+        if p is not None and now[key] != before.get(key):
+            new = before.get(key, (None,))[0] != id(p)
+            value = encoder.encode(p.detach())
+            parameters[name] = {"value": value, "grad": p.requires_grad, "new": new, "id": id(p)}
+    for name, b in module._buffers.items():
+        key = "b " + name
+        if b is not None and now[key] != before.get(key):
+            buffers[name] = encoder.encode(b.detach())
+    return {"training": module.training, "parameters": parameters, "buffers": buffers}
+
+
+def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
+    """A module's description with its tensors; raises ``WireError`` where it is none."""
+    try:
+        parameters = {
+            checked(name): (
+                natural(p["id"]),
+                nn.Parameter(tensor_of(p["value"], decoder), p["grad"] is True),
+            )
+            for name, p in description["parameters"].items()
+        }
+        buffers = {
+            checked(name): tensor_of(form, decoder) for name, form in description["buffers"].items()
+        }
+        plain = decoder.decode(description["plain"])
+        children = {checked(n): dict(told) for n, told in description["children"].items()}
+        decoder.room.take(HANDLE * (1 + len(children)))
+        transient = [checked(name) for name in description["transient"]]
+        return {
+            "parameters": parameters,
+            "buffers": buffers,
+            "plain": dict(plain),
+            "children": children,
+            "bases": description["bases"],
+            "transient": transient,
+        }
+    except (TypeError, KeyError, AttributeError, ValueError, RuntimeError):
+        raise WireError("sent no module") from None
+
+
+def tensor_of(form: Any, decoder: Decoder) -> torch.Tensor:
+    value = decoder.decode(form)
+    if not isinstance(value, torch.Tensor):
+        raise WireError("sent no tensor")
+    return value.detach()
+
+
+def checked(name: Any) -> str:
+    """A parameter's or child's name; ``nn.Sequential`` numbers its children."""
+    if not isinstance(name, str) or not (NAME.fullmatch(name) or name.isdigit()):
+        raise WireError("sent a name that is none")
+    return name
+
+
+def replaced(value: Any, by: dict[int, Any]) -> Any:
+    """A value with some of its tensors replaced, by their identity."""
+    if id(value) in by:
+        return by[id(value)]
+    if type(value) in (list, tuple):
+        return type(value)(replaced(item, by) for item in value)
+    if isinstance(value, tuple):  # with named fields
+        return type(value)(*(replaced(item, by) for item in value))
+    if type(value) is dict:
+        return {key: replaced(item, by) for key, item in value.items()}
+    return value

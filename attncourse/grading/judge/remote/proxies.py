@@ -1,0 +1,185 @@
+"""What a test holds in place of a submission's functions, classes and objects.
+
+A proxy sends its arguments to the submission's process and returns the values that come back. It
+compares as itself: no truth value about one of the test's own values is ever asked of the
+submission, so an object that says it equals everything equals nothing here.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from attncourse.checks.exercise import Exercise
+from attncourse.checks.outcome import Outcome
+from attncourse.grading.judge.remote.cases import outcomes
+from attncourse.grading.judge.remote.exceptions import NAME
+from attncourse.grading.judge.remote.session import Session, text_in
+from attncourse.grading.judge.wire.bounds import PARAMETERS
+from attncourse.grading.judge.wire.encoding import natural
+from attncourse.grading.judge.wire.frames import WireError
+
+KINDS = {int(kind): kind for kind in inspect._ParameterKind}
+
+
+def proxy(session: Session, told: Any) -> Any:
+    """The proxy for what the submission's process told of an object."""
+    if not isinstance(told, dict):
+        raise WireError("sent no object")
+    number, kind = natural(told.get("h")), told.get("kind")
+    if kind == "module":
+        return session.mirrors.mirror(number)
+    made = session.proxies.get(number)
+    if made is None:
+        make = {"class": class_proxy, "function": RemoteFunction}.get(kind, RemoteObject)
+        made = session.proxies[number] = make(session, number, told)
+        session.forget_with(made, number)
+    return made
+
+
+class Remote:
+    """Something that lives in the submission's process."""
+
+    def __init__(self, session: Session, number: int, told: dict[str, Any]):
+        object.__setattr__(self, "_session", session)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_type", name_in(told, "type"))
+
+    def attncourse_handle(self) -> int:
+        return object.__getattribute__(self, "_number")
+
+    def attncourse_outcomes(self, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+        return outcomes(self._session, self._number, exercise, seed)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{self._type} has no attribute {name}")
+        return self._session.use("getattr", self, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Remote":
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"got {self._type}, which is no truth value")
+
+    def __repr__(self) -> str:
+        return f"<{self._type}>"
+
+
+class RemoteFunction(Remote):
+    """A function, method or other callable of the submission."""
+
+    def __init__(self, session: Session, number: int, told: dict[str, Any]):
+        super().__init__(session, number, told)
+        self.__dict__["__name__"] = name_in(told, "name")
+        self.__dict__["__signature__"] = signature_of(told)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._session.use("call", self, *args, **kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._session.use("setattr", self, name, value)
+
+
+class RemoteObject(Remote):
+    """An object of the submission's own: attributes, methods, items, iteration."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._session.use("setattr", self, name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._session.use("call", self, *args, **kwargs)
+
+    def __len__(self) -> int:
+        return self._session.use("len", self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._session.use("getitem", self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._session.use("setitem", self, key, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        steps = self._session.use("iter", self)
+        if not isinstance(steps, Remote):
+            return iter(steps)
+        return steps if steps._number == self._number else generate(steps)
+
+    def __next__(self) -> Any:
+        return self._session.use("next", self)
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Remote):
+            return False
+        return self._number == other._number or self._session.use("equal", self, other) is True
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+
+def generate(steps: Remote) -> Iterator[Any]:
+    """The items of a remote iterator."""
+    while True:
+        try:
+            item = steps._session.use("next", steps)
+        except StopIteration:
+            return
+        yield item
+
+
+class RemoteClass(type):
+    """The type of proxies for classes: calling one builds an object in the submission's process."""
+
+    def attncourse_handle(cls) -> int:
+        return cls._number
+
+    def attncourse_outcomes(cls, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+        return outcomes(cls._session, cls._number, exercise, seed)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls._session.use("call", cls, *args, **kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{cls.__name__} has no attribute {name}")
+        return type.__getattribute__(cls, "_session").use("getattr", cls, name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if not hasattr(type(instance), "attncourse_handle"):
+            return False
+        return cls._session.use("isinstance", instance, cls) is True
+
+    def __bool__(cls) -> bool:
+        raise TypeError(f"got the class {cls.__name__}, which is no truth value")
+
+    def __deepcopy__(cls, memo: dict[int, Any]) -> "RemoteClass":
+        return cls
+
+
+def class_proxy(session: Session, number: int, told: dict[str, Any]) -> RemoteClass:
+    """The proxy for a class; one for modules is below ``torch.nn.Module``."""
+    bases: tuple[type, ...] = ()
+    if told.get("module") is True:
+        bases = (session.mirrors.base(told.get("bases")),)
+    names = {"_session": session, "_number": number, "__signature__": signature_of(told)}
+    return RemoteClass(name_in(told, "name") or "Class", bases, names)
+
+
+def name_in(told: dict[str, Any], key: str) -> str:
+    """A name that was sent, if it has the form of one."""
+    name = re.sub(r"\W", "_", text_in(told, key, 80))
+    return name if NAME.fullmatch(name) else ""
+
+
+def signature_of(told: dict[str, Any]) -> inspect.Signature | None:
+    """The signature that was sent; None where there is none."""
+    parameters = []
+    try:
+        if len(told.get("signature") or ()) > PARAMETERS:
+            return None
+        for name, kind, optional in told.get("signature") or ():
+            default = None if optional else inspect.Parameter.empty
+            parameters.append(inspect.Parameter(str(name), KINDS[kind], default=default))
+        return inspect.Signature(parameters) if told.get("signature") is not None else None
+    except (TypeError, ValueError, KeyError):
+        return None

@@ -1,0 +1,1 @@
+"""The jail's side: the processes in which a submission's cells run. They judge nothing."""

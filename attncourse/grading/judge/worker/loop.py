@@ -1,0 +1,419 @@
+"""The process in which a submission's code runs. It computes; it judges nothing.
+
+It answers the checker's requests over one socket: run this cell, what do these names mean, call
+this function with these arguments, take this gradient. It knows no tests, no checks and no
+answers, and whatever it says is taken for numbers and text.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+from attncourse.alarm import ready, within
+from attncourse.checks.drivers import DRIVERS
+from attncourse.checks.exercise import Case
+from attncourse.checks.outcome import Trying, run_case
+from attncourse.checks.watch import Forbidden, forbidding
+from attncourse.grading.judge.wire.encoding import Decoder, Encoder, Unsendable
+from attncourse.grading.judge.wire.frames import pack, unpack
+from attncourse.grading.judge.worker.calls import (
+    USES,
+    generator,
+    gradients,
+    image,
+    is_array,
+    seed,
+    unleafed,
+)
+from attncourse.grading.judge.worker.notebook_shell import (
+    Printed,
+    Skipped,
+    execute,
+    notebook_namespace,
+)
+from attncourse.grading.judge.worker.settings import Settings
+from attncourse.grading.judge.worker.telling import (
+    MESSAGE,
+    describe,
+    describe_class,
+    describe_module,
+    fingerprint,
+    signature,
+)
+
+NO_LIMIT = 1 << 40
+TOGETHER = 0.005  # seconds within which what comes of cases is sent together
+SKIPPED = 5  # lines of a cell that failed which are told
+NOTHING = object()
+
+
+class Gone(BaseException):
+    """The checker has hung up."""
+
+
+def serve(connection: Any, output: float) -> None:
+    """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
+    worker = Worker(connection, int(output * 1e6))
+    try:
+        while True:
+            worker.answer(*worker.receive())
+    except Gone:
+        os._exit(0)
+
+
+class Worker:
+    """The submission's names, the objects that the checker holds handles of, and the requests."""
+
+    def __init__(self, connection: Any, output: int):
+        self.connection = connection
+        self.printed = Printed(output)
+        self.handles: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}  # id of an object to its handle
+        self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
+        self.graphs: dict[int, tuple[list, list]] = {}
+        self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
+        self.count = 0
+        self.asked = ""  # the name of the present request
+        self.buffer = bytearray()
+        self.ready: list[dict[str, Any]] = []  # replies that go out together
+        self.arrays: list[bytes] = []  # of these
+        self.namespace = notebook_namespace()
+        self.watched: tuple[str, ...] = ()  # functions that may not be called at present
+        self.watch = ExitStack()
+        self.refused: Callable[[], str] = str
+        self.settings = Settings()
+
+    # --- talking --------------------------------------------------------------------------------
+
+    def receive(self) -> tuple[dict[str, Any], list[memoryview]]:
+        return unpack(self.read, NO_LIMIT)
+
+    def read(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            piece = self.connection.recv(1 << 18)
+            if not piece:
+                raise Gone
+            self.buffer += piece
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return data
+
+    def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
+        """Does what is asked for and sends what came of it.
+
+        What comes of cases goes out every few milliseconds, to a careful checker one by one.
+        """
+        self.asked = request["id"]
+        for number in request["drop"]:
+            self.forget(number)
+        together = TOGETHER if request.get("careful") is False else 0.0
+        sent = time.monotonic()
+        for step in self.steps(request, buffers):
+            reply = self.reply(step)
+            if time.monotonic() - sent >= together:
+                self.send()
+                sent = time.monotonic()
+            if reply.get("kind") == "hung":
+                break
+        self.send()
+
+    def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
+        """What a request asks for, each a function that puts a reply together."""
+        if request["op"] == "cases":
+            self.watch_for(())
+            yield from self.cases(request, buffers)
+            return
+        do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
+        if request["op"] != "cell":
+            self.settings.put_back()
+        if request["op"] == "cell":
+            self.watch_for(())
+        yield lambda encoder: within(request["limit"], lambda: do(request, decoder, encoder))
+
+    def reply(self, step: Callable) -> dict[str, Any]:
+        """Takes one step and puts its reply to those that are ready."""
+        before = len(self.arrays)
+        encoder = Encoder(self.handle)
+        encoder.buffers = self.arrays
+        try:
+            with redirect_stdout(self.printed), redirect_stderr(Printed(0)):
+                reply = step(encoder)
+            self.update(reply, encoder)
+        except Gone:
+            raise
+        except BaseException as error:
+            del self.arrays[before:]
+            reply = {"error": describe(error)}
+        reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
+        self.ready.append(reply)
+        return reply
+
+    def send(self) -> None:
+        """Sends the replies that are ready."""
+        if self.ready:
+            message = {"id": self.asked, "replies": self.ready}
+            self.connection.sendall(pack(message, self.arrays))
+            self.ready.clear()
+            self.arrays.clear()
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """Runs one of the notebook's cells."""
+        try:
+            execute(request["source"], f"<{request['name']}>", self.namespace)
+        except Skipped as problem:
+            return {"error": describe(problem.__cause__) | {"skipped": problem.lines[:SKIPPED]}}
+        return {}
+
+    def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """The values of those names that the submission has."""
+        values = {}
+        self.forbids |= {name: tuple(found) for name, found in request["forbids"].items()}
+        for name in request["names"]:
+            value = self.namespace.get(name, NOTHING)
+            if value is NOTHING or isinstance(value, types.ModuleType):
+                continue
+            try:
+                values[name] = encoder.encode(value)
+            except Unsendable:
+                values[name] = {"o": self.handle(value)}
+        return {"values": values}
+
+    def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """Uses an object: calls it, or reads an attribute, an item, the length, the next value."""
+        self.load(request.get("state", {}), decoder)
+        seed(request.get("seed"))
+        args = decoder.decode(request["args"])
+        kwargs = decoder.decode(request["kwargs"])
+        before = [image(value) for value in (*args, *kwargs.values())]
+        use = USES[request["use"]]
+        forbids = self.forbidden_to(args[0]) if args else ()
+        refused = self.watch_for(forbids)
+        with gradients(request):
+            args, kwargs, leaves = unleafed(args, kwargs, decoder, request)
+            try:
+                value = use(*args, **kwargs)
+            except StopIteration:
+                if request["use"] != "next":
+                    raise
+                return {"stop": True}
+            finally:  # asked whatever comes: a call that is not told of would be the next one's
+                text = refused()
+            if text:
+                raise Forbidden(text)
+        after = (*args, *kwargs.values())
+        changed = [
+            i for i, v in enumerate(after) if before[i] is not None and image(v) != before[i]
+        ]
+        writes = request["writes"]  # else the checker's own arguments stay what they were
+        same = [i for i, v in enumerate(after) if is_array(v) and (writes or i not in changed)]
+        encoder.known.update({id(after[i]): {"A": i} for i in same})
+        reply = {"value": encoder.encode(value)}
+        encoder.known = {}
+        reply["changed"] = [[i, encoder.encode(after[i]) if writes else None] for i in changed]
+        if encoder.tracked:
+            leaves += [self.parameter(*pair) for pair in request.get("leaves", ())]
+            reply["graph"] = self.new_number()
+            self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
+        return reply
+
+    def watch_for(self, forbids: tuple[str, ...]) -> Callable[[], str]:
+        """What tells of calls of these functions. The watch stays up from call to call."""
+        if forbids != self.watched:
+            self.watch.close()
+            self.watched = forbids
+            self.refused = self.watch.enter_context(forbidding(forbids))
+        return self.refused
+
+    def forbidden_to(self, used: Any) -> tuple[str, ...]:
+        """What an object may not use that a test uses: an answer, or what it has made."""
+        owner = getattr(used, "__self__", used)
+        for name, found in self.forbids.items():
+            answer = self.namespace.get(name, NOTHING)
+            if answer is owner or answer is type(owner):
+                return found
+        return ()
+
+    def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
+        """The cases of a check, the first buffer says which, each tried as a notebook would."""
+        trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
+        implementation = self.handles[request["target"]]
+        seeds = request["seeds"] or repeat(None)
+        self.settings.put_back()
+        with ready(), forbidding(trying.forbids) as refused:
+            for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
+                seed(number)
+                decoder = Decoder(buffers, self.meant)
+                step = partial(self.tried, trying, refused, implementation, told, decoder)
+                # What is returned may be slow to look at, too.
+                yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
+
+    def tried(
+        self,
+        trying: Trying,
+        refused: Callable[[], str],
+        implementation: Any,
+        told: dict[str, Any],
+        decoder: Decoder,
+        encoder: Encoder,
+    ) -> dict[str, Any]:
+        """What came of one case."""
+        args, kwargs = tuple(decoder.decode(told["args"])), decoder.decode(told["kwargs"])
+        driver = DRIVERS[told["use"]]
+        if told["bound"]:
+            driver = partial(driver, *decoder.decode(told["bound"]))
+        with gradients({"grad": True}):
+            outcome = run_case(trying, implementation, Case(args, kwargs, use=driver))
+        reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
+        value = encoder.encode(outcome.value)
+        if text := refused():  # now, for a value may be worked out when it is looked at
+            return reply | {"kind": "raised", "raised": describe_class(Forbidden), "text": text}
+        if outcome.kind == "raised":
+            return reply | {"raised": describe_class(outcome.error), "text": outcome.text[:MESSAGE]}
+        return reply | {"value": value}
+
+    def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
+        """Gradients of a call's outputs with respect to what went into it."""
+        import torch
+
+        outputs, leaves = self.graphs[request["graph"]]
+        given = decoder.decode(request["gradients"])
+        pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if g is not None]
+        if not pairs:
+            return {"gradients": encoder.encode([None] * len(leaves))}
+        total = sum((o * g.conj()).real.sum() for o, g in pairs)  # one number, as in the drivers
+        found = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+        return {"gradients": encoder.encode(list(found))}
+
+    # --- objects that stay here -----------------------------------------------------------------
+
+    def new_number(self) -> int:
+        self.count += 1
+        return self.count
+
+    def forget(self, number: int) -> None:
+        self.graphs.pop(number, None)
+        self.modules.pop(number, None)
+        gone = self.handles.pop(number, None)
+        self.numbers.pop(id(gone), None)
+
+    def number_of(self, value: Any) -> int:
+        number = self.numbers.get(id(value))
+        if number is None:
+            number = self.numbers[id(value)] = self.new_number()
+            self.handles[number] = value
+        return number
+
+    def handle(self, value: Any) -> dict[str, Any]:
+        """What the checker is told of an object: enough to stand in for it."""
+        torch = sys.modules.get("torch")
+        told = {"h": self.number_of(value), "type": type(value).__name__}
+        if torch is not None and isinstance(value, torch.nn.Module):
+            return {**told, "kind": "module"}
+        if isinstance(value, type):
+            module = torch is not None and issubclass(value, torch.nn.Module)
+            bases = [b.__name__ for b in value.__mro__ if b.__module__.startswith("torch.nn.")]
+            told |= {"kind": "class", "name": value.__name__, "module": module, "bases": bases}
+            return {**told, "signature": signature(value)}
+        if callable(value) and not hasattr(type(value), "__next__"):
+            name = getattr(value, "__name__", "")
+            told |= {"kind": "function", "name": name if isinstance(name, str) else ""}
+            return {**told, "signature": signature(value)}
+        return {**told, "kind": "object"}
+
+    def meant(self, form: dict[str, Any]) -> Any:
+        """What the checker's side of a value is here."""
+        if "h" in form:
+            return self.handles[form["h"]]
+        if "G" in form:
+            return generator(form["G"])
+        if "E" in form:
+            return getattr(__import__("builtins"), form["E"])
+        return self.callback(form["C"], form.get("name", ""))
+
+    def callback(self, number: int, name: str) -> Callable:
+        """A function that lives in the checker."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            encoder = Encoder(self.handle)
+            asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
+            asked |= {"id": self.asked, "callback": number}
+            self.send()
+            self.connection.sendall(pack(asked, encoder.buffers))
+            reply, buffers = self.receive()
+            if "error" in reply:
+                kind = getattr(__import__("builtins"), reply["error"]["type"], RuntimeError)
+                raise kind(reply["error"]["message"])
+            return Decoder(buffers, self.meant).decode(reply["value"])
+
+        call.__name__ = name or "function"
+        return call
+
+    # --- modules: the checker holds a copy of their parameters ----------------------------------
+
+    def parameter(self, number: int, name: str) -> Any:
+        return self.handles[number]._parameters[name]
+
+    def load(self, state: dict[str, Any], decoder: Decoder) -> None:
+        """Takes over what the checker did to a module: its parameters, buffers and mode."""
+        torch, made = sys.modules.get("torch"), {}
+        for number, changes in state.items():
+            module = self.handles[int(number)]
+            if "training" in changes:
+                module.training = changes["training"]
+            for name, form in changes.get("parameters", {}).items():
+                value = decoder.decode(form["value"]).detach()
+                old = module._parameters.get(name)
+                if form.get("new") or old is None:
+                    same = made.get(form["id"])
+                    if same is None:
+                        same = made[form["id"]] = torch.nn.Parameter(value, form["grad"])
+                    module._parameters[name] = same
+                else:
+                    old.data = value
+                    old.requires_grad_(form["grad"])
+            for name, form in changes.get("buffers", {}).items():
+                module._buffers[name] = decoder.decode(form)
+            if int(number) in self.modules:
+                self.modules[int(number)] = fingerprint(module)
+
+    def update(self, reply: dict[str, Any], encoder: Encoder) -> None:
+        """Adds to a reply what the checker does not know of the modules it holds handles of."""
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
+        told = {}
+        todo = [n for n, v in self.handles.items() if isinstance(v, torch.nn.Module)]
+        while todo:
+            number = todo.pop()
+            module = self.handles[number]
+            now = fingerprint(module)
+            if str(number) in told or self.modules.get(number) == now:
+                continue
+            self.modules[number] = now
+            children = {k: m for k, m in module._modules.items() if m is not None}
+            told[str(number)] = describe_module(module, encoder) | {
+                "children": {name: self.handle(child) for name, child in children.items()}
+            }
+            todo += [self.number_of(child) for child in children.values()]
+        if told:
+            reply["modules"] = told
+
+
+def start(connection: Any, output: float) -> None:
+    """Runs in the process that was made for a submission; never returns."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path.append(os.getcwd())  # last: a file of the submission's hides no library
+    try:
+        serve(connection, output)
+    finally:
+        os._exit(1)

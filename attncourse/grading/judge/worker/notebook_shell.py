@@ -1,0 +1,139 @@
+"""What a cell runs in: a notebook's names, and its output collected."""
+
+import __future__
+
+import ast
+import inspect
+import io
+import linecache
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attncourse.grading.judge.worker.colab import stand_in
+from attncourse.grading.submission.script import first_line
+from attncourse.grading.submission.syntax import bound_names
+
+SHOWN = 20_000  # characters of printed output that a reply carries
+
+
+class Printed(io.TextIOBase):
+    """Collects what is printed, up to a number of characters for the whole submission."""
+
+    def __init__(self, left: int):
+        self.left = left
+        self.pieces: list[str] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.left > 0:
+            self.pieces.append(text[: self.left])
+        self.left -= len(text)
+        return len(text)
+
+    def taken(self) -> str:
+        """What was printed since the last time, shortened."""
+        text = "".join(self.pieces)
+        self.pieces.clear()
+        return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+class Skipped(Exception):
+    """Raised for a cell of which a line failed, and whose definitions have run all the same.
+
+    ``lines`` are the lines that failed; the cause is the first one's exception.
+    """
+
+    def __init__(self, lines: list[str]):
+        super().__init__(lines)
+        self.lines = lines
+
+
+def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
+    """Runs a cell as a notebook would, but for the value of its last line.
+
+    Where a line fails, the definitions below it run all the same: a student's answer does not
+    depend on a plot, a file or a library that is not here. ``Skipped`` is raised for that.
+    """
+    lines = source.splitlines(keepends=True)
+    linecache.cache[filename] = (len(source), None, lines, filename)  # for inspect.getsource
+    code = compiled(source, filename)
+    try:
+        run(code, namespace)
+    except (Exception, SystemExit) as error:
+        failed = line_in(error, code)
+        skipped = [failed]
+        went_on = False
+        for node in definitions(source, after=failed):
+            went_on = True
+            piece = compiled(ast.Module([node], []), filename, code.co_flags & FUTURES)
+            try:
+                run(piece, namespace)
+            except (Exception, SystemExit):
+                skipped.append(node.lineno)
+        if not went_on:
+            raise
+        raise Skipped([lines[n - 1].strip() for n in skipped if n <= len(lines)]) from error
+
+
+def compiled(source: str | ast.Module, filename: str, futures: int = 0) -> types.CodeType:
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | futures
+    return compile(source, filename, "exec", flags=flags, dont_inherit=True)
+
+
+def line_in(error: BaseException, code: types.CodeType) -> int:
+    """The line of a cell's own that an exception came through."""
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code is not code:
+        step = step.tb_next
+    return step.tb_lineno if step is not None else sys.maxsize
+
+
+def definitions(source: str, after: int) -> Iterator[ast.stmt]:
+    """The statements below the one that has this line which bind names and are no loops."""
+    for node in ast.parse(source).body:
+        defines = isinstance(node, IMPORTS) or bound_names(ast.Module([node], []))
+        if defines and first_line(node) > after and not isinstance(node, LOOPS):
+            yield node
+
+
+def run(code: types.CodeType, namespace: dict[str, Any]) -> None:
+    result = eval(code, namespace)
+    if code.co_flags & inspect.CO_COROUTINE:
+        import asyncio
+
+        asyncio.run(result)
+
+
+def notebook_namespace() -> dict[str, Any]:
+    """The names that a notebook starts with, in a module of its own."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(display=ignore, get_ipython=lambda: Shell(), input=nobody_answers)
+    stand_in()
+    sys.modules["__main__"] = module
+    sys.argv = ["notebook"]
+    sys.stdin = io.StringIO()
+    return module.__dict__
+
+
+def ignore(*values: Any, **options: Any) -> None:
+    """Stands for what only shows something."""
+
+
+def nobody_answers(prompt: object = "") -> str:
+    raise EOFError("nobody is there to answer input() while your work is graded")
+
+
+class Shell:
+    """What ``get_ipython()`` returns here: every method does nothing."""
+
+    def __getattr__(self, name: str) -> Callable:
+        return ignore

@@ -1,0 +1,154 @@
+"""The notebook that nbgrader's formgrader and feedback show: a submission with its results.
+
+Of the submission nothing gets in but the text of its cells, made harmless. The tests, the marks
+that nbgrader reads, and every output are the instructor's and the judge's.
+"""
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from attncourse.grading.errors import Unreadable
+from attncourse.grading.nbgrader import harmless
+from attncourse.grading.nbgrader.shown import about, outputs
+from attncourse.grading.report import Report
+from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.submission.parts import Part
+from attncourse.grading.submission.plan import in_place
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+# More than a person reads. Longer Markdown can keep what renders it busy for minutes.
+LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
+LOST = "The submission has lost this cell."
+
+
+def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
+    """A submission as nbgrader's autograde leaves it: the instructor's tests, and their results.
+
+    nbgrader finds exactly the points of the report in it, and what a person has to score. Of a
+    submission that cannot be read, it has the tests alone.
+    """
+    try:
+        cells = read(notebook).versions[report.version]
+    except Unreadable:
+        cells = ()
+    released = as_released(assignment)
+    made = [to_json(Cell(about(report), code=False))]
+    for cell in marked(shortened(in_place(cells, assignment)[0]), assignment, released):
+        made.append(to_json(cell, released.get(cell.grade_id)))
+        if cell.test:
+            made[-1]["outputs"] = outputs(cell, report)
+    content = {
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
+        "metadata": {"kernelspec": KERNEL},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def shortened(stands: list[Part | Cell]) -> list[Part | Cell]:
+    """What stands in a submission, of its own parts as much as there is room for."""
+    room, kept = ROOM, []
+    for stand in stands:
+        if isinstance(stand, Cell):  # the instructor's
+            kept.append(stand)
+        elif room > 0:
+            source = stand.cell.source
+            shown = source[: min(LONGEST, room)]
+            room -= len(shown) + 100
+            if shown != source:
+                shown += f"\n\n… and {len(source) - len(shown)} more characters"
+            kept.append(replace(stand, cell=replace(stand.cell, source=shown)))
+    return kept
+
+
+def marked(
+    stands: list[Part | Cell], assignment: Assignment, released: dict[str, str]
+) -> list[Cell]:
+    """The cells with the instructor's marks and nobody else's, and last the lost ones to score.
+
+    Where several cells claim to be one answer, it is the first that holds more than was given.
+    """
+    own = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
+    given = {c.source.strip() for c in assignment.cells if not c.code}
+    chosen: dict[str, Cell] = {}
+    for cell in (stand.cell for stand in stands if isinstance(stand, Part)):
+        held = chosen.get(cell.grade_id)
+        if cell.grade_id in own and (held is None or untouched(held, released)):
+            chosen[cell.grade_id] = cell
+    cells = []
+    for stand in stands:
+        if isinstance(stand, Cell):
+            cells.append(stand)
+        elif chosen.get(stand.cell.grade_id) is stand.cell:
+            cells.append(answer(stand.cell, own[stand.cell.grade_id], released))
+        else:
+            cells.append(Cell(safe(stand.cell, given), code=stand.cell.code))
+    lost = [c for g, c in own.items() if g not in chosen and (c.grade or c.task)]
+    return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
+
+
+def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
+    """The instructor's cell with the student's text, where it is the student's to write."""
+    if not own.solution and not own.task:
+        return own
+    if untouched(cell, released):
+        return replace(own, source=released[own.grade_id])
+    return replace(own, source=safe(replace(cell, code=own.code)))
+
+
+def untouched(cell: Cell, released: dict[str, str]) -> bool:
+    """Whether an answer's cell holds what the release gave, and no more."""
+    text = harmless.plain(cell.source).strip()
+    return text in ("", released[cell.grade_id].strip())
+
+
+def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
+    """A submission's text as it may be shown. The instructor's own Markdown stays as it is."""
+    if cell.code:
+        return harmless.plain(cell.source)
+    return cell.source if cell.source.strip() in given else harmless.markdown(cell.source)
+
+
+@lru_cache(maxsize=8)
+def as_released(assignment: Assignment) -> dict[str, str]:
+    """What students were given in the place of the instructor's cells, by grade id."""
+    from nbformat.notebooknode import from_dict
+    from nbgrader.preprocessors import ClearMarkScheme, ClearSolutions
+
+    cells = [{**to_json(cell), "source": cell.source} for cell in assignment.cells if cell.grade_id]
+    notebook = from_dict({"cells": cells, "metadata": {"kernelspec": KERNEL}})
+    for step in (ClearSolutions(), ClearMarkScheme()):
+        notebook, _ = step.preprocess(notebook, {})
+    return {cell.metadata.nbgrader.grade_id: cell.source for cell in notebook.cells}
+
+
+def to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
+    """One cell in the notebook format, with nbgrader's metadata.
+
+    With what was released in an answer's place, it has the checksum by which nbgrader sees that
+    nothing was answered.
+    """
+    made: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
+    made["source"] = cell.source.splitlines(keepends=True)
+    made |= {"execution_count": None, "outputs": []} if cell.code else {}
+    if not cell.grade_id:
+        return made
+    marks = {name: getattr(cell, name) for name in ("grade_id", "grade", "solution", "task")}
+    marks |= {"locked": cell.locked, "schema_version": 3, "cell_type": made["cell_type"]}
+    marks |= {"points": cell.points} if cell.grade or cell.task else {}
+    made["metadata"]["nbgrader"] = marks
+    if released is not None and cell.solution:
+        marks["checksum"] = checksum(replace(cell, source=released))
+    return made
+
+
+@lru_cache(maxsize=256)
+def checksum(cell: Cell) -> str:
+    """nbgrader's checksum of a cell."""
+    from nbformat.notebooknode import from_dict
+    from nbgrader.utils import compute_checksum
+
+    return compute_checksum(from_dict({**to_json(cell), "source": cell.source}))

@@ -1,0 +1,133 @@
+"""Where ``nbgrader autograde`` meets the judge: named in ``nbgrader_config.py``.
+
+nbgrader reads a submission twice, through one exporter: from ``submitted/`` to put it in order,
+then from ``autograded/`` to run it. Here the first reading is the grading; the second finds the
+results in the notebook, and nbgrader's own steps save them.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nbconvert.exporters import NotebookExporter
+from nbformat import reads
+from nbgrader.api import Gradebook, TaskCell
+from nbgrader.coursedir import CourseDirectory
+from traitlets import Bool, Float
+
+from attncourse.grading.course.folders import read_submission
+from attncourse.grading.course.release import record_assignment
+from attncourse.grading.driver.run import with_remarks
+from attncourse.grading.errors import UserError
+from attncourse.grading.jail.jail import missing_floor
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
+from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.report import nothing
+from attncourse.grading.submission.notebook import Assignment, read_assignment
+
+UNSAFE = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
+
+
+class JudgeExporter(NotebookExporter):
+    """Turns the bytes of a submission, whatever they are, into its graded notebook."""
+
+    timeout = Float(120.0, help="Seconds for one submission.").tag(config=True)
+    unsafe_no_sandbox = Bool(
+        False, help="Grade where no sandbox is possible: submissions can do what you can do."
+    ).tag(config=True)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._assignments: dict[tuple[str, str], Assignment] = {}
+        if not self.unsafe_no_sandbox:
+            for layer in missing_floor():  # before nbgrader removes what an earlier run made
+                self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE})")
+
+    def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
+        """The notebook to write, and nbgrader's resources."""
+        ids = resources["nbgrader"]
+        place = self.place(ids["assignment"], ids["student"])
+        if Path(filename).parent.resolve() == place.resolve():
+            return super().from_filename(filename, resources, **options)
+        try:
+            text = self.judged(ids["student"], ids["assignment"], ids["notebook"])
+        except UserError as error:  # it would be the same for every other submission
+            self.stop(str(error))
+        return self.from_notebook_node(reads(text, as_version=4), resources, **options)
+
+    def stop(self, reason: str) -> NoReturn:
+        """Ends nbgrader's run, of which any other exception would end one submission only."""
+        self.log.error("grading stopped: %s", reason)
+        raise SystemExit(1)
+
+    def judged(self, student: str, name: str, notebook: str) -> str:
+        """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
+        assignment = self.assignment(name, notebook)
+        found = read_submission(Path(self.parent.coursedir.root), name, student)
+        if found.data is None:
+            report = nothing(assignment, found.status, found.reason, student)
+        else:
+            options = {"sandbox": False} if self.unsafe_no_sandbox else {}
+            limits = Limits.of(self.timeout).stretched(slowness())
+            report = grade(found.data, assignment, student=student, limits=limits, **options)
+        report = with_remarks(found, report)
+        self.log.info("%s: %g of %g points", student, report.points, report.maximum)
+        clear(self.place(name, student), found.timestamp)
+        if found.note:
+            give_back_tasks(self.parent.coursedir, student, name)
+        return autograded(found.data or b"", assignment, report)
+
+    def assignment(self, name: str, notebook: str) -> Assignment:
+        """The assignment that a notebook in ``solutions/`` defines, read once.
+
+        The gradebook has to know the same cells, or nbgrader could not save their points.
+        """
+        if (name, notebook) not in self._assignments:
+            course = self.parent.coursedir
+            source = course.format_path(course.source_directory, ".", name)
+            assignment = read_assignment(Path(source, f"{notebook}.ipynb"))
+            if notebook == name:
+                record_assignment(Path(course.root), name, course.db_url)
+            self._assignments[name, notebook] = assignment
+        return self._assignments[name, notebook]
+
+    def place(self, name: str, student: str) -> Path:
+        """The folder of a submission's graded notebook."""
+        course = self.parent.coursedir
+        return Path(course.format_path(course.autograded_directory, student, name))
+
+
+def clear(place: Path, timestamp: str) -> None:
+    """Leaves only notebooks and the time of submission in a folder of ``autograded/``.
+
+    nbgrader has copied there what lay beside the submission, and the formgrader would serve it,
+    scripts and all, to a browser that is logged in.
+    """
+    for path in place.iterdir() if place.is_dir() else ():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.suffix != ".ipynb":
+            path.unlink()
+    if timestamp:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "timestamp.txt").write_text(timestamp + "\n", encoding="utf-8")
+
+
+def give_back_tasks(course: CourseDirectory, student: str, name: str) -> None:
+    """Has a person score the tasks of a renamed notebook, which nbgrader has counted as missing."""
+    with Gradebook(course.db_url, course.course_id) as gradebook:
+        submission = gradebook.find_submission_notebook(name, name, student)
+        for grade in submission.grades:
+            if isinstance(grade.cell, TaskCell):
+                grade.auto_score = None
+                grade.needs_manual_grade = grade.manual_score is None
+        gradebook.db.commit()
+
+
+def accept_renamed(notebooks: list[str], **given: Any) -> None:
+    """Puts the name that nbgrader expects in the place of an only notebook's own."""
+    folder = Path(notebooks[0]).parent
+    if len(notebooks) == 1:
+        notebooks[:] = [str(folder / f"{folder.name}.ipynb")]

@@ -1,1 +1,0 @@
-"""What grading writes down: the journal, nbgrader's gradebook, the files of a course."""
