@@ -51,7 +51,7 @@ def name_of_place(text: str) -> str:
 def sources() -> list[Path]:
     """What the entries are computed from."""
     package = Path(attncourse.__file__).parent
-    modules = [*package.glob("*.py"), *(package / "checks").glob("*.py")]
+    modules = [*package.glob("*.py"), *(package / "checks").rglob("*.py")]
     return sorted(modules) + [Path(__file__).with_name(name) for name in TOOLS]
 
 
