@@ -22,7 +22,7 @@ from attncourse.checks.watch import prepare
 from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.limits import Limits
 
-PACKAGE = str(Path(__file__).resolve().parents[3])  # where ``attncourse`` was imported from
+PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
 
 
 def run(control: socket.socket) -> None:
