@@ -97,6 +97,41 @@ def test_the_rest_is_what_is_wrong_after_mending():
     assert f"That is worth {verdict.worth} of the" in str(verdict)
 
 
+@pytest.mark.parametrize(
+    ("lay", "rest"),
+    [
+        (lambda wrong: lambda x, weight: wrong(x, weight).detach(), "the gradient of x and weight"),
+        (lambda wrong: lambda x, weight: wrong(x, weight).float(), "the dtype is another one"),
+        (lambda wrong: lambda x, weight: spoiling(wrong, x, weight), "x is changed in place"),
+    ],
+)
+def test_a_mistake_is_known_beneath_one_that_any_exercise_knows(lay, rest):
+    named = 0
+    for m in ALL["kqv.project"].misconceptions:
+        verdict = examine("kqv.project", lay(m.wrong), seed=4)
+        if verdict.diagnosis is not None and verdict.diagnosis.name == m.name:
+            named += verdict.rest.startswith(rest[:12])
+    assert named >= 3  # the others raise, or are general mistakes themselves
+
+
+def spoiling(wrong, x, weight):
+    result = wrong(x.clone(), weight)
+    with torch.no_grad():
+        x *= 2
+    return result
+
+
+def test_two_mistakes_in_different_cases_are_both_told():
+    def embed(ids, table):
+        if np.max(ids) >= len(table) - 1:
+            raise ValueError("no such id")
+        return table[ids]
+
+    verdict = examine("tokens.embed", embed, seed=3)
+    assert verdict.diagnosis.name == "an id that exists is refused"
+    assert verdict.rest == "negative ids count from the end"
+
+
 # --- symptoms --------------------------------------------------------------------------------
 
 
@@ -119,7 +154,8 @@ def another_each_time(x, weight):
 
 
 def blind(x, weight):
-    return torch.ones(*x.shape[:-1], weight.shape[-1], dtype=x.dtype)
+    shape = (*x.shape[:-1], weight.shape[-1])
+    return torch.linspace(0, 1, math.prod(shape), dtype=x.dtype).reshape(shape)
 
 
 SYMPTOMS = [
@@ -137,6 +173,7 @@ SYMPTOMS = [
     (lambda x, weight: x.shape[-2] * (x @ weight), "second to last axis of argument 1"),
     (only_first, "right only in the first row"),
     (another_each_time, "other numbers each time"),
+    (lambda x, weight: (x @ weight + 1).detach(), "the expected one plus 1; besides, no gradient"),
     (blind, "does not depend on the numbers that come in"),
 ]  # fmt: skip
 

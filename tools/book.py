@@ -12,18 +12,25 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from course import ROOT, Course, CourseError, load
+from progress import Progress
+
+if TYPE_CHECKING:
+    from jupyter_cache.base import JupyterCacheAbstract
 
 SOURCES = {".bib", ".css", ".js", ".json", ".md", ".py", ".svg"}
 READER = {"name": "myst_nb_md", "type": "plugin"}
@@ -58,7 +65,7 @@ def forget_if_stale(course: Course, everything: bool) -> None:
     before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
     stale = [page for page in course.pages if page in before and before[page] != keys[page]]
     if stale:
-        print(f"The package has changed: {counted(stale)} again.")
+        print(f"The package has changed: {counted(stale)} to be run again.")
         forget(course, stale)
     drawn = [*(course.root / "tools").glob("*.py"), *(package / "checks").rglob("*.py")]
     stamp, key = build / ".tools", digest_of(sorted(drawn))
@@ -83,7 +90,7 @@ def forget(course: Course, pages: list[str]) -> None:
 
 
 def counted(pages: list[str]) -> str:
-    return f"{len(pages)} pages run" if len(pages) > 1 else f"{pages[0]} runs"
+    return f"{len(pages)} pages" if len(pages) > 1 else pages[0]
 
 
 def everything_key(root: Path) -> str:
@@ -103,7 +110,7 @@ def unchanged(root: Path, key: str) -> bool:
 def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
     """What became of each page with code (`executed in 3.1 s`, `cached`), and the tracebacks."""
     from jupyter_cache import get_cache
-    from jupyter_cache.executors.basic import JupyterExecutorLocalMproc
+    from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 
     build = course.root / "_build"
     cache, log = get_cache(build / ".jupyter_cache"), build / "kernels.log"
@@ -113,7 +120,8 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
     for path in paths:
         if "```{code-cell}" in Path(path).read_text(encoding="utf-8"):
             cache.add_nb_to_project(path, read_data=READER)
-    todo = [record.uri for record in cache.list_unexecuted()]
+    outcome, failures = {}, {}
+    todo = cache.list_unexecuted()
     if todo:
         # A fresh machine's first plot builds the font cache and says so on stderr, which would
         # then be part of a page.
@@ -122,25 +130,29 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
             capture_output=True,
             check=False,
         )
-        print(f"Running {len(todo)} page{'s' * (len(todo) > 1)}: "
-              + ", ".join(paths[uri] for uri in todo), flush=True)  # fmt: skip
+        print(f"Running {counted([paths[record.uri] for record in todo])} …", flush=True)
         config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
+        limit = config["execute"]["timeout"]
         # One thread a page: as many pages as cores run at once, and sums come out alike anywhere.
         os.environ["OMP_NUM_THREADS"] = "1"
-        with stderr_into(log):
-            JupyterExecutorLocalMproc(cache).run_and_cache(timeout=config["execute"]["timeout"])
-    outcome, failures = {}, {}
+        work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
+        work.reverse()  # later chapters take longer: the last to end should be a short one
+        progress = Progress(len(work))
+        with stderr_into(log), multiprocessing.Pool() as pool:
+            for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), work):
+                outcome[paths[uri]] = run = became(cache, uri)
+                progress.done(f"{paths[uri]}: {run}")
     for record in cache.list_project_records():
         page = paths[record.uri]
-        cached = cache.get_cached_project_nb(record.pk)
-        if cached is None:
-            outcome[page] = "failed"
+        if outcome.setdefault(page, "cached") == "failed":
             failures[page] = record.traceback or log.read_text(encoding="utf-8")
-        elif record.uri in todo:
-            outcome[page] = f"executed in {cached.data.get('execution_seconds', 0):.1f} s"
-        else:
-            outcome[page] = "cached"
     return outcome, failures
+
+
+def became(cache: JupyterCacheAbstract, uri: str) -> str:
+    """What became of a page that has just run."""
+    record = cache.get_cached_project_nb(uri)
+    return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"
 
 
 @contextmanager
@@ -172,20 +184,36 @@ def last_lines(traceback: str, count: int = 15) -> str:
 def sphinx(root: Path) -> int:
     """Jupyter Book itself; what it warns about is an error and goes to stderr."""
     jupyter_book = Path(sys.executable).parent / "jupyter-book"
-    done = subprocess.run(
-        [jupyter_book, "build", ".", "-n", "-W", "--keep-going", "-q"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
+    command = [jupyter_book, "build", ".", "-n", "-W", "--keep-going"]
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, cwd=root, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as building,
+    ):
+        tell_stages(building.stdout)
+        building.wait()
+        errors.seek(0)
+        said = errors.read()
+    if building.returncode:
         # Jupyter Book adds its own traceback and a banner to what Sphinx said.
-        said = done.stderr.partition("Traceback (most recent call last)")[0]
+        said = said.partition("Traceback (most recent call last)")[0]
         print(without_colours(said).strip(), file=sys.stderr)
         # Sphinx warns only about pages that it reads: the next build must read them all again.
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
-    return done.returncode
+    return building.returncode
+
+
+def tell_stages(lines: Iterable[str]) -> None:
+    """A line for each of Sphinx's stages that goes through the pages, when it is through."""
+    started = time.perf_counter()
+    for line in lines:
+        stage = re.match(
+            r"(reading sources|writing output)\.\.\. .*\[100%\]", without_colours(line)
+        )
+        if stage:
+            print(f"  {stage[1]}: {time.perf_counter() - started:.0f} s", flush=True)
+            started = time.perf_counter()
 
 
 def main() -> int:
@@ -209,12 +237,14 @@ def main() -> int:
         return 0
     forget_if_stale(course, arguments.all)
     outcome, failures = run_pages(course)
-    for page, what in outcome.items():
-        print(f"  {page}: {what}")
+    cached = [page for page, what in outcome.items() if what == "cached"]
+    if cached:
+        print(f"Nothing to run again on {counted(cached)}.")
     for page, traceback in failures.items():
         print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)
     if failures:
         return 1
+    print("Laying out the pages …", flush=True)
     if sphinx(course.root):
         print("The book has warnings or errors: see above.", file=sys.stderr)
         return 1

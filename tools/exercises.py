@@ -24,6 +24,7 @@ import colab
 import jupytext
 import nbformat
 from course import ROOT, Chapter, Course, CourseError, load
+from progress import Progress
 
 from attncourse.checks import Exercise, exercises
 
@@ -161,6 +162,7 @@ def released(course: Course, chapters: list[Chapter], answers: dict[str, str]) -
             source.write_text(answers[chapter.folder], encoding="utf-8")
         api = NbGraderAPI(config=config)
         api.log.setLevel(logging.CRITICAL)
+        progress = Progress(len(chapters))
         for chapter in chapters:
             result = api.generate_assignment(chapter.folder, force=True, create=True)
             if not result["success"]:
@@ -170,6 +172,7 @@ def released(course: Course, chapters: list[Chapter], answers: dict[str, str]) -
             made = root / "exercises" / chapter.folder / f"{chapter.folder}.ipynb"
             book = nbformat.read(made, as_version=4)
             notebooks[chapter.folder] = colab.as_notebook(book.cells)
+            progress.done(f"exercises/{chapter.folder}")
         api.gradebook.close()
     return notebooks
 

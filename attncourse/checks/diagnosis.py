@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,14 @@ from attncourse.checks.exercise import (
     parts_of,
 )
 from attncourse.checks.outcome import Outcome, Unusable, copy_of, quiet, run
-from attncourse.checks.symptoms import SHAPES, changed_by, pairs, symptom_of
+from attncourse.checks.symptoms import (
+    changed_throughout,
+    close,
+    lies_over,
+    may_be_changed,
+    pairs,
+    symptom_of,
+)
 from attncourse.checks.trials import Trial, draw
 
 SECONDS = 1.5  # of processor time for what takes many tries
@@ -57,11 +64,15 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, again: Ag
         return Finding(mistake.misconception)
     if search.one_truth():
         return Finding(symptom=f"the answer is {trials[0].outcome.value}, whatever comes in")
+    layers = search.layers()
+    if layers is not None:
+        attempt, over = layers
+        return Finding(attempt.misconception, over, search.mended(attempt))
     pair = search.pair() if search.worth_trying() else None
     if pair is not None:
         first, second = sorted(pair, key=lambda a: -search.damage(a))
         return Finding(first.misconception, f"{second.misconception.name}", second.all_trials())
-    plainly = changed_by(pairs(trials), SHAPES)  # the right result, and no mistake's
+    plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
     changed = None if plainly else search.changed()
     if changed is not None:
         attempt, rest = changed
@@ -71,6 +82,10 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, again: Ag
         return Finding(whole.mistake)
     if whole and whole.sure:
         return Finding(symptom=whole.text)
+    apart = search.in_different_cases()
+    if apart is not None:
+        first, second = apart
+        return Finding(first.misconception, second.misconception.name, search.mended(first))
     part = search.part() if search.worth_trying() else None
     if part is not None:
         found = symptom_of(search.beside(part), None)
@@ -201,19 +216,59 @@ class Search:
         """In how many cases a mistake shows."""
         return sum(t.stands_out for t in attempt.all_trials())
 
-    def changed(self) -> "tuple[Attempt, str] | None":
+    def in_different_cases(self) -> "tuple[Attempt, Attempt] | None":
+        """Two mistakes of which in every case one does the same and the other does not show."""
+        does: list[tuple[Attempt, set[int]]] = []
+        for attempt in self.attempts:
+            if not self.in_time():
+                return None
+            agreed = {i for i in self.wrong if self.agrees(attempt, i)}
+            if agreed and self.fits(attempt):
+                does.append((attempt, agreed))
+        does.sort(key=lambda one: -len(one[1]))
+        for (a, by_a), (b, by_b) in combinations(does, 2):
+            if len(by_a | by_b) < len(self.wrong) or a.misconception is b.misconception:
+                continue
+            hidden = not any(b.trial(i).stands_out for i in by_a - by_b)
+            if hidden and not any(a.trial(i).stands_out for i in by_b - by_a):
+                return a, b
+        return None
+
+    def layers(self) -> tuple["Attempt", str] | None:
+        """A mistake, and over it one that leaves its numbers alone and can be made anywhere.
+
+        The second is told as in any exercise, with the mistake's results for the right ones.
+        """
+        values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
+        for attempt in self.attempts if values else ():
+            if not self.in_time():
+                return None
+            there = pairs(self.beside(attempt, values[:1]))
+            if not there or not close(there[0]) or not self.fits(attempt):
+                continue
+            raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
+            found = lies_over(self.beside(attempt))
+            if found and all(self.agrees(attempt, i) for i in raised):
+                return attempt, found.mistake.name
+        return None
+
+    def changed(self) -> tuple["Attempt", str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
         for attempt in self.attempts:
             if not self.in_time():
                 return None
+            first = pairs(self.beside(attempt, self.telling[:1]))
+            if not first or not may_be_changed(first[0]) or not self.fits(attempt):
+                continue
             shows = sum(attempt.trial(i).stands_out for i in self.telling)
-            first = changed_by(pairs(self.beside(attempt, self.telling[:1])), SHAPES)
-            if first and shows > len(self.telling) / 2 and self.fits(attempt):
-                there = pairs(self.beside(attempt, self.telling))
-                if len(there) == len(self.telling) and first == changed_by(there, SHAPES):
-                    return attempt, first
+            there = pairs(self.beside(attempt, self.telling))
+            if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
+                continue
+            words = changed_throughout(there)
+            if words:
+                return attempt, words
         return None
 
     # --- a mistake beside something else --------------------------------------------------------
@@ -408,6 +463,10 @@ def by_hand(outcome: Outcome) -> bool:
 def without_numbers(text: str) -> str:
     """An error's message without sizes and without the line that raised it."""
     return re.sub(r"\d+", "#", text.split(" (in the line")[0])
+
+
+def is_value(trial: Trial) -> bool:
+    return trial.outcome.kind == "value"
 
 
 def is_plain(value: object) -> bool:

@@ -95,7 +95,9 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake) if names else None
 
 
-IN_PLACE = re.compile("in-?place operation")  # in what torch says of a gradient
+IN_PLACE = re.compile(
+    "in-?place operation|Cannot cast ufunc"
+)  # torch of a gradient, NumPy of dtypes
 CUT = "no gradient reaches "
 
 
@@ -303,14 +305,19 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
-    """One change of the right result that gives what was returned, in every case."""
-    if any(t.wrong and t.outcome.kind != "value" for t in trials):
-        return None
+    """One change of the right result that gives what was returned, in every case.
+
+    Calls that raise are told of beside it, where most do not.
+    """
     there = pairs(trials)
-    if len(there) < sum(t.wrong for t in trials):
+    raised = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
+    if len(there) + len(raised) < sum(t.wrong for t in trials) or len(raised) > len(there) / 2:
         return None
     words = transformation(there)
-    return Symptom(f"the result is {words}", True) if words else None
+    if words is None:
+        return None
+    beside = f"; besides, {raised[0].problem.said}" if raised else ""
+    return Symptom(f"the result is {words}{beside}", not raised)
 
 
 def transformation(there: list[Pair]) -> str | None:
@@ -342,6 +349,24 @@ def changed_by(there: list[Pair], changes: Iterable[tuple[str, Change]]) -> str 
         if all(gives(change, p) for p in there) and any(moves(change, p) for p in wrong):
             return words
     return None
+
+
+def changed_throughout(there: list[Pair]) -> str | None:
+    """One change, a factor that follows from a size included, that gives what is there."""
+    wrong = [p for p in there if not p.right]
+    words = changed_by(there, by_numbers(wrong)) or changed_by(there, SHAPES)
+    if words or len(wrong) < len(there) or any(p.want.dtype.kind == "b" for p in there):
+        return words
+    factors = [factor(p, None) for p in wrong if p.got.shape == p.want.shape]
+    known = len(factors) == len(wrong) and all(f is not None for f in factors)
+    return size_named(wrong, [float(f) for f in factors]) if known else None
+
+
+def may_be_changed(p: Pair) -> bool:
+    """Whether some change gives what is there in one case."""
+    if changed_by([p], SHAPES):
+        return True
+    return p.got.shape == p.want.shape and p.want.size >= 4 and factor(p, None) is not None
 
 
 def scaled(there: list[Pair]) -> str | None:
@@ -430,7 +455,7 @@ def close(p: Pair) -> bool:
     """Whether a result is right but for what single precision loses."""
     if p.got.shape != p.want.shape:
         return False
-    return apart(p) <= PRECISE * scale_of(p.want)
+    return p.right or apart(p) <= PRECISE * scale_of(p.want)
 
 
 def apart(p: Pair) -> float:
@@ -686,6 +711,16 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     if len(names) <= 3 and not any(t.criterion.name in names for t in right):
         return Symptom(f"the result is right but for this: {'; '.join(names)}", False)
     return None
+
+
+# What may lie over another mistake: it leaves the numbers as they are.
+OVER = (changed_only, cut_gradients, other_dtype, rounded, unbatched)
+
+
+def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
+    """What makes the numbers of another mistake into what is there, and leaves no doubt."""
+    found = (look(trials) for look in OVER)
+    return next((symptom for symptom in found if symptom and symptom.mistake), None)
 
 
 LOOKS = (
