@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -38,14 +39,16 @@ def copy_course(target: Path, *folders: str, source: Path = ROOT) -> Path:
     return target
 
 
-def copy_of_the_book(target: Path) -> Path:
-    """The real book, with the outputs of an earlier build; those that hold no longer run again."""
-    root, built = copy_course(target, "attncourse", "tools"), ROOT / "_build"
-    shutil.copy(ROOT / "pyproject.toml", root)
-    if (built / ".pages").exists():
-        shutil.copytree(built / ".jupyter_cache", root / "_build" / ".jupyter_cache")
-        shutil.copy(built / ".pages", root / "_build")
-    return root
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """The built book's folder. `make test` has just built it, so nothing runs here once more."""
+    folder = ROOT / "_build"
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait
+        done = run_tool("book")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "html"
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import course as settings
 import pytest
 import vendor
 from bs4 import BeautifulSoup
-from conftest import ROOT, copy_of_the_book, run_tool
+from conftest import ROOT, run_tool
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from attncourse.grading.serve import Quiet
@@ -36,12 +36,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def html(tmp_path_factory) -> Path:
+def html(built) -> Path:
     """The folder of the built book."""
-    root = copy_of_the_book(tmp_path_factory.mktemp("read") / "course")
-    done = run_tool("book", "--root", root)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return root / "_build" / "html"
+    return built
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The corpus of hostile, damaged and unusual submissions: each gets what it deserves, no more."""
 
+import json
 import os
 import re
 import socket
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from socket import SOCK_DGRAM
 
@@ -19,10 +21,9 @@ from corpus.hostile import DAMAGE, HONEST, HOSTILE
 
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
-CASES = HOSTILE + HONEST  # what is merely damaged has tests of its own: test_damaged.py
+EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
 TIGHT = Limits(submission=20, cell=1, call=1, cpu=10, memory=1000, disk=16, message=32)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -37,22 +38,6 @@ def center(x):
     assert not os.path.exists("{ROOT / "tests"}"), "sees the repository"
     return np.asarray(x) - np.mean(x, axis=-1, keepdims=True)
 """
-
-
-def parameter(case: Hostile):
-    marks = [pytest.mark.slow] if case.slow else []
-    return pytest.param(case, id=f"{case.kind}-{case.name}", marks=marks)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def jailed():
-    """Nothing hostile runs before a harmless submission has found itself locked in."""
-    try:
-        report = graded(keeps("honest", "locked-in", "", center=LOCKED_IN))
-    except Exception as problem:
-        pytest.skip(f"no jail on this machine: {problem}")
-    assert report.sandbox
-    assert report.cells["points_center"].points == 2, report.cells["points_center"].message
 
 
 @pytest.fixture(scope="module")
@@ -74,25 +59,119 @@ def listening():
         wire.close()
 
 
-def graded(case: Hostile):
-    limits = TIGHT if case.slow else LIMITS
-    return grade(case.notebook(), ASSIGNMENTS[id(case.work)], limits=limits)
+@pytest.fixture(scope="module", autouse=True)
+def jailed():
+    """Nothing hostile runs before a harmless submission has found itself locked in."""
+    case = keeps("honest", "locked-in", "", center=LOCKED_IN)
+    try:
+        report = grade(case.notebook(), ASSIGNMENTS[id(case.work)], limits=LIMITS)
+    except Exception as problem:
+        pytest.skip(f"no jail on this machine: {problem}")
+    assert report.sandbox
+    assert report.cells["points_center"].points == 2, report.cells["points_center"].message
 
 
-@pytest.mark.parametrize("case", [parameter(case) for case in CASES])
-def test_it_gets_what_it_deserves(case: Hostile, monkeypatch, listening):
-    if case.link:
-        pytest.skip("a link is found in a folder: see the class below")
-    for name, value in SECRET.items():
-        monkeypatch.setenv(name, value)
-    for _ in range(2 if case.again else 1):
-        report = graded(case)
-        points = {grade_id: cell.points for grade_id, cell in report.cells.items()}
-        assert points == case.deserves, (differences(case, points), report.notes)
-        assert report.status == "graded" or report.attention
-        told = list(texts(to_json(report)))
+# --- a class of all ----------------------------------------------------------------------------
+
+
+@dataclass
+class Term:
+    """What became of classes in which every case hands in, and of this machine meanwhile.
+
+    ``points`` and ``reports`` are by (number of the work, student).
+    """
+
+    points: dict[tuple[int, str], dict[str, float]] = field(default_factory=dict)
+    reports: dict[tuple[int, str], dict] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def term(tmp_path_factory, listening) -> Term:
+    """The classes, graded: the quick cases, and those that run into a limit with short ones."""
+    found, before = Term(), files_that_matter()
+    for number, work in enumerate(WORKS):
+        for slow, limits in ((False, LIMITS), (True, TIGHT)):
+            everyone = students(work, slow)
+            if everyone:
+                place = tmp_path_factory.mktemp(f"{work.name}{'-slow' * slow}") / "course"
+                course = make_course(place, work, everyone.items())
+                grade_class(course, work, limits, found.left)
+                for student, points in scores(course, work).items():
+                    report = course / "reports" / work.name / f"{student}.json"
+                    found.points[number, student] = points
+                    found.reports[number, student] = json.loads(report.read_text("utf-8"))
+    found.left += [f"still runs: {process}" for process in left_running()]
+    after = files_that_matter()
+    found.left += [f"changed: {path}" for path, when in after.items() if before.get(path) != when]
+    found.left += [f"left behind: {path}" for path in traces()]
+    found.left += [f"reached: {wire}" for wire in listening if heard(wire)]
+    return found
+
+
+def students(work: Work, slow: bool) -> dict[str, Hostile]:
+    """Every case as a student, its twin where it has one, and an honest student after each."""
+    found: dict[str, Hostile] = {}
+    for case in (case for case in EVERYTHING if case.work is work and case.slow is slow):
+        found[f"{case.name}-0"] = case
+        if case.again:
+            found[f"{case.name}-1"] = case
+        found[f"{case.name}-9-beside"] = keeps("honest", "beside", "", work=work)
+    return found
+
+
+def grade_class(course: Path, work: Work, limits: Limits, left: list[str]) -> None:
+    """Releases and grades, with a secret in the environment; the files that are not to be there."""
+    release = [sys.executable, "-m", "attncourse.grading.cli", "release", work.name]
+    grading = f"""
+from pathlib import Path
+from attncourse.grading.driver.command import grade_course
+from attncourse.grading.limits import Limits
+grade_course(Path({str(course)!r}), {work.name!r}, limits={limits!r})
+"""
+    for command in ([*release, "--course", course], [sys.executable, "-c", grading]):
+        handed_in = snapshot(course)
+        environment = os.environ | SECRET
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    kept = snapshot(course)
+    left += [f"changed: {path}" for path, text in handed_in.items() if kept.get(path) != text]
+    written = {path.split("/")[0] for path in kept.keys() - handed_in.keys()}
+    left += [f"written: {folder}" for folder in written - {"autograded", "reports"}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", EVERYTHING, ids=lambda case: f"{case.kind}-{case.name}")
+def test_it_gets_what_it_deserves(case: Hostile, term):
+    number = next(i for i, work in enumerate(WORKS) if work is case.work)
+    for end in ("-0", "-1") if case.again else ("-0",):
+        points = term.points[number, case.name + end]
+        report = term.reports[number, case.name + end]
+        assert points == case.deserves, (differences(case, points), report["notes"])
+        assert case.damage or report["status"] == "graded" or report["attention"]
+        told = list(texts(report))
         assert [text for text in told if UNPRINTABLE.search(text)] == []
         assert [text for text in told if "overheard" in text and "3x5" in text] == []
+
+
+@pytest.mark.slow
+def test_nobody_beside_them_loses_or_gains_and_nothing_is_left(term, record_property):
+    assert not term.left, "\n".join(term.left[:50])
+    counts = {"cases": 0, "unearned": 0.0, "lost": 0.0}
+    for number, work in enumerate(WORKS):
+        everyone = students(work, False) | students(work, True)
+        found = {student: points for (n, student), points in term.points.items() if n == number}
+        assert found.keys() == everyone.keys()
+        counts["cases"] += sum(case.name != "beside" for case in everyone.values())
+        counts["unearned"] += sum(unearned(everyone[s], got) for s, got in found.items())
+        counts["lost"] += sum(lost(everyone[s], got) for s, got in found.items())
+        beside = {s: got for s, got in found.items() if s.endswith("-9-beside")}
+        assert {s: got for s, got in beside.items() if got != everyone[s].deserves} == {}
+    record_property(
+        "summary",
+        f"corpus: {counts['cases']} cases, unearned credit {counts['unearned']:g}, "
+        f"lost credit {counts['lost']:g}, {len(term.points)} rows, nothing left behind",
+    )
 
 
 def texts(value) -> Iterator[str]:
@@ -107,8 +186,7 @@ def texts(value) -> Iterator[str]:
 
 
 def test_names_are_unique_and_there_are_enough():
-    everything = HOSTILE + DAMAGE + HONEST
-    assert len({case.name for case in everything}) == len(everything)
+    assert len({case.name for case in EVERYTHING}) == len(EVERYTHING)
     assert len(HOSTILE) >= 80
     assert len(HONEST) >= 12
     assert {case.kind for case in HOSTILE} == {
@@ -116,71 +194,10 @@ def test_names_are_unique_and_there_are_enough():
     }
 
 
-# --- a whole class -----------------------------------------------------------------------------
-
-
-def students(work: Work) -> dict[str, Hostile]:
-    """Every case as a student, its twin where it has one, and an honest student after each."""
-    found: dict[str, Hostile] = {}
-    for case in (case for case in HOSTILE + DAMAGE + HONEST if case.work is work):
-        found[f"{case.name}-0"] = case
-        if case.again:
-            found[f"{case.name}-1"] = case
-        found[f"{case.name}-9-beside"] = keeps("honest", "beside", "", work=work)
-    return found
-
-
-@pytest.mark.slow
-def test_a_class_of_all_is_graded_and_nothing_is_left(tmp_path, record_property, listening):
-    before = files_that_matter()
-    problems: list[str] = []
-    counts = {"cases": 0, "unearned": 0.0, "lost": 0.0, "rows": 0}
-    for number, work in enumerate(WORKS):
-        everyone = students(work)
-        course = make_course(tmp_path / str(number), work, everyone.items())
-        assert command(course, "release", work.name).returncode == 0
-        handed_in = snapshot(course)
-        done = command(course, "grade", work.name, "--timeout", "20")
-        assert done.returncode == 0, done.stderr
-        found = scores(course, work)
-        assert found.keys() == everyone.keys()
-        wrong = {s: got for s, got in found.items() if got != everyone[s].deserves}
-        problems += [f"{s}: {differences(everyone[s], got)}" for s, got in wrong.items()]
-        counts["cases"] += sum(case.name != "beside" for case in everyone.values())
-        counts["rows"] += len(found)
-        counts["unearned"] += sum(unearned(everyone[s], got) for s, got in wrong.items())
-        counts["lost"] += sum(lost(everyone[s], got) for s, got in wrong.items())
-        kept = snapshot(course)
-        assert handed_in.items() <= kept.items()
-        written = {path.split("/")[0] for path in kept.keys() - handed_in.keys()}
-        assert written == {"autograded", "reports"}
-    problems += [f"still runs: {process}" for process in left_running()]
-    problems += [
-        f"changed: {p}" for p, when in files_that_matter().items() if before.get(p) != when
-    ]
-    problems += [f"left behind: {path}" for path in traces()]
-    problems += [f"reached: {wire}" for wire in listening if heard(wire)]
-    assert not problems, "\n".join(problems[:50])
-    record_property(
-        "summary",
-        f"corpus: {counts['cases']} cases, unearned credit {counts['unearned']:g}, "
-        f"lost credit {counts['lost']:g}, {counts['rows']} rows, nothing left behind",
-    )
-
-
 def differences(case: Hostile, got: dict[str, float]) -> str:
     """The cells whose points are not what they should be."""
     wrong = {cell for cell in got if got[cell] != case.deserves[cell]}
     return ", ".join(f"{cell} {got[cell]:g} not {case.deserves[cell]:g}" for cell in sorted(wrong))
-
-
-def command(course: Path, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "attncourse.grading.cli", *arguments, "--course", str(course)],
-        env=os.environ | SECRET,
-        capture_output=True,
-        text=True,
-    )
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, o
 from attncourse.checks.compare import difference
 from attncourse.checks.exercise import Case, Criterion, Exercise, leaves_arguments_alone
 from attncourse.checks.judging import judge
-from attncourse.checks.verdict import LINES, sentence, short_number
+from attncourse.checks.verdict import sentence, short_number
 
 
 def raises(A, X):
@@ -297,20 +297,6 @@ def test_agreement_on_truth_values_alone_is_not():
 )
 def test_one_line_says_what_differs(value, expected, line):
     assert difference(value, expected).said == line
-
-
-WRONG = [(e, m) for e in exercises().values() for m in e.misconceptions]
-
-
-@pytest.mark.parametrize(
-    ("exercise", "misconception"),
-    WRONG,
-    ids=lambda v: v.target if isinstance(v, Exercise) else v.name,
-)
-def test_a_verdict_fits_into_few_lines_and_begins_with_the_name(exercise, misconception):
-    lines = str(judge(exercise, misconception.wrong, 0)).splitlines()
-    assert len(lines) <= LINES, "\n".join(lines)
-    assert lines[1] == f"What happened: {sentence(misconception.name)}"
 
 
 def test_what_a_rounding_leaves_is_shown_as_zero():

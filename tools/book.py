@@ -237,9 +237,9 @@ def main() -> int:
         return 0
     forget_if_stale(course, arguments.all)
     outcome, failures = run_pages(course)
-    cached = [page for page, what in outcome.items() if what == "cached"]
-    if cached:
-        print(f"Nothing to run again on {counted(cached)}.")
+    for page, what in outcome.items():
+        if what == "cached":
+            print(f"  {page}: cached")
     for page, traceback in failures.items():
         print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)
     if failures:
