@@ -19,12 +19,16 @@ help: ## list the targets
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian: apt install python3-venv" >&2; exit 2; }
 	@echo "Setting up .venv (about a minute the first time) …"
 	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt \
-	  > .venv/setup.log 2>&1 || { tail -n 20 .venv/setup.log >&2; exit 1; }
+	  > .venv/setup.log 2>&1 || { tail -n 20 .venv/setup.log >&2; exit 1; }; \
+	echo "Set up ($$SECONDS s)."
 	@touch $@
 
 demo: .venv/.stamp ## build the book and the exercises, grade a sample class
+	@echo "1 of 3: the book"
 	@$(BIN)/python tools/book.py
+	@echo "2 of 3: the exercises"
 	@$(BIN)/python tools/exercises.py
+	@echo "3 of 3: a sample class, graded"
 	@$(BIN)/attncourse demo
 	@echo "Read the book: $(CURDIR)/_build/html/index.html"
 

@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import colab
@@ -232,6 +233,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="name stale files, write nothing")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    started = time.perf_counter()
     try:
         course = load(arguments.root.resolve())
         files, problems = generate(course)
@@ -260,7 +262,9 @@ def main() -> int:
         path = course.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8")
-    print(f"exercises: {len(files)} files from their sources, {len(stale)} of them new or changed")
+    seconds = time.perf_counter() - started
+    print(f"exercises: {len(files)} files from their sources, {len(stale)} of them new or changed "
+          f"({seconds:.0f} s)")  # fmt: skip
     return 2 if problems else 0
 
 
