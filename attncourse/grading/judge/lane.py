@@ -191,7 +191,7 @@ class Lane:
             while True:
                 while not select.select([self.connection], [], [], watch.left())[0]:
                     if not watch.left():
-                        raise LaneStuck(f"was busy with {doing} for {watch.told()}")
+                        raise LaneStuck(f"was busy with {doing}")
                 message = hear(self.connection)
                 if message is None:
                     raise LaneLost(f"ended ({self.last_words()})")
