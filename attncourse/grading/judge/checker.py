@@ -25,9 +25,9 @@ from attncourse.grading.judge.wire.bounds import Clock
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits
-from attncourse.grading.submission.magics import shorten
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
+from attncourse.grading.submission.source import shorten
 
 # Terminals obey them, and the direction marks among them turn text around.
 CONTROL = re.compile(
