@@ -82,7 +82,7 @@ class Jail:
         all its workers. The process that called stays behind to wait: it ends as the child does,
         and the child ends with it, so the lane's number for it remains good.
         """
-        if sys.platform != "linux" or kernel.MACHINE not in AUDIT_ARCH:
+        if not possible():
             raise JailError(f"no jail: expected Linux on {' or '.join(AUDIT_ARCH)}, {NOT_HERE}")
         check_ready()
         import resource  # noqa: F401  now: workers find it loaded
@@ -153,7 +153,7 @@ class Jail:
         os.setsid()
         kernel.die_with_parent(this)
         os.close(this)
-        self._namespace = self._open("self/ns/pid")
+        self._namespace = self._open("self/ns/pid", os.O_RDONLY)
         self._zygote = os.pidfd_open(os.getpid())
 
     def _forget(self) -> None:
@@ -228,22 +228,16 @@ class Jail:
 
     # --- /proc of the machine, which is in no jail ----------------------------------------------
 
-    def _open(self, name: str, flags: int = os.O_RDONLY) -> int:
+    def _open(self, name: str, flags: int) -> int:
         return os.open(name, flags | os.O_CLOEXEC, dir_fd=self._proc)
 
     def _read(self, name: str) -> str:
-        file = self._open(name)
-        try:
-            return os.read(file, 4096).decode()
-        finally:
-            os.close(file)
+        with open(name, opener=self._open) as file:
+            return file.read()
 
     def _write(self, name: str, text: str) -> None:
-        file = self._open(name, os.O_WRONLY)
-        try:
-            os.write(file, text.encode())
-        finally:
-            os.close(file)
+        with open(name, "w", opener=self._open) as file:
+            file.write(text)
 
 
 # --- what this machine can do -------------------------------------------------------------------
@@ -257,9 +251,14 @@ main()
 """
 
 
+def possible() -> bool:
+    """Whether this is a system that the jail is made for."""
+    return sys.platform == "linux" and kernel.MACHINE in AUDIT_ARCH
+
+
 @cache
 def _available() -> tuple[Layer, ...]:
-    if sys.platform != "linux" or kernel.MACHINE not in AUDIT_ARCH:
+    if not possible():
         names = layers.PROTECTS
         return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
     package = str(Path(__file__).parents[3])
