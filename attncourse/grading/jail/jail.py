@@ -115,7 +115,7 @@ class Jail:
         if owner is None:
             uid, gid = os.geteuid(), os.getegid()
             kernel.unshare(kernel.CLONE_NEWUSER)
-            self._map("self", uid, gid)
+            self._map(uid, gid)
             return
         process, (listen, tell) = os.getpid(), os.pipe()
         helper = os.fork()
@@ -137,12 +137,12 @@ class Jail:
         if status:
             raise OSError("root here lacks the capabilities SETUID and SETGID")
 
-    def _map(self, process: str, uid: int, gid: int) -> None:
+    def _map(self, uid: int, gid: int) -> None:
         """Makes the user of those numbers outside the only one inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
-            self._write(f"{process}/setgroups", "deny")
-        self._write(f"{process}/uid_map", f"{INSIDE} {uid} 1")
-        self._write(f"{process}/gid_map", f"{INSIDE} {gid} 1")
+            self._write("self/setgroups", "deny")
+        self._write("self/uid_map", f"{INSIDE} {uid} 1")
+        self._write("self/gid_map", f"{INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
         lane, this = os.getppid(), os.pidfd_open(os.getpid())
@@ -216,7 +216,7 @@ class Jail:
             os.setresuid(INSIDE, INSIDE, INSIDE)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         kernel.unshare(kernel.CLONE_NEWUSER)
-        self._map("self", INSIDE, INSIDE)
+        self._map(INSIDE, INSIDE)
 
     def _make_work(self) -> None:
         kernel.unshare(kernel.CLONE_NEWNS)
