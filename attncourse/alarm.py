@@ -3,6 +3,7 @@
 What counts is processor time: on a busy machine a second on the clock is less than one of work.
 """
 
+import math
 import signal
 import sys
 import threading
@@ -103,12 +104,16 @@ class Stopwatch:
         return crowded() if self.starving is None else self.starving
 
     def told(self, limit: float = 0.0) -> str:
-        """The time that is up, in words; of a shorter ``limit`` where there is one."""
+        """The time that is up, in words; of a shorter ``limit`` where there is one.
+
+        It is the time that was set, not what was measured: the same code is told the same on a
+        busy machine, which stops it later.
+        """
         limit = limit or self.seconds
-        if self.worked() >= 0.9 * limit:
+        if self.worked() >= ASLEEP * self.passed():
             return f"{limit:g} s of processor time"
-        passed = self.passed()
-        return f"{passed:.0f} s" if passed >= 1 else f"{passed:.2g} s"
+        clock = NAP * limit
+        return f"{math.ceil(clock)} s" if clock >= 1 else f"{clock:.2g} s"
 
 
 def crowded() -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from corpus.assignment import KQV, MIXING
 from corpus.hostile import HONEST
-from small_course import cell, graded, notebook, solution
+from small_course import NAME, cell, graded, notebook, small, solution
 
 from attncourse.grading.course.folders import Submission
 from attncourse.grading.driver.journal import Journal
@@ -358,3 +358,20 @@ def test_limits_stretch_with_the_machine():
     twice = limits.stretched(2)
     assert (twice.submission, twice.cell, twice.call, twice.cpu) == (80, 20, 20, 80)
     assert replace(twice, submission=40, cell=10, call=10, cpu=40) == limits
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("while True: pass", "did not end within 1 s of processor time"),
+        ("time.sleep(100)", "did not end within 2 s"),
+    ],
+)
+def test_a_slow_machine_tells_the_same(body, told):
+    """What was set, and not what came of it; and a call ends itself before its test is ended."""
+    assignment = Assignment(NAME, read_cells(small()))
+    endless = small(twice=f"import time\ndef twice(a):\n    {body}")
+    for factor in (1, 1.3):
+        report = grade(endless, assignment, limits=Limits.of(4).stretched(factor))
+        assert (report.status, report.notes) == ("graded", ())
+        assert report.cells["points_twice"].message == told

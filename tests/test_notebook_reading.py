@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import asdict
 
 import pytest
 from corpus.damaged import FILE, conflict
@@ -214,7 +215,7 @@ def read_if_readable(data: bytes) -> None:
         return
     for version in found.versions:
         steps, notes = plan(version, SMALL)
-        json.dumps([step.to_json() for step in steps]).encode()
+        json.dumps([asdict(step) for step in steps]).encode()
         "".join((*found.notes, *notes)).encode()
         assert sorted(s.grade_id for s in steps if s.kind == "test") == sorted(SMALL.graded)
 

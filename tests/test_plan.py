@@ -11,11 +11,11 @@ from small_course import solution as answer
 from attncourse.grading.judge.desk import binds
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
-from attncourse.grading.submission.magics import without_magics
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
-from attncourse.grading.submission.plan import arrange, plan
+from attncourse.grading.submission.plan import in_place, plan
 from attncourse.grading.submission.source import names as source_names
+from attncourse.grading.submission.source import without_magics
 
 LIMITS = Limits(submission=30, cell=2)
 SMALL = Assignment(NAME, read_cells(small()))
@@ -256,8 +256,8 @@ def test_halves_are_joined_and_whole_cells_are_not():
 def test_names_of_cells_are_the_assignments_and_not_the_students():
     strange = cell("a = 1", "x" * 500 + "\n")
     assert names(strange)[0] in ("1", "setup")
-    arranged, _ = arrange(read_cells(notebook(strange)), SMALL)
-    assert arranged[0][0] == "test setup"
+    stands, _ = in_place(read_cells(notebook(strange)), SMALL)
+    assert stands[0].grade_id == "setup"
 
 
 # --- IPython ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -38,6 +39,25 @@ def test_the_book_is_there_until_ctrl_c(book):
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
+
+
+def test_readers_who_hang_up_are_not_worth_a_word(book):
+    """Some before the answer is whole: a browser does so whenever its reader goes on."""
+    (book / "large.js").write_bytes(bytes(30_000_000))
+    with subprocess.Popen(
+        [*COMMAND, str(book), "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        port = int(process.stdout.readline().rstrip(b"/\n").split(b":")[-1])
+        for name in ("large.js", "missing.html", "large.js"):
+            with socket.create_connection(("127.0.0.1", port)) as reader:
+                reader.sendall(f"GET /{name} HTTP/1.0\r\n\r\n".encode())
+                reader.recv(1)
+                reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+            assert answer.read() == b"<h1>Attention</h1>"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == b""
 
 
 def test_a_folder_without_a_book_is_named(tmp_path):

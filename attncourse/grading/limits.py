@@ -1,6 +1,6 @@
 """What a submission may use. The defaults are far above what an honest one needs."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from attncourse.grading.errors import UserError
 
@@ -17,7 +17,8 @@ class Limits:
     cells, ``call`` for one call that a test makes, ``cpu`` for all that its process does.
     ``memory`` counts in MB beyond the interpreter's own, ``disk`` is the MB its folder holds,
     ``output`` the MB it may print, ``message`` the MB that one call may send back. ``processes``
-    counts the process itself: with 1 it cannot start another.
+    counts the process itself: with 1 it cannot start another. ``stretch`` is how many times as long
+    as they were set to the times are, for a slow machine: students are told what was set.
     """
 
     submission: float = 120.0
@@ -31,12 +32,13 @@ class Limits:
     processes: int = 1
     threads: int = 64
     files: int = 256
+    stretch: float = field(default=1.0, compare=False)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for bound in fields(self):
+            value = getattr(self, bound.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise UserError(f"limit {field.name}: expected a positive number, got {value!r}")
+                raise UserError(f"limit {bound.name}: expected a positive number, got {value!r}")
 
     @classmethod
     def of(cls, submission: float) -> "Limits":
@@ -46,5 +48,5 @@ class Limits:
 
     def stretched(self, factor: float) -> "Limits":
         """The same for a machine that needs so many times as long."""
-        times = {name: factor * getattr(self, name) for name in TIMES}
+        times = {name: factor * getattr(self, name) for name in (*TIMES, "stretch")}
         return replace(self, **times)

@@ -1,11 +1,13 @@
 """Shows the built book to a browser on this machine."""
 
 import errno
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from attncourse.grading.errors import UserError
 
@@ -21,6 +23,18 @@ class Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
+class Server(ThreadingHTTPServer):
+    """A server that takes a lost connection as it comes.
+
+    Browsers hang up before a page is whole, and Ctrl-C closes what is being answered. Neither is
+    worth the traceback that the library prints from each answer's thread.
+    """
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 def serve(folder: Path, port: int, started: Callable[[str], None]) -> None:
     """Serves a folder on this machine alone until it is interrupted; ``started`` gets the address.
 
@@ -30,12 +44,11 @@ def serve(folder: Path, port: int, started: Callable[[str], None]) -> None:
     if not (folder / "index.html").is_file():
         raise UserError(f"no book is in {folder}: build it with `make book`, or name its folder")
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), partial(Quiet, directory=str(folder)))
+        server = Server(("127.0.0.1", port), partial(Quiet, directory=str(folder)))
     except OSError as problem:
         taken = problem.errno in (errno.EADDRINUSE, errno.EACCES)
         advice = ": name another one, or --port 0 for any that is free" if taken else ""
         raise UserError(f"port {port} cannot be used ({problem.strerror}){advice}") from None
-    with server:
+    with server, suppress(KeyboardInterrupt):
         started(f"http://127.0.0.1:{server.server_port}/")
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
+        server.serve_forever()

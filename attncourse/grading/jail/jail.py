@@ -82,7 +82,7 @@ class Jail:
         all its workers. The process that called stays behind to wait: it ends as the child does,
         and the child ends with it, so the lane's number for it remains good.
         """
-        if sys.platform != "linux" or kernel.MACHINE not in AUDIT_ARCH:
+        if not possible():
             raise JailError(f"no jail: expected Linux on {' or '.join(AUDIT_ARCH)}, {NOT_HERE}")
         check_ready()
         import resource  # noqa: F401  now: workers find it loaded
@@ -115,7 +115,7 @@ class Jail:
         if owner is None:
             uid, gid = os.geteuid(), os.getegid()
             kernel.unshare(kernel.CLONE_NEWUSER)
-            self._map("self", uid, gid)
+            self._map(uid, gid)
             return
         process, (listen, tell) = os.getpid(), os.pipe()
         helper = os.fork()
@@ -137,12 +137,12 @@ class Jail:
         if status:
             raise OSError("root here lacks the capabilities SETUID and SETGID")
 
-    def _map(self, process: str, uid: int, gid: int) -> None:
+    def _map(self, uid: int, gid: int) -> None:
         """Makes the user of those numbers outside the only one inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
-            self._write(f"{process}/setgroups", "deny")
-        self._write(f"{process}/uid_map", f"{INSIDE} {uid} 1")
-        self._write(f"{process}/gid_map", f"{INSIDE} {gid} 1")
+            self._write("self/setgroups", "deny")
+        self._write("self/uid_map", f"{INSIDE} {uid} 1")
+        self._write("self/gid_map", f"{INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
         lane, this = os.getppid(), os.pidfd_open(os.getpid())
@@ -153,7 +153,7 @@ class Jail:
         os.setsid()
         kernel.die_with_parent(this)
         os.close(this)
-        self._namespace = self._open("self/ns/pid")
+        self._namespace = self._open("self/ns/pid", os.O_RDONLY)
         self._zygote = os.pidfd_open(os.getpid())
 
     def _forget(self) -> None:
@@ -216,7 +216,7 @@ class Jail:
             os.setresuid(INSIDE, INSIDE, INSIDE)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         kernel.unshare(kernel.CLONE_NEWUSER)
-        self._map("self", INSIDE, INSIDE)
+        self._map(INSIDE, INSIDE)
 
     def _make_work(self) -> None:
         kernel.unshare(kernel.CLONE_NEWNS)
@@ -228,22 +228,16 @@ class Jail:
 
     # --- /proc of the machine, which is in no jail ----------------------------------------------
 
-    def _open(self, name: str, flags: int = os.O_RDONLY) -> int:
+    def _open(self, name: str, flags: int) -> int:
         return os.open(name, flags | os.O_CLOEXEC, dir_fd=self._proc)
 
     def _read(self, name: str) -> str:
-        file = self._open(name)
-        try:
-            return os.read(file, 4096).decode()
-        finally:
-            os.close(file)
+        with open(name, opener=self._open) as file:
+            return file.read()
 
     def _write(self, name: str, text: str) -> None:
-        file = self._open(name, os.O_WRONLY)
-        try:
-            os.write(file, text.encode())
-        finally:
-            os.close(file)
+        with open(name, "w", opener=self._open) as file:
+            file.write(text)
 
 
 # --- what this machine can do -------------------------------------------------------------------
@@ -257,9 +251,14 @@ main()
 """
 
 
+def possible() -> bool:
+    """Whether this is a system that the jail is made for."""
+    return sys.platform == "linux" and kernel.MACHINE in AUDIT_ARCH
+
+
 @cache
 def _available() -> tuple[Layer, ...]:
-    if sys.platform != "linux" or kernel.MACHINE not in AUDIT_ARCH:
+    if not possible():
         names = layers.PROTECTS
         return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
     package = str(Path(__file__).parents[3])

@@ -1,5 +1,6 @@
 """The layers of the jail: what each is for, and what to do where one is missing."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,28 +64,23 @@ PROTECTS = {
 }
 
 
+REMEDIES = {  # CONTAINER for the others
+    FILES: f"needs Linux 5.14 (Debian 12, Ubuntu 22.04, Fedora 35); {CONTAINER}",
+    LANDLOCK: "needs Linux 5.13 with landlock in the kernel's lsm= list (Debian 12, Ubuntu 22.04)",
+    SECCOMP: "needs a kernel with CONFIG_SECCOMP_FILTER, on x86_64 or aarch64",
+}
+
+
 def remedy_of(name: str) -> str:
     """What to install or switch on for that layer, in a line."""
-    if name == LANDLOCK:
-        return "needs Linux 5.13 with landlock in the kernel's lsm= list (Debian 12, Ubuntu 22.04)"
-    if name == SECCOMP:
-        return "needs a kernel with CONFIG_SECCOMP_FILTER, on x86_64 or aarch64"
-    if name == USER:
-        found = [setting for setting, off, _ in SWITCHES if reads(setting) == off]
-        if found:
-            return "as root: " + "; ".join(switch_on(setting) for setting in found)
-    if name == FILES:
-        return f"needs Linux 5.14 (Debian 12, Ubuntu 22.04, Fedora 35); {CONTAINER}"
-    return CONTAINER
+    switched_off = [(setting, on) for setting, off, on in SWITCHES if reads(setting) == off]
+    if name == USER and switched_off:
+        commands = [f"sysctl -w {setting.replace('/', '.')}={on}" for setting, on in switched_off]
+        return f"as root: {'; '.join(commands)}"
+    return REMEDIES.get(name, CONTAINER)
 
 
 def reads(setting: str) -> str:
-    try:
+    with suppress(OSError):
         return (SYSTEM / setting).read_text().strip()
-    except OSError:
-        return ""
-
-
-def switch_on(setting: str) -> str:
-    value = next(on for name, _, on in SWITCHES if name == setting)
-    return f"sysctl -w {setting.replace('/', '.')}={value}"
+    return ""

@@ -20,14 +20,14 @@ from attncourse.grading.judge.desk import desk_for, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.order import disturbed
 from attncourse.grading.judge.remote.exceptions import known_name
-from attncourse.grading.judge.remote.session import Ended, OutOfTime, Session
+from attncourse.grading.judge.remote.session import DEAF, GRACE, Ended, OutOfTime, Session
 from attncourse.grading.judge.wire.bounds import Clock
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits
-from attncourse.grading.submission.magics import shorten
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
+from attncourse.grading.submission.source import shorten
 
 # Terminals obey them, and the direction marks among them turn text around.
 CONTROL = re.compile(
@@ -121,7 +121,7 @@ class Checker:
             self.starved |= self.whole.starved()
             self.trouble.append(
                 f"{where or 'the submission'} was running when the time for the submission "
-                f"was over ({self.whole.told()})"
+                f"was over ({self.told(self.whole, self.limits.submission)})"
             )
             self.last_minute(told)
         finally:
@@ -190,11 +190,15 @@ class Checker:
         if self.is_late(step):
             return f"{step.name} could not be run to its end"
         why = self.session.ended
-        if self.session.stalled:
-            limit = self.limits.cell if step.kind != "test" else self.limits.call
-            late = self.session.watch.told(limit)
-            why = f"did not end within {late} and could not be interrupted"
+        if why == DEAF:
+            limits = self.limits
+            limit = min(limits.cell, limits.call) if step.kind == "test" else limits.cell
+            why = f"did not end within {self.told(self.session.watch, limit)} and {DEAF}"
         return f"{step.name} {why}"
+
+    def told(self, watch: Stopwatch, limit: float) -> str:
+        """A limit that was up, in words: as it was set, for a machine of the usual speed."""
+        return watch.told(limit / self.limits.stretch)
 
     def restart(self, before: int) -> bool:
         """A fresh process in which the cells before have run, but for those that end it."""
@@ -328,7 +332,9 @@ class Checker:
 
     def outcome(self, step: Step) -> Outcome:
         left = max(self.limits.submission - self.whole.worked(), 0.01)
-        watch = self.watch(min(left, self.limits.cell))
+        # One call may take as long as the test. Its own process is the one to stop it, and then
+        # goes on: so this clock always rings later, and not by chance first.
+        watch = self.watch(min(left, self.limits.cell + GRACE))
         try:
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
@@ -337,7 +343,9 @@ class Checker:
         except BaseException as error:  # a test cell may end as it likes, the others run
             if isinstance(error, TimeUp) and not self.whole.left():
                 raise OutOfTime from None
-            return self.failure(error, self.limits.call, None if watch.left() else watch)
+            if watch.left():
+                return self.failure(error, self.limits.call)
+            return self.failure(error, self.limits.cell, watch)
         if value is None:
             return Outcome("none")
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
@@ -379,16 +387,16 @@ class Checker:
     def failure(
         self, error: BaseException, limit: float, watch: Stopwatch | None = None
     ) -> Outcome:
-        """What a step comes to that raised this. ``watch``: the one whose time was up, if that is
-        not the one of the last request, to which the limit belongs."""
+        """What a step comes to that raised this; the limit is that of ``watch``, or of the last
+        request."""
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
-                self.session.close("could not be interrupted")
-            limit = 0.0 if watch else limit
-            watch = watch or self.session.watch
+                self.session.close(DEAF)
+            if watch is None:
+                watch = self.session.watch
+                self.session.longest = max(self.session.longest, limit)
             self.starved |= watch.starved()
-            self.session.longest = max(self.session.longest, limit)
-            return Outcome("timeout", f"did not end within {watch.told(limit)}")
+            return Outcome("timeout", f"did not end within {self.told(watch, limit)}")
         if isinstance(error, Ended | WireError):
             return Outcome("lost", f"was not run to its end: the submission {error}")
         return Outcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from attncourse.checks import exercise
 from attncourse.grading.submission.notebook import Assignment
-from attncourse.grading.submission.plan import without_magics
+from attncourse.grading.submission.source import without_magics
 from attncourse.grading.submission.syntax import bound_names
 
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")

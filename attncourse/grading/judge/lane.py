@@ -184,14 +184,15 @@ class Lane:
         The lane keeps the submission's limits. It cannot where it is itself kept busy in one
         instruction, so it says what it begins and how long that may take, and is held to it.
         """
-        doing, watch = "its start", Stopwatch(START, Clock(self.pid).used, sleeps=True)
+        doing, limit = "its start", START
+        watch = Stopwatch(START, Clock(self.pid).used, sleeps=True)
         try:
             self.connection.settimeout(START)
             say(self.connection, request)
             while True:
                 while not select.select([self.connection], [], [], watch.left())[0]:
                     if not watch.left():
-                        raise LaneStuck(f"was busy with {doing} for {watch.told()}")
+                        raise LaneStuck(f"was busy with {doing} for more than {watch.told(limit)}")
                 message = hear(self.connection)
                 if message is None:
                     raise LaneLost(f"ended ({self.last_words()})")
@@ -199,6 +200,7 @@ class Lane:
                     self.pid = message["pid"]
                 elif "begins" in message:
                     doing, used = message["begins"], Clock(self.pid).used
+                    limit = message["seconds"] / request["limits"]["stretch"]
                     watch = Stopwatch(message["seconds"] + GRACE, used, sleeps=True)
                 elif "progress" in message:
                     progress(message["progress"])

@@ -5,17 +5,19 @@ after it is ``Unreadable``, with the reason and the line.
 """
 
 import math
+import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.submission.raw_cells import encodable, raw_cells
-from attncourse.grading.submission.script import MOST_CELLS
+from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
 from attncourse.grading.submission.source import repaired
 from attncourse.grading.submission.text import sides, to_text
 
 MOST_CODE = 1_000_000  # characters
+SURROGATES = re.compile("[\ud800-\udfff]")
 CONFLICT = "it holds both sides of a merge conflict: each was graded, and the better one counts"
 
 
@@ -77,18 +79,13 @@ def read(data: bytes) -> Reading:
     Raises ``Unreadable``, and nothing else, where there is no telling what the cells are.
     """
     text, notes = to_text(data)
-    both = sides(text)
-    if both is None:
-        versions, said = versions_of(text)
-    else:
-        versions, said = versions_of_sides(both, text)
-    mended: list[tuple[Cell, ...]] = []
+    versions, said = versions_of(text)
+    mended: dict[tuple[Cell, ...], None] = {}  # each once, in order
     for version in versions:
         cells, more = mend(version)
-        said += [note for note in more if note not in said]
-        if cells not in mended:
-            mended.append(cells)
-    return Reading(tuple(mended), (*notes, *said))
+        mended[cells] = None
+        said += more
+    return Reading(tuple(mended), (*notes, *dict.fromkeys(said)))
 
 
 def read_cells(data: bytes) -> tuple[Cell, ...]:
@@ -102,24 +99,25 @@ def read_cells(data: bytes) -> tuple[Cell, ...]:
     return versions[0]
 
 
-def versions_of_sides(both: tuple[str, str], text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
-    """The versions on either side of a conflict between lines of the file."""
+def versions_of(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
+    """The cells of a text, and notes; more than once where lines of the file are in conflict."""
+    both = sides(text)
+    if both is None:
+        return versions_of_cells(text)
     versions, notes = [], [CONFLICT]
     for side in both:
-        try:
-            found, said = versions_of(side)
-        except Unreadable:
-            continue
-        versions += found
-        notes += [note for note in said if note not in notes]
+        with suppress(Unreadable):
+            found, said = versions_of_cells(side)
+            versions += found
+            notes += said
     if not versions:
         line = text[: text.index("<<<<<<<")].count("\n") + 1
         raise Unreadable(f"line {line}: a merge conflict, and neither side of it is a notebook")
     return versions, notes
 
 
-def versions_of(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
-    """The cells of a text; twice where there are conflicts inside of cells."""
+def versions_of_cells(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
+    """The cells of a text without conflicts; twice where there are conflicts inside of cells."""
     raw, notes = raw_cells(text)
     if len(raw) > MOST_CELLS:
         raise Unreadable(f"it has more than {MOST_CELLS} cells: hand in only your answers")
@@ -133,12 +131,11 @@ def versions_of(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
     split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
     if all(ours == theirs for ours, theirs in split):
         return [tuple(cells)], notes
-    made = [tuple(map(with_source, cells, side)) for side in zip(*split, strict=True)]
+    made = [
+        tuple(replace(cell, source=source) for cell, source in zip(cells, side, strict=True))
+        for side in zip(*split, strict=True)
+    ]
     return made, [*notes, CONFLICT]
-
-
-def with_source(cell: Cell, source: str) -> Cell:
-    return replace(cell, source=source)
 
 
 def cell_of(raw: dict[str, Any]) -> Cell:
@@ -149,18 +146,20 @@ def cell_of(raw: dict[str, Any]) -> Cell:
     metadata = raw.get("metadata")
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     marks = marks if isinstance(marks, dict) else {}
-    grade_id, points = marks.get("grade_id"), marks.get("points")
-    kind = raw.get("cell_type", "code" if "outputs" in raw else "markdown")
+    points = marks.get("points")
     return Cell(
-        source=encodable(source) if isinstance(source, str) else "",
-        code=kind == "code",
-        grade_id=encodable(grade_id) if isinstance(grade_id, str) else "",
-        grade=marks.get("grade") is True,
-        solution=marks.get("solution") is True,
-        locked=marks.get("locked") is True,
+        source=encodable(source),
+        code=raw.get("cell_type", "code" if "outputs" in raw else "markdown") == "code",
+        grade_id=encodable(marks.get("grade_id")),
         points=float(points) if isinstance(points, int | float) else 0.0,
-        task=marks.get("task") is True,
+        **{mark: marks.get(mark) is True for mark in ("grade", "solution", "locked", "task")},
     )
+
+
+def encodable(text: Any) -> str:
+    """A text with plain line ends and without what no file can hold; "" for what is none."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else ""
+    return SURROGATES.sub("\ufffd", plain)
 
 
 def mend(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], list[str]]:

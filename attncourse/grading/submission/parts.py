@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import takewhile
 
 from attncourse.grading.submission.notebook import Assignment, Cell
-from attncourse.grading.submission.source import NOTHING, Names, is_python, names
-from attncourse.grading.submission.syntax import remembered, same_code
+from attncourse.grading.submission.source import is_python, names
+from attncourse.grading.submission.syntax import Names, remembered, same_code
 
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
 ANSWER = re.compile(r"^( *).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
@@ -46,7 +46,7 @@ class Part:
 
     @cached_property
     def names(self) -> Names:
-        return (names(self.cell.source) if self.runs else None) or NOTHING
+        return (names(self.cell.source) if self.runs else None) or Names()
 
 
 def parts_of(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:

@@ -1,15 +1,18 @@
-"""What runs for a submission: its own cells, with the instructor's tests in their places."""
+"""What runs for a submission: its own cells, with the instructor's among them in their places.
 
-from dataclasses import asdict, dataclass
-from typing import Any
+All places are numbers of parts after which a cell stands; -1 is the start. A test comes after
+everything that it needs; a cell that sets something up, before everything that needs it.
+"""
 
-from attncourse.grading.submission.magics import without_magics
+from collections import defaultdict
+from dataclasses import dataclass
+
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import Part, as_released, bare, parts_of, shows_only
-from attncourse.grading.submission.places import Places
+from attncourse.grading.submission.source import names, plain, without_magics
+from attncourse.grading.submission.syntax import Names
 
 PUT_BACK = "missing tests were put back"
-__all__ = ["PUT_BACK", "Step", "arrange", "plan", "without_magics"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,6 @@ class Step:
     def given(self) -> bool:
         return self.kind == "given"
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], list[str]]:
     """The steps to run for a submission's cells, in order, and notes on what was mended."""
@@ -44,52 +44,129 @@ def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], l
                 steps.append(Step(f"test {stand.grade_id}", stand.source, "test", stand.grade_id))
             elif not shows_only(stand):
                 name = f"cell {stand.grade_id or 'given'}"
-                steps.append(Step(name, without_magics(stand.source)[0], "given"))
+                steps.append(Step(name, plain(stand.source), "given"))
         elif stand.runs:
-            source, changed = without_magics(stand.cell.source)
+            source, lost = without_magics(stand.cell.source)
             kind = "given" if bare(stand.cell.source) in given else "cell"
             steps.append(Step(stand.name, source, kind))
-            notes += [f"{stand.name}: {line} was not run" for line in changed]
+            notes += [f"{stand.name}: {line} was not run" for line in lost]
     return steps, notes
-
-
-def arrange(
-    cells: tuple[Cell, ...], assignment: Assignment
-) -> tuple[list[tuple[str, Cell]], list[str]]:
-    """All cells of a submission as they are shown, each with a name, and the notes of ``plan``.
-
-    Every test of the assignment is there exactly once, in the instructor's words.
-    """
-    stands, notes = in_place(cells, assignment)
-    return [
-        (f"test {stand.grade_id}" if stand.test else "cell", stand)
-        if isinstance(stand, Cell)
-        else (stand.name, stand.cell)
-        for stand in stands
-    ], notes
 
 
 def in_place(
     cells: tuple[Cell, ...], assignment: Assignment
 ) -> tuple[list[Part | Cell], list[str]]:
-    """The submission's parts with the instructor's cells among them, and notes."""
+    """The submission's parts with the instructor's cells among them, and notes.
+
+    Every test of the assignment is there exactly once, in the instructor's words.
+    """
     parts, notes = parts_of(cells, assignment)
-    waiting: dict[int, list[Cell]] = {}
+    waiting: dict[int, list[Cell]] = defaultdict(list)
     for place, cell in Places(parts, assignment).all():
-        waiting.setdefault(place, []).append(cell)
-    stands: list[Part | Cell] = list(waiting.get(-1, ()))
+        waiting[place].append(cell)
+    stands: list[Part | Cell] = [*waiting[-1]]
     for number, part in enumerate(parts):
-        if part.edited or not part.copy_of:
-            stands.append(part)
-        stands += waiting.get(number, ())
+        stands += [part] if part.edited or not part.copy_of else []
+        stands += waiting[number]
     copies = {part.copy_of for part in parts}
     lost = [grade_id for grade_id in assignment.tests if grade_id not in copies]
-    if lost:
-        notes.append(f"{PUT_BACK}: {', '.join(lost)}")
-    return stands, notes
+    return stands, notes + ([f"{PUT_BACK}: {', '.join(lost)}"] if lost else [])
 
 
 def given_texts(assignment: Assignment) -> set[str]:
     """The cells that students are given, as they are and as they are released."""
     sources = [cell.source for cell in assignment.cells if not cell.solution]
     return {bare(text) for source in sources for text in (source, as_released(source))}
+
+
+class Places:
+    """The places of an assignment's cells in one submission."""
+
+    def __init__(self, parts: list[Part], assignment: Assignment):
+        self.parts, self.cells = parts, assignment.cells
+        self.names = [(names(c.source) if c.code else None) or Names() for c in self.cells]
+        self.copies = {p.copy_of: n for n, p in enumerate(parts) if p.copy_of}
+        self.answers: dict[str, list[int]] = defaultdict(list)
+        self.binders: dict[str, list[int]] = defaultdict(list)
+        for n, part in enumerate(parts):
+            for answer in part.answers if part.runs else ():
+                self.answers[answer].append(n)
+            for name in part.names.bound:
+                self.binders[name].append(n)
+
+    def all(self) -> list[tuple[int, Cell]]:
+        """Every cell that the instructor's version is taken of, with its place, in order."""
+        found, earliest, tests = [], -1, defaultdict(lambda: -1)
+        for number, cell in enumerate(self.cells):
+            bound, read = self.names[number]
+            if cell.test and cell.grade_id and not cell.grade and not shows_only(cell):
+                earliest = max(earliest, self.of_setup(number))
+                found.append((earliest, cell))
+            elif cell.test and cell.grade_id:
+                used = [tests[name] for name in read - bound]
+                place = max(earliest, self.of_test(number), *used)
+                found.append((place, cell))
+                tests |= dict.fromkeys(bound, place)
+            elif (use := self.first_use(cell, bound)) is not None:
+                found.append((min(self.of_setup(number), use - 1), cell))
+        return found
+
+    def answered(self, cells: tuple[Cell, ...]) -> list[int]:
+        """The parts that answer any of these cells."""
+        return [n for cell in cells if cell.solution for n in self.answers.get(cell.grade_id, ())]
+
+    def of_setup(self, number: int) -> int:
+        """Before the answers that follow in the assignment, after those that come first there."""
+        low = max(self.answered(self.cells[:number]), default=-1)
+        high = min(self.answered(self.cells[number:]), default=len(self.parts))
+        copy = self.copies.get(self.cells[number].grade_id)
+        if copy is not None and (low < copy < high or high <= low):
+            return copy
+        if high < len(self.parts):
+            return high - 1
+        before = {cell.source.strip() for cell in self.cells[:number] if cell.code}
+        given = [n for n, p in enumerate(self.parts) if p.runs and p.cell.source.strip() in before]
+        return max([low, *given])
+
+    def of_test(self, number: int) -> int:
+        """After its own copy, after the answers that come first, after all that it needs."""
+        low = max(self.answered(self.cells[:number]), default=-1)
+        later = self.cells[number + 1 :]
+        copies = [self.copies[c.grade_id] for c in later if c.grade and c.grade_id in self.copies]
+        copy = self.copies.get(self.cells[number].grade_id)
+        bounds = [n for n in copies if n > low]
+        if copy is None or copy > min(bounds, default=copy):  # lost, or below what comes after it
+            bounds += [n for n in self.answered(later) if n > low and copy is None]
+            copy = min(bounds, default=len(self.parts)) - 1
+        return self.after_needs(number, max(low, copy))
+
+    def after_needs(self, number: int, place: int) -> int:
+        """The place, or a later one where an answer was written below it.
+
+        A name that later answers bind again says nothing.
+        """
+        for name in self.bound(0, number) - self.bound(number + 1, len(self.cells)):
+            binders = self.binders.get(name, [-1])
+            if binders[0] > place:
+                place = max(binders)
+        return place
+
+    def bound(self, start: int, end: int) -> frozenset[str]:
+        """The names that the instructor's answers among these cells bind."""
+        solved = (n for n in range(start, end) if self.cells[n].solution)
+        return frozenset().union(*(self.names[n].bound for n in solved))
+
+    def first_use(self, cell: Cell, own: frozenset[str]) -> int | None:
+        """The first part that reads a name of a given cell before the submission binds it.
+
+        None where the submission has all that it needs of the cell.
+        """
+        if not cell.code or cell.solution or cell.grade_id:
+            return None
+        lacking = {name: min(self.binders.get(name, [len(self.parts)])) for name in own}
+        uses = (
+            n
+            for n, part in enumerate(self.parts)
+            if any(n < lacking.get(name, -1) for name in part.names.read)
+        )
+        return next(uses, None)

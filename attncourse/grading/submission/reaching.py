@@ -11,86 +11,64 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from attncourse.grading.submission.magics import plain
+from attncourse.grading.submission.source import plain
 from attncourse.grading.submission.syntax import LONGEST, parse, remembered
+
+
+def by_name(table: dict[str, str]) -> dict[str, str]:
+    """The table turned over: what is said of each of its names."""
+    return {name: why for why, names in table.items() for name in names.split()}
+
 
 PRIVATE = "private parts of torch"
 # Whatever the assignment: what looks beyond the student's own functions.
-INTERPRETER = {
-    "ctypes": "memory itself",
-    "cffi": "memory itself",
-    "gc.get_": "objects of others",
-    "sys._getframe": "frames of others",
-    "sys._current_frames": "frames of others",
-    "sys.settrace": "what others run",
-    "sys.setprofile": "what others run",
-    "sys.monitoring": "what others run",
-    "inspect.currentframe": "frames of others",
-    "inspect.stack": "frames of others",
-    "inspect.trace": "frames of others",
-    "inspect.getouterframes": "frames of others",
-}
+INTERPRETER = by_name(
+    {
+        "memory itself": "ctypes cffi",
+        "objects of others": "gc.get_",
+        "frames of others": "sys._getframe sys._current_frames inspect.currentframe inspect.stack "
+        "inspect.trace inspect.getouterframes",
+        "what others run": "sys.settrace sys.setprofile sys.monitoring",
+    }
+)
 # Where an exercise forbids a function: what could call it unseen, or have it at hand.
-WATCH = {
-    "torch.ops": "operators below torch's functions",
-    "torch.overrides": "what torch tells of its calls",
-    "torch.library": "torch's table of operators",
-    "torch.jit": "code that is compiled",
-    "torch.compile": "code that is compiled",
-    "torch.compiler": "code that is compiled",
-    "torch.fx": "code that is traced",
-    "torch.export": "code that is traced",
-    "torch.package": "code from a file",
-    "torch.hub": "code from a file",
-    "torch.nn.attention": "finished attention",
-    "torch.multiprocessing": "work outside of the call",
-    "threading": "work outside of the call",
-    "_thread": "work outside of the call",
-    "concurrent": "work outside of the call",
-    "multiprocessing": "work outside of the call",
-    "asyncio": "work outside of the call",
-    "subprocess": "work outside of the call",
-    "atexit": "work outside of the call",
-    "weakref.finalize": "work outside of the call",
-    "sys.modules.": "modules of others",
-    "sys.meta_path": "modules of others",
-    "attncourse.checks.watch": "the checks themselves",
-    "attncourse.checks.outcome": "the checks themselves",
-    "pickle": "code from bytes",
-    "marshal": "code from bytes",
-    "dill": "code from bytes",
-    "eval": "code from text",
-    "exec": "code from text",
-    "compile": "code from text",
-    "__import__": "modules by made-up names",
-    "importlib.import_module()": "modules by made-up names",
-    **dict.fromkeys(
-        ("transformers", "flash_attn", "xformers", "jax", "flax", "keras", "tensorflow", "mlx"),
-        "finished attention",
-    ),
-}
+WATCH = by_name(
+    {
+        "operators below torch's functions": "torch.ops",
+        "what torch tells of its calls": "torch.overrides",
+        "torch's table of operators": "torch.library",
+        "code that is compiled": "torch.jit torch.compile torch.compiler",
+        "code that is traced": "torch.fx torch.export",
+        "code from a file": "torch.package torch.hub",
+        "code from bytes": "pickle marshal dill",
+        "code from text": "eval exec compile",
+        "modules by made-up names": "__import__ importlib.import_module()",
+        "modules of others": "sys.modules. sys.meta_path",
+        "the checks themselves": "attncourse.checks.watch attncourse.checks.outcome",
+        "work outside of the call": "torch.multiprocessing threading _thread concurrent "
+        "multiprocessing asyncio subprocess atexit weakref.finalize",
+        "finished attention": "torch.nn.attention transformers flash_attn xformers jax flax keras "
+        "tensorflow mlx",
+    }
+)
 # Names that give themselves away on whatever object they stand.
-ATTRIBUTES = {
-    "__globals__": "objects of others",
-    "__closure__": "objects of others",
-    "__subclasses__": "objects of others",
-    "__code__": "functions of others",
-    "f_back": "frames of others",
-    "f_globals": "frames of others",
-    "tb_frame": "frames of others",
-    "gi_frame": "frames of others",
-    "_C": PRIVATE,
-    "__torch_function__": "what torch tells of its calls",
-    "__torch_dispatch__": "what torch tells of its calls",
-}
-WATCHED_ATTRIBUTES = {
-    "aten": "operators below torch's functions",
-    **dict.fromkeys(
-        ("handle_torch_function", "wrap_torch_function", "TorchFunctionMode", "TorchDispatchMode"),
-        "what torch tells of its calls",
-    ),
-    **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "a watch put out"),
-}
+ATTRIBUTES = by_name(
+    {
+        "objects of others": "__globals__ __closure__ __subclasses__",
+        "functions of others": "__code__",
+        "frames of others": "f_back f_globals tb_frame gi_frame",
+        PRIVATE: "_C",
+        "what torch tells of its calls": "__torch_function__ __torch_dispatch__",
+    }
+)
+WATCHED_ATTRIBUTES = by_name(
+    {
+        "operators below torch's functions": "aten",
+        "what torch tells of its calls": "handle_torch_function wrap_torch_function "
+        "TorchFunctionMode TorchDispatchMode",
+        "a watch put out": "DisableTorchFunction DisableTorchFunctionSubclass",
+    }
+)
 GETS = {"getattr", "hasattr", "setattr", "delattr", "attrgetter"}
 DOTTED = re.compile(r"[A-Za-z_][\w.]{0,200}")
 # A word of each kind of what is in the tables: where none is, there is nothing to look for.
@@ -108,8 +86,8 @@ class Mentions(NamedTuple):
     ``aliases`` are pairs of a name and what it stands for.
     """
 
-    aliases: frozenset[tuple[str, str]]
-    paths: frozenset[str]
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    paths: frozenset[str] = frozenset()
     too_long: bool = False
 
 
@@ -136,6 +114,13 @@ def reaches(sources: Iterable[str], *, watched: bool) -> list[list[Reach]]:
     return [list(reached(cell, aliases, watched)) for cell in found]
 
 
+@remembered
+def suspect(source: str) -> bool:
+    """Whether a cell's text holds any word that may matter, so that it is worth a closer look."""
+    text = source if source.isascii() else unicodedata.normalize("NFKC", source)
+    return len(source) > LONGEST or TELLTALE.search(text) is not None
+
+
 def reached(cell: Mentions, aliases: dict[str, set[str]], watched: bool) -> Iterator[Reach]:
     """What one cell reaches for, each thing once."""
     if cell.too_long and watched:
@@ -146,24 +131,25 @@ def reached(cell: Mentions, aliases: dict[str, set[str]], watched: bool) -> Iter
     for prefix in prefixes:
         roots.setdefault(prefix.split(".")[0], []).append(prefix)
     told: dict[str, str] = {}
-    for path in sorted(cell.paths):
-        for known in resolved(path, aliases):
-            parts = known.split(".")
-            for prefix in roots.get(parts[0].removesuffix("()"), ()):
-                if matches(known, prefix):
-                    told[shown(known, prefix)] = prefixes[prefix]
-            told |= {part: attributes[part] for part in parts if part in attributes}
-            if watched and parts[0] == "torch" and (hidden := private(parts)):
-                told[".".join(parts[:hidden])] = PRIVATE
+    for path in sorted(set().union(*(resolved(path, aliases) for path in cell.paths))):
+        parts = path.split(".")
+        for prefix in roots.get(parts[0].removesuffix("()"), ()):
+            if matches(path, prefix):
+                told[".".join(parts[: prefix.count(".") + 1])] = prefixes[prefix]
+        told |= {part: attributes[part] for part in parts if part in attributes}
+        hidden = [n for n, part in enumerate(parts, start=1) if re.match("_(?!_)", part)]
+        if watched and parts[0] == "torch" and hidden:
+            told[".".join(parts[: hidden[0]])] = PRIVATE
     for what, why in told.items():
         if not any(what != other and what in other.split(".") for other in told):
             yield Reach(what, why)
 
 
-def private(parts: list[str]) -> int:
-    """How many parts of a path lead to the first that is private, it included; or 0."""
-    marked = (n for n, part in enumerate(parts, start=1) if re.match("_(?!_)", part))
-    return next(marked, 0)
+def matches(path: str, prefix: str) -> bool:
+    """Whether a path is what the table names, or lies in it; with a dot, only what lies in it."""
+    if prefix.endswith((".", "_")):
+        return path.startswith(prefix)
+    return path == prefix or path.startswith(f"{prefix}.")
 
 
 def resolved(path: str, aliases: dict[str, set[str]]) -> set[str]:
@@ -182,96 +168,73 @@ def resolved(path: str, aliases: dict[str, set[str]]) -> set[str]:
     return {known.removeprefix("/").removeprefix("builtins.") for known in short}
 
 
-def matches(path: str, prefix: str) -> bool:
-    """Whether a path is what the table names, or lies in it; with a dot, only what lies in it."""
-    if prefix.endswith((".", "_")):
-        return path.startswith(prefix)
-    return path == prefix or path.startswith(f"{prefix}.")
-
-
-def shown(path: str, prefix: str) -> str:
-    """As much of a path as says what is meant."""
-    return ".".join(path.split(".")[: prefix.count(".") + 1])
-
-
-@remembered
-def suspect(source: str) -> bool:
-    """Whether a cell's text holds any word that may matter, so that it is worth a closer look."""
-    text = source if source.isascii() else unicodedata.normalize("NFKC", source)
-    return len(source) > LONGEST or TELLTALE.search(text) is not None
+# --- what a syntax tree names -------------------------------------------------------------------
 
 
 @remembered
 def mentions(source: str) -> Mentions:
     """What a cell names and which names stand for what in it."""
     if len(source) > LONGEST:
-        return Mentions(frozenset(), frozenset(), too_long=True)
+        return Mentions(too_long=True)
     tree = parse(plain(source))
-    nodes = list(ast.walk(tree)) if tree else []
-    aliases = {pair for node in nodes for pair in aliases_in(node)}
-    paths = {path for node in nodes for path in paths_in(node)}
-    return Mentions(frozenset(aliases), frozenset(paths | {path for _, path in aliases}))
+    found = {pair for node in ast.walk(tree) for pair in named_by(node)} if tree else set()
+    return Mentions(
+        aliases=frozenset((name, path) for name, path in found if name),
+        paths=frozenset(path for _, path in found),
+    )
 
 
-def aliases_in(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The names that a node makes stand for something that has a path."""
-    if isinstance(node, ast.Import):
-        for item in node.names:
-            yield (
-                item.asname or item.name.split(".")[0],
-                "/" + (item.name if item.asname else item.name.split(".")[0]),
-            )
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        for item in node.names:
-            yield item.asname or item.name, f"/{node.module}.{item.name}"
-    elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from pairs(target, node.value)
-    elif isinstance(node, ast.NamedExpr | ast.AnnAssign) and node.value:
-        yield from pairs(node.target, node.value)
-    elif isinstance(node, ast.arguments):
-        places = [*node.posonlyargs, *node.args]
-        given = zip(places[len(places) - len(node.defaults) :], node.defaults, strict=True)
-        for place, value in [*given, *zip(node.kwonlyargs, node.kw_defaults, strict=True)]:
-            if value is not None and (path := path_of(value)):
-                yield place.arg, path
+def named_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The paths that a node names, each with the name that it makes stand for it, or with ""."""
+    match node:
+        case ast.Import(names=items):
+            for item in items:
+                root = item.name.split(".")[0]
+                yield "", f"/{item.name}"
+                yield (item.asname, f"/{item.name}") if item.asname else (root, f"/{root}")
+        case ast.ImportFrom(module=str(module), names=items):
+            yield "", f"/{module}"
+            yield from ((item.asname or item.name, f"/{module}.{item.name}") for item in items)
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from assigned(target, value)
+        case ast.NamedExpr(target=target, value=value) | ast.AnnAssign(target=target, value=value):
+            yield from assigned(target, value)
+        case ast.arguments():  # defaults
+            places = [*node.posonlyargs, *node.args]
+            given = zip(places[len(places) - len(node.defaults) :], node.defaults, strict=True)
+            for place, value in [*given, *zip(node.kwonlyargs, node.kw_defaults, strict=True)]:
+                yield from assigned(ast.Name(place.arg), value)
+        case ast.FunctionDef(name=name) if name.startswith("__"):
+            yield "", name
+        case ast.Attribute(attr=name):
+            yield "", path_of(node) or name
+        case ast.Name(id=name):
+            yield "", name
+        case ast.Subscript() if path := path_of(node):
+            yield "", path
+        case ast.Call(func=function, args=given):
+            called = path_of(function)
+            if path := path_of(node):
+                yield "", path
+            elif called.endswith("import_module"):
+                yield "", f"{called}()"
+            if called.split(".")[-1] in GETS:
+                yield from (("", text) for text in map(text_of, given) if text)
+        case ast.Constant():
+            text = text_of(node)
+            if text.startswith("torch.") or "_C" in text.split("."):
+                yield "", f"/{text}"
 
 
-def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+def assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, str]]:
     """What an assignment makes of names."""
-    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-        for one, other in zip(target.elts, value.elts, strict=False):
-            yield from pairs(one, other)
-    elif isinstance(target, ast.Name) and (path := path_of(value)):
-        yield target.id, path
-
-
-def paths_in(node: ast.AST) -> Iterator[str]:
-    """The paths that a node names."""
-    if isinstance(node, ast.Import):
-        yield from (f"/{item.name}" for item in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        yield f"/{node.module}"
-    elif isinstance(node, ast.FunctionDef) and node.name.startswith("__"):
-        yield node.name
-    elif isinstance(node, ast.Attribute):
-        yield path_of(node) or node.attr
-    elif isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Subscript) and (path := path_of(node)):
-        yield path
-    elif isinstance(node, ast.Call):
-        called = path_of(node.func)
-        if path := path_of(node):
-            yield path
-        elif called.endswith("import_module"):
-            yield f"{called}()"
-        if called.split(".")[-1] in GETS:
-            yield from (text for text in map(text_of, node.args) if text)
-    elif isinstance(node, ast.Constant):
-        text = text_of(node)
-        if text.startswith("torch.") or "_C" in text.split("."):
-            yield f"/{text}"
+    match target, value:
+        case ast.Tuple() | ast.List(), ast.Tuple() | ast.List():
+            for one, other in zip(target.elts, value.elts, strict=False):
+                yield from assigned(one, other)
+        case ast.Name(id=name), _ if path := path_of(value):
+            yield name, path
 
 
 def text_of(node: ast.AST) -> str:
@@ -280,41 +243,36 @@ def text_of(node: ast.AST) -> str:
     return text if isinstance(text, str) and DOTTED.fullmatch(text) else ""
 
 
-def path_of(node: ast.AST) -> str:
+def path_of(node: ast.AST | None) -> str:
     """The dotted path that an expression stands for, through getattr, vars() and imports; or ""."""
-    parts: list[str] = []
+    parts: list[str] = []  # the last first
     while len(parts) < DEEPEST:
-        if isinstance(node, ast.Name):
-            return ".".join([node.id, *reversed(parts)])
-        if isinstance(node, ast.Attribute):
-            if node.attr != "__dict__":
-                parts.append(node.attr)
-            node = node.value
-        elif isinstance(node, ast.NamedExpr):
-            node = node.value
-        elif isinstance(node, ast.Subscript) and (key := text_of(node.slice)):
-            if is_modules(node.value):
-                return ".".join([f"/{key}", *reversed(parts)])
-            parts.append(key)
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            texts = [text_of(value) for value in node.args]
-            if name in ("__import__", "import_module") and texts and texts[0]:
-                return ".".join([f"/{texts[0]}", *reversed(parts)])
-            if name == "getattr" and len(texts) > 1 and texts[1]:
-                parts.append(texts[1])
-            elif name != "vars" or not texts:
+        match node:
+            case ast.Name(id=name):
+                return ".".join([name, *reversed(parts)])
+            case ast.Attribute(value=node, attr=name):
+                parts += [name] if name != "__dict__" else []
+            case ast.NamedExpr(value=node):
+                pass
+            case ast.Subscript(value=whole, slice=key) if name := text_of(key):
+                if isinstance(whole, ast.Name | ast.Attribute) and last_name(whole) == "modules":
+                    return ".".join([f"/{name}", *reversed(parts)])  # of sys, or looks like it
+                parts.append(name)
+                node = whole
+            case ast.Call(func=ast.Name() | ast.Attribute() as function, args=[first, *others]):
+                text = text_of(first)
+                if last_name(function) in ("__import__", "import_module") and text:
+                    return ".".join([f"/{text}", *reversed(parts)])
+                if last_name(function) == "getattr" and others and (name := text_of(others[0])):
+                    parts.append(name)
+                elif last_name(function) != "vars":
+                    return ""
+                node = first
+            case _:
                 return ""
-            node = node.args[0]
-        else:
-            return ""
     return ""
 
 
-def is_modules(node: ast.AST) -> bool:
-    """Whether an expression is ``sys.modules``, or looks like it."""
-    return (
-        isinstance(node, ast.Attribute | ast.Name)
-        and (node.attr if isinstance(node, ast.Attribute) else node.id) == "modules"
-    )
+def last_name(node: ast.Name | ast.Attribute) -> str:
+    """The last name of a path."""
+    return node.id if isinstance(node, ast.Name) else node.attr

@@ -1,11 +1,27 @@
-"""One cell's Python: whether it is any, which names it binds, and what can be repaired in it."""
+"""One cell's text as plain Python, without what is IPython's or an editor's, and its names."""
 
-import ast
-from typing import NamedTuple
+import re
 
-from attncourse.grading.submission.magics import plain
-from attncourse.grading.submission.syntax import LONGEST, bound_names, parse, remembered
+from attncourse.grading.submission.syntax import LONGEST, Names, names_in, parse, remembered
 
+MAGIC = re.compile(
+    r"\s*(?:(?P<target>[A-Za-z_][\w.,\[\] ]{0,80}?)\s*=\s*)?(?P<mark>[%!]|\?{1,2}(?=\w))"
+    r"(?P<rest>(?<=%)[%A-Za-z].*|(?<=[!?]).*)$"
+)
+HELP = re.compile(r"\s*[%\w.]+\?{1,2}\s*$")
+SHELL = re.compile(r"\s*(?:pip3?|conda|mamba|apt|apt-get|git|wget|curl|cd|ls)\s+[-\w./~]\S*")
+TIMED = re.compile(r"time\s+(?=[^-\s])")
+# Lines whose absence changes no result: not worth a note.
+QUIET = {"%pip", "%conda", "%matplotlib", "%config", "%load_ext", "%autoreload", "%reload_ext"}
+QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
+RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
+# What opens, closes or spans lines in a line of Python that is not inside a string.
+TOKEN = re.compile(
+    r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$)|'(?:[^'\\]|\\.)*+(?:'|$)|[\[({]|[\])}]|\\$"
+)
+CLOSING = {mark: re.compile(r"(?:[^\\]|\\.)*?" + mark) for mark in ('"""', "'''")}
+
+# What editors, mail and web pages put into a text.
 INVISIBLE = (
     dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
     | dict.fromkeys([0x2028, 0x2029], "\n")
@@ -14,35 +30,17 @@ INVISIBLE = (
     )
 )
 TYPOGRAPHIC = INVISIBLE | {
-    ord(character): plain
-    for characters, plain in (("“”„‟″", '"'), ("‘’‚‛′", "'"), ("–—−", "-"), ("…", "..."))
+    ord(character): meant
+    for characters, meant in (("“”„‟″", '"'), ("‘’‚‛′", "'"), ("–—−", "-"), ("…", "..."))
     for character in characters
 }
-
-
-class Names(NamedTuple):
-    """The names that a cell binds for the cells after it, and those that it reads, locals aside."""
-
-    bound: frozenset[str]
-    read: frozenset[str]
-
-
-NOTHING = Names(frozenset(), frozenset())
 
 
 @remembered
 def names(source: str) -> Names | None:
     """What a cell binds and reads, its magics aside; None where it is no Python."""
     tree = parse(plain(source))
-    if tree is None:
-        return None
-    bound = bound_names(tree)
-    everything = list(ast.walk(tree))
-    used = [node for node in everything if isinstance(node, ast.Name)]
-    read = {node.id for node in used if isinstance(node.ctx, ast.Load)}
-    local = {node.arg for node in everything if isinstance(node, ast.arg)}
-    local |= {node.id for node in used if isinstance(node.ctx, ast.Store)}
-    return Names(bound, frozenset(read - (local - bound)))
+    return None if tree is None else names_in(tree)
 
 
 def is_python(source: str) -> bool:
@@ -51,7 +49,7 @@ def is_python(source: str) -> bool:
 
 
 def repaired(source: str) -> str | None:
-    """Python made of a text by replacing what editors, mail and web pages put into it.
+    """Python made of a text by replacing what does not belong there.
 
     None where there is nothing to repair or where that would not help.
     """
@@ -62,3 +60,90 @@ def repaired(source: str) -> str | None:
         if candidate != source and is_python(candidate):
             return candidate
     return None
+
+
+# --- IPython ------------------------------------------------------------------------------------
+
+
+def plain(source: str) -> str:
+    """A cell without magics, shell commands and questions for help."""
+    return without_magics(source)[0]
+
+
+@remembered
+def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
+    """Plain Python with as many lines, and what was taken out that may have mattered."""
+    if len(source) > LONGEST or parse(source):
+        return source, ()
+    lines = source.split("\n")
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    word = (lines[first].split() or [""])[0]
+    if word in RUNS_ITS_BODY:
+        lines[first] = ""
+    elif word.startswith("%%"):
+        told = (f"{shorten(lines[first])} and the cell below it",)
+        return "\n" * (len(lines) - 1), () if word in QUIET else told
+    lost: list[str] = []
+    quote, depth, goes_on = "", 0, False
+    for i, line in enumerate(lines):
+        found = None if quote or depth or goes_on else neutral(line)
+        if found is None:
+            quote, depth, goes_on = after(line, quote, depth)
+            continue
+        lines[i], matters = found
+        lost += [shorten(line)] if matters else []
+        while line.rstrip().endswith("\\") and i + 1 < len(lines):  # the command goes on
+            i += 1
+            line, lines[i] = lines[i], ""
+    text = "\n".join(lines)
+    return (text if parse(text) else dedented(text)), tuple(lost)
+
+
+def neutral(line: str) -> tuple[str, bool] | None:
+    """What stands in a line's place where it is IPython's and not Python's, else None.
+
+    With it comes whether a student should hear of that.
+    """
+    indent = line[: len(line) - len(line.lstrip())]
+    magic = MAGIC.match(line)
+    if not magic:
+        return (f"{indent}pass", True) if HELP.match(line) or SHELL.match(line) else None
+    target = f"{magic['target']} = " if magic["target"] else ""
+    if magic["mark"] == "%" and (timed := TIMED.match(magic["rest"])):  # runs what is behind it
+        return indent + target + magic["rest"][timed.end() :].rstrip(), False
+    matters = line.split()[0] not in QUIET
+    return (f"{indent}{target}None" if target else f"{indent}pass"), matters
+
+
+def after(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
+    """What is open at a line's end: a triple quote, brackets, and whether a backslash ends it."""
+    at = 0
+    while True:
+        if quote:
+            closing = CLOSING[quote].match(line, at)
+            if not closing:
+                return quote, depth, False
+            at, quote = closing.end(), ""
+        token = TOKEN.search(line, at)
+        if not token or token[0] == "\\":
+            return "", depth, bool(token)
+        at = token.end()
+        if token[0] in CLOSING:
+            quote = token[0]
+        elif token[0] in "[({":
+            depth += 1
+        elif token[0] in "])}":
+            depth = max(depth - 1, 0)
+
+
+def dedented(source: str) -> str:
+    """A cell that is indented as a whole without its first line's indentation, as IPython does."""
+    first = next((line for line in source.split("\n") if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    candidate = "\n".join(line.removeprefix(indent) for line in source.split("\n"))
+    return candidate if indent and parse(candidate) else source
+
+
+def shorten(line: str, limit: int = 60) -> str:
+    line = " ".join(line.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""Python's syntax trees of what students write.
+"""Python's syntax trees of what students write, and the one rule for the names in them.
 
 The text is parsed and never compiled: a few lines can be made to compile to gigabytes.
 """
@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 LONGEST = 100_000  # characters; a longer cell runs as it is
 SHORT = 4000
@@ -21,7 +21,6 @@ INSIDE = {
     ast.comprehension: ("target",),
 }
 _quiet = threading.Lock()  # the warnings' filters belong to all threads
-
 
 Result = TypeVar("Result")
 
@@ -49,6 +48,58 @@ def parse(source: str) -> ast.Module | None:
     return None if any(isinstance(node, ast.Return) for node in outer(tree)) else tree
 
 
+def same_code(first: str, second: str) -> bool:
+    """Whether two texts are the same Python, comments and layout aside."""
+    trees = parse(first), parse(second)
+    if None in trees:
+        return False
+    try:
+        return ast.dump(trees[0]) == ast.dump(trees[1])
+    except RecursionError:
+        return False
+
+
+def first_line(node: ast.stmt) -> int:
+    """The line that a statement begins in, its decorators included."""
+    return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+class Names(NamedTuple):
+    """The names that a cell binds for the cells after it, and those that it reads, locals aside."""
+
+    bound: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+
+
+def names_in(tree: ast.Module) -> Names:
+    """What a cell binds and reads."""
+    bound = bound_names(tree)
+    nodes = list(ast.walk(tree))
+    used = [node for node in nodes if isinstance(node, ast.Name)]
+    read = {node.id for node in used if isinstance(node.ctx, ast.Load)}
+    local = {node.id for node in used if isinstance(node.ctx, ast.Store)}
+    local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return Names(bound, frozenset(read - (local - bound)))
+
+
+def bound_names(tree: ast.Module) -> frozenset[str]:
+    """The names that a cell leaves behind for the cells after it.
+
+    Names of comprehensions, lambdas, functions and classes are their own; ``except … as`` takes
+    its name away again, and so does ``del``. What a function declares global counts.
+    """
+    found: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.Delete):
+            found -= {node.id for node in statement.targets if isinstance(node, ast.Name)}
+        else:
+            found |= {name for node in outer(statement) for name in bound_by(node)}
+    return frozenset(found)
+
+
 def outer(tree: ast.AST) -> Iterator[ast.AST]:
     """All nodes outside of functions and classes, which are there themselves.
 
@@ -68,44 +119,19 @@ def outer(tree: ast.AST) -> Iterator[ast.AST]:
                 waiting.extend(item for item in items if isinstance(item, ast.AST))
 
 
-def bound_names(tree: ast.Module) -> frozenset[str]:
-    """The names that a cell leaves behind for the cells after it.
-
-    Names of comprehensions, lambdas, functions and classes are their own; ``except … as`` takes
-    its name away again, and so does ``del``. What a function declares global counts.
-    """
-    found: set[str] = set()
-    for statement in tree.body:
-        if isinstance(statement, ast.Delete):
-            found -= {node.id for node in statement.targets if isinstance(node, ast.Name)}
-        else:
-            found |= {name for node in outer(statement) for name in bound_by(node)}
-    return frozenset(found)
-
-
 def bound_by(node: ast.AST) -> Iterator[str]:
     """The names that one node binds in the scope it stands in."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        named = (item for item in node.names if item.name != "*")
-        yield from ((item.asname or item.name).split(".")[0] for item in named)
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-        for inner in ast.walk(node):
-            yield from inner.names if isinstance(inner, ast.Global) else ()
-    elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-        yield node.name
-    elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
-
-
-def same_code(first: str, second: str) -> bool:
-    """Whether two texts are the same Python, comments and layout aside."""
-    trees = parse(first), parse(second)
-    if None in trees:
-        return False
-    try:
-        return ast.dump(trees[0]) == ast.dump(trees[1])
-    except RecursionError:
-        return False
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()):
+            yield name
+        case ast.Import(names=items) | ast.ImportFrom(names=items):
+            named = (item.asname or item.name for item in items if item.name != "*")
+            yield from (name.split(".")[0] for name in named)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name
+            for inner in ast.walk(node):
+                yield from inner.names if isinstance(inner, ast.Global) else ()
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name

@@ -10,6 +10,7 @@ from attncourse.grading.errors import Unreadable
 
 MEGABYTE = 1_000_000
 LARGEST = 20 * MEGABYTE
+ZIP = "a zip archive"
 BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -17,8 +18,11 @@ BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# Without a mark: which of the first four bytes are not zero, where they are ASCII's characters.
+UNMARKED = {(True, False, True, False): "utf-16-le", (False, True, False, True): "utf-16-be"}
 # The first bytes of what is handed in by mistake, and what it is called.
 OTHERS = (
+    (b"PK\x03\x04", ZIP),
     (b"%PDF", "a PDF document"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"7z\xbc\xaf", "a 7-Zip archive"),
@@ -62,41 +66,29 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
 
 def refuse_others(content: bytes) -> None:
     """Raises ``Unreadable`` with the name of what was handed in where it is no text at all."""
-    for start, name in OTHERS:
-        if content.startswith(start):
-            raise Unreadable(f"this is {name}, not a notebook: hand in the .ipynb file itself")
-    if content.startswith(b"PK\x03\x04"):
-        name = next((name for part, name in ZIPS if part in content), "a zip archive")
+    name = next((name for start, name in OTHERS if content.startswith(start)), "")
+    if name == ZIP:
+        name = next((name for part, name in ZIPS if part in content), ZIP)
+    if name:
         raise Unreadable(f"this is {name}, not a notebook: hand in the .ipynb file itself")
 
 
 def decode(data: bytes) -> tuple[str, list[str]]:
     """The bytes as text; where they are no valid UTF-8, byte by byte as Windows reads them."""
-    for mark, encoding in BOMS:
-        if data.startswith(mark):
-            said = [] if encoding == "utf-8" else [told(encoding)]
-            text, notes = as_utf8(data[len(mark) :]) if encoding == "utf-8" else ("", [])
-            return text or data[len(mark) :].decode(encoding, "replace"), said + notes
-    head = data[:4]
-    if len(head) == 4 and any(head):
-        zeros = [byte == 0 for byte in head]
-        for pattern, encoding in (([0, 1, 0, 1], "utf-16-le"), ([1, 0, 1, 0], "utf-16-be")):
-            if zeros == pattern:
-                return data.decode(encoding, "replace"), [told(encoding)]
-    return as_utf8(data)
-
-
-def as_utf8(data: bytes) -> tuple[str, list[str]]:
+    mark, encoding = next(
+        (pair for pair in BOMS if data.startswith(pair[0])),
+        (b"", UNMARKED.get(tuple(map(bool, data[:4])), "utf-8")),
+    )
+    data = data[len(mark) :]
+    if encoding != "utf-8":
+        said = f"the file was saved as {encoding[:6].upper()} instead of UTF-8"
+        return data.decode(encoding, "replace"), [said]
     try:
         return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
     text = data.decode("utf-8", "surrogateescape").translate(WINDOWS)
     return text, [f"line {line} of the file is not UTF-8: it was read as Windows-1252"]
-
-
-def told(encoding: str) -> str:
-    return f"the file was saved as {encoding[:6].upper()} instead of UTF-8"
 
 
 def sides(text: str) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits
 
 GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
+DEAF = "could not be interrupted"
 SHOWN = 20_000  # characters of what a call prints that a test may read
 
 
@@ -279,7 +280,7 @@ class Session:
         if not self.whole.left():
             self.close("the time for the submission was over")
             raise OutOfTime
-        self.close("it could not be interrupted")
+        self.close(DEAF)
         self.stalled = True
         raise TimeUp
 

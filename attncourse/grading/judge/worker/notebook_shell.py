@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from attncourse.grading.judge.worker.colab import stand_in
-from attncourse.grading.submission.script import first_line
-from attncourse.grading.submission.syntax import bound_names
+from attncourse.grading.submission.syntax import bound_names, first_line
 
 SHOWN = 20_000  # characters of printed output that a reply carries
 
