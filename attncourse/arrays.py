@@ -29,17 +29,34 @@ def as_floats(name: str, value, axes: str, *, allow_nan: bool = False) -> np.nda
     return array
 
 
+def require_finite(**arrays: np.ndarray) -> None:
+    """Raises ``ValueError`` where an entry of the named arrays is infinite."""
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            got = f"{array[where]} at index {where}"
+            raise ValueError(f"{name}: expected finite numbers, got {got}")
+
+
 def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
-    """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty."""
-    names = axes.split()
-    batched = names[0] == "..."
-    wanted = len(names) - batched
-    if len(shape) < wanted or (not batched and len(shape) != wanted):
-        raise ValueError(f"{name}: expected shape ({', '.join(names)}), got {tuple(shape)}")
+    """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty.
+
+    Where it names several, ``"... n d | n"``, those of one are enough.
+    """
+    wanted = [one.split() for one in axes.split(" | ")]
+    if not any(has_axes(shape, names) for names in wanted):
+        expected = " or ".join(f"({', '.join(names)})" for names in wanted)
+        raise ValueError(f"{name}: expected shape {expected}, got {tuple(shape)}")
     if 0 in shape:
         raise ValueError(
             f"{name}: expected at least one entry along every axis, got {tuple(shape)}"
         )
+
+
+def has_axes(shape: Sequence[int], names: Sequence[str]) -> bool:
+    """Whether a shape has an axis for each name; ``"..."`` stands for any number of them."""
+    batched = names[0] == "..."
+    return len(shape) >= len(names) - 1 if batched else len(shape) == len(names)
 
 
 def require_count(name: str, value, *, least: int = 1) -> int:
