@@ -1,6 +1,7 @@
 """Checks on arguments: wrong input fails at once and says what was expected and what came."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -43,9 +44,11 @@ def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
 
     Where it names several, ``"... n d | n"``, those of one are enough.
     """
-    wanted = [one.split() for one in axes.split(" | ")]
-    if not any(has_axes(shape, names) for names in wanted):
-        expected = " or ".join(f"({', '.join(names)})" for names in wanted)
+    for n, batched in readings(axes):
+        if len(shape) == n or (batched and len(shape) > n):
+            break
+    else:
+        expected = " or ".join(f"({', '.join(one.split())})" for one in axes.split(" | "))
         raise ValueError(f"{name}: expected shape {expected}, got {tuple(shape)}")
     if 0 in shape:
         raise ValueError(
@@ -53,10 +56,11 @@ def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
         )
 
 
-def has_axes(shape: Sequence[int], names: Sequence[str]) -> bool:
-    """Whether a shape has an axis for each name; ``"..."`` stands for any number of them."""
-    batched = names[0] == "..."
-    return len(shape) >= len(names) - 1 if batched else len(shape) == len(names)
+@cache
+def readings(axes: str) -> tuple[tuple[int, bool], ...]:
+    """How many axes are named, and whether others may stand before them; for each of several."""
+    named = [one.split() for one in axes.split(" | ")]
+    return tuple((len(names) - (names[0] == "..."), names[0] == "...") for names in named)
 
 
 def require_count(name: str, value, *, least: int = 1) -> int:

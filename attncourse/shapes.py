@@ -10,6 +10,7 @@ The annotations are jaxtyping's: an axis is as long wherever its name stands, an
 import inspect
 from collections.abc import Callable
 from functools import partial, wraps
+from itertools import islice
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -58,7 +59,7 @@ class Rule(NamedTuple):
 
     take: Callable[[str, Any], Any]  # returns the argument as the function gets it
     optional: bool = False
-    axes: tuple[tuple[str, ...], ...] = ()  # behind those of the batch; of a union, each one's
+    axes: tuple[tuple[str, ...], ...] = ()  # from the last to the batch; of a union, each one's
     broadcasts: bool = False
     tensor: bool = False  # of numbers, which has a dtype to share
 
@@ -71,7 +72,7 @@ def rule_of(annotation: Any) -> Rule | None:
     if kinds[0] in NUMBERS:
         return Rule(NUMBERS[kinds[0]], optional)
     written = [kind.dim_str for kind in kinds if hasattr(kind, "dim_str")]
-    axes = tuple(tuple(axis for axis in one.split() if "*" not in axis) for one in written)
+    axes = tuple(tuple(a for a in reversed(one.split()) if "*" not in a) for one in written)
     broadcasts = any("*#" in one for one in written)
     if written and kinds[0].__name__.startswith("Float"):
         take, tensor = as_floats, kinds[0].array_type is not np.ndarray
@@ -92,25 +93,25 @@ def require_agreement(caller: str, arrays: dict, owner: Any, meanings: dict[str,
     shapes = {name: tuple(getattr(array, "shape", ())) for name, (array, _) in arrays.items()}
     dtypes = {name: array.dtype for name, (array, rule) in arrays.items() if rule.tensor}
     if dtypes and owner is not None:
-        name, parameter = next(owner.named_parameters())
-        dtypes["parameters" if "." in name else name] = parameter.dtype
+        for name, parameter in islice(owner.named_parameters(), 1):
+            dtypes["parameters" if "." in name else name] = parameter.dtype
     if len(set(dtypes.values())) > 1:
         got = ", ".join(f"{name} of {dtype}" for name, dtype in dtypes.items())
         raise ValueError(f"expected one dtype, got {got}")
 
     lengths, first = vars(owner) if owner is not None else {}, {}
     for name, (_, rule) in arrays.items():
-        axes = max((a for a in rule.axes if len(a) <= len(shapes[name])), key=len, default=())
-        for axis, length in zip(reversed(axes), reversed(shapes[name]), strict=False):
+        shape = shapes[name]
+        axes = next((one for one in rule.axes if len(one) <= len(shape)), ())
+        for axis, length in zip(axes, reversed(shape), strict=False):
             if length != lengths.get(axis, length):
                 raise ValueError(
-                    f"{name}: expected {axis} = {lengths[axis]} features a token, "
-                    f"got shape {shapes[name]}"
+                    f"{name}: expected {axis} = {lengths[axis]} features a token, got shape {shape}"
                 )
-            other = first.setdefault(axis, (name, length))
-            if other[1] != length and "#" not in axis:
+            other, as_long = first.setdefault(axis, (name, length))
+            if length != as_long and "#" not in axis:  # an axis of a mask may be 1 as well
                 meaning = meanings.get(axis, f"the same {axis}")
-                got = {n: f"{n} of shape {shapes[n]}" for n in (other[0], name)}
+                got = {n: f"{n} of shape {shapes[n]}" for n in (other, name)}
                 raise ValueError(f"{caller}: expected {meaning}, got {' and '.join(got.values())}")
 
     batches = {n: shapes[n][: -len(r.axes[0])] for n, (_, r) in arrays.items() if r.broadcasts}

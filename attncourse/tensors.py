@@ -13,7 +13,7 @@ def require_float_tensor(name: str, value, axes: str) -> Tensor:
         raise ValueError(f"{name}: expected a torch tensor, got {type(value).__name__}")
     if not value.is_floating_point():
         raise ValueError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
-    require_axes(name, tuple(value.shape), axes)
+    require_axes(name, value.shape, axes)
     return value
 
 
