@@ -59,7 +59,7 @@ class Rule(NamedTuple):
 
     take: Callable[[str, Any], Any]  # returns the argument as the function gets it
     optional: bool = False
-    axes: tuple[tuple[str, ...], ...] = ()  # from the last to the batch; of a union, each one's
+    axes: tuple[tuple[str, ...], ...] = ()  # from the last to the batch; a union's, longest first
     broadcasts: bool = False
     tensor: bool = False  # of numbers, which has a dtype to share
 
