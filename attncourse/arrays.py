@@ -1,6 +1,7 @@
 """Checks on arguments: wrong input fails at once and says what was expected and what came."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -29,17 +30,37 @@ def as_floats(name: str, value, axes: str, *, allow_nan: bool = False) -> np.nda
     return array
 
 
+def require_finite(**arrays: np.ndarray) -> None:
+    """Raises ``ValueError`` where an entry of the named arrays is infinite."""
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            got = f"{array[where]} at index {where}"
+            raise ValueError(f"{name}: expected finite numbers, got {got}")
+
+
 def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
-    """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty."""
-    names = axes.split()
-    batched = names[0] == "..."
-    wanted = len(names) - batched
-    if len(shape) < wanted or (not batched and len(shape) != wanted):
-        raise ValueError(f"{name}: expected shape ({', '.join(names)}), got {tuple(shape)}")
+    """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty.
+
+    Where it names several, ``"... n d | n"``, those of one are enough.
+    """
+    for n, batched in readings(axes):
+        if len(shape) == n or (batched and len(shape) > n):
+            break
+    else:
+        expected = " or ".join(f"({', '.join(one.split())})" for one in axes.split(" | "))
+        raise ValueError(f"{name}: expected shape {expected}, got {tuple(shape)}")
     if 0 in shape:
         raise ValueError(
             f"{name}: expected at least one entry along every axis, got {tuple(shape)}"
         )
+
+
+@cache
+def readings(axes: str) -> tuple[tuple[int, bool], ...]:
+    """How many axes are named, and whether others may stand before them; for each of several."""
+    named = [one.split() for one in axes.split(" | ")]
+    return tuple((len(names) - (names[0] == "..."), names[0] == "...") for names in named)
 
 
 def require_count(name: str, value, *, least: int = 1) -> int:

@@ -15,9 +15,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
 from attncourse.kqv import attention_weights, scaled_dot_product_attention
-from attncourse.tensors import require_features, require_same_batch
+from attncourse.shapes import Count, shaped
 
 
 class CrossAttention(nn.Module):
@@ -30,18 +29,19 @@ class CrossAttention(nn.Module):
     Source: Vaswani et al. (2017), section 3.2.3, "encoder-decoder attention", for one head.
     """
 
-    def __init__(self, d_x: int, d_y: int, d_k: int, d_v: int):
+    @shaped
+    def __init__(self, d_x: Count, d_y: Count, d_k: Count, d_v: Count):
         super().__init__()
-        d_x, d_y = require_count("d_x", d_x), require_count("d_y", d_y)
-        d_k, d_v = require_count("d_k", d_k), require_count("d_v", d_v)
+        self.d_x, self.d_y = d_x, d_y
         self.W_q = nn.Linear(d_x, d_k, bias=False)
         self.W_k = nn.Linear(d_y, d_k, bias=False)
         self.W_v = nn.Linear(d_y, d_v, bias=False)
 
+    @shaped
     def forward(
         self,
-        x: Float[Tensor, "*batch m d_x"],
-        y: Float[Tensor, "*batch n d_y"],
+        x: Float[Tensor, "*#batch m d_x"],
+        y: Float[Tensor, "*#batch n d_y"],
         mask: Bool[Tensor, "*#batch #m #n"] | None = None,
     ) -> Float[Tensor, "*batch m d_v"]:
         """What each token of x takes away from y, ``(..., m, d_v)``.
@@ -50,25 +50,18 @@ class CrossAttention(nn.Module):
         mask: boolean, True where attention is allowed, broadcasts to ``(..., m, n)``. A token with
         no allowed key gets 0. Raises ``ValueError`` where x, y or the mask do not fit.
         """
-        self.require_inputs(x, y)
         query, key, value = self.W_q(x), self.W_k(y), self.W_v(y)
         return scaled_dot_product_attention(query, key, value, mask)
 
+    @shaped
     def weights(
         self,
-        x: Float[Tensor, "*batch m d_x"],
-        y: Float[Tensor, "*batch n d_y"],
+        x: Float[Tensor, "*#batch m d_x"],
+        y: Float[Tensor, "*#batch n d_y"],
         mask: Bool[Tensor, "*#batch #m #n"] | None = None,
     ) -> Float[Tensor, "*batch m n"]:
         """The attention map that ``forward`` mixes the values with, ``(..., m, n)``."""
-        self.require_inputs(x, y)
         return attention_weights(self.W_q(x), self.W_k(y), mask)
-
-    def require_inputs(self, x: Tensor, y: Tensor) -> None:
-        """Raises ``ValueError`` where x or y has other features, dtypes or batch axes."""
-        require_features("x", x, self.W_q, "m d_x")
-        require_features("y", y, self.W_k, "n d_y")
-        require_same_batch(x=x, y=y)
 
 
 class AttentionPooling(nn.Module):
@@ -82,16 +75,18 @@ class AttentionPooling(nn.Module):
     Source: Lee et al. (2019), section 3.2, "pooling by multihead attention", for one head.
     """
 
-    def __init__(self, d: int, n_queries: int = 1):
+    @shaped
+    def __init__(self, d: Count, n_queries: Count = 1):
         super().__init__()
-        d, n_queries = require_count("d", d), require_count("n_queries", n_queries)
+        self.d = d
         self.queries = nn.Parameter(torch.randn(n_queries, d))
         self.W_k = nn.Linear(d, d, bias=False)
         self.W_v = nn.Linear(d, d, bias=False)
 
+    @shaped
     def forward(
         self,
-        x: Float[Tensor, "*batch n d"],
+        x: Float[Tensor, "*#batch n d"],
         mask: Bool[Tensor, "*#batch #q #n"] | None = None,
     ) -> Float[Tensor, "*batch q d"]:
         """The answer to each query, ``(..., n_queries, d)``; the axis stays with one query too.
@@ -100,14 +95,13 @@ class AttentionPooling(nn.Module):
         ``(..., n_queries, n)``; an empty set, which has no allowed element, gets 0. Raises
         ``ValueError`` where x or the mask do not fit.
         """
-        require_features("x", x, self.W_k, "n d")
         return scaled_dot_product_attention(self.queries, self.W_k(x), self.W_v(x), mask)
 
+    @shaped
     def weights(
         self,
-        x: Float[Tensor, "*batch n d"],
+        x: Float[Tensor, "*#batch n d"],
         mask: Bool[Tensor, "*#batch #q #n"] | None = None,
     ) -> Float[Tensor, "*batch q n"]:
         """The share of each element in each answer, ``(..., n_queries, n)``."""
-        require_features("x", x, self.W_k, "n d")
         return attention_weights(self.queries, self.W_k(x), mask)

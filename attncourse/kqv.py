@@ -16,16 +16,11 @@ from numbers import Real
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
-from attncourse.tensors import (
-    require_features,
-    require_float_tensor,
-    require_mask,
-    require_same_batch,
-    require_same_dtype,
-)
+from attncourse.shapes import Count, shaped
+from attncourse.tensors import require_mask
 
 
+@shaped(d_in="one row of weight for each feature of x")
 def project(
     x: Float[Tensor, "*batch n d_in"], weight: Float[Tensor, "d_in d_out"]
 ) -> Float[Tensor, "*batch n d_out"]:
@@ -34,25 +29,24 @@ def project(
     x: one token per row, ``(..., n, d_in)``. weight: ``(d_in, d_out)``. Returns
     ``(..., n, d_out)``. Raises ``ValueError`` where x has not one feature per row of weight.
     """
-    require_projectable(x, weight)
     return x @ weight  # (..., n, d_in) @ (d_in, d_out)
 
 
+@shaped(d_k="queries and keys of the same width d_k")
 def attention_scores(
-    query: Float[Tensor, "*batch m d_k"], key: Float[Tensor, "*batch n d_k"]
+    query: Float[Tensor, "*#batch m d_k"], key: Float[Tensor, "*#batch n d_k"]
 ) -> Float[Tensor, "*batch m n"]:
     """How well each query and each key fit, ``S = Q Kᵀ``: ``S[i, j] = query[i] · key[j]``.
 
     query: ``(..., m, d_k)``. key: ``(..., n, d_k)``. Returns ``(..., m, n)``; batch axes broadcast.
     Nothing is scaled here. Raises ``ValueError`` where queries and keys differ in width.
     """
-    require_comparable(query, key)
     return query @ key.mT  # (..., m, d_k) @ (..., d_k, n)
 
 
 def attention_weights(
-    query: Float[Tensor, "*batch m d_k"],
-    key: Float[Tensor, "*batch n d_k"],
+    query: Float[Tensor, "*#batch m d_k"],
+    key: Float[Tensor, "*#batch n d_k"],
     mask: Bool[Tensor, "*#batch #m #n"] | None = None,
     *,
     scale: float | None = None,
@@ -70,7 +64,7 @@ def attention_weights(
 
 
 def softmax_over_keys(
-    scores: Float[Tensor, "*batch m n"], mask: Bool[Tensor, "*#batch #m #n"] | None = None
+    scores: Float[Tensor, "*#batch m n"], mask: Bool[Tensor, "*#batch #m #n"] | None = None
 ) -> Float[Tensor, "*batch m n"]:
     """The scores as weights, ``softmax(S)`` along each row, over the keys that the mask allows.
 
@@ -86,10 +80,11 @@ def softmax_over_keys(
     return scores.softmax(dim=-1).masked_fill(~mask, 0)
 
 
+@shaped(d_k="queries and keys of the same width d_k", n="one value for each key")
 def scaled_dot_product_attention(
-    query: Float[Tensor, "*batch m d_k"],
-    key: Float[Tensor, "*batch n d_k"],
-    value: Float[Tensor, "*batch n d_v"],
+    query: Float[Tensor, "*#batch m d_k"],
+    key: Float[Tensor, "*#batch n d_k"],
+    value: Float[Tensor, "*#batch n d_v"],
     mask: Bool[Tensor, "*#batch #m #n"] | None = None,
     *,
     scale: float | None = None,
@@ -102,7 +97,6 @@ def scaled_dot_product_attention(
     Raises ``ValueError`` where there is not one value for each key.
     """
     weights = attention_weights(query, key, mask, scale=scale)
-    require_one_value_each(key, value, weights)
     return weights @ value  # (..., m, n) @ (..., n, d_v)
 
 
@@ -113,69 +107,33 @@ class AttentionHead(nn.Module):
     They are ``nn.Linear``, whose ``weight`` is stored as (out, in) and applied transposed.
     """
 
-    def __init__(self, d_model: int, d_k: int, d_v: int | None = None, bias: bool = False):
+    @shaped
+    def __init__(self, d_model: Count, d_k: Count, d_v: Count | None = None, bias: bool = False):
         super().__init__()
-        d_model, d_k = require_count("d_model", d_model), require_count("d_k", d_k)
-        d_v = d_k if d_v is None else require_count("d_v", d_v)
+        d_v = d_k if d_v is None else d_v
+        self.d_model = d_model
         self.W_q = nn.Linear(d_model, d_k, bias=bias)
         self.W_k = nn.Linear(d_model, d_k, bias=bias)
         self.W_v = nn.Linear(d_model, d_v, bias=bias)
 
+    @shaped
     def forward(
         self,
-        x: Float[Tensor, "*batch n d_model"],
+        x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_v"]:
         """The output for every token of x, ``(..., n, d_v)``."""
-        require_features("x", x, self.W_q, "n d_model")
         query, key, value = self.W_q(x), self.W_k(x), self.W_v(x)
         return scaled_dot_product_attention(query, key, value, mask)
 
+    @shaped
     def weights(
         self,
-        x: Float[Tensor, "*batch n d_model"],
+        x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n n"]:
         """The attention map that ``forward`` mixes the values with, ``(..., n, n)``."""
-        require_features("x", x, self.W_q, "n d_model")
         return attention_weights(self.W_q(x), self.W_k(x), mask)
-
-
-def require_projectable(x: Tensor, weight: Tensor) -> None:
-    """Raises ``ValueError`` where x has not one feature for each row of weight."""
-    require_float_tensor("x", x, "... d_in")
-    require_float_tensor("weight", weight, "d_in d_out")
-    require_same_dtype(x=x, weight=weight)
-    if x.shape[-1] != weight.shape[0]:
-        raise ValueError(
-            "project: expected one row of weight for each feature of x, "
-            f"got x of shape {tuple(x.shape)} and weight of shape {tuple(weight.shape)}"
-        )
-
-
-def require_comparable(query: Tensor, key: Tensor) -> None:
-    """Raises ``ValueError`` where queries and keys differ in width or in their batch axes."""
-    require_float_tensor("query", query, "... m d_k")
-    require_float_tensor("key", key, "... n d_k")
-    require_same_dtype(query=query, key=key)
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            "expected queries and keys of the same width d_k, "
-            f"got query of shape {tuple(query.shape)} and key of shape {tuple(key.shape)}"
-        )
-    require_same_batch(query=query, key=key)
-
-
-def require_one_value_each(key: Tensor, value: Tensor, weights: Tensor) -> None:
-    """Raises ``ValueError`` where there is not one value for each key."""
-    require_float_tensor("value", value, "... n d_v")
-    require_same_dtype(key=key, value=value)
-    if value.shape[-2] != key.shape[-2]:
-        raise ValueError(
-            "expected one value for each key, "
-            f"got key of shape {tuple(key.shape)} and value of shape {tuple(value.shape)}"
-        )
-    require_same_batch(weights=weights, value=value)
 
 
 def finite_scale(scale: float | None, d_k: int) -> float:

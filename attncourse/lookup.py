@@ -8,13 +8,15 @@ the n scores into weights that sum to 1; the answer is the weighted average of t
 import numpy as np
 from jaxtyping import Float
 
-from attncourse.arrays import as_floats, require_positive
+from attncourse.arrays import require_finite
 from attncourse.mixing import mix
+from attncourse.shapes import Positive, shaped
 
 
+@shaped
 def softmax(
-    x: Float[np.ndarray, "..."], axis: int = -1, temperature: float = 1.0
-) -> Float[np.ndarray, "..."]:
+    x: Float[np.ndarray, "*batch n"], axis: int = -1, temperature: Positive = 1.0
+) -> Float[np.ndarray, "*batch n"]:
     """Positive weights that sum to 1 along ``axis``: ``exp(x_i / T) / Σ_j exp(x_j / T)``.
 
     x: scores, any shape with at least one axis. Returns the same shape and dtype. Below T = 1 the
@@ -24,8 +26,7 @@ def softmax(
     Raises ``ValueError`` for a score that is not finite, a temperature that is not above 0, or an
     axis that x does not have.
     """
-    x = require_finite("x", as_floats("x", x, "... n"))
-    temperature = require_positive("temperature", temperature)
+    require_finite(x=x)
     if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis: expected an int, -{x.ndim} to {x.ndim - 1}, got {axis!r}")
     with np.errstate(over="ignore"):  # a gap that overflows is -inf, and its weight 0
@@ -34,11 +35,12 @@ def softmax(
     return (weights / weights.sum(axis=axis, keepdims=True)).astype(x.dtype)
 
 
+@shaped(d="queries as long as the keys", n="one value for each key")
 def soft_lookup(
-    query: Float[np.ndarray, "*batch m d"],
-    keys: Float[np.ndarray, "*batch n d"],
-    values: Float[np.ndarray, "*batch n d_v"],
-    temperature: float = 1.0,
+    query: Float[np.ndarray, "*#batch m d"] | Float[np.ndarray, "d"],
+    keys: Float[np.ndarray, "*#batch n d"],
+    values: Float[np.ndarray, "*#batch n d_v"] | Float[np.ndarray, "n"],
+    temperature: Positive = 1.0,
 ) -> Float[np.ndarray, "*batch m d_v"]:
     """The values, averaged with weights ``softmax(q · k_j / T)``: one average for each query.
 
@@ -50,32 +52,21 @@ def soft_lookup(
     Raises ``ValueError`` where a query is not as long as a key, or where the values are not as
     many as the keys.
     """
-    query = require_finite("query", as_floats("query", query, "... d"))
-    keys = require_finite("keys", as_floats("keys", keys, "... n d"))
-    values = require_finite("values", as_floats("values", values, "... n"))
+    require_finite(query=query, keys=keys, values=values)
     Q = query if query.ndim > 1 else query[None, :]  # (..., m, d)
     V = values if values.ndim > 1 else values[:, None]  # (..., n, d_v)
-    if Q.shape[-1] != keys.shape[-1]:
-        raise ValueError(
-            "soft_lookup: expected queries as long as the keys, "
-            f"got query of shape {query.shape} and keys of shape {keys.shape}"
-        )
-    if V.shape[-2] != keys.shape[-2]:
-        raise ValueError(
-            "soft_lookup: expected one value for each key, "
-            f"got values of shape {values.shape} and keys of shape {keys.shape}"
-        )
     scores = Q @ np.swapaxes(keys, -1, -2)  # (..., m, d) @ (..., d, n) -> (..., m, n)
     U = mix(softmax(scores, temperature=temperature), V)  # (..., m, d_v)
     U = U if query.ndim > 1 else U[..., 0, :]
     return U if values.ndim > 1 else U[..., 0]
 
 
+@shaped(n="one y for each x")
 def kernel_regression(
-    x_query: Float[np.ndarray, "*batch m"],
-    x: Float[np.ndarray, "*batch n"],
-    y: Float[np.ndarray, "*batch n"],
-    bandwidth: float,
+    x_query: Float[np.ndarray, "*#batch m"],
+    x: Float[np.ndarray, "*#batch n"],
+    y: Float[np.ndarray, "*#batch n"],
+    bandwidth: Positive,
 ) -> Float[np.ndarray, "*batch m"]:
     """The curve through noisy points ``(x_j, y_j)``, at ``x_query``: an average of nearby y.
 
@@ -86,23 +77,7 @@ def kernel_regression(
     Raises ``ValueError`` for a bandwidth that is not above 0 or where x and y differ in length.
     Nadaraya (1964); Watson (1964).
     """
-    x_query = require_finite("x_query", as_floats("x_query", x_query, "... m"))
-    x = require_finite("x", as_floats("x", x, "... n"))
-    y = require_finite("y", as_floats("y", y, "... n"))
-    bandwidth = require_positive("bandwidth", bandwidth)
-    if x.shape[-1] != y.shape[-1]:
-        raise ValueError(
-            f"kernel_regression: expected one y for each x, got x of shape {x.shape} "
-            f"and y of shape {y.shape}"
-        )
+    require_finite(x_query=x_query, x=x, y=y)
     distance = x_query[..., :, None] - x[..., None, :]  # (..., m, n)
     A = softmax(-(distance**2) / 2, temperature=bandwidth * bandwidth)  # (..., m, n)
     return mix(A, y[..., :, None])[..., 0]  # (..., m, n) @ (..., n, 1) -> (..., m)
-
-
-def require_finite(name: str, array: np.ndarray) -> np.ndarray:
-    """``array``; ``ValueError`` where an entry is infinite."""
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}: expected finite numbers, got {array[where]} at index {where}")
-    return array

@@ -17,17 +17,23 @@ from torch import Tensor
 
 from attncourse.arrays import require_count
 from attncourse.kqv import softmax_over_keys
+from attncourse.shapes import Count, shaped
 from attncourse.tensors import require_float_tensor, require_mask
 
 
-def causal_mask(n_queries: int, n_keys: int | None = None) -> Bool[Tensor, "m n"]:
+@shaped
+def causal_mask(n_queries: Count, n_keys: Count | None = None) -> Bool[Tensor, "m n"]:
     """Nobody looks ahead: a query may attend to its own position and to those before it.
 
     There are as many keys as queries unless ``n_keys`` is given. The queries are the *last*
     positions of the keys: query i stands at position ``i + n - m``, and entry (i, j) is
     ``j <= i + n - m``. Returns ``(m, n)``. Raises ``ValueError`` for more queries than keys.
     """
-    m, n = require_last(n_queries, n_keys)
+    m, n = n_queries, n_queries if n_keys is None else n_keys
+    if m > n:
+        raise ValueError(
+            f"causal_mask: expected at most as many queries as keys, got {m} queries and {n} keys"
+        )
     return steps_back(m, n) >= 0
 
 
@@ -36,8 +42,9 @@ def steps_back(m: int, n: int) -> Int[Tensor, "m n"]:
     return torch.arange(n - m, n)[:, None] - torch.arange(n)
 
 
+@shaped
 def padding_mask(
-    lengths: Int[Tensor, "*batch"] | Sequence[int], max_length: int
+    lengths: Int[Tensor, "*batch"] | Sequence[int], max_length: Count
 ) -> Bool[Tensor, "*batch 1 n"]:
     """Nobody attends to padding: of sequence b the first ``lengths[b]`` keys are allowed.
 
@@ -49,7 +56,8 @@ def padding_mask(
     return torch.arange(max_length, device=lengths.device) < lengths[..., None, None]
 
 
-def sliding_window_mask(n: int, width: int, causal: bool = False) -> Bool[Tensor, "n n"]:
+@shaped
+def sliding_window_mask(n: Count, width: Count, causal: bool = False) -> Bool[Tensor, "n n"]:
     """Each token attends to the ``width`` tokens around it, ``|i - j| <= (width - 1) / 2``.
 
     ``width`` is odd and counts the token itself, as in chapter 2's ``window_weights``. With
@@ -57,7 +65,8 @@ def sliding_window_mask(n: int, width: int, causal: bool = False) -> Bool[Tensor
     ``0 <= i - j < width``. A window may be wider than the sequence. Returns ``(n, n)``.
     Raises ``ValueError`` for an even width without ``causal``: it has no centre.
     """
-    n, width = require_count("n", n), require_width(width, causal)
+    if not causal and width % 2 == 0:
+        raise ValueError(f"width: expected an odd number unless causal=True, got {width}")
     back = steps_back(n, n)
     if causal:
         return (back >= 0) & (back < width)
@@ -72,7 +81,8 @@ def block_mask(n: int, block: int) -> Bool[Tensor, "n n"]:
     return shifted_window_mask(n, block, shift=0)
 
 
-def shifted_window_mask(n: int, block: int, shift: int) -> Bool[Tensor, "n n"]:
+@shaped
+def shifted_window_mask(n: Count, block: Count, shift: int) -> Bool[Tensor, "n n"]:
     """Blocks that begin at ``shift``, ``shift + block``, ``shift + 2 block``, and so on.
 
     Entry (i, j) is ``(i - shift) // block == (j - shift) // block``, rounded down. Nothing wraps
@@ -81,8 +91,8 @@ def shifted_window_mask(n: int, block: int, shift: int) -> Bool[Tensor, "n n"]:
     that only the shift brought together; what it allows is this mask. Returns ``(n, n)``.
     Raises ``ValueError`` unless ``0 <= shift < block``.
     """
-    n, block = require_count("n", n), require_count("block", block)
-    shift = require_shift(shift, block)
+    if require_count("shift", shift, least=0) >= block:
+        raise ValueError(f"shift: expected less than a block of {block}, got {shift}")
     # The number of each token's block, (n,); −1 for those before the first border.
     number = (torch.arange(n) - shift).div(block, rounding_mode="floor")
     return number[:, None] == number
@@ -100,8 +110,9 @@ def combine(*masks: Bool[Tensor, "*#batch #m #n"]) -> Bool[Tensor, "*batch m n"]
     return together
 
 
+@shaped
 def masked_softmax(
-    scores: Float[Tensor, "*batch m n"], mask: Bool[Tensor, "*#batch #m #n"]
+    scores: Float[Tensor, "*#batch m n"], mask: Bool[Tensor, "*#batch #m #n"]
 ) -> Float[Tensor, "*batch m n"]:
     """The scores as weights over the allowed keys, ``A_ij = M_ij e^S_ij / Σ_l M_il e^S_il``.
 
@@ -111,10 +122,10 @@ def masked_softmax(
     Raises ``ValueError`` for a mask that is not boolean or does not broadcast to the scores, and
     for a NaN score that the mask would hide.
     """
-    require_float_tensor("scores", scores, "... m n")
     return softmax_over_keys(scores, mask)
 
 
+@shaped
 def leak(
     f: Callable[[Tensor], Tensor],
     x: Float[Tensor, "*batch n d"],
@@ -131,7 +142,6 @@ def leak(
     """
     if not callable(f):
         raise ValueError(f"f: expected a function of a sequence, got {type(f).__name__}")
-    require_float_tensor("x", x, "... n d")
     x = x.detach().clone().requires_grad_()
     worst = x.new_zeros(())
     with torch.enable_grad():
@@ -145,44 +155,17 @@ def leak(
     return float(worst)
 
 
-def require_last(n_queries: int, n_keys: int | None) -> tuple[int, int]:
-    """m and n; ``ValueError`` unless the queries can be the last of the keys."""
-    m = require_count("n_queries", n_queries)
-    n = m if n_keys is None else require_count("n_keys", n_keys)
-    if m > n:
-        raise ValueError(
-            f"causal_mask: expected at most as many queries as keys, got {m} queries and {n} keys"
-        )
-    return m, n
-
-
 def require_lengths(lengths: Tensor | Sequence[int], max_length: int) -> Int[Tensor, "..."]:
     """The lengths as a tensor; ``ValueError`` unless they are whole and from 0 to max_length."""
-    n = require_count("max_length", max_length)
     numbers = lengths if isinstance(lengths, Tensor) else torch.tensor(lengths)
     if numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool:
         raise ValueError(f"lengths: expected whole numbers, got dtype {numbers.dtype}")
-    outside = (numbers < 0) | (numbers > n)
+    outside = (numbers < 0) | (numbers > max_length)
     if outside.any():
         where = tuple(outside.nonzero()[0].tolist())
-        raise ValueError(f"lengths: expected 0 to {n}, got {int(numbers[where])} at index {where}")
+        got = f"{int(numbers[where])} at index {where}"
+        raise ValueError(f"lengths: expected 0 to {max_length}, got {got}")
     return numbers
-
-
-def require_width(width: int, causal: bool) -> int:
-    """The width; ``ValueError`` unless it is a count, and odd where it needs a centre."""
-    width = require_count("width", width)
-    if not causal and width % 2 == 0:
-        raise ValueError(f"width: expected an odd number unless causal=True, got {width}")
-    return width
-
-
-def require_shift(shift: int, block: int) -> int:
-    """The shift; ``ValueError`` unless it is less than a block."""
-    shift = require_count("shift", shift, least=0)
-    if shift >= block:
-        raise ValueError(f"shift: expected less than a block of {block}, got {shift}")
-    return shift
 
 
 def require_masks(masks: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

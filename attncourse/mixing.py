@@ -7,11 +7,13 @@ shape ``(m, n)``: row i says how much of every token goes into output i.
 import numpy as np
 from jaxtyping import Float
 
-from attncourse.arrays import as_floats, require_count
+from attncourse.arrays import as_floats
+from attncourse.shapes import Count, shaped
 
 
+@shaped(n="one column of A for each row of X")
 def mix(
-    A: Float[np.ndarray, "*batch m n"], X: Float[np.ndarray, "*batch n d"]
+    A: Float[np.ndarray, "*#batch m n"], X: Float[np.ndarray, "*#batch n d"]
 ) -> Float[np.ndarray, "*batch m d"]:
     """The mixed tokens ``U = A X``: row i of U is the sum over j of ``A[i, j] X[j]``.
 
@@ -20,22 +22,15 @@ def mix(
 
     Raises ``ValueError`` where A has not one column per row of X.
     """
-    A = as_floats("A", A, "... m n")
-    X = as_floats("X", X, "... n d")
-    if A.shape[-1] != X.shape[-2]:
-        raise ValueError(
-            "mix: expected one column of A for each row of X, "
-            f"got A of shape {A.shape} and X of shape {X.shape}"
-        )
     return A @ X  # (..., m, n) @ (..., n, d) -> (..., m, d)
 
 
+@shaped
 def normalize_rows(A: Float[np.ndarray, "*batch m n"]) -> Float[np.ndarray, "*batch m n"]:
     """A with every row divided by its sum, so that it sums to 1; a row of zeros stays zero.
 
     Raises ``ValueError`` for a negative entry: no share of a mixture is negative.
     """
-    A = as_floats("A", A, "... m n")
     if (A < 0).any():
         where = tuple(int(i) for i in np.argwhere(A < 0)[0])
         raise ValueError(f"normalize_rows: expected no negative entry, got {A[where]} at {where}")
@@ -54,22 +49,23 @@ def is_row_stochastic(A: Float[np.ndarray, "*batch m n"], atol: float = 1e-8) ->
     return bool(nonnegative and sums_to_one)
 
 
-def uniform_weights(n: int) -> Float[np.ndarray, "n n"]:
+@shaped
+def uniform_weights(n: Count) -> Float[np.ndarray, "n n"]:
     """Weights of the plain average: every entry is 1/n, so every token becomes the mean."""
-    n = require_count("n", n)
     return np.full((n, n), 1 / n)
 
 
-def causal_mean_weights(n: int) -> Float[np.ndarray, "n n"]:
+@shaped
+def causal_mean_weights(n: Count) -> Float[np.ndarray, "n n"]:
     """Weights of the running average: row i holds ``1/(i+1)`` for tokens 0 … i and 0 after them.
 
     A token sees itself and what came before, never what comes after.
     """
-    n = require_count("n", n)
     return normalize_rows(np.tril(np.ones((n, n))))
 
 
-def window_weights(n: int, width: int) -> Float[np.ndarray, "n n"]:
+@shaped
+def window_weights(n: Count, width: Count) -> Float[np.ndarray, "n n"]:
     """Weights of the moving average over the ``width`` tokens centred on each token.
 
     ``width`` is odd and counts the tokens of an interior window, the token itself included. At the
@@ -78,8 +74,6 @@ def window_weights(n: int, width: int) -> Float[np.ndarray, "n n"]:
 
     Raises ``ValueError`` for an even width, which has no centre.
     """
-    n = require_count("n", n)
-    width = require_count("width", width)
     if width % 2 == 0:
         raise ValueError(f"window_weights: expected an odd width, got {width}")
     positions = np.arange(n)

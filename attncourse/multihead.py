@@ -11,34 +11,35 @@ Sources: Vaswani et al. (2017), section 3.2.2; Shazeer (2019), multi-query; Ains
 grouped-query attention.
 """
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
-from attncourse.tensors import require_features, require_float_tensor, require_same_batch
+from attncourse.shapes import Count, shaped
+from attncourse.tensors import mask_over_heads, require_mask_for_all
 
 
-def split_heads(x: Float[Tensor, "*batch n d"], n_heads: int) -> Float[Tensor, "*batch h n d_head"]:
+@shaped
+def split_heads(
+    x: Float[Tensor, "*batch n d"], n_heads: Count
+) -> Float[Tensor, "*batch h n d_head"]:
     """The features in h runs, a sequence for each head: ``out[i, t] = x[t, i·d/h : (i+1)·d/h]``.
 
     x: ``(..., n, d)``. Returns ``(..., h, n, d/h)``, which shares x's memory where that is
     possible. Raises ``ValueError`` where h does not divide d.
     """
-    require_float_tensor("x", x, "... n d")
     d_head = head_width("the width of x", x.shape[-1], n_heads)
     # Cut the features first, (..., n, h, d_head), and only then change places.
     return x.unflatten(-1, (n_heads, d_head)).transpose(-3, -2)  # (..., h, n, d_head)
 
 
+@shaped
 def merge_heads(x: Float[Tensor, "*batch h n d_head"]) -> Float[Tensor, "*batch n d"]:
     """The heads' features side by side again: ``merge_heads(split_heads(x, h))`` is x.
 
     x: ``(..., h, n, d_head)``. Returns ``(..., n, h·d_head)``.
     """
-    require_float_tensor("x", x, "... h n d_head")
     return x.transpose(-3, -2).flatten(-2)  # (..., n, h, d_head) -> (..., n, h * d_head)
 
 
@@ -49,17 +50,17 @@ class MultiHeadNaive(nn.Module):
     does not divide d_model, and for a mask with an axis for the heads.
     """
 
-    def __init__(self, d_model: int, n_heads: int, bias: bool = True):
+    @shaped
+    def __init__(self, d_model: Count, n_heads: Count, bias: bool = True):
         super().__init__()
         d_head = head_width("d_model", d_model, n_heads)
-        self.heads = nn.ModuleList(
-            AttentionHead(d_model, d_head, bias=bias) for _ in range(n_heads)
-        )
+        heads = [AttentionHead(d_model, d_head, bias=bias) for _ in range(n_heads)]
+        self.heads = nn.ModuleList(heads)
         self.W_o = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
         self,
-        x: Float[Tensor, "*batch n d_model"],
+        x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_model"]:
         """The heads' outputs side by side, mixed by W_o: ``(..., n, d_model)``."""
@@ -69,7 +70,7 @@ class MultiHeadNaive(nn.Module):
 
     def weights(
         self,
-        x: Float[Tensor, "*batch n d_model"],
+        x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch h n n"]:
         """A map for each head, ``(..., h, n, n)``."""
@@ -88,27 +89,28 @@ class MultiHeadAttention(nn.Module):
     Raises ``ValueError`` where n_heads does not divide d_model or n_kv_heads not n_heads.
     """
 
+    @shaped
     def __init__(
-        self, d_model: int, n_heads: int, n_kv_heads: int | None = None, bias: bool = True
+        self, d_model: Count, n_heads: Count, n_kv_heads: Count | None = None, bias: bool = True
     ):
         super().__init__()
         d_head = head_width("d_model", d_model, n_heads)
-        n_kv_heads = n_heads if n_kv_heads is None else require_count("n_kv_heads", n_kv_heads)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_heads % n_kv_heads:
-            raise ValueError(
-                f"n_kv_heads: expected a divisor of n_heads = {n_heads}, got {n_kv_heads}"
-            )
-        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+            expected = f"a divisor of n_heads = {n_heads}"
+            raise ValueError(f"n_kv_heads: expected {expected}, got {n_kv_heads}")
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
         self.W_q = nn.Linear(d_model, d_model, bias=bias)
         self.W_k = nn.Linear(d_model, n_kv_heads * d_head, bias=bias)
         self.W_v = nn.Linear(d_model, n_kv_heads * d_head, bias=bias)
         self.W_o = nn.Linear(d_model, d_model, bias=bias)
 
+    @shaped(n="one value for each key")
     def forward(
         self,
-        query: Float[Tensor, "*batch m d_model"],
-        key: Float[Tensor, "*batch n d_model"] | None = None,
-        value: Float[Tensor, "*batch n d_model"] | None = None,
+        query: Float[Tensor, "*#batch m d_model"],
+        key: Float[Tensor, "*#batch n d_model"] | None = None,
+        value: Float[Tensor, "*#batch n d_model"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*batch m d_model"]:
         """The output ``(..., m, d_model)``; key is query and value is key unless given."""
@@ -117,11 +119,12 @@ class MultiHeadAttention(nn.Module):
         heads = scaled_dot_product_attention(query, key, value, mask)  # (..., h, m, d_head)
         return self.W_o(merge_heads(heads))
 
+    @shaped(n="one value for each key")
     def weights(
         self,
-        query: Float[Tensor, "*batch m d_model"],
-        key: Float[Tensor, "*batch n d_model"] | None = None,
-        value: Float[Tensor, "*batch n d_model"] | None = None,
+        query: Float[Tensor, "*#batch m d_model"],
+        key: Float[Tensor, "*#batch n d_model"] | None = None,
+        value: Float[Tensor, "*#batch n d_model"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*batch h m n"]:
         """A map for each head, ``(..., h, m, n)``; value has no part in it."""
@@ -134,9 +137,6 @@ class MultiHeadAttention(nn.Module):
         """Queries ``(..., h, m, d_head)``, keys and values ``(..., h, n, d_head)``."""
         key = query if key is None else key
         value = key if value is None else value
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            require_features(name, x, self.W_q, "n d_model")
-        require_same_batch(query=query, key=key, value=value)
         query = split_heads(self.W_q(query), self.n_heads)
         key = split_heads(self.W_k(key), self.n_kv_heads)  # (..., n_kv_heads, n, d_head)
         value = split_heads(self.W_v(value), self.n_kv_heads)
@@ -153,12 +153,9 @@ def naive_to_batched(naive: MultiHeadNaive) -> MultiHeadAttention:
     """
     if not hasattr(naive, "heads") or not hasattr(naive, "W_o"):
         raise ValueError(f"naive: expected a MultiHeadNaive, got {type(naive).__name__}")
-    parts = ("weight",) if naive.W_o.bias is None else ("weight", "bias")
-    state = {f"W_o.{part}": getattr(naive.W_o, part) for part in parts}
-    for name in ("W_q", "W_k", "W_v"):
-        layers = [getattr(head, name) for head in naive.heads]
-        for part in parts:
-            state[f"{name}.{part}"] = torch.cat([getattr(layer, part) for layer in layers])
+    heads = [head.state_dict() for head in naive.heads]  # each has W_q.weight, W_q.bias, …
+    state = {name: torch.cat([head[name] for head in heads]) for name in heads[0]}
+    state |= {f"W_o.{part}": w for part, w in naive.W_o.state_dict().items()}
     return loaded(naive.W_o, len(naive.heads), state)
 
 
@@ -171,31 +168,22 @@ def load_torch_weights(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
     than d_model, ``add_bias_kv`` and ``add_zero_attn``.
     """
     if not isinstance(theirs, nn.MultiheadAttention):
-        got = type(theirs).__name__
-        raise ValueError(f"theirs: expected an nn.MultiheadAttention, got {got}")
+        raise ValueError(f"theirs: expected an nn.MultiheadAttention, got {type(theirs).__name__}")
     d_model = theirs.embed_dim
-    if (theirs.kdim, theirs.vdim) != (d_model, d_model):
-        raise ValueError(
-            f"theirs: expected kdim = vdim = embed_dim = {d_model}, "
-            f"got kdim = {theirs.kdim} and vdim = {theirs.vdim}"
-        )
-    if theirs.bias_k is not None:
-        raise ValueError("theirs: expected add_bias_kv=False, got a module with bias_k and bias_v")
-    if theirs.add_zero_attn:
-        raise ValueError("theirs: expected add_zero_attn=False, got a module that adds a zero key")
+    widths = f"kdim = {theirs.kdim} and vdim = {theirs.vdim}"
+    for fits, expected, got in (
+        (theirs.kdim == theirs.vdim == d_model, f"kdim = vdim = embed_dim = {d_model}", widths),
+        (theirs.bias_k is None, "add_bias_kv=False", "a module with bias_k and bias_v"),
+        (not theirs.add_zero_attn, "add_zero_attn=False", "a module that adds a zero key"),
+    ):
+        if not fits:
+            raise ValueError(f"theirs: expected {expected}, got {got}")
     state = {f"W_o.{part}": w for part, w in theirs.out_proj.state_dict().items()}
     for part, stacked in (("weight", theirs.in_proj_weight), ("bias", theirs.in_proj_bias)):
         if stacked is not None:
             q, k, v = stacked.chunk(3)
             state |= {f"W_q.{part}": q, f"W_k.{part}": k, f"W_v.{part}": v}
     return loaded(theirs.out_proj, theirs.num_heads, state)
-
-
-def count_parameters(module: nn.Module) -> int:
-    """How many numbers a module learns; one that several layers share counts once."""
-    if not isinstance(module, nn.Module):
-        raise ValueError(f"module: expected an nn.Module, got {type(module).__name__}")
-    return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
 def loaded(W_o: nn.Linear, n_heads: int, state: dict[str, Tensor]) -> MultiHeadAttention:
@@ -207,42 +195,6 @@ def loaded(W_o: nn.Linear, n_heads: int, state: dict[str, Tensor]) -> MultiHeadA
 
 def head_width(name: str, width: int, n_heads: int) -> int:
     """``width / n_heads``; ``ValueError`` where that is no whole number."""
-    width, n_heads = require_count(name, width), require_count("n_heads", n_heads)
     if width % n_heads:
         raise ValueError(f"n_heads: expected a divisor of {name}, {width}, got {n_heads}")
     return width // n_heads
-
-
-def require_mask_for_all(mask: Tensor | None, x: Tensor) -> None:
-    """Raises ``ValueError`` for a mask with more axes than x has: a head knows of no others."""
-    if isinstance(mask, Tensor) and isinstance(x, Tensor) and mask.ndim > x.ndim:
-        raise ValueError(
-            f"mask: expected one mask for all heads, at most {x.ndim} axes for x of shape "
-            f"{tuple(x.shape)}, got shape {tuple(mask.shape)}"
-        )
-
-
-def mask_over_heads(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
-    """The mask with an axis for the heads, where it lacks one, to broadcast to ``(..., h, m, n)``.
-
-    query, key: cut into heads. The number of axes decides: fewer than the scores have is a mask for
-    every head. Raises ``ValueError`` where the axis of the heads or a batch axis does not fit.
-    """
-    if not isinstance(mask, Tensor) or mask.ndim < 3:
-        return mask
-    every_head = mask.ndim < max(query.ndim, key.ndim)
-    shape, heads = tuple(mask.shape), query.shape[-3]
-    if not every_head and shape[-3] not in (1, heads):
-        raise ValueError(
-            f"mask: expected 1 or {heads} along axis -3 (the heads), got {shape[-3]} "
-            f"in a mask of shape {shape}"
-        )
-    batch = np.broadcast_shapes(query.shape[:-3], key.shape[:-3])
-    try:
-        np.broadcast_shapes(shape[: -2 if every_head else -3], batch)
-    except ValueError:
-        raise ValueError(
-            f"mask: expected batch axes that broadcast with those of the scores, {batch}, "
-            f"got a mask of shape {shape}"
-        ) from None
-    return mask.unsqueeze(-3) if every_head else mask

@@ -19,24 +19,24 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count, require_positive
-from attncourse.tensors import require_float_tensor, require_same_dtype
+from attncourse.shapes import Count, Positive, shaped
 
 
-def sinusoidal_encoding(n: int, d: int, base: float = 10000.0) -> Float[Tensor, "n d"]:
+@shaped
+def sinusoidal_encoding(n: Count, d: Count, base: Positive = 10000.0) -> Float[Tensor, "n d"]:
     """A row of sines and cosines for each position t, ``(n, d)``, in torch's default dtype.
 
     ``PE[t, 2i] = sin(t · base**(-2i / d))`` and ``PE[t, 2i + 1] = cos(t · base**(-2i / d))``, with
     t and i from 0. Raises ``ValueError`` for an odd d and for n below 1.
     Source: Vaswani et al. (2017), section 3.5.
     """
-    n = require_count("n", n)
     angles = torch.arange(n).double()[:, None] * frequencies(d, base)  # (n, 1) * (d/2,)
     pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (n, d/2, 2)
     return pairs.flatten(-2).to(torch.get_default_dtype())  # (n, d)
 
 
-def rotation_matrix(k: float, d: int, base: float = 10000.0) -> Float[Tensor, "d d"]:
+@shaped
+def rotation_matrix(k: float, d: Count, base: Positive = 10000.0) -> Float[Tensor, "d d"]:
     """The matrix R(k) that leads from any position to the one k places on.
 
     ``PE(t + k) = R(k) @ PE(t)`` for every t, where PE(t) is a row of ``sinusoidal_encoding`` as a
@@ -52,8 +52,9 @@ def rotation_matrix(k: float, d: int, base: float = 10000.0) -> Float[Tensor, "d
     return torch.block_diag(*blocks).to(torch.get_default_dtype())
 
 
+@shaped
 def apply_rope(
-    x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "n"], base: float = 10000.0
+    x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "n"], base: Positive = 10000.0
 ) -> Float[Tensor, "*batch n d"]:
     """Queries or keys, each turned by its position, pair by pair (rotary position embedding).
 
@@ -65,7 +66,6 @@ def apply_rope(
     the dtype of x. Raises ``ValueError`` for an odd d, and where there is not one finite position
     for each token. Source: Su et al. (2021), section 3.4.2.
     """
-    require_float_tensor("x", x, "... n d")
     require_positions(positions, n=x.shape[-2])
     places = positions.to("cpu", torch.float64)[:, None]  # (n, 1)
     angles = places * frequencies(x.shape[-1], base)  # (n, 1) * (d/2,)
@@ -75,7 +75,8 @@ def apply_rope(
     return torch.stack(turned, dim=-1).flatten(-2)  # (..., n, d/2, 2) -> (..., n, d)
 
 
-def alibi_bias(n_heads: int, n: int) -> Float[Tensor, "n_heads n n"]:
+@shaped
+def alibi_bias(n_heads: Count, n: Count) -> Float[Tensor, "n_heads n n"]:
     """What attention with linear biases adds to the scores of each head: ``-slope · |i - j|``.
 
     The slope of head h is ``2**(-8 (h + 1) / n_heads)``, h from 0: a geometric sequence that ends
@@ -84,7 +85,6 @@ def alibi_bias(n_heads: int, n: int) -> Float[Tensor, "n_heads n n"]:
     slopes where n_heads is no power of two; here the formula serves all.
     Source: Press et al. (2022), section 3.
     """
-    n_heads, n = require_count("n_heads", n_heads), require_count("n", n)
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1).double() / n_heads)  # (n_heads,)
     place = torch.arange(n)
     distance = (place[:, None] - place).abs()  # (n, n)
@@ -98,11 +98,13 @@ class LearnedPositions(nn.Module):
     row for a position of ``max_length`` or more.
     """
 
-    def __init__(self, max_length: int, d: int):
+    @shaped
+    def __init__(self, max_length: Count, d: Count):
         super().__init__()
-        max_length, d = require_count("max_length", max_length), require_count("d", d)
+        self.d = d
         self.table = nn.Parameter(0.02 * torch.randn(max_length, d))
 
+    @shaped
     def forward(
         self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "n"] | None = None
     ) -> Float[Tensor, "*batch n d"]:
@@ -110,11 +112,7 @@ class LearnedPositions(nn.Module):
 
         Raises ``ValueError`` for a position that has no row, and where x does not fit the table.
         """
-        require_float_tensor("x", x, "... n d")
-        require_same_dtype(x=x, table=self.table)
-        rows, d = self.table.shape
-        if x.shape[-1] != d:
-            raise ValueError(f"x: expected d = {d} features a token, got shape {tuple(x.shape)}")
+        rows = len(self.table)
         if positions is None:
             positions = torch.arange(x.shape[-2], device=x.device)
         require_positions(positions, n=x.shape[-2])
@@ -131,11 +129,10 @@ class LearnedPositions(nn.Module):
 
 def frequencies(d: int, base: float) -> Float[Tensor, " pairs"]:
     """The angle that one position is worth, ``base**(-2i / d)`` for pair i from 0, in float64."""
-    d = require_count("d", d)
     if d % 2:
         raise ValueError(f"d: expected an even number of features, they come in pairs, got {d}")
     pair = torch.arange(d // 2).double()  # (d/2,)
-    return require_positive("base", base) ** (-2 * pair / d)
+    return base ** (-2 * pair / d)
 
 
 def require_positions(positions: Tensor, n: int) -> None:

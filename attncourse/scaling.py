@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attncourse.arrays import require_count
-from attncourse.tensors import require_float_tensor
+from attncourse.shapes import Count, shaped
 
 # Numbers drawn at a time by score_variance: 4 MB, whatever d_k and n_samples are.
 AT_ONCE = 2**20
@@ -26,7 +26,8 @@ AT_ONCE = 2**20
 ROW_SUM_TOLERANCE = 0.02
 
 
-def score_variance(d_k: int, n_samples: int, seed: int) -> float:
+@shaped
+def score_variance(d_k: Count, n_samples: int, seed: int) -> float:
     """The sample variance of q · k over ``n_samples`` pairs of independent random vectors.
 
     Every entry of every q and k is drawn anew from the standard normal distribution. The variance
@@ -37,7 +38,7 @@ def score_variance(d_k: int, n_samples: int, seed: int) -> float:
     Raises ``ValueError`` for a d_k below 1, fewer than two samples, or a seed that is no whole
     number of at least 0.
     """
-    d_k, n_samples = require_count("d_k", d_k), require_count("n_samples", n_samples, least=2)
+    n_samples = require_count("n_samples", n_samples, least=2)
     generator = torch.Generator().manual_seed(require_count("seed", seed, least=0))
     parts = []
     for pairs in torch.arange(n_samples).split(max(1, AT_ONCE // d_k)):
@@ -47,7 +48,8 @@ def score_variance(d_k: int, n_samples: int, seed: int) -> float:
     return torch.cat(parts).double().var().item()  # of n_samples scores
 
 
-def scale_scores(scores: Float[Tensor, "*batch m n"], d_k: int) -> Float[Tensor, "*batch m n"]:
+@shaped
+def scale_scores(scores: Float[Tensor, "*batch m n"], d_k: Count) -> Float[Tensor, "*batch m n"]:
     """The scores divided by √d_k, where d_k is the width of the queries and keys behind them.
 
     scores: ``(..., m, n)``, of any size and sign. Returns the same shape. The result has standard
@@ -56,10 +58,10 @@ def scale_scores(scores: Float[Tensor, "*batch m n"], d_k: int) -> Float[Tensor,
     Raises ``ValueError`` for a d_k that is no whole number of at least 1. The scores themselves do
     not tell it: their axes are m and n.
     """
-    require_float_tensor("scores", scores, "... m n")
-    return scores / math.sqrt(require_count("d_k", d_k))
+    return scores / math.sqrt(d_k)
 
 
+@shaped
 def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
     """How the weights p = softmax(s) move with their scores, ``J = diag(p) − p pᵀ``.
 
@@ -74,6 +76,7 @@ def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"
     return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]  # (..., n, n)
 
 
+@shaped
 def attention_entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """How widely each row of weights is spread, ``H = −Σ_j a_j ln a_j``, in nats.
 
@@ -95,7 +98,6 @@ def require_weights(name: str, value: Tensor) -> None:
     That is: no entry below 0, and a sum of 1, or of 0 for a query that may attend to nothing.
     NaN passes, and shows in what is computed from it.
     """
-    require_float_tensor(name, value, "... n")
     if (value < 0).any():
         raise ValueError(f"{name}: expected weights, none below 0, got {value.min():.4g}")
     sums = value.detach().sum(dim=-1)

@@ -10,14 +10,14 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Float
 
-from attncourse.arrays import as_floats, require_positive
-from attncourse.lookup import require_finite, softmax
+from attncourse.arrays import require_finite
+from attncourse.lookup import softmax
 from attncourse.mixing import mix
+from attncourse.shapes import Positive, shaped
 
 
-def attention_weights(
-    X: Float[np.ndarray, "*batch n d"],
-) -> Float[np.ndarray, "*batch n n"]:
+@shaped
+def attention_weights(X: Float[np.ndarray, "*batch n d"]) -> Float[np.ndarray, "*batch n n"]:
     """The weights ``A = softmax(X Xᵀ)``: row i belongs to token i as a query and sums to 1.
 
     X: tokens, ``(..., n, d)``. Returns ``(..., n, n)``. The scores are plain dot products,
@@ -25,7 +25,7 @@ def attention_weights(
 
     The "Gaussian" pairwise function of Wang et al. (2018), "Non-local Neural Networks", eq. 2.
     """
-    X = require_finite("X", as_floats("X", X, "... n d"))
+    require_finite(X=X)
     scores = X @ np.swapaxes(X, -1, -2)  # (..., n, d) @ (..., d, n) -> (..., n, n)
     return softmax(scores, axis=-1)
 
@@ -39,6 +39,7 @@ def self_attention(X: Float[np.ndarray, "*batch n d"]) -> Float[np.ndarray, "*ba
     return mix(attention_weights(X), X)  # (..., n, n) @ (..., n, d) -> (..., n, d)
 
 
+@shaped
 def is_permutation_equivariant(
     f: Callable[[np.ndarray], np.ndarray],
     X: Float[np.ndarray, "*batch n d"],
@@ -54,7 +55,7 @@ def is_permutation_equivariant(
 
     Raises ``ValueError`` for a single token, which has no order to change.
     """
-    X = require_finite("X", as_floats("X", X, "... n d"))
+    require_finite(X=X)
     n = X.shape[-2]
     if n < 2:
         raise ValueError(
@@ -82,7 +83,8 @@ def random_order(n: int, rng: np.random.Generator) -> np.ndarray:
             return order
 
 
-def as_graph(A: Float[np.ndarray, "n n"], tokens: Sequence[str], threshold: float) -> nx.DiGraph:
+@shaped(n="a square matrix")
+def as_graph(A: Float[np.ndarray, "n n"], tokens: Sequence[str], threshold: Positive) -> nx.DiGraph:
     """The attention matrix as a directed graph: an edge from each query to the keys it listens to.
 
     Node i is position i and has the attribute ``token``, since a word may occur twice. The edge
@@ -91,13 +93,9 @@ def as_graph(A: Float[np.ndarray, "n n"], tokens: Sequence[str], threshold: floa
 
     Raises ``ValueError`` where A is not square or has not one row for each token.
     """
-    A = as_floats("A", A, "n n")
-    n = A.shape[0]
-    if A.shape != (n, n):
-        raise ValueError(f"as_graph: expected a square matrix, got A of shape {A.shape}")
+    n = len(A)
     if isinstance(tokens, str) or len(tokens) != n:
         raise ValueError(f"as_graph: expected {n} tokens, one for each row of A, got {tokens!r}")
-    threshold = require_positive("threshold", threshold)
     graph = nx.DiGraph()
     graph.add_nodes_from((i, {"token": token}) for i, token in enumerate(tokens))
     for query, key in np.argwhere(A >= threshold).tolist():

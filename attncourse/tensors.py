@@ -2,45 +2,19 @@
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attncourse.arrays import require_axes
 
 
-def require_float_tensor(name: str, value, axes: str) -> None:
-    """Raises ``ValueError`` unless ``value`` is a floating-point torch tensor with these axes."""
+def require_float_tensor(name: str, value, axes: str) -> Tensor:
+    """``value``; ``ValueError`` unless it is a floating-point torch tensor with these axes."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name}: expected a torch tensor, got {type(value).__name__}")
     if not value.is_floating_point():
         raise ValueError(f"{name}: expected a floating-point tensor, got dtype {value.dtype}")
-    require_axes(name, tuple(value.shape), axes)
-
-
-def require_features(name: str, x: Tensor, layer: nn.Linear, axes: str) -> None:
-    """Raises ``ValueError`` unless the last of x's ``axes``, "n d_model" say, fits the layer."""
-    require_float_tensor(name, x, f"... {axes}")
-    require_same_dtype(**{name: x, "parameters": layer.weight})
-    if x.shape[-1] != layer.in_features:
-        raise ValueError(
-            f"{name}: expected {axes.split()[-1]} = {layer.in_features} features a token, "
-            f"got shape {tuple(x.shape)}"
-        )
-
-
-def require_same_dtype(**tensors: Tensor) -> None:
-    """Raises ``ValueError`` unless the named tensors have one dtype."""
-    if len({tensor.dtype for tensor in tensors.values()}) > 1:
-        got = ", ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
-        raise ValueError(f"expected one dtype, got {got}")
-
-
-def require_same_batch(**tensors: Tensor) -> None:
-    """Raises ``ValueError`` unless the axes before the last two broadcast."""
-    try:
-        np.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
-    except ValueError:
-        got = ", ".join(f"{name} of shape {tuple(t.shape)}" for name, t in tensors.items())
-        raise ValueError(f"expected batch axes that broadcast, got {got}") from None
+    require_axes(name, value.shape, axes)
+    return value
 
 
 def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,3 +41,38 @@ def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
         where = tuple(hidden.nonzero()[0].tolist())
         raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
     return mask, scores
+
+
+def require_mask_for_all(mask: Tensor | None, x: Tensor) -> None:
+    """Raises ``ValueError`` for a mask with more axes than x has: a head knows of no others."""
+    if isinstance(mask, Tensor) and isinstance(x, Tensor) and mask.ndim > x.ndim:
+        raise ValueError(
+            f"mask: expected one mask for all heads, at most {x.ndim} axes for x of shape "
+            f"{tuple(x.shape)}, got shape {tuple(mask.shape)}"
+        )
+
+
+def mask_over_heads(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
+    """The mask with an axis for the heads, where it lacks one, to broadcast to ``(..., h, m, n)``.
+
+    query, key: cut into heads. The number of axes decides: fewer than the scores have is a mask for
+    every head. Raises ``ValueError`` where the axis of the heads or a batch axis does not fit.
+    """
+    if not isinstance(mask, Tensor) or mask.ndim < 3:
+        return mask
+    every_head = mask.ndim < max(query.ndim, key.ndim)
+    shape, heads = tuple(mask.shape), query.shape[-3]
+    if not every_head and shape[-3] not in (1, heads):
+        raise ValueError(
+            f"mask: expected 1 or {heads} along axis -3 (the heads), got {shape[-3]} "
+            f"in a mask of shape {shape}"
+        )
+    batch = np.broadcast_shapes(query.shape[:-3], key.shape[:-3])
+    try:
+        np.broadcast_shapes(shape[: -2 if every_head else -3], batch)
+    except ValueError:
+        raise ValueError(
+            f"mask: expected batch axes that broadcast with those of the scores, {batch}, "
+            f"got a mask of shape {shape}"
+        ) from None
+    return mask.unsqueeze(-3) if every_head else mask

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from attncourse.arrays import as_floats, require_axes, require_count
+from attncourse.arrays import require_axes
+from attncourse.shapes import Count, shaped
 
 UNKNOWN = "<unk>"
 
@@ -81,20 +82,23 @@ class Vocabulary:
         return [self.tokens[i] for i in ids]
 
 
-def one_hot(ids: Int[np.ndarray, "*batch n"], n_vocab: int) -> Float[np.ndarray, "*batch n v"]:
+@shaped
+def one_hot(
+    ids: Int[np.ndarray, "*batch n"], n_vocab: Count
+) -> Float[np.ndarray, "*batch n n_vocab"]:
     """One row for each id, 1 in the column of the id and 0 elsewhere: ``H[i, j] = (ids[i] == j)``.
 
     ids: whole numbers, ``(..., n)``. Returns float64 of shape ``(..., n, n_vocab)``.
 
     Raises ``ValueError`` for an id below 0 or from ``n_vocab`` on.
     """
-    n_vocab = require_count("n_vocab", n_vocab)
     ids = as_ids("one_hot", ids, n_vocab)
     return (ids[..., None] == np.arange(n_vocab)).astype(np.float64)  # (..., n, n_vocab)
 
 
+@shaped
 def embed(
-    ids: Int[np.ndarray, "*batch n"], table: Float[np.ndarray, "v d"]
+    ids: Int[np.ndarray, "*batch n"], table: Float[np.ndarray, "n_vocab d"]
 ) -> Float[np.ndarray, "*batch n d"]:
     """The vectors of these ids: row i of the result is row ``ids[i]`` of ``table``.
 
@@ -103,13 +107,13 @@ def embed(
 
     Raises ``ValueError`` for an id below 0 or from ``n_vocab`` on.
     """
-    table = as_floats("table", table, "n_vocab d")
     ids = as_ids("embed", ids, len(table))
     return table[ids]  # (..., n, d)
 
 
+@shaped(d="vectors of the same length d in X and Y")
 def cosine_similarity(
-    X: Float[np.ndarray, "*batch n d"], Y: Float[np.ndarray, "*batch m d"]
+    X: Float[np.ndarray, "*#batch n d"], Y: Float[np.ndarray, "*#batch m d"]
 ) -> Float[np.ndarray, "*batch n m"]:
     """The cosine of the angle between each row of X and each row of Y.
 
@@ -120,13 +124,6 @@ def cosine_similarity(
 
     Raises ``ValueError`` where X and Y differ in d.
     """
-    X = as_floats("X", X, "... n d")
-    Y = as_floats("Y", Y, "... m d")
-    if X.shape[-1] != Y.shape[-1]:
-        raise ValueError(
-            "cosine_similarity: expected vectors of the same length d in X and Y, "
-            f"got X of shape {X.shape} and Y of shape {Y.shape}"
-        )
     return unit_rows(X) @ unit_rows(Y).swapaxes(-1, -2)  # (..., n, d) @ (..., d, m)
 
 

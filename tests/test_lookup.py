@@ -364,7 +364,7 @@ def test_gaussian_kernel_on_unit_keys_is_dot_product_attention():
         (
             lambda: soft_lookup(np.ones(2), np.ones((5, 2)), np.ones(3)),
             "one value for each key",
-            r"\(3,\) and keys of shape \(5, 2\)",
+            r"keys of shape \(5, 2\) and values of shape \(3,\)",
         ),
         (
             lambda: soft_lookup(np.ones((4, 2)), np.ones((5, 2)), np.ones((3, 5))),

@@ -21,12 +21,12 @@ from attncourse.checks.trials import draw
 from attncourse.multihead import (
     MultiHeadAttention,
     MultiHeadNaive,
-    count_parameters,
     load_torch_weights,
     merge_heads,
     naive_to_batched,
     split_heads,
 )
+from attncourse.tasks.training import count_parameters
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -643,7 +643,7 @@ HEADS, NAIVE = MultiHeadAttention(12, 3), MultiHeadNaive(12, 3)
         (lambda: HEADS(X[:, :9]), "query: expected d_model = 12 features", r"\(5, 9\)"),
         (lambda: HEADS(X, X[:, :9]), "key: expected d_model = 12 features", r"\(5, 9\)"),
         (lambda: HEADS(X, X, X[:, :9]), "value: expected d_model = 12 features", r"\(5, 9\)"),
-        (lambda: HEADS(X, X[:4], X), "one value for each key", r"\(3, 4, 4\).*\(3, 5, 4\)"),
+        (lambda: HEADS(X, X[:4], X), "one value for each key", r"\(4, 12\).*\(5, 12\)"),
         (lambda: HEADS(X.double()), "one dtype", "query of torch.float64"),
         (lambda: HEADS(X.expand(2, 5, 12), X.expand(3, 5, 12)), "batch axes that broadcast",
          r"query of shape \(2, 5, 12\), key of shape \(3, 5, 12\)"),

@@ -15,22 +15,10 @@ from torch.nn import functional as F
 from attncourse.checks import examine, exercises
 from attncourse.checks.trials import draw
 from attncourse.kqv import scaled_dot_product_attention
-from attncourse.scoring import (
-    FORMATS,
-    ISO,
-    MONTHS,
-    WEEKDAYS,
-    WRITTEN,
-    AdditiveScore,
-    BilinearScore,
-    Seq2Seq,
-    attend,
-    date_pairs,
-    dot_score,
-    scaled_dot_score,
-    to_ids,
-    to_texts,
-)
+from attncourse.scoring import AdditiveScore, BilinearScore, attend, dot_score, scaled_dot_score
+from attncourse.tasks.characters import to_ids, to_texts
+from attncourse.tasks.dates import FORMATS, ISO, MONTHS, WEEKDAYS, WRITTEN, date_pairs
+from attncourse.tasks.translator import Seq2Seq
 
 # --- right answers in other styles -----------------------------------------------------------
 

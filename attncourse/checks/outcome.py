@@ -1,6 +1,7 @@
 """One call of an implementation, kept safe, and what came of it."""
 
 import copy
+import inspect
 import linecache
 import sys
 import traceback
@@ -79,7 +80,7 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
 
 def argument_names(exercise: Exercise) -> list[str]:
     """The names of the reference's arguments, in order."""
-    code = getattr(exercise.reference, "__code__", None)
+    code = getattr(inspect.unwrap(exercise.reference), "__code__", None)
     return (
         list(code.co_varnames[: code.co_argcount]) if code else [f"argument {i}" for i in range(9)]
     )

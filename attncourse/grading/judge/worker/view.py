@@ -10,7 +10,7 @@ from attncourse import STEMS
 from attncourse.grading.submission.notebook import Assignment
 
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
-ALWAYS = ("__init__.py", "arrays.py", "tensors.py", "figures")
+ALWAYS = ("__init__.py", "arrays.py", "tensors.py", "shapes.py", "tasks", "figures")
 
 # Cells that call check() run on; what they would have shown is found by the judge.
 CHECKS = '''\

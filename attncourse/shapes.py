@@ -1,0 +1,123 @@
+"""Shapes by signature: a decorated function refuses arguments that do not fit its annotations.
+
+    @shaped(n="one column of A for each row of X")
+    def mix(A: Float[np.ndarray, "*#batch m n"], X: Float[np.ndarray, "*#batch n d"]): ...
+
+The annotations are jaxtyping's: an axis is as long wherever its name stands, and the axes of
+``*#batch`` broadcast. They are read as text, once, when the function is defined.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
+from itertools import islice
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+import numpy as np
+
+from attncourse.arrays import as_floats, require_count, require_positive
+
+Count = Annotated[int, "at least 1"]
+Positive = Annotated[float, "finite and above 0"]
+NUMBERS = {Count: require_count, Positive: require_positive}
+
+
+def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
+    """The function, with a ``ValueError`` for arguments that its annotations rule out.
+
+    It gets arrays as floating-point arrays and a ``Count`` as ``int``. Tensors have one dtype, in a
+    method that of the parameters too. An axis that is called like an attribute of the object is as
+    long as that says. ``meanings`` puts into words why arguments share an axis.
+    """
+    if function is None:
+        return partial(shaped, **meanings)
+    parameters = inspect.signature(function).parameters
+    names = tuple(parameters)
+    rules = {n: rule for n in names if (rule := rule_of(parameters[n].annotation))}
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, args, strict=False), **kwargs)
+        if len(given) < len(args) + len(kwargs):  # too many, or one twice: Python's TypeError
+            return function(*args, **kwargs)
+        arrays = {}
+        for name, rule in rules.items():
+            if name in given and not (given[name] is None and rule.optional):
+                given[name] = rule.take(name, given[name])
+                if rule.axes:
+                    arrays[name] = given[name], rule
+        if arrays:
+            require_agreement(function.__qualname__, arrays, given.get("self"), meanings)
+        return function(**given)
+
+    return checked
+
+
+class Rule(NamedTuple):
+    """What an annotation asks of an argument."""
+
+    take: Callable[[str, Any], Any]  # returns the argument as the function gets it
+    optional: bool = False
+    axes: tuple[tuple[str, ...], ...] = ()  # from the last to the batch; a union's, longest first
+    broadcasts: bool = False
+    tensor: bool = False  # of numbers, which has a dtype to share
+
+
+def rule_of(annotation: Any) -> Rule | None:
+    """What an annotation asks; None for one that speaks of neither a number nor an array."""
+    union = get_origin(annotation) in (Union, UnionType)
+    kinds = get_args(annotation) if union else (annotation,)
+    optional = NoneType in kinds
+    if kinds[0] in NUMBERS:
+        return Rule(NUMBERS[kinds[0]], optional)
+    written = [kind.dim_str for kind in kinds if hasattr(kind, "dim_str")]
+    axes = tuple(tuple(a for a in reversed(one.split()) if "*" not in a) for one in written)
+    broadcasts = any("*#" in one for one in written)
+    if written and kinds[0].__name__.startswith("Float"):
+        take, tensor = as_floats, kinds[0].array_type is not np.ndarray
+        if tensor:
+            from attncourse.tensors import require_float_tensor as take  # torch is there already
+        text = " | ".join(written).replace("*#batch", "...").replace("*batch", "...")
+        return Rule(partial(take, axes=text), optional, axes, broadcasts, tensor)
+    if broadcasts:  # a mask: what else it must be is seen where the scores are
+        return Rule(lambda name, mask: mask, optional, axes, broadcasts)
+    return None
+
+
+def require_agreement(caller: str, arrays: dict, owner: Any, meanings: dict[str, str]) -> None:
+    """Raises ``ValueError`` unless arrays have one dtype, one length an axis, batches that fit.
+
+    Where the owner of the method has parameters or says how long an axis is, they agree with it.
+    """
+    shapes = {name: tuple(getattr(array, "shape", ())) for name, (array, _) in arrays.items()}
+    dtypes = {name: array.dtype for name, (array, rule) in arrays.items() if rule.tensor}
+    if dtypes and owner is not None:
+        for name, parameter in islice(owner.named_parameters(), 1):
+            dtypes["parameters" if "." in name else name] = parameter.dtype
+    if len(set(dtypes.values())) > 1:
+        got = ", ".join(f"{name} of {dtype}" for name, dtype in dtypes.items())
+        raise ValueError(f"expected one dtype, got {got}")
+
+    lengths, first = vars(owner) if owner is not None else {}, {}
+    for name, (_, rule) in arrays.items():
+        shape = shapes[name]
+        axes = next((one for one in rule.axes if len(one) <= len(shape)), ())
+        for axis, length in zip(axes, reversed(shape), strict=False):
+            if length != lengths.get(axis, length):
+                raise ValueError(
+                    f"{name}: expected {axis} = {lengths[axis]} features a token, got shape {shape}"
+                )
+            other, as_long = first.setdefault(axis, (name, length))
+            if length != as_long and "#" not in axis:  # an axis of a mask may be 1 as well
+                meaning = meanings.get(axis, f"the same {axis}")
+                got = {n: f"{n} of shape {shapes[n]}" for n in (other, name)}
+                raise ValueError(f"{caller}: expected {meaning}, got {' and '.join(got.values())}")
+
+    batches = {n: shapes[n][: -len(r.axes[0])] for n, (_, r) in arrays.items() if r.broadcasts}
+    if len(set(batches.values())) > 1:
+        try:
+            np.broadcast_shapes(*batches.values())
+        except ValueError:
+            got = ", ".join(f"{n} of shape {shapes[n]}" for n in batches)
+            raise ValueError(f"expected batch axes that broadcast, got {got}") from None

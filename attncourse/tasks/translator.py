@@ -1,0 +1,119 @@
+"""A recurrent translator of characters, with any score of chapter 6 or without attention.
+
+Source: Bahdanau, Cho and Bengio (2015), Neural Machine Translation by Jointly Learning to Align
+and Translate.
+"""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attncourse.kqv import softmax_over_keys
+from attncourse.scoring import attend
+from attncourse.shapes import Count, shaped
+from attncourse.tasks.characters import require_ids
+
+
+class Seq2Seq(nn.Module):
+    """A recurrent encoder–decoder over characters, with attention where a ``score`` is given.
+
+    The encoder, a GRU in both directions, turns n characters into n states of 2·d_hidden features.
+    The decoder, a GRU of d_hidden features, starts from the encoder's last states and reads what
+    has been written so far. Its state, together with a context, predicts the next character. With
+    a score the context is a blend of the encoder's states, by weights that the score of decoder
+    state (query, d_hidden) and encoder state (key, 2·d_hidden) makes; without one it is the
+    encoder's last states, the same for every character written.
+
+    Ids are those of ``characters.to_ids``; 0 pads and ends. n_source, n_target: the number of ids.
+    """
+
+    @shaped
+    def __init__(
+        self,
+        n_source: Count,
+        n_target: Count,
+        d_hidden: Count,
+        score: nn.Module | None = None,
+        d_embed: Count = 32,
+    ):
+        super().__init__()
+        self.embed_source = nn.Embedding(n_source, d_embed)
+        self.embed_target = nn.Embedding(n_target, d_embed)
+        self.encoder = nn.GRU(d_embed, d_hidden, batch_first=True, bidirectional=True)
+        self.bridge = nn.Linear(2 * d_hidden, d_hidden)
+        self.decoder = nn.GRU(d_embed, d_hidden, batch_first=True)
+        self.score = score
+        self.join = nn.Linear(3 * d_hidden, d_hidden)
+        self.out = nn.Linear(d_hidden, n_target)
+
+    def forward(self, source: Int[Tensor, "b n"], target: Int[Tensor, "b t"]) -> Tensor:
+        """Logits ``(b, t + 1, n_target)`` for each character of the target and its end.
+
+        Each is predicted from the source and the *right* characters before it.
+        """
+        return self.write(self.encode(source), target)[0]
+
+    def weights(self, source: Int[Tensor, "b n"], target: Int[Tensor, "b t"]) -> Tensor:
+        """The alignment ``(b, t + 1, n)``: where each character of the target, and its end, looks.
+
+        Raises ``ValueError`` for a model without a score.
+        """
+        if self.score is None:
+            raise ValueError("weights: expected a model with a score, this one has no attention")
+        return self.write(self.encode(source), target)[1]
+
+    @torch.no_grad()
+    @shaped
+    def translate(self, source: Int[Tensor, "b n"], max_length: Count) -> Int[Tensor, "b t"]:
+        """The ids ``(b, max_length)`` that the model writes by itself, the likeliest at each step.
+
+        From its end on a text is padded with 0.
+        """
+        encoded = self.encode(source)
+        last, state = source.new_zeros(len(source), 1), None  # what was written before: nothing
+        written = []
+        for _ in range(max_length):
+            logits, _, state = self.step(encoded, last, state)  # (b, 1, n_target)
+            last = logits.argmax(dim=-1)
+            written.append(last)
+        ids = torch.cat(written, dim=1)  # (b, max_length)
+        return ids * (ids != 0).cumprod(dim=1)
+
+    def encode(self, source: Int[Tensor, "b n"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Every character's state ``(b, n, 2·d_hidden)``, the last states, and what is no padding.
+
+        The last states, one of each direction, are ``(b, 1, 2·d_hidden)``; the mask ``(b, 1, n)``.
+        """
+        require_ids("source", source, self.embed_source.num_embeddings, least=1)
+        lengths = (source != 0).sum(dim=1)
+        packed = pack_padded_sequence(
+            self.embed_source(source), lengths, batch_first=True, enforce_sorted=False
+        )  # so that neither direction reads the padding
+        packed, last = self.encoder(packed)  # last: (2, b, d_hidden)
+        states, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
+        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), (source != 0).unsqueeze(1)
+
+    def write(self, encoded: tuple, target: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
+        """``step`` for a whole target at once, which begins after nothing (id 0)."""
+        require_ids("target", target, self.embed_target.num_embeddings)
+        return self.step(encoded, F.pad(target, (1, 0)))
+
+    def step(
+        self, encoded: tuple, before: Int[Tensor, "b t"], state: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Logits ``(b, t, n_target)`` for what follows each id of ``before``, and the weights.
+
+        ``state`` is the decoder's so far, None at the beginning; the new one is returned too.
+        """
+        states, last, mask = encoded
+        if state is None:
+            state = torch.tanh(self.bridge(last)).transpose(0, 1)  # (1, b, d_hidden)
+        query, state = self.decoder(self.embed_target(before), state.contiguous())
+        weights, context = None, last.expand(-1, query.shape[1], -1)  # (b, t, 2·d_hidden)
+        if self.score is not None:
+            scores = self.score(query, states)  # (b, t, n)
+            weights, context = softmax_over_keys(scores, mask), attend(scores, states, mask)
+        joined = torch.tanh(self.join(torch.cat([query, context], dim=-1)))  # (b, t, d_hidden)
+        return self.out(joined), weights, state
