@@ -117,7 +117,9 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
 
 
 def load(modules: list[str]) -> None:
-    """Imports what submissions need, single-threaded, and uses it once."""
+    """Imports what submissions need, single-threaded, and uses it a few times."""
+    from attncourse.grading.judge.worker.rehearsal import rehearse
+
     for name in modules:
         importlib.import_module(name)
     if any(name.split(".")[0] == "matplotlib" for name in modules):
@@ -128,17 +130,7 @@ def load(modules: list[str]) -> None:
         torch.set_num_threads(1)
         with suppress(RuntimeError):
             torch.set_num_interop_threads(1)
-        warm(torch)
-
-
-def warm(torch: Any) -> None:
-    """Runs what the first module, product and gradient of a process would set up."""
-    layer = torch.nn.Linear(3, 2)
-    x = torch.ones(4, 3, requires_grad=True)
-    out = torch.softmax(layer(x) @ layer(x).mT, dim=-1).masked_fill(torch.eye(4).bool(), 0.0)
-    torch.autograd.grad(out.sum(), [x], allow_unused=True, retain_graph=True)
-    layer.load_state_dict(layer.state_dict(), assign=True)
-    torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+    rehearse()
 
 
 def end_with(lifeline: int, folder: str) -> None:

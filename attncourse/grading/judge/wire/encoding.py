@@ -134,25 +134,22 @@ class Encoder:
         dtype = array.dtype.newbyteorder("<")
         if dtype.str not in NUMPY:
             raise Unsendable(f"an array of dtype {array.dtype}")
-        order = memory_order(array.strides)
-        dense = array.transpose(order)
-        form = {
-            "d": dtype.str,
-            "s": list(dense.shape),
-            "o": order,
-            "x": self.buffer(dense.tobytes()),
-        }
+        form = self.dense(dtype.str, array.astype(dtype, copy=False))
         return {"n": form | ({"g": 1} if scalar else {})}
+
+    def dense(self, name: str, array: np.ndarray) -> dict[str, Any]:
+        """The numbers as they lie in memory; "o" has the order of the axes if it is another."""
+        if array.flags.c_contiguous:
+            return {"d": name, "s": list(array.shape), "x": self.buffer(array.tobytes())}
+        order = memory_order(array.strides)
+        return self.dense(name, np.ascontiguousarray(array.transpose(order))) | {"o": order}
 
     def tensor(self, torch: Any, tensor: Any) -> Any:
         """A dense tensor with the order of its axes in memory."""
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
-        dense = numbers_of(tensor)
-        order = memory_order(dense.strides)
-        dense = dense.transpose(order)
-        form = {"d": name, "s": list(dense.shape), "o": order, "x": self.buffer(dense.tobytes())}
+        form = self.dense(name, numbers_of(tensor))
         if tensor.requires_grad:
             self.tracked.append(tensor)
             form["q"] = len(self.tracked)
@@ -192,61 +189,24 @@ class Decoder:
         if not isinstance(form, dict) or len(form) != 1:
             raise WireError("sent no value")
         ((mark, body),) = form.items()
+        if mark not in READERS:
+            raise WireError("sent a value of an unknown kind")
         try:
-            return self.value(mark, body, depth + 1)
+            return READERS[mark](self, body, depth + 1)
         except UNFIT as error:
             raise WireError(f"sent no value ({type(error).__name__})") from None
 
-    def value(self, mark: str, body: Any, depth: int) -> Any:
-        """The value behind a one-letter mark."""
-        if mark in ("l", "t"):
-            self.room.take(CONTAINER)
-            return dict(l=list, t=tuple)[mark](self.items(body, depth))
-        if mark in ("s", "z"):
-            self.room.take(CONTAINER)
-            members = {self.key(form, depth) for form in body}
-            return members if mark == "s" else frozenset(members)
-        if mark == "d":
-            self.room.take(CONTAINER)
-            return {self.key(k, depth): self.decode(v, depth) for k, v in body}
-        if mark in ("n", "T"):
-            return self.array(body) if mark == "n" else self.tensor(body)
-        if mark == "B":
-            return self.arrays[natural(body)]
-        if mark == "A":
-            return self.given[natural(body)]
-        if mark == "o":
-            self.room.take(cost_of_handle(body))
-            return self.opaque(body)
-        if mark == "i":
-            self.room.take(min(len(body), DIGITS))
-            return int(body[:DIGITS], 16)
-        if mark == "f":
-            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body]
-        if mark == "c":
-            return complex(*self.items(body, depth))
-        if mark == "b":
-            data = self.buffers[natural(body)]
-            self.room.take(len(data))
-            return bytes(data)
-        if mark == "r":
-            start, stop, step = body
-            numbers = range(start, stop, step)
-            self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
-            return numbers if len(numbers) <= RANGE else None
-        if mark == "sl":
-            return slice(*self.items(body, depth))
-        if mark == "e":
-            return Ellipsis
-        if mark == "D":
-            return self.dtype(body)
-        if mark == "y":
-            return PLAIN_TYPES[body]
-        if mark == "U":
-            return self.strings(*body)
-        if mark == "N":
-            return self.named(*body, depth)
-        raise WireError("sent a value of an unknown kind")
+    def items(self, forms: Any, depth: int, size: int = 0) -> list[Any]:
+        self.room.take(size)
+        return [self.decode(form, depth) for form in forms]
+
+    def members(self, forms: Any, depth: int) -> set[Any]:
+        self.room.take(CONTAINER)
+        return {self.key(form, depth) for form in forms}
+
+    def pairs(self, forms: Any, depth: int) -> dict[Any, Any]:
+        self.room.take(CONTAINER)
+        return {self.key(k, depth): self.decode(v, depth) for k, v in forms}
 
     def text(self, text: str) -> str:
         """Half a surrogate pair could not be written to a report."""
@@ -282,44 +242,55 @@ class Decoder:
             self.classes[known] = namedtuple(name, fields)
         return self.classes[known](*self.items(values, depth))
 
-    def items(self, forms: Any, depth: int) -> list[Any]:
-        return [self.decode(form, depth) for form in forms]
+    def handle(self, told: Any) -> Any:
+        self.room.take(cost_of_handle(told))
+        return self.opaque(told)
+
+    def integer(self, digits: str) -> int:
+        self.room.take(min(len(digits), DIGITS))
+        return int(digits[:DIGITS], 16)
+
+    def raw(self, number: Any) -> bytes:
+        data = self.buffers[natural(number)]
+        self.room.take(len(data))
+        return bytes(data)
+
+    def steps(self, parts: Any) -> range | None:
+        numbers = range(*parts)
+        self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
+        return numbers if len(numbers) <= RANGE else None
 
     def array(self, body: dict[str, Any]) -> Any:
-        array, axes = self.dense(NUMPY[body["d"]], body)
-        array = array.transpose(axes) if axes else array
+        array = self.dense(NUMPY[body["d"]], body)
         if body.get("g") and array.ndim == 0:
             return array[()]
         self.arrays.append(array)
         return array
 
-    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> tuple[np.ndarray, list[int]]:
-        """A writable array of the sizes that were sent, and its axes in the sender's order.
-
-        Of axes that are in order there is no list.
-        """
+    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
+        """A writable array of the sizes that were sent."""
         data = self.buffers[natural(body["x"])]
         self.room.take(NUMBERS + len(data))
-        if not len(body["s"]) == len(body["o"]) <= AXES:
-            raise WireError("sent an array of axes that do not fit")
-        shape, order = [natural(n) for n in body["s"]], [natural(n) for n in body["o"]]
-        if math.prod(shape) * dtype.itemsize != len(data):
+        shape, order = [natural(n) for n in body["s"]], body.get("o")
+        if len(shape) > AXES or math.prod(shape) * dtype.itemsize != len(data):
             raise WireError("sent an array whose bytes do not fit its shape")
         if dtype.kind == "b":  # a byte of 2 is no truth value
             array = (np.frombuffer(data, np.uint8) != 0).reshape(shape)
         else:
             array = np.frombuffer(data, dtype).reshape(shape).copy()
-        return array, [] if order == sorted(order) else np.argsort(order).tolist()
+        if order is None:
+            return array
+        if [natural(axis) for axis in sorted(order)] != list(range(len(shape))):
+            raise WireError("sent an array of axes that do not fit")
+        return array.transpose(np.argsort(order))
 
     def tensor(self, body: dict[str, Any]) -> Any:
         import torch
 
         name = body["d"]
         self.room.take(TENSOR)
-        array, axes = self.dense(TORCH[name], body)
-        tensor = torch.from_numpy(array)
+        tensor = torch.from_numpy(self.dense(TORCH[name], body))
         tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
-        tensor = tensor.permute(axes) if axes else tensor
         if body.get("q"):
             tensor = tensor.requires_grad_()
             self.tracked[natural(body["q"])] = tensor
@@ -332,6 +303,32 @@ class Decoder:
 
             return getattr(torch, name[6:]) if name[6:] in TORCH else None
         return NUMPY[name]
+
+
+# How a decoder reads what stands behind each mark.
+READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
+    "l": lambda decoder, body, depth: decoder.items(body, depth, CONTAINER),
+    "t": lambda decoder, body, depth: tuple(decoder.items(body, depth, CONTAINER)),
+    "s": Decoder.members,
+    "z": lambda decoder, body, depth: frozenset(decoder.members(body, depth)),
+    "d": Decoder.pairs,
+    "n": lambda decoder, body, _: decoder.array(body),
+    "T": lambda decoder, body, _: decoder.tensor(body),
+    "B": lambda decoder, body, _: decoder.arrays[natural(body)],
+    "A": lambda decoder, body, _: decoder.given[natural(body)],
+    "o": lambda decoder, body, _: decoder.handle(body),
+    "i": lambda decoder, body, _: decoder.integer(body),
+    "f": lambda _, body, __: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body],
+    "c": lambda decoder, body, depth: complex(*decoder.items(body, depth)),
+    "b": lambda decoder, body, _: decoder.raw(body),
+    "r": lambda decoder, body, _: decoder.steps(body),
+    "sl": lambda decoder, body, depth: slice(*decoder.items(body, depth)),
+    "e": lambda *_: Ellipsis,
+    "D": lambda decoder, body, _: decoder.dtype(body),
+    "y": lambda _, body, __: PLAIN_TYPES[body],
+    "U": lambda decoder, body, _: decoder.strings(*body),
+    "N": lambda decoder, body, depth: decoder.named(*body, depth),
+}
 
 
 def cost_of_handle(told: dict[str, Any]) -> int:

@@ -49,6 +49,7 @@ from attncourse.grading.judge.worker.telling import (
     signature,
 )
 
+PIECE = 1 << 16  # bytes that are received at once
 NO_LIMIT = 1 << 40
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
@@ -61,7 +62,7 @@ class Gone(BaseException):
 
 def serve(connection: Any, output: float) -> None:
     """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
-    worker = Worker(connection, int(output * 1e6))
+    worker = Worker(connection, int(output * 1e6), notebook_namespace())
     try:
         while True:
             worker.answer(*worker.receive())
@@ -72,7 +73,7 @@ def serve(connection: Any, output: float) -> None:
 class Worker:
     """The submission's names, the objects that the checker holds handles of, and the requests."""
 
-    def __init__(self, connection: Any, output: int):
+    def __init__(self, connection: Any, output: int, namespace: dict[str, Any]):
         self.connection = connection
         self.printed = Printed(output)
         self.handles: dict[int, Any] = {}
@@ -85,7 +86,7 @@ class Worker:
         self.buffer = bytearray()
         self.ready: list[dict[str, Any]] = []  # replies that go out together
         self.arrays: list[bytes] = []  # of these
-        self.namespace = notebook_namespace()
+        self.namespace = namespace
         self.watched: tuple[str, ...] = ()  # functions that may not be called at present
         self.watch = ExitStack()
         self.refused: Callable[[], str] = str
@@ -98,7 +99,7 @@ class Worker:
 
     def read(self, size: int) -> bytes:
         while len(self.buffer) < size:
-            piece = self.connection.recv(1 << 18)
+            piece = self.connection.recv(PIECE)
             if not piece:
                 raise Gone
             self.buffer += piece
