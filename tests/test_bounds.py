@@ -20,10 +20,11 @@ from attncourse.grading.course.folders import Submission
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.run import Order, Runner
 from attncourse.grading.judge import judge
+from attncourse.grading.judge.bench import CHECKER
 from attncourse.grading.judge.judge import JUDGE_LOST, grade
-from attncourse.grading.judge.lane import LANES, Lanes, LaneStuck
-from attncourse.grading.judge.wire.bounds import CHECKER, Room
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder
+from attncourse.grading.judge.lanes import LANES, Lanes, LaneStuck
+from attncourse.grading.judge.wire.decoding import Decoder, Room
+from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import CellResult, Report, to_json

@@ -20,8 +20,9 @@ from small_course import solution as answer
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.judge.checker import Outcome
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.lane import HEAD, Lanes
+from attncourse.grading.judge.lanes import Lanes
 from attncourse.grading.judge.marking import judge_cell
+from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
@@ -245,7 +246,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.lane import HEAD, Lanes
+from attncourse.grading.judge.lanes import Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)

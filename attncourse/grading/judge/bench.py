@@ -1,6 +1,5 @@
-"""Where a lane works, once the zygote is on its own: submissions come in, reports go out."""
+"""What a lane does once the zygote is on its own: submissions come in, reports go out."""
 
-import base64
 import json
 import os
 import secrets
@@ -8,16 +7,16 @@ import socket
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from attncourse.alarm import Stopwatch
+from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.checker import Checker, Outcome
-from attncourse.grading.judge.lane import hear, say
 from attncourse.grading.judge.marking import judge_cell, make_report
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.bounds import SPENT, Clock, resident
+from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker.view import make_view
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
@@ -25,6 +24,8 @@ from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.plan import plan
 
 SEED_SERVES = 50  # submissions
+CHECKER = 1000  # MB that the checker may take, beyond what it starts with
+SPENT = 300  # MB that a checker has grown by when another one takes its place
 
 
 class Refused(Exception):
@@ -52,18 +53,23 @@ class Bench:
 
     def serve(self) -> None:
         """Grades what the driver sends until it hangs up."""
-        while (request := hear(self.driver)) is not None:
-            try:
-                self.settle()
-                self.work_within(Limits(**request["limits"]))
-                assignment = assignment_of(request["assignment"])
-                notebook = base64.b64decode(request["notebook"])
-                report = self.grade(notebook, assignment, request["student"], request["seed"])
-                spent = resident() > self.size + SPENT * MB
-                about = {"starved": self.starved, "spent": spent}
-                say(self.driver, {"report": to_json(report), **about})
-            except Refused as problem:
-                say(self.driver, {"refused": str(problem)})
+        hold_memory()
+        with suppress(EOFError):
+            while True:
+                request, books = receive(self.driver)
+                send(self.driver, self.answer_to(request, *map(bytes, books)))
+
+    def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
+        """The report that a request asks for, or why there can be none."""
+        try:
+            self.settle()
+        except Refused as problem:
+            return {"refused": str(problem)}
+        self.work_within(Limits(**request["limits"]))
+        assignment = assignment_of(course)
+        report = self.grade(notebook, assignment, request["student"], request["seed"])
+        spent = resident() > self.size + SPENT * MB
+        return {"report": to_json(report), "starved": self.starved, "spent": spent}
 
     def settle(self) -> None:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
@@ -130,7 +136,7 @@ class Bench:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 result = judge_cell(cell, outcome)
-                say(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
+                send(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
 
         checker.run(self.launch, told, self.begins)
         self.starved |= checker.starved
@@ -143,7 +149,7 @@ class Bench:
 
     def begins(self, what: str, seconds: float) -> None:
         """Has the driver watch over what may take so many seconds of processor time."""
-        say(self.driver, {"begins": what, "seconds": seconds})
+        send(self.driver, {"begins": what, "seconds": seconds})
 
     def draw(self) -> int:
         """A secret seed, a fresh one every few submissions: what the reference and the usual
@@ -232,6 +238,32 @@ def use_of(used: float, limit: float) -> dict[str, Any]:
     return {"limit": limit, "used": round(used, 3), "met": used >= limit}
 
 
-def assignment_of(told: dict[str, Any]) -> Assignment:
+@lru_cache(maxsize=4)
+def assignment_of(text: bytes) -> Assignment:
     """An assignment as the driver sent it."""
-    return Assignment(told["name"], tuple(Cell(**cell) for cell in told["cells"]))
+    found = json.loads(text)
+    return Assignment(found["name"], tuple(Cell(**cell) for cell in found["cells"]))
+
+
+def hold_memory(size: int = CHECKER) -> None:
+    """Has the kernel refuse this process more than so many MB beyond what it has."""
+    with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
+        import resource
+
+        most = pages(0) + size * MB
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def resident() -> int:
+    """The bytes of memory that this process has; 0 where nobody counts."""
+    with suppress(OSError):
+        return pages(1)
+    return 0
+
+
+def pages(which: int) -> int:
+    """One of the sizes of this process, in bytes: of its addresses, of what lies in memory."""
+    with open("/proc/self/statm") as sizes:
+        return int(sizes.read().split()[which]) * os.sysconf("SC_PAGE_SIZE")

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import Stopwatch, TimeUp, within
+from attncourse.alarm import Clock, Stopwatch, TimeUp, within
 from attncourse.checks import observe
 from attncourse.grading.judge.desk import desk_for, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.order import disturbed
 from attncourse.grading.judge.remote.exceptions import known_name
 from attncourse.grading.judge.remote.session import Ended, OutOfTime, Session
-from attncourse.grading.judge.wire.bounds import Clock
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits

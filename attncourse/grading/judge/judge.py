@@ -1,14 +1,13 @@
 """From a submission's bytes to its report: no files, no database, no network."""
 
 import ast
-import base64
+import json
 import sys
 from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import Any
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.lane import LANES, LaneLost, LaneStuck
+from attncourse.grading.judge.lanes import LANES, LaneLost, LaneStuck
 from attncourse.grading.judge.worker.view import taught_before
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report, from_json
@@ -41,8 +40,8 @@ def grade(
         earned.update({g: CellResult(**result) for g, result in progress.items()})
 
     request = {
-        "notebook": base64.b64encode(notebook).decode(),
-        "assignment": told(assignment),
+        "notebook": notebook,
+        "assignment": as_json(assignment),
         "limits": asdict(limits),
         "student": student,
         "seed": seed,
@@ -94,8 +93,8 @@ def start_lanes(assignment: Assignment, limits: Limits, sandbox: bool, number: i
 
 
 @lru_cache(maxsize=4)
-def told(assignment: Assignment) -> dict[str, Any]:
-    return asdict(assignment)
+def as_json(assignment: Assignment) -> bytes:
+    return json.dumps(asdict(assignment)).encode()
 
 
 def cut_short(

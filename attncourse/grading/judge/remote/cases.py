@@ -15,7 +15,8 @@ from attncourse.checks.outcome import Outcome, Unusable, argument_names, describ
 from attncourse.checks.trials import draw
 from attncourse.grading.judge.remote.exceptions import exception_class
 from attncourse.grading.judge.remote.session import Session, text_in
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder
+from attncourse.grading.judge.wire.decoding import Decoder
+from attncourse.grading.judge.wire.encoding import Encoder
 
 KEPT = 64  # exercises and seeds whose cases are kept
 TEXT = 2200  # characters of an error's text

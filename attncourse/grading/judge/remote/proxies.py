@@ -15,8 +15,7 @@ from attncourse.checks.outcome import Outcome
 from attncourse.grading.judge.remote.cases import outcomes
 from attncourse.grading.judge.remote.exceptions import NAME
 from attncourse.grading.judge.remote.session import Session, text_in
-from attncourse.grading.judge.wire.bounds import PARAMETERS
-from attncourse.grading.judge.wire.encoding import natural
+from attncourse.grading.judge.wire.decoding import PARAMETERS, natural
 from attncourse.grading.judge.wire.frames import WireError
 
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}

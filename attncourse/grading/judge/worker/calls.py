@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder, Unsendable, content
+from attncourse.grading.judge.wire.decoding import Decoder
+from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, content
 
 
 def seed(number: int | None) -> None:

@@ -22,8 +22,9 @@ from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.outcome import Trying, run_case
 from attncourse.checks.watch import Forbidden, forbidding
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder, Unsendable
-from attncourse.grading.judge.wire.frames import pack, unpack
+from attncourse.grading.judge.wire.decoding import Decoder
+from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
+from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker.calls import (
     USES,
     generator,
@@ -49,8 +50,6 @@ from attncourse.grading.judge.worker.telling import (
     signature,
 )
 
-PIECE = 1 << 16  # bytes that are received at once
-NO_LIMIT = 1 << 40
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
 NOTHING = object()
@@ -65,8 +64,8 @@ def serve(connection: Any, output: float) -> None:
     worker = Worker(connection, int(output * 1e6), notebook_namespace())
     try:
         while True:
-            worker.answer(*worker.receive())
-    except Gone:
+            worker.answer(*receive(connection))
+    except EOFError:
         os._exit(0)
 
 
@@ -83,7 +82,6 @@ class Worker:
         self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
         self.count = 0
         self.asked = ""  # the name of the present request
-        self.buffer = bytearray()
         self.ready: list[dict[str, Any]] = []  # replies that go out together
         self.arrays: list[bytes] = []  # of these
         self.namespace = namespace
@@ -93,19 +91,6 @@ class Worker:
         self.settings = Settings()
 
     # --- talking --------------------------------------------------------------------------------
-
-    def receive(self) -> tuple[dict[str, Any], list[memoryview]]:
-        return unpack(self.read, NO_LIMIT)
-
-    def read(self, size: int) -> bytes:
-        while len(self.buffer) < size:
-            piece = self.connection.recv(PIECE)
-            if not piece:
-                raise Gone
-            self.buffer += piece
-        data = bytes(self.buffer[:size])
-        del self.buffer[:size]
-        return data
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
         """Does what is asked for and sends what came of it.
@@ -161,7 +146,7 @@ class Worker:
         """Sends the replies that are ready."""
         if self.ready:
             message = {"id": self.asked, "replies": self.ready}
-            self.connection.sendall(pack(message, self.arrays))
+            send(self.connection, message, self.arrays)
             self.ready.clear()
             self.arrays.clear()
 
@@ -349,8 +334,11 @@ class Worker:
             asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
             asked |= {"id": self.asked, "callback": number}
             self.send()
-            self.connection.sendall(pack(asked, encoder.buffers))
-            reply, buffers = self.receive()
+            send(self.connection, asked, encoder.buffers)
+            try:
+                reply, buffers = receive(self.connection)
+            except EOFError:
+                raise Gone from None
             if "error" in reply:
                 kind = getattr(__import__("builtins"), reply["error"]["type"], RuntimeError)
                 raise kind(reply["error"]["message"])
