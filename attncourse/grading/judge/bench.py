@@ -17,7 +17,6 @@ from attncourse.grading.judge.checker import Checker, Outcome
 from attncourse.grading.judge.marking import judge_cell, make_report
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import receive, send
-from attncourse.grading.judge.worker.view import make_view
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read
@@ -75,11 +74,8 @@ class Bench:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
         if self.settled:
             return
-        folder = self.order["folder"]
-        view = os.path.join(folder, "view")
-        make_view(Path(view), tuple(self.order["chapters"]))
-        about = {"limits": asdict(self.limits), "sandbox": self.sandbox}
-        self.tell({"folder": folder, "view": view, **about})
+        about = {name: self.order[name] for name in ("folder", "chapters", "sandbox")}
+        self.tell(about | {"limits": asdict(self.limits)})
         answer = self.answer()
         if "error" in answer:
             raise Refused(f"{answer['error']} (--unsafe-no-sandbox grades without a jail)")

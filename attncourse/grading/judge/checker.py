@@ -16,11 +16,10 @@ import numpy as np
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp, within
 from attncourse.checks import observe
-from attncourse.grading.judge.desk import desk_for, loads
+from attncourse.grading.judge.desk import desk_for, disturbed, loads
 from attncourse.grading.judge.guard import compiled, guards
-from attncourse.grading.judge.order import disturbed
-from attncourse.grading.judge.remote.exceptions import known_name
 from attncourse.grading.judge.remote.session import Ended, OutOfTime, Session
+from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits

@@ -2,17 +2,19 @@
 
 import ast
 import json
+import re
 import sys
 from dataclasses import asdict, replace
 from functools import lru_cache
 
+from attncourse import STEMS
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.lanes import LANES, LaneLost, LaneStuck
-from attncourse.grading.judge.worker.view import taught_before
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report, from_json
 from attncourse.grading.submission.notebook import Assignment
 
+TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
 JUDGE_LOST = "the judge"  # what a note on a lane that was lost begins with
 STUCK = "kept the judge busy, twice, beyond the time for it: it"  # and what the last word is
 
@@ -125,3 +127,11 @@ def libraries(assignment: Assignment) -> tuple[str, ...]:
                 found[node.module] = None
     ours = {*sys.stdlib_module_names, "attncourse", "IPython"}
     return tuple(name for name in found if name.split(".")[0] not in ours)
+
+
+@lru_cache(maxsize=8)
+def taught_before(assignment: Assignment) -> tuple[str, ...]:
+    """The chapters before the first that the assignment has exercises of."""
+    targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]
+    own = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
+    return STEMS[: STEMS.index(own[0])] if own else STEMS

@@ -81,7 +81,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
 
 def load(modules: list[str]) -> None:
     """Imports what submissions need, single-threaded, and uses it a few times."""
-    from attncourse.grading.judge.worker.rehearsal import rehearse
+    from attncourse.grading.judge.worker.zygote import rehearse
 
     for name in modules:
         importlib.import_module(name)

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from attncourse.grading.judge.remote.exceptions import NAME
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.decoding import HANDLE, Decoder, natural
+from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
 from attncourse.grading.judge.wire.encoding import Encoder, content
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB

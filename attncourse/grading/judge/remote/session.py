@@ -14,8 +14,7 @@ import numpy as np
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp
 from attncourse.checks.asking import asked
-from attncourse.grading.judge.remote.exceptions import exception_class
-from attncourse.grading.judge.wire.decoding import Decoder, Room, natural
+from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits

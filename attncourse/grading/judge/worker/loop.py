@@ -26,12 +26,19 @@ from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker.calls import (
+    MESSAGE,
     USES,
+    Settings,
+    describe,
+    describe_class,
+    describe_module,
+    fingerprint,
     generator,
     gradients,
     image,
     is_array,
     seed,
+    signature,
     unleafed,
 )
 from attncourse.grading.judge.worker.notebook_shell import (
@@ -39,15 +46,6 @@ from attncourse.grading.judge.worker.notebook_shell import (
     Skipped,
     execute,
     notebook_namespace,
-)
-from attncourse.grading.judge.worker.settings import Settings
-from attncourse.grading.judge.worker.telling import (
-    MESSAGE,
-    describe,
-    describe_class,
-    describe_module,
-    fingerprint,
-    signature,
 )
 
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
