@@ -3,9 +3,7 @@
 import builtins
 import numbers
 import os
-import random
 import re
-import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -21,6 +19,7 @@ from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.remote.session import Ended, OutOfTime, Session
 from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
+from attncourse.grading.judge.worker.calls import seed
 from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.magics import shorten
@@ -103,7 +102,7 @@ class Checker:
         ``begins`` hears what is begun, and how many seconds of processor time it has.
         """
         self.launch, self.begins = launch, begins
-        seed_all(self.seed)
+        seed(self.seed)
         try:
             self.session = self.start()
             for number, step in enumerate(self.steps):
@@ -408,14 +407,6 @@ def trusted_namespace() -> dict[str, Any]:
         "__builtins__": builtins,
         "display": lambda *values, **options: None,
     }
-
-
-def seed_all(seed: int) -> None:
-    """Seeds the generators that a test may draw from."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.manual_seed(seed)  # the CPU's
 
 
 def went_on(lines: list[str]) -> str:

@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import lru_cache
 
 from attncourse import STEMS
@@ -15,8 +15,11 @@ from attncourse.grading.report import CellResult, Report, from_json
 from attncourse.grading.submission.notebook import Assignment
 
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
-JUDGE_LOST = "the judge"  # what a note on a lane that was lost begins with
-STUCK = "kept the judge busy, twice, beyond the time for it: it"  # and what the last word is
+STUCK = "kept the judge busy, twice, beyond the time for it: it"
+
+
+class Lost(Report):
+    """A report that the judge cut short, not the submission. The next run tries that again."""
 
 
 def grade(
@@ -50,6 +53,10 @@ def grade(
     }
     first: Report | None = None
     alone = False
+
+    def rest(kind: type[Report], why: str) -> Report:
+        return first or cut_short(kind, assignment, student, earned, why, sandbox)
+
     while True:
         lane = LANES.take(key, alone)
         try:
@@ -59,13 +66,12 @@ def grade(
             if not alone:
                 alone = True
                 continue
-            return first or cut_short(assignment, student, earned, f"{STUCK} {problem}", sandbox)
+            return rest(Report, f"{STUCK} {problem}")
         except LaneLost as problem:
             LANES.lose(lane)
             if lane.used and not earned:  # it may have been on its way out before this
                 continue
-            why = f"{JUDGE_LOST} {problem}"
-            return first or cut_short(assignment, student, earned, why, sandbox)
+            return rest(Lost, f"the judge {problem}")
         except BaseException:
             LANES.lose(lane)
             raise
@@ -100,15 +106,20 @@ def as_json(assignment: Assignment) -> bytes:
 
 
 def cut_short(
-    assignment: Assignment, student: str, earned: dict[str, CellResult], why: str, sandbox: bool
+    kind: type[Report],
+    assignment: Assignment,
+    student: str,
+    earned: dict[str, CellResult],
+    why: str,
+    sandbox: bool,
 ) -> Report:
     """The report where the judge itself could not go on: what had been earned by then."""
     lost = f"was not run to its end: {why}"
     cells = {
         g: earned.get(g, CellResult(0.0, c.points, lost)) for g, c in assignment.graded.items()
     }
-    report = Report(student, assignment.name, "interrupted", cells, notes=(why,), attention=(why,))
-    return replace(report, sandbox=sandbox)
+    said = {"notes": (why,), "attention": (why,)}
+    return kind(student, assignment.name, "interrupted", cells, sandbox=sandbox, **said)
 
 
 @lru_cache(maxsize=8)

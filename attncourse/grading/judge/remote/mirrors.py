@@ -140,7 +140,7 @@ class Mirrors:
         if not inputs or not torch.is_grad_enabled():
             return value
         outputs = [decoder.tracked[n].detach() for n in order]
-        joined = Remote.apply(node, outputs, *inputs)
+        joined = RemoteCall.apply(node, outputs, *inputs)
         return replaced(value, dict(zip((id(decoder.tracked[n]) for n in order), joined)))  # noqa: B905
 
 
@@ -161,7 +161,7 @@ class Call:
         return found
 
 
-class Remote(torch.autograd.Function):
+class RemoteCall(torch.autograd.Function):
     """The node of the graph that stands for a call in the other process."""
 
     @staticmethod

@@ -29,7 +29,7 @@ def seed(number: int | None) -> None:
     random.seed(number)
     np.random.seed(number % 2**32)
     if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.manual_seed(number)
+        sys.modules["torch"].default_generator.manual_seed(number)  # the CPU's
 
 
 def generator(state: dict[str, Any]) -> np.random.Generator:
