@@ -125,7 +125,7 @@ class Stopwatch:
             return False
         return crowded() if self.starving is None else self.starving
 
-    def told(self, limit: float = 0.0) -> str:
+    def in_words(self, limit: float = 0.0) -> str:
         """The time that is up, in words; of a shorter ``limit`` where there is one."""
         limit = limit or self.seconds
         if self.worked() >= 0.9 * limit:

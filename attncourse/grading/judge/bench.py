@@ -43,7 +43,7 @@ class Bench:
         self.settled = False
         self.seed = self.seed_left = 0
         self.spare: socket.socket | None = None  # the checker's end of the next worker
-        self.spare_pid = 0  # once the zygote has told it
+        self.spare_pid = 0  # once the zygote has named it
         self.spare_clock = Clock()
         self.workers: list[int] = []
         self.used: list[dict[str, Any]] = []  # by workers that have ended
@@ -128,13 +128,13 @@ class Bench:
         steps, mended = plan(cells, assignment)
         checker = Checker(steps, assignment, seed, self.limits)
 
-        def told(number: int, outcome: Outcome) -> None:
+        def heard(number: int, outcome: Outcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 result = judge_cell(cell, outcome)
                 send(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
 
-        checker.run(self.launch, told, self.begins)
+        checker.run(self.launch, heard, self.begins)
         self.starved |= checker.starved
         self.begins("the report", self.limits.cell)
         report = make_report(checker, assignment, student, [*notes, *mended])

@@ -96,8 +96,8 @@ class Checker:
         """Measures what is done here and in the submission's processes."""
         return Stopwatch(seconds, self.spent, self.queued)
 
-    def run(self, launch: Launch, told: Callable[[int, Outcome], None], begins: Begins) -> None:
-        """Runs every step; ``told`` hears of each outcome as it comes.
+    def run(self, launch: Launch, heard: Callable[[int, Outcome], None], begins: Begins) -> None:
+        """Runs every step; ``heard`` is called with each outcome as it comes.
 
         ``begins`` hears what is begun, and how many seconds of processor time it has.
         """
@@ -110,17 +110,17 @@ class Checker:
                     self.aside[number] = dict(self.namespace), set(self.laid_out)
                     continue
                 self.outcomes[number] = self.step(number)
-                told(number, self.outcomes[number])
-            self.again(told)
-            self.last(told)
+                heard(number, self.outcomes[number])
+            self.again(heard)
+            self.last(heard)
         except OutOfTime:
             where = self.steps[self.at].name if self.outcomes_missing() else ""
             self.starved |= self.whole.starved()
             self.trouble.append(
                 f"{where or 'the submission'} was running when the time for the submission "
-                f"was over ({self.whole.told()})"
+                f"was over ({self.whole.in_words()})"
             )
-            self.last_minute(told)
+            self.last_minute(heard)
         finally:
             self.hang_up()
 
@@ -189,7 +189,7 @@ class Checker:
         why = self.session.ended
         if self.session.stalled:
             limit = self.limits.cell if step.kind != "test" else self.limits.call
-            late = self.session.watch.told(limit)
+            late = self.session.watch.in_words(limit)
             why = f"did not end within {late} and could not be interrupted"
         return f"{step.name} {why}"
 
@@ -218,7 +218,7 @@ class Checker:
         self.reached = max(self.reached, before)
         return True
 
-    def again(self, told: Callable[[int, Outcome], None]) -> None:
+    def again(self, heard: Callable[[int, Outcome], None]) -> None:
         """Cells that missed a name which a later cell defines get it now, as in a notebook.
 
         The tests that gave less than full marks are run again after them.
@@ -235,12 +235,12 @@ class Checker:
                 second = self.step(number)
                 if earns_more(second, self.outcomes[number]):
                     self.outcomes[number] = second
-                    told(number, second)
+                    heard(number, second)
 
     def own(self, number: int) -> bool:
         return self.steps[number].kind != "test"
 
-    def last(self, told: Callable[[int, Outcome], None]) -> None:
+    def last(self, heard: Callable[[int, Outcome], None]) -> None:
         """Runs the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
@@ -251,9 +251,9 @@ class Checker:
             if fresh:
                 self.hang_up()
             for number in self.aside:
-                self.run_late(number, told)
+                self.run_late(number, heard)
 
-    def last_minute(self, told: Callable[[int, Outcome], None]) -> None:
+    def last_minute(self, heard: Callable[[int, Outcome], None]) -> None:
         """Runs those whose places were before the step at which the time was over."""
         come_to = max(self.at, *self.outcomes, 0)
         missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
@@ -261,9 +261,9 @@ class Checker:
         self.whole = self.watch(LAST_MINUTE)
         with suppress(OutOfTime):
             for number in missing:
-                self.run_late(number, told)
+                self.run_late(number, heard)
 
-    def run_late(self, number: int, told: Callable[[int, Outcome], None]) -> None:
+    def run_late(self, number: int, heard: Callable[[int, Outcome], None]) -> None:
         """Runs a test that was left for last, unless that has brought all there is."""
         if earns_all(self.outcomes.get(number)):
             return
@@ -274,7 +274,7 @@ class Checker:
         self.left[number] = {name: self.namespace[name] for name in changed}
         if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
             self.outcomes[number] = outcome
-            told(number, outcome)
+            heard(number, outcome)
 
     def lay_out(self, number: int) -> None:
         """Makes the trusted names what they were in a late test's place.
@@ -385,7 +385,7 @@ class Checker:
             watch = watch or self.session.watch
             self.starved |= watch.starved()
             self.session.longest = max(self.session.longest, limit)
-            return Outcome("timeout", f"did not end within {watch.told(limit)}")
+            return Outcome("timeout", f"did not end within {watch.in_words(limit)}")
         if isinstance(error, Ended | WireError):
             return Outcome("lost", f"was not run to its end: the submission {error}")
         return Outcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))

@@ -107,10 +107,10 @@ def require_comparable(
     if whole and theirs in ("first", "second"):
         got, own = (first, second) if theirs == "first" else (second, first)
         if math.prod(got) != entries:
-            raise AssertionError(f"got {told(got)}, expected shape {own}")
+            raise AssertionError(f"got {in_words(got)}, expected shape {own}")
 
 
-def told(shape: tuple) -> str:
+def in_words(shape: tuple) -> str:
     return f"shape {shape}" if shape else "one number"
 
 

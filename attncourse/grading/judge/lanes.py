@@ -39,7 +39,7 @@ class Lane:
         self.core = core
         self.used = False  # for a submission before
         self.closed = False
-        self.pid = 0  # once it has told
+        self.pid = 0  # once it has said so
         self.process: Any = None  # of the first of those that were started together
         self.folder = tempfile.mkdtemp(prefix="attncourse-lane-")
         self.connection, self.theirs = socket.socketpair()
@@ -58,7 +58,7 @@ class Lane:
             while True:
                 while not select.select([self.connection], [], [], watch.left())[0]:
                     if not watch.left():
-                        raise LaneStuck(f"was busy with {doing} for {watch.told()}")
+                        raise LaneStuck(f"was busy with {doing} for {watch.in_words()}")
                 message, _ = receive(self.connection)
                 if "pid" in message:
                     self.pid = message["pid"]

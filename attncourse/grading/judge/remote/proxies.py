@@ -62,6 +62,12 @@ class Remote:
             raise AttributeError(f"{self._type} has no attribute {name}")
         return self._session.use("getattr", self, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._session.use("setattr", self, name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._session.use("call", self, *args, **kwargs)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Remote":
         return self
 
@@ -80,21 +86,9 @@ class RemoteFunction(Remote):
         self.__dict__["__name__"] = name_in(told, "name")
         self.__dict__["__signature__"] = signature_of(told)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._session.use("call", self, *args, **kwargs)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._session.use("setattr", self, name, value)
-
 
 class RemoteObject(Remote):
     """An object of the submission's own: attributes, methods, items, iteration."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._session.use("setattr", self, name, value)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._session.use("call", self, *args, **kwargs)
 
     def __len__(self) -> int:
         return self._session.use("len", self)

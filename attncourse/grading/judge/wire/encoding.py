@@ -164,3 +164,26 @@ def numbers_of(tensor: Any) -> np.ndarray:
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.detach().view(torch.int16)
     return tensor.numpy(force=True)
+
+
+# --- what modules hold ----------------------------------------------------------------------------
+
+
+def tensors_of(module: Any) -> dict[str, Any]:
+    """A module's own parameters and buffers by name."""
+    named = {**module._parameters, **module._buffers}
+    return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:
+    """A parameter or buffer of a module, as its copy on the other side is made."""
+    tensor = tensors_of(module)[name]
+    about = {"id": id(tensor), "parameter": name in module._parameters}
+    return about | {"grad": tensor.requires_grad, "value": encoder.encode(tensor.detach())}
+
+
+def fingerprint(module: Any) -> dict[str, tuple]:
+    """Something that changes whenever a module's own state does."""
+    state = {name: (id(t), *content(t)) for name, t in tensors_of(module).items()}
+    children = tuple((name, id(child)) for name, child in module._modules.items())
+    return state | {" ": (module.training, *children)}

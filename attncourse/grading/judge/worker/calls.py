@@ -19,7 +19,13 @@ import numpy as np
 from attncourse.alarm import TimeUp, within
 from attncourse.checks.outcome import Unusable
 from attncourse.grading.judge.wire.decoding import Decoder
-from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, content
+from attncourse.grading.judge.wire.encoding import (
+    Encoder,
+    Unsendable,
+    content,
+    describe_tensor,
+    tensors_of,
+)
 
 
 def seed(number: int | None) -> None:
@@ -202,20 +208,7 @@ def describe_module(module: Any, encoder: Encoder) -> dict[str, Any]:
     return {
         "class": type(module).__name__,
         "bases": [b.__name__ for b in type(module).__mro__ if b.__module__.startswith("torch.nn.")],
-        "parameters": {
-            name: {"value": encoder.encode(p.detach()), "grad": p.requires_grad, "id": id(p)}
-            for name, p in module._parameters.items()
-            if p is not None
-        },
-        "buffers": {n: encoder.encode(b) for n, b in module._buffers.items() if b is not None},
+        "tensors": {name: describe_tensor(module, name, encoder) for name in tensors_of(module)},
         "transient": sorted(module._non_persistent_buffers_set),
         "plain": encoder.encode(plain),
     }
-
-
-def fingerprint(module: Any) -> dict[str, tuple]:
-    """Something that changes whenever a module's own state does."""
-    tensors = [*module._parameters.items(), *module._buffers.items()]
-    state = {name: (id(t), *content(t)) for name, t in tensors if t is not None}
-    children = tuple((name, id(child)) for name, child in module._modules.items())
-    return state | {" ": (module.training, *children)}

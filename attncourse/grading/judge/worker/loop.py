@@ -5,6 +5,7 @@ this function with these arguments, take this gradient. It knows no tests, no ch
 answers, and whatever it says is taken for numbers and text.
 """
 
+import builtins
 import json
 import os
 import signal
@@ -23,7 +24,7 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.outcome import Trying, run_case
 from attncourse.checks.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
-from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
+from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker.calls import (
     MESSAGE,
@@ -32,7 +33,6 @@ from attncourse.grading.judge.worker.calls import (
     describe,
     describe_class,
     describe_module,
-    fingerprint,
     generator,
     gradients,
     image,
@@ -234,10 +234,10 @@ class Worker:
         seeds = request["seeds"] or repeat(None)
         self.settings.put_back()
         with ready(), forbidding(trying.forbids) as refused:
-            for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
+            for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 seed(number)
                 decoder = Decoder(buffers, self.meant)
-                step = partial(self.tried, trying, refused, implementation, told, decoder)
+                step = partial(self.tried, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
                 yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
 
@@ -246,15 +246,15 @@ class Worker:
         trying: Trying,
         refused: Callable[[], str],
         implementation: Any,
-        told: dict[str, Any],
+        form: dict[str, Any],
         decoder: Decoder,
         encoder: Encoder,
     ) -> dict[str, Any]:
         """What came of one case."""
-        args, kwargs = tuple(decoder.decode(told["args"])), decoder.decode(told["kwargs"])
-        driver = DRIVERS[told["use"]]
-        if told["bound"]:
-            driver = partial(driver, *decoder.decode(told["bound"]))
+        args, kwargs = tuple(decoder.decode(form["args"])), decoder.decode(form["kwargs"])
+        driver = DRIVERS[form["use"]]
+        if form["bound"]:
+            driver = partial(driver, *decoder.decode(form["bound"]))
         with gradients({"grad": True}):
             outcome = run_case(trying, implementation, Case(args, kwargs, use=driver))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
@@ -321,7 +321,7 @@ class Worker:
         if "G" in form:
             return generator(form["G"])
         if "E" in form:
-            return getattr(__import__("builtins"), form["E"])
+            return getattr(builtins, form["E"])
         return self.callback(form["C"], form.get("name", ""))
 
     def callback(self, number: int, name: str) -> Callable:
@@ -338,7 +338,7 @@ class Worker:
             except EOFError:
                 raise Gone from None
             if "error" in reply:
-                kind = getattr(__import__("builtins"), reply["error"]["type"], RuntimeError)
+                kind = getattr(builtins, reply["error"]["type"], RuntimeError)
                 raise kind(reply["error"]["message"])
             return Decoder(buffers, self.meant).decode(reply["value"])
 
@@ -355,12 +355,13 @@ class Worker:
         torch, made = sys.modules.get("torch"), {}
         for number, changes in state.items():
             module = self.handles[int(number)]
-            if "training" in changes:
-                module.training = changes["training"]
-            for name, form in changes.get("parameters", {}).items():
+            module.training = changes["training"]
+            for name, form in changes["tensors"].items():
                 value = decoder.decode(form["value"]).detach()
                 old = module._parameters.get(name)
-                if form.get("new") or old is None:
+                if not form["parameter"]:
+                    module._buffers[name] = value
+                elif form["new"] or old is None:
                     same = made.get(form["id"])
                     if same is None:
                         same = made[form["id"]] = torch.nn.Parameter(value, form["grad"])
@@ -368,8 +369,6 @@ class Worker:
                 else:
                     old.data = value
                     old.requires_grad_(form["grad"])
-            for name, form in changes.get("buffers", {}).items():
-                module._buffers[name] = decoder.decode(form)
             if int(number) in self.modules:
                 self.modules[int(number)] = fingerprint(module)
 

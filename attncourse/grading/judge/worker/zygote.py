@@ -70,7 +70,7 @@ class Zygote:
         while True:
             order, fds = self.receive()
             if order["do"] == "start":
-                self.told(self.start(fds[0], Limits(**order["limits"])))
+                self.tell_of(self.start(fds[0], Limits(**order["limits"])))
                 os.close(fds[0])
             else:
                 self.send(self.stop(order["pid"]))
@@ -108,7 +108,7 @@ class Zygote:
             "memory": used.ru_maxrss / 1000,
         }
 
-    def told(self, pid: int) -> None:
+    def tell_of(self, pid: int) -> None:
         """Tells of a worker, with a descriptor: its number is another one outside of the jail."""
         fds = []
         with suppress(AttributeError, OSError):
