@@ -13,10 +13,10 @@ from typing import Any
 
 from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge.checker import Checker, Outcome
+from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.marking import judge_cell, make_report
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.judge.wire.frames import hear, receive, send, tell
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read
@@ -75,8 +75,8 @@ class Bench:
         if self.settled:
             return
         about = {name: self.order[name] for name in ("folder", "chapters", "sandbox")}
-        self.tell(about | {"limits": asdict(self.limits)})
-        answer = self.answer()
+        tell(self.zygote, about | {"limits": asdict(self.limits)})
+        answer, _ = self.answer()
         if "error" in answer:
             raise Refused(f"{answer['error']} (--unsafe-no-sandbox grades without a jail)")
         self.settled = True
@@ -128,7 +128,7 @@ class Bench:
         steps, mended = plan(cells, assignment)
         checker = Checker(steps, assignment, seed, self.limits)
 
-        def heard(number: int, outcome: Outcome) -> None:
+        def heard(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 result = judge_cell(cell, outcome)
@@ -188,35 +188,29 @@ class Bench:
     def made(self) -> int:
         """The process id, in the jail, of the next worker, which exists then."""
         if not self.spare_pid:
-            data, fds, _, _ = socket.recv_fds(self.zygote, 1 << 16, 1)
-            self.spare_pid = self.heard(data)["pid"]
-            self.spare_clock = clock_of(fds)
+            made, fds = self.answer()
+            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds)
         return self.spare_pid
 
     def begin(self) -> None:
         """Has the zygote make a worker; its answer is fetched when the worker is needed."""
         ours, theirs = socket.socketpair()
-        order = {"do": "start", "limits": asdict(self.limits)}
-        socket.send_fds(self.zygote, [json.dumps(order).encode()], [theirs.fileno()])
+        tell(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
         theirs.close()
         self.spare, self.spare_pid = ours, 0
 
     def end(self, pid: int) -> dict[str, Any]:
         """Ends a worker; what it used."""
         self.made()  # its answer comes first
-        self.tell({"do": "stop", "pid": pid})
-        return self.answer()
+        tell(self.zygote, {"do": "stop", "pid": pid})
+        return self.answer()[0]
 
-    def tell(self, order: dict[str, Any]) -> None:
-        self.zygote.send(json.dumps(order).encode())
-
-    def answer(self) -> dict[str, Any]:
-        return self.heard(self.zygote.recv(1 << 16))
-
-    def heard(self, data: bytes) -> dict[str, Any]:
-        if not data:
-            raise SystemExit("the process that starts the workers has ended")
-        return json.loads(data)
+    def answer(self) -> tuple[dict[str, Any], list[int]]:
+        """What the zygote says next."""
+        try:
+            return hear(self.zygote)
+        except EOFError:
+            raise SystemExit("the process that starts the workers has ended") from None
 
 
 def clock_of(fds: list[int]) -> Clock:

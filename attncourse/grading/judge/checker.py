@@ -41,7 +41,7 @@ Begins = Callable[[str, float], None]
 
 
 @dataclass
-class Outcome:
+class StepOutcome:
     """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost"."""
 
     kind: str
@@ -52,6 +52,9 @@ class Outcome:
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
+Heard = Callable[[int, StepOutcome], None]
+
+
 class Checker:
     """One run of a plan. ``launch`` starts a fresh process for the submission."""
 
@@ -60,7 +63,7 @@ class Checker:
         self.desk = desk_for(assignment)
         self.seed = seed
         self.limits = limits
-        self.outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, StepOutcome] = {}
         self.fatal: set[int] = set()
         self.trouble: list[str] = []
         self.session: Session | None = None
@@ -96,7 +99,7 @@ class Checker:
         """Measures what is done here and in the submission's processes."""
         return Stopwatch(seconds, self.spent, self.queued)
 
-    def run(self, launch: Launch, heard: Callable[[int, Outcome], None], begins: Begins) -> None:
+    def run(self, launch: Launch, heard: Heard, begins: Begins) -> None:
         """Runs every step; ``heard`` is called with each outcome as it comes.
 
         ``begins`` hears what is begun, and how many seconds of processor time it has.
@@ -141,13 +144,13 @@ class Checker:
             self.session.close("is over")
             self.session = None
 
-    def step(self, number: int) -> Outcome:
+    def step(self, number: int) -> StepOutcome:
         """The outcome of one step, in a fresh process where the last one is gone."""
         self.at = number
         if not self.whole.left():
             raise OutOfTime
         if not (self.restart(number) if self.session is None else self.catch_up(number)):
-            return Outcome("lost", "was not run to its end")
+            return StepOutcome("lost", "was not run to its end")
         self.reached = max(self.reached, number + 1)
         step = self.steps[number]
         outcome = self.take(step)
@@ -178,7 +181,7 @@ class Checker:
             return not self.session.careful or (self.tested and not self.session.stalled)
         return self.tested
 
-    def take(self, step: Step) -> Outcome:
+    def take(self, step: Step) -> StepOutcome:
         """The outcome of one step in the present process."""
         return self.test(step) if step.kind == "test" else self.cell(step, self.limits.cell)
 
@@ -218,7 +221,7 @@ class Checker:
         self.reached = max(self.reached, before)
         return True
 
-    def again(self, heard: Callable[[int, Outcome], None]) -> None:
+    def again(self, heard: Heard) -> None:
         """Cells that missed a name which a later cell defines get it now, as in a notebook.
 
         The tests that gave less than full marks are run again after them.
@@ -240,7 +243,7 @@ class Checker:
     def own(self, number: int) -> bool:
         return self.steps[number].kind != "test"
 
-    def last(self, heard: Callable[[int, Outcome], None]) -> None:
+    def last(self, heard: Heard) -> None:
         """Runs the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
@@ -253,7 +256,7 @@ class Checker:
             for number in self.aside:
                 self.run_late(number, heard)
 
-    def last_minute(self, heard: Callable[[int, Outcome], None]) -> None:
+    def last_minute(self, heard: Heard) -> None:
         """Runs those whose places were before the step at which the time was over."""
         come_to = max(self.at, *self.outcomes, 0)
         missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
@@ -263,7 +266,7 @@ class Checker:
             for number in missing:
                 self.run_late(number, heard)
 
-    def run_late(self, number: int, heard: Callable[[int, Outcome], None]) -> None:
+    def run_late(self, number: int, heard: Heard) -> None:
         """Runs a test that was left for last, unless that has brought all there is."""
         if earns_all(self.outcomes.get(number)):
             return
@@ -294,7 +297,7 @@ class Checker:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def cell(self, step: Step, limit: float) -> Outcome:
+    def cell(self, step: Step, limit: float) -> StepOutcome:
         """What comes of a cell in the submission's process."""
         self.begins(step.name, limit)
         try:
@@ -307,9 +310,9 @@ class Checker:
             if lines := getattr(error, "attncourse_skipped", ()):
                 outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
             return outcome
-        return Outcome("none")
+        return StepOutcome("none")
 
-    def test(self, step: Step) -> Outcome:
+    def test(self, step: Step) -> StepOutcome:
         """What comes of a test, run here with proxies for the submission's names."""
         self.session.gave_empty = False
         self.session.unasked.clear()
@@ -323,7 +326,7 @@ class Checker:
             self.changed.append((step.name, who))
         return outcome
 
-    def outcome(self, step: Step) -> Outcome:
+    def outcome(self, step: Step) -> StepOutcome:
         left = max(self.limits.submission - self.whole.worked(), 0.01)
         watch = self.watch(min(left, self.limits.cell))
         try:
@@ -336,11 +339,11 @@ class Checker:
                 raise OutOfTime from None
             return self.failure(error, self.limits.call, None if watch.left() else watch)
         if value is None:
-            return Outcome("none")
+            return StepOutcome("none")
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
             with suppress(OverflowError):
-                return Outcome("number", value=float(value))
-        return Outcome("other", f"a value of type {type(value).__name__}")
+                return StepOutcome("number", value=float(value))
+        return StepOutcome("other", f"a value of type {type(value).__name__}")
 
     def evaluate(self, step: Step) -> Any:
         """The value of a test's last line where that is an expression, else None."""
@@ -375,7 +378,7 @@ class Checker:
 
     def failure(
         self, error: BaseException, limit: float, watch: Stopwatch | None = None
-    ) -> Outcome:
+    ) -> StepOutcome:
         """What a step comes to that raised this. ``watch``: the one whose time was up, if that is
         not the one of the last request, to which the limit belongs."""
         if isinstance(error, TimeUp):
@@ -385,17 +388,17 @@ class Checker:
             watch = watch or self.session.watch
             self.starved |= watch.starved()
             self.session.longest = max(self.session.longest, limit)
-            return Outcome("timeout", f"did not end within {watch.in_words(limit)}")
+            return StepOutcome("timeout", f"did not end within {watch.in_words(limit)}")
         if isinstance(error, Ended | WireError):
-            return Outcome("lost", f"was not run to its end: the submission {error}")
-        return Outcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+            return StepOutcome("lost", f"was not run to its end: the submission {error}")
+        return StepOutcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
 
 
-def earns_all(outcome: Outcome | None) -> bool:
+def earns_all(outcome: StepOutcome | None) -> bool:
     return outcome is not None and outcome.kind == "none"
 
 
-def earns_more(a: Outcome, b: Outcome) -> bool:
+def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
     rank = {"none": 2, "number": 1}
     return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attncourse.grading.judge.checker import Checker, Outcome
+from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.desk import HIDDEN
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell
@@ -35,7 +35,7 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
     )
 
 
-def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
+def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     """The points of a graded cell, and why they are not full. What is not clearly earned is not.
 
     A hidden test says nothing in the submission's words. What that saw there it could tell: in a
@@ -69,7 +69,7 @@ def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
     return CellResult(0.0, cell.points, message)
 
 
-def mistakes(outcome: Outcome) -> str:
+def mistakes(outcome: StepOutcome) -> str:
     """Why points are missing, from the verdicts behind them."""
     return "; ".join(v["misconception"] or why(v) for v in outcome.verdicts if v["failed"])
 

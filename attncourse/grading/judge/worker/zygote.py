@@ -22,6 +22,7 @@ import attncourse
 from attncourse import STEMS
 from attncourse.checks.watch import prepare
 from attncourse.grading.judge.wire.encoding import Encoder
+from attncourse.grading.judge.wire.frames import hear, tell
 from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
@@ -44,12 +45,12 @@ def run(control: socket.socket) -> None:
 class Zygote:
     def __init__(self, control: socket.socket):
         self.control = control
-        order, _ = self.receive()
+        order, _ = hear(control)
         self.folder = Path(order["folder"])
         view = self.folder / "view"
         make_view(view, order["chapters"])
         self.jail = self.settle(view, Limits(**order["limits"])) if order["sandbox"] else None
-        self.send({"ready": True})
+        tell(control, {"ready": True})
         see_only("/course" if self.jail else str(view))
 
     def settle(self, view: Path, limits: Limits) -> Any:
@@ -62,18 +63,22 @@ class Zygote:
         try:
             jail.enter()
         except (JailError, OSError) as problem:
-            self.send({"error": str(problem)})
+            tell(self.control, {"error": str(problem)})
             os._exit(1)
         return jail
 
     def serve(self) -> None:
         while True:
-            order, fds = self.receive()
-            if order["do"] == "start":
-                self.tell_of(self.start(fds[0], Limits(**order["limits"])))
-                os.close(fds[0])
-            else:
-                self.send(self.stop(order["pid"]))
+            order, fds = hear(self.control)
+            if order["do"] == "stop":
+                tell(self.control, self.stop(order["pid"]))
+                continue
+            pid = self.start(fds[0], Limits(**order["limits"]))
+            with suppress(AttributeError, OSError):  # its number is another one outside of the jail
+                fds.append(os.pidfd_open(pid))
+            tell(self.control, {"pid": pid}, fds[1:])
+            for fd in fds:
+                os.close(fd)
 
     def start(self, fd: int, limits: Limits) -> int:
         """Forks a worker with these limits that talks over ``fd``; its process id."""
@@ -107,24 +112,6 @@ class Zygote:
             "cpu": used.ru_utime + used.ru_stime,
             "memory": used.ru_maxrss / 1000,
         }
-
-    def tell_of(self, pid: int) -> None:
-        """Tells of a worker, with a descriptor: its number is another one outside of the jail."""
-        fds = []
-        with suppress(AttributeError, OSError):
-            fds.append(os.pidfd_open(pid))
-        socket.send_fds(self.control, [json.dumps({"pid": pid}).encode()], fds)
-        for fd in fds:
-            os.close(fd)
-
-    def receive(self) -> tuple[dict[str, Any], list[int]]:
-        data, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
-        if not data:
-            os._exit(0)
-        return json.loads(data), fds
-
-    def send(self, message: dict[str, Any]) -> None:
-        self.control.send(json.dumps(message).encode())
 
 
 def see_only(view: str) -> None:
