@@ -21,7 +21,13 @@ from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.outcome import Outcome, Unusable, argument_names, describe_error
 from attncourse.checks.trials import draw
 from attncourse.grading.judge.remote.session import Session, text_in
-from attncourse.grading.judge.wire.decoding import NAME, PARAMETERS, Decoder, natural
+from attncourse.grading.judge.wire.decoding import (
+    NAME,
+    PARAMETERS,
+    Decoder,
+    exception_class,
+    natural,
+)
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
 

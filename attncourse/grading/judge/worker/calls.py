@@ -92,8 +92,6 @@ USES: dict[str, Callable] = {
     "equal": lambda a, b: bool(a == b),
     "isinstance": isinstance,
     "copy": copy.deepcopy,
-    "text": repr,
-    "source": inspect.getsource,
 }
 
 
