@@ -1,4 +1,4 @@
-"""What a lane does once the zygote is on its own: submissions come in, reports go out."""
+"""The process of a lane once its zygote is on its own: submissions come in, reports go out."""
 
 import json
 import os

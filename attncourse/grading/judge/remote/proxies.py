@@ -271,8 +271,8 @@ def packed(session: Session, exercise: Exercise, seed: int, cases: list[Case]) -
     return buffers
 
 
-def told_of(case: Case, session: Session, buffers: list[bytes]) -> dict[str, Any]:
-    """One case; its arrays are added to the buffers."""
+def told_of(case: Case, session: Session, buffers: list[bytes]) -> Any:
+    """One case: driver, what is bound to it, arguments; its arrays are added to the buffers."""
     encoder = Encoder(session.form_of)
     encoder.buffers = buffers
     driver, bound = case.use, ()
@@ -280,9 +280,4 @@ def told_of(case: Case, session: Session, buffers: list[bytes]) -> dict[str, Any
         driver, bound = driver.func, driver.args
     if DRIVERS.get(driver.__name__) is not driver:
         raise TypeError(f"{driver.__name__} is none of the DRIVERS in attncourse/checks/drivers/")
-    return {
-        "use": driver.__name__,
-        "bound": encoder.encode(list(bound)),
-        "args": encoder.encode(list(case.args)),
-        "kwargs": encoder.encode(case.kwargs),
-    }
+    return encoder.encode([driver.__name__, list(bound), list(case.args), case.kwargs])

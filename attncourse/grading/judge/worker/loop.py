@@ -246,17 +246,15 @@ class Worker:
         trying: Trying,
         refused: Callable[[], str],
         implementation: Any,
-        form: dict[str, Any],
+        form: Any,
         decoder: Decoder,
         encoder: Encoder,
     ) -> dict[str, Any]:
         """What came of one case."""
-        args, kwargs = tuple(decoder.decode(form["args"])), decoder.decode(form["kwargs"])
-        driver = DRIVERS[form["use"]]
-        if form["bound"]:
-            driver = partial(driver, *decoder.decode(form["bound"]))
+        use, bound, args, kwargs = decoder.decode(form)
+        driver = partial(DRIVERS[use], *bound) if bound else DRIVERS[use]
         with gradients({"grad": True}):
-            outcome = run_case(trying, implementation, Case(args, kwargs, use=driver))
+            outcome = run_case(trying, implementation, Case(tuple(args), kwargs, use=driver))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
         value = encoder.encode(outcome.value)
         if text := refused():  # now, for a value may be worked out when it is looked at

@@ -233,23 +233,21 @@ def rehearse() -> None:
     forbids = ["scaled_dot_product_attention"] if torch else []
     x = np.ones((2, 3)) if torch is None else torch.ones(2, 3)
     built = {"make": ((), {}), "method": "", "inputs": ["x"], "x": x, "W.weight": x.T @ x}
-    cases: list[tuple] = [("mix", "call_it", [], [x, x], {})]
+    cases: list[tuple] = [("mix", ["call_it", [], [x, x], {}])]
     if torch is not None:
         cases += [
-            ("mix", "call_with_gradients", [("a",)], [x, x], {}),
-            ("Layer", "call_module", [], [], built),
-            ("Layer", "call_module_with_gradients", [], [], built),
+            ("mix", ["call_with_gradients", [("a",)], [x, x], {}]),
+            ("Layer", ["call_module", [], [], built]),
+            ("Layer", ["call_module_with_gradients", [], [], built]),
         ]
     worker = Worker(Nobody(), sys.maxsize, {})
     ask(worker, "cell", name="cell", source=CELL + (TORCH_CELL if torch else ""))
     for _ in range(TIMES):
-        for name, use, bound, args, kwargs in cases:
+        for name, case in cases:
             ask(worker, "names", names=[name], forbids={})
             encoder = Encoder(repr)
             encoder.buffers.append(b"")
-            case = {"use": use, "bound": encoder.encode(bound)}
-            case |= {"args": encoder.encode(args), "kwargs": encoder.encode(kwargs)}
-            encoder.buffers[0] = json.dumps([case]).encode()
+            encoder.buffers[0] = json.dumps([encoder.encode(case)]).encode()
             target = worker.number_of(worker.namespace[name])
             about = {"target": target, "names": ["a", "b"], "forbids": forbids, "seeds": None}
             ask(worker, "cases", encoder.buffers, careful=False, **about)
