@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,29 @@ def queued_here() -> float | None:
             return int(told.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return None
+
+
+class Clock:
+    """The time of a process of this machine; once that is gone, its last.
+
+    Without a number, or where other processes have no clock, it stays 0.
+    """
+
+    def __init__(self, pid: int = 0):
+        self.pid = pid
+        self.worked = self.waited = 0.0
+
+    def used(self) -> float:
+        """Seconds of processor time."""
+        with suppress(OSError, AttributeError, OverflowError):
+            self.worked = time.clock_gettime((~self.pid << 3) | 2) if self.pid else 0.0
+        return self.worked
+
+    def queued(self) -> float:
+        """Seconds for which others have kept the processor from it."""
+        with suppress(OSError, ValueError, IndexError), open(f"/proc/{self.pid}/schedstat") as told:
+            self.waited = int(told.read().split()[1]) / 1e9
+        return self.waited
 
 
 class Stopwatch:
@@ -103,7 +126,7 @@ class Stopwatch:
             return False
         return crowded() if self.starving is None else self.starving
 
-    def told(self, limit: float = 0.0) -> str:
+    def in_words(self, limit: float = 0.0) -> str:
         """The time that is up, in words; of a shorter ``limit`` where there is one.
 
         It is the time that was set, not what was measured: the same code is told the same on a

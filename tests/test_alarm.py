@@ -229,11 +229,11 @@ def test_a_stopwatch_says_what_was_up():
     watch = Stopwatch(2, lambda: worked[0])
     assert 0 < watch.left() <= 2
     worked[0] = 2.0
-    assert (watch.left(), watch.told()) == (0, "2 s of processor time")
+    assert (watch.left(), watch.in_words()) == (0, "2 s of processor time")
     slept = Stopwatch(0.01, lambda: 0.0)
     time.sleep(0.03)
     assert slept.left() == 0
-    assert "processor" not in slept.told()
+    assert "processor" not in slept.in_words()
     patient = Stopwatch(0.01, lambda: 0.0, sleeps=True)
     time.sleep(0.03)
     assert patient.left() > 0

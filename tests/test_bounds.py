@@ -20,10 +20,11 @@ from attncourse.grading.course.folders import Submission
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.run import Order, Runner
 from attncourse.grading.judge import judge
-from attncourse.grading.judge.judge import JUDGE_LOST, grade
-from attncourse.grading.judge.lane import LANES, Lanes, LaneStuck
-from attncourse.grading.judge.wire.bounds import CHECKER, Room
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder
+from attncourse.grading.judge.bench import CHECKER
+from attncourse.grading.judge.judge import Lost, grade
+from attncourse.grading.judge.lanes import LANES, Lanes, LaneStuck
+from attncourse.grading.judge.wire.decoding import Decoder, Room
+from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import CellResult, Report, to_json
@@ -213,10 +214,10 @@ class Grades(ThreadPoolExecutor):
         return future
 
 
-@pytest.mark.parametrize(("why", "runs"), [(judge.STUCK, 1), (f"{JUDGE_LOST} ended", 2)])
-def test_what_was_stuck_twice_is_a_result_and_what_was_lost_is_not(tmp_path, why, runs):
+@pytest.mark.parametrize(("kind", "runs"), [(Report, 1), (Lost, 2)])
+def test_what_was_stuck_twice_is_a_result_and_what_was_lost_is_not(tmp_path, kind, runs):
     assignment = Assignment("a", read_cells(notebook(graded("t", "assert f", 1))))
-    report = judge.cut_short(assignment, "ann", {}, why, True)
+    report = judge.cut_short(kind, assignment, "ann", {}, "why", True)
     executor = Grades(report)
     submission = Submission("ann", b"{}", "", "")
     journal = Journal(tmp_path / "journal.jsonl", "a")

@@ -12,6 +12,7 @@ import shutil
 import textwrap
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from types import CodeType, FunctionType
 from urllib.parse import unquote, urlsplit
 

@@ -18,10 +18,11 @@ from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, make_course, no
 from small_course import solution as answer
 
 from attncourse.grading.driver.command import grade_course
-from attncourse.grading.judge.checker import Outcome
+from attncourse.grading.judge.checker import StepOutcome
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.lane import HEAD, Lanes
+from attncourse.grading.judge.lanes import Lanes
 from attncourse.grading.judge.marking import judge_cell
+from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
@@ -96,11 +97,11 @@ def test_what_is_not_clearly_earned_is_not_earned(last_line, points):
     "outcome",
     [
         None,
-        Outcome("lost", "ended"),
-        Outcome("error", "ValueError"),
-        Outcome("timeout", "did not end"),
-        Outcome("other", "a list"),
-        *(Outcome("number", value=x) for x in (math.nan, math.inf, -0.5, 3.5)),
+        StepOutcome("lost", "ended"),
+        StepOutcome("error", "ValueError"),
+        StepOutcome("timeout", "did not end"),
+        StepOutcome("other", "a list"),
+        *(StepOutcome("number", value=x) for x in (math.nan, math.inf, -0.5, 3.5)),
     ],
 )
 def test_what_is_no_number_of_points_is_none(outcome):
@@ -245,7 +246,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.lane import HEAD, Lanes
+from attncourse.grading.judge.lanes import Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)

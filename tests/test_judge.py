@@ -11,7 +11,7 @@ from small_course import cell, graded, notebook, solution
 from attncourse.alarm import Stopwatch
 from attncourse.checks.exercise import Case
 from attncourse.grading.judge.judge import grade, libraries
-from attncourse.grading.judge.remote.cases import told_of
+from attncourse.grading.judge.remote.proxies import told_of
 from attncourse.grading.judge.remote.session import Ended, Session
 from attncourse.grading.judge.wire.frames import pack, unpack
 from attncourse.grading.limits import Limits
@@ -573,7 +573,7 @@ def test_what_comes_unasked_ends_the_conversation(conversation):
 
 
 def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
-    empty = {"plain": {"d": []}, "parameters": {}, "buffers": {}, "children": {}}
+    empty = {"plain": {"d": []}, "tensors": {}, "children": {}}
     told = {**empty, "transient": [], "bases": [], "padding": "x" * 300_000}
     answers = [lambda r, n=n: [reply(r, modules={str(n): told})] for n in range(4)]
     session, _ = conversation(*answers)

@@ -7,8 +7,8 @@ import pytest
 from corpus.assignment import MIXING, keeps
 
 from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.worker.calls import Settings
 from attncourse.grading.judge.worker.notebook_shell import Skipped, execute
-from attncourse.grading.judge.worker.settings import Settings
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 

@@ -249,8 +249,8 @@ FRAME = [
         weight = {"T": {"d": "float32", "s": [2500, 1000], "o": [0, 1], "x": 0}}
         raw = bytes(10_000_000)
         described = {
-            "class": "X", "bases": [], "buffers": {}, "transient": [], "plain": {"d": []},
-            "children": {}, "parameters": {"w": {"value": weight, "grad": True, "id": 1}},
+            "class": "X", "bases": [], "transient": [], "plain": {"d": []}, "children": {},
+            "tensors": {"w": {"value": weight, "parameter": True, "grad": True, "id": 1}},
         }
         for n in range(200):
             send({"callback": 1, "modules": {str(n): described}, "sizes": [len(raw)]}, raw)

@@ -119,8 +119,7 @@ def load(module: Any, state: dict[str, Any]) -> None:
                 f"your module has {name} of shape {tuple(own[name].shape)}, "
                 f"expected {tuple(value.shape)}"
             )
-    parameters = [parameter for _, parameter in Module.named_parameters(module)]
-    learned = sum(p.numel() for p in parameters if p.requires_grad)
+    learned = sum(p.numel() for _, p in Module.named_parameters(module) if p.requires_grad)
     wanted = sum(value.numel() for value in state.values())
     if learned > wanted:
         extra = ", ".join(name for name in own if name not in state)
@@ -130,7 +129,20 @@ def load(module: Any, state: dict[str, Any]) -> None:
             f"your module learns {learned} numbers, expected {wanted}: do two names share one "
             "layer, or is a weight not an nn.Parameter?"
         )
-    Module.load_state_dict(module, state, strict=False, assign=True)
+    for name, value in state.items():
+        put(module, name, value)
+
+
+def put(module: Any, name: str, value: Any) -> None:
+    """Makes a tensor a module's parameter, as ``load_state_dict`` does, which takes longer."""
+    from torch import nn
+
+    owner, _, last = name.rpartition(".")
+    place = nn.Module.get_submodule(module, owner)
+    if last in place._buffers:
+        place._buffers[last] = value
+    else:
+        place._parameters[last] = nn.Parameter(value, place._parameters[last].requires_grad)
 
 
 def parameters_of(module: Any) -> dict[str, Any]:

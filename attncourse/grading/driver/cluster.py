@@ -66,7 +66,7 @@ def lane_plugin() -> Any:
 
     class Lanes(WorkerPlugin):
         def teardown(self, worker: Any) -> None:
-            from attncourse.grading.judge.lane import LANES
+            from attncourse.grading.judge.lanes import LANES
 
             LANES.stop()
 

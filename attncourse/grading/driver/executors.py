@@ -19,7 +19,7 @@ def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Exec
         with open_cluster(dask) as opened:
             yield opened
         return
-    from attncourse.grading.judge.lane import cancel
+    from attncourse.grading.judge.lanes import cancel
 
     lanes = choose_lanes(jobs)
     pool = ThreadPoolExecutor(lanes, thread_name_prefix="lane")

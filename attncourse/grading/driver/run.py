@@ -17,7 +17,7 @@ from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.keys import conditions, key
 from attncourse.grading.driver.saver import Graded, Saver
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.judge import JUDGE_LOST, grade
+from attncourse.grading.judge.judge import Lost, grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, nothing
@@ -121,7 +121,7 @@ class Runner:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
             return Graded(submission, self._failed(submission, error), "failure")
-        if not any(reason.startswith(JUDGE_LOST) for reason in report.attention):
+        if not isinstance(report, Lost):
             self._journal.write(flight.key, report)  # else the next run tries it again
         return Graded(submission, report, "run")
 

@@ -1,6 +1,5 @@
-"""Where a lane works, once the zygote is on its own: submissions come in, reports go out."""
+"""The process of a lane once its zygote is on its own: submissions come in, reports go out."""
 
-import base64
 import json
 import os
 import secrets
@@ -8,23 +7,24 @@ import socket
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from attncourse.alarm import Stopwatch
+from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge.checker import Checker, Outcome
-from attncourse.grading.judge.lane import hear, say
+from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.marking import judge_cell, make_report
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.bounds import SPENT, Clock, resident
-from attncourse.grading.judge.worker.view import make_view
+from attncourse.grading.judge.wire.frames import hear, receive, send, tell
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.plan import plan
 
 SEED_SERVES = 50  # submissions
+CHECKER = 1000  # MB that the checker may take, beyond what it starts with
+SPENT = 300  # MB that a checker has grown by when another one takes its place
 
 
 class Refused(Exception):
@@ -43,7 +43,7 @@ class Bench:
         self.settled = False
         self.seed = self.seed_left = 0
         self.spare: socket.socket | None = None  # the checker's end of the next worker
-        self.spare_pid = 0  # once the zygote has told it
+        self.spare_pid = 0  # once the zygote has named it
         self.spare_clock = Clock()
         self.workers: list[int] = []
         self.used: list[dict[str, Any]] = []  # by workers that have ended
@@ -52,29 +52,31 @@ class Bench:
 
     def serve(self) -> None:
         """Grades what the driver sends until it hangs up."""
-        while (request := hear(self.driver)) is not None:
-            try:
-                self.settle()
-                self.work_within(Limits(**request["limits"]))
-                assignment = assignment_of(request["assignment"])
-                notebook = base64.b64decode(request["notebook"])
-                report = self.grade(notebook, assignment, request["student"], request["seed"])
-                spent = resident() > self.size + SPENT * MB
-                about = {"starved": self.starved, "spent": spent}
-                say(self.driver, {"report": to_json(report), **about})
-            except Refused as problem:
-                say(self.driver, {"refused": str(problem)})
+        hold_memory()
+        with suppress(EOFError):
+            while True:
+                request, books = receive(self.driver)
+                send(self.driver, self.answer_to(request, *map(bytes, books)))
+
+    def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
+        """The report that a request asks for, or why there can be none."""
+        try:
+            self.settle()
+        except Refused as problem:
+            return {"refused": str(problem)}
+        self.work_within(Limits(**request["limits"]))
+        assignment = assignment_of(course)
+        report = self.grade(notebook, assignment, request["student"], request["seed"])
+        spent = resident() > self.size + SPENT * MB
+        return {"report": to_json(report), "starved": self.starved, "spent": spent}
 
     def settle(self) -> None:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
         if self.settled:
             return
-        folder = self.order["folder"]
-        view = os.path.join(folder, "view")
-        make_view(Path(view), tuple(self.order["chapters"]))
-        about = {"limits": asdict(self.limits), "sandbox": self.sandbox}
-        self.tell({"folder": folder, "view": view, **about})
-        answer = self.answer()
+        about = {name: self.order[name] for name in ("folder", "chapters", "sandbox")}
+        tell(self.zygote, about | {"limits": asdict(self.limits)})
+        answer, _ = self.answer()
         if "error" in answer:
             raise Refused(f"{answer['error']} (--unsafe-no-sandbox grades without a jail)")
         self.settled = True
@@ -126,13 +128,13 @@ class Bench:
         steps, mended = plan(cells, assignment)
         checker = Checker(steps, assignment, seed, self.limits)
 
-        def told(number: int, outcome: Outcome) -> None:
+        def heard(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 result = judge_cell(cell, outcome)
-                say(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
+                send(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
 
-        checker.run(self.launch, told, self.begins)
+        checker.run(self.launch, heard, self.begins)
         self.starved |= checker.starved
         self.begins("the report", self.limits.cell)
         report = make_report(checker, assignment, student, [*notes, *mended])
@@ -143,7 +145,7 @@ class Bench:
 
     def begins(self, what: str, seconds: float) -> None:
         """Has the driver watch over what may take so many seconds of processor time."""
-        say(self.driver, {"begins": what, "seconds": seconds})
+        send(self.driver, {"begins": what, "seconds": seconds})
 
     def draw(self) -> int:
         """A secret seed, a fresh one every few submissions: what the reference and the usual
@@ -186,35 +188,29 @@ class Bench:
     def made(self) -> int:
         """The process id, in the jail, of the next worker, which exists then."""
         if not self.spare_pid:
-            data, fds, _, _ = socket.recv_fds(self.zygote, 1 << 16, 1)
-            self.spare_pid = self.heard(data)["pid"]
-            self.spare_clock = clock_of(fds)
+            made, fds = self.answer()
+            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds)
         return self.spare_pid
 
     def begin(self) -> None:
         """Has the zygote make a worker; its answer is fetched when the worker is needed."""
         ours, theirs = socket.socketpair()
-        order = {"do": "start", "limits": asdict(self.limits)}
-        socket.send_fds(self.zygote, [json.dumps(order).encode()], [theirs.fileno()])
+        tell(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
         theirs.close()
         self.spare, self.spare_pid = ours, 0
 
     def end(self, pid: int) -> dict[str, Any]:
         """Ends a worker; what it used."""
         self.made()  # its answer comes first
-        self.tell({"do": "stop", "pid": pid})
-        return self.answer()
+        tell(self.zygote, {"do": "stop", "pid": pid})
+        return self.answer()[0]
 
-    def tell(self, order: dict[str, Any]) -> None:
-        self.zygote.send(json.dumps(order).encode())
-
-    def answer(self) -> dict[str, Any]:
-        return self.heard(self.zygote.recv(1 << 16))
-
-    def heard(self, data: bytes) -> dict[str, Any]:
-        if not data:
-            raise SystemExit("the process that starts the workers has ended")
-        return json.loads(data)
+    def answer(self) -> tuple[dict[str, Any], list[int]]:
+        """What the zygote says next."""
+        try:
+            return hear(self.zygote)
+        except EOFError:
+            raise SystemExit("the process that starts the workers has ended") from None
 
 
 def clock_of(fds: list[int]) -> Clock:
@@ -232,6 +228,32 @@ def use_of(used: float, limit: float) -> dict[str, Any]:
     return {"limit": limit, "used": round(used, 3), "met": used >= limit}
 
 
-def assignment_of(told: dict[str, Any]) -> Assignment:
+@lru_cache(maxsize=4)
+def assignment_of(text: bytes) -> Assignment:
     """An assignment as the driver sent it."""
-    return Assignment(told["name"], tuple(Cell(**cell) for cell in told["cells"]))
+    found = json.loads(text)
+    return Assignment(found["name"], tuple(Cell(**cell) for cell in found["cells"]))
+
+
+def hold_memory(size: int = CHECKER) -> None:
+    """Has the kernel refuse this process more than so many MB beyond what it has."""
+    with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
+        import resource
+
+        most = pages(0) + size * MB
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def resident() -> int:
+    """The bytes of memory that this process has; 0 where nobody counts."""
+    with suppress(OSError):
+        return pages(1)
+    return 0
+
+
+def pages(which: int) -> int:
+    """One of the sizes of this process, in bytes: of its addresses, of what lies in memory."""
+    with open("/proc/self/statm") as sizes:
+        return int(sizes.read().split()[which]) * os.sysconf("SC_PAGE_SIZE")

@@ -3,9 +3,7 @@
 import builtins
 import numbers
 import os
-import random
 import re
-import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -14,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import Stopwatch, TimeUp, within
+from attncourse.alarm import Clock, Stopwatch, TimeUp, within
 from attncourse.checks import observe
-from attncourse.grading.judge.desk import desk_for, loads
+from attncourse.grading.judge.desk import desk_for, disturbed, loads
 from attncourse.grading.judge.guard import compiled, guards
-from attncourse.grading.judge.order import disturbed
-from attncourse.grading.judge.remote.exceptions import known_name
 from attncourse.grading.judge.remote.session import DEAF, GRACE, Ended, OutOfTime, Session
-from attncourse.grading.judge.wire.bounds import Clock
+from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
+from attncourse.grading.judge.worker.calls import seed
 from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
@@ -44,7 +41,7 @@ Begins = Callable[[str, float], None]
 
 
 @dataclass
-class Outcome:
+class StepOutcome:
     """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost"."""
 
     kind: str
@@ -55,6 +52,9 @@ class Outcome:
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
+Heard = Callable[[int, StepOutcome], None]
+
+
 class Checker:
     """One run of a plan. ``launch`` starts a fresh process for the submission."""
 
@@ -63,7 +63,7 @@ class Checker:
         self.desk = desk_for(assignment)
         self.seed = seed
         self.limits = limits
-        self.outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, StepOutcome] = {}
         self.fatal: set[int] = set()
         self.trouble: list[str] = []
         self.session: Session | None = None
@@ -99,13 +99,13 @@ class Checker:
         """Measures what is done here and in the submission's processes."""
         return Stopwatch(seconds, self.spent, self.queued)
 
-    def run(self, launch: Launch, told: Callable[[int, Outcome], None], begins: Begins) -> None:
-        """Runs every step; ``told`` hears of each outcome as it comes.
+    def run(self, launch: Launch, heard: Heard, begins: Begins) -> None:
+        """Runs every step; ``heard`` is called with each outcome as it comes.
 
         ``begins`` hears what is begun, and how many seconds of processor time it has.
         """
         self.launch, self.begins = launch, begins
-        seed_all(self.seed)
+        seed(self.seed)
         try:
             self.session = self.start()
             for number, step in enumerate(self.steps):
@@ -113,17 +113,17 @@ class Checker:
                     self.aside[number] = dict(self.namespace), set(self.laid_out)
                     continue
                 self.outcomes[number] = self.step(number)
-                told(number, self.outcomes[number])
-            self.again(told)
-            self.last(told)
+                heard(number, self.outcomes[number])
+            self.again(heard)
+            self.last(heard)
         except OutOfTime:
             where = self.steps[self.at].name if self.outcomes_missing() else ""
             self.starved |= self.whole.starved()
             self.trouble.append(
                 f"{where or 'the submission'} was running when the time for the submission "
-                f"was over ({self.told(self.whole, self.limits.submission)})"
+                f"was over ({self.in_words(self.whole, self.limits.submission)})"
             )
-            self.last_minute(told)
+            self.last_minute(heard)
         finally:
             self.hang_up()
 
@@ -144,13 +144,13 @@ class Checker:
             self.session.close("is over")
             self.session = None
 
-    def step(self, number: int) -> Outcome:
+    def step(self, number: int) -> StepOutcome:
         """The outcome of one step, in a fresh process where the last one is gone."""
         self.at = number
         if not self.whole.left():
             raise OutOfTime
         if not (self.restart(number) if self.session is None else self.catch_up(number)):
-            return Outcome("lost", "was not run to its end")
+            return StepOutcome("lost", "was not run to its end")
         self.reached = max(self.reached, number + 1)
         step = self.steps[number]
         outcome = self.take(step)
@@ -181,7 +181,7 @@ class Checker:
             return not self.session.careful or (self.tested and not self.session.stalled)
         return self.tested
 
-    def take(self, step: Step) -> Outcome:
+    def take(self, step: Step) -> StepOutcome:
         """The outcome of one step in the present process."""
         return self.test(step) if step.kind == "test" else self.cell(step, self.limits.cell)
 
@@ -190,15 +190,15 @@ class Checker:
         if self.is_late(step):
             return f"{step.name} could not be run to its end"
         why = self.session.ended
-        if why == DEAF:
+        if self.session.stalled:
             limits = self.limits
             limit = min(limits.cell, limits.call) if step.kind == "test" else limits.cell
-            why = f"did not end within {self.told(self.session.watch, limit)} and {DEAF}"
+            why = f"did not end within {self.in_words(self.session.watch, limit)} and {DEAF}"
         return f"{step.name} {why}"
 
-    def told(self, watch: Stopwatch, limit: float) -> str:
+    def in_words(self, watch: Stopwatch, limit: float) -> str:
         """A limit that was up, in words: as it was set, for a machine of the usual speed."""
-        return watch.told(limit / self.limits.stretch)
+        return watch.in_words(limit / self.limits.stretch)
 
     def restart(self, before: int) -> bool:
         """A fresh process in which the cells before have run, but for those that end it."""
@@ -225,7 +225,7 @@ class Checker:
         self.reached = max(self.reached, before)
         return True
 
-    def again(self, told: Callable[[int, Outcome], None]) -> None:
+    def again(self, heard: Heard) -> None:
         """Cells that missed a name which a later cell defines get it now, as in a notebook.
 
         The tests that gave less than full marks are run again after them.
@@ -242,12 +242,12 @@ class Checker:
                 second = self.step(number)
                 if earns_more(second, self.outcomes[number]):
                     self.outcomes[number] = second
-                    told(number, second)
+                    heard(number, second)
 
     def own(self, number: int) -> bool:
         return self.steps[number].kind != "test"
 
-    def last(self, told: Callable[[int, Outcome], None]) -> None:
+    def last(self, heard: Heard) -> None:
         """Runs the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
@@ -258,9 +258,9 @@ class Checker:
             if fresh:
                 self.hang_up()
             for number in self.aside:
-                self.run_late(number, told)
+                self.run_late(number, heard)
 
-    def last_minute(self, told: Callable[[int, Outcome], None]) -> None:
+    def last_minute(self, heard: Heard) -> None:
         """Runs those whose places were before the step at which the time was over."""
         come_to = max(self.at, *self.outcomes, 0)
         missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
@@ -268,9 +268,9 @@ class Checker:
         self.whole = self.watch(LAST_MINUTE)
         with suppress(OutOfTime):
             for number in missing:
-                self.run_late(number, told)
+                self.run_late(number, heard)
 
-    def run_late(self, number: int, told: Callable[[int, Outcome], None]) -> None:
+    def run_late(self, number: int, heard: Heard) -> None:
         """Runs a test that was left for last, unless that has brought all there is."""
         if earns_all(self.outcomes.get(number)):
             return
@@ -281,7 +281,7 @@ class Checker:
         self.left[number] = {name: self.namespace[name] for name in changed}
         if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
             self.outcomes[number] = outcome
-            told(number, outcome)
+            heard(number, outcome)
 
     def lay_out(self, number: int) -> None:
         """Makes the trusted names what they were in a late test's place.
@@ -301,7 +301,7 @@ class Checker:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def cell(self, step: Step, limit: float) -> Outcome:
+    def cell(self, step: Step, limit: float) -> StepOutcome:
         """What comes of a cell in the submission's process."""
         self.begins(step.name, limit)
         try:
@@ -314,9 +314,9 @@ class Checker:
             if lines := getattr(error, "attncourse_skipped", ()):
                 outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
             return outcome
-        return Outcome("none")
+        return StepOutcome("none")
 
-    def test(self, step: Step) -> Outcome:
+    def test(self, step: Step) -> StepOutcome:
         """What comes of a test, run here with proxies for the submission's names."""
         self.session.gave_empty = False
         self.session.unasked.clear()
@@ -330,7 +330,7 @@ class Checker:
             self.changed.append((step.name, who))
         return outcome
 
-    def outcome(self, step: Step) -> Outcome:
+    def outcome(self, step: Step) -> StepOutcome:
         left = max(self.limits.submission - self.whole.worked(), 0.01)
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
@@ -347,11 +347,11 @@ class Checker:
                 return self.failure(error, self.limits.call)
             return self.failure(error, self.limits.cell, watch)
         if value is None:
-            return Outcome("none")
+            return StepOutcome("none")
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
             with suppress(OverflowError):
-                return Outcome("number", value=float(value))
-        return Outcome("other", f"a value of type {type(value).__name__}")
+                return StepOutcome("number", value=float(value))
+        return StepOutcome("other", f"a value of type {type(value).__name__}")
 
     def evaluate(self, step: Step) -> Any:
         """The value of a test's last line where that is an expression, else None."""
@@ -386,27 +386,28 @@ class Checker:
 
     def failure(
         self, error: BaseException, limit: float, watch: Stopwatch | None = None
-    ) -> Outcome:
+    ) -> StepOutcome:
         """What a step comes to that raised this; the limit is that of ``watch``, or of the last
         request."""
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
                 self.session.close(DEAF)
+                self.session.stalled = True
             if watch is None:
                 watch = self.session.watch
                 self.session.longest = max(self.session.longest, limit)
             self.starved |= watch.starved()
-            return Outcome("timeout", f"did not end within {self.told(watch, limit)}")
+            return StepOutcome("timeout", f"did not end within {self.in_words(watch, limit)}")
         if isinstance(error, Ended | WireError):
-            return Outcome("lost", f"was not run to its end: the submission {error}")
-        return Outcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+            return StepOutcome("lost", f"was not run to its end: the submission {error}")
+        return StepOutcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
 
 
-def earns_all(outcome: Outcome | None) -> bool:
+def earns_all(outcome: StepOutcome | None) -> bool:
     return outcome is not None and outcome.kind == "none"
 
 
-def earns_more(a: Outcome, b: Outcome) -> bool:
+def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
     rank = {"none": 2, "number": 1}
     return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
 
@@ -418,14 +419,6 @@ def trusted_namespace() -> dict[str, Any]:
         "__builtins__": builtins,
         "display": lambda *values, **options: None,
     }
-
-
-def seed_all(seed: int) -> None:
-    """Seeds the generators that a test may draw from."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.manual_seed(seed)  # the CPU's
 
 
 def went_on(lines: list[str]) -> str:

@@ -16,7 +16,7 @@ import ast
 import math
 import operator
 import types
-from collections.abc import Callable, Set
+from collections.abc import Callable, KeysView, Set
 from functools import lru_cache, partial
 from typing import Any
 
@@ -107,10 +107,10 @@ def require_comparable(
     if whole and theirs in ("first", "second"):
         got, own = (first, second) if theirs == "first" else (second, first)
         if math.prod(got) != entries:
-            raise AssertionError(f"got {told(got)}, expected shape {own}")
+            raise AssertionError(f"got {in_words(got)}, expected shape {own}")
 
 
-def told(shape: tuple) -> str:
+def in_words(shape: tuple) -> str:
     return f"shape {shape}" if shape else "one number"
 
 
@@ -146,7 +146,7 @@ def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     while len(found) > before:
         before = len(found)
         for names, value in pairs:
-            if loads(value) & found:
+            if names_read(value) & found:
                 found |= names
     return found
 
@@ -182,9 +182,10 @@ def roots(target: ast.AST) -> set[str]:
     return {target.id} if isinstance(target, ast.Name) else set()
 
 
-def loads(tree: ast.AST) -> set[str]:
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
+def names_read(tree: ast.AST) -> KeysView[str]:
+    """The names that are read, anywhere in it, in order."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.id: None for node in nodes if isinstance(node.ctx, ast.Load)}.keys()
 
 
 class Guarded(ast.NodeTransformer):
@@ -210,7 +211,7 @@ class Guarded(ast.NodeTransformer):
 
     def whose(self, first: ast.AST, second: ast.AST) -> str:
         """Which of two operands is the submission's; "" where neither can be."""
-        names = loads(first), loads(second)
+        names = names_read(first), names_read(second)
         if any(found & self.anybodys for found in names):
             return "either"
         sides = [bool(found & self.theirs) for found in names]
@@ -225,7 +226,7 @@ class Guarded(ast.NodeTransformer):
     def asking(self, value: ast.AST) -> ast.AST:
         """An expression; where it calls something of the submission's, in place."""
         call = isinstance(value, ast.Call) and bool(
-            loads(value.func) & (self.theirs | self.anybodys)
+            names_read(value.func) & (self.theirs | self.anybodys)
         )
         value = self.visit(value)
         if call and isinstance(value, ast.Call):

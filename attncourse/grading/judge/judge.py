@@ -1,21 +1,25 @@
 """From a submission's bytes to its report: no files, no database, no network."""
 
 import ast
-import base64
+import json
+import re
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
 
+from attncourse import STEMS
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.lane import LANES, LaneLost, LaneStuck
-from attncourse.grading.judge.worker.view import taught_before
+from attncourse.grading.judge.lanes import LANES, LaneLost, LaneStuck
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report, from_json
 from attncourse.grading.submission.notebook import Assignment
 
-JUDGE_LOST = "the judge"  # what a note on a lane that was lost begins with
-STUCK = "kept the judge busy, twice, beyond the time for it: it"  # and what the last word is
+TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
+STUCK = "kept the judge busy, twice, beyond the time for it: it"
+
+
+class Lost(Report):
+    """A report that the judge cut short, not the submission. The next run tries that again."""
 
 
 def grade(
@@ -41,14 +45,18 @@ def grade(
         earned.update({g: CellResult(**result) for g, result in progress.items()})
 
     request = {
-        "notebook": base64.b64encode(notebook).decode(),
-        "assignment": told(assignment),
+        "notebook": notebook,
+        "assignment": as_json(assignment),
         "limits": asdict(limits),
         "student": student,
         "seed": seed,
     }
     first: Report | None = None
     alone = False
+
+    def rest(kind: type[Report], why: str) -> Report:
+        return first or cut_short(kind, assignment, student, earned, why, sandbox)
+
     while True:
         lane = LANES.take(key, alone)
         try:
@@ -58,13 +66,12 @@ def grade(
             if not alone:
                 alone = True
                 continue
-            return first or cut_short(assignment, student, earned, f"{STUCK} {problem}", sandbox)
+            return rest(Report, f"{STUCK} {problem}")
         except LaneLost as problem:
             LANES.lose(lane)
             if lane.used and not earned:  # it may have been on its way out before this
                 continue
-            why = f"{JUDGE_LOST} {problem}"
-            return first or cut_short(assignment, student, earned, why, sandbox)
+            return rest(Lost, f"the judge {problem}")
         except BaseException:
             LANES.lose(lane)
             raise
@@ -94,20 +101,25 @@ def start_lanes(assignment: Assignment, limits: Limits, sandbox: bool, number: i
 
 
 @lru_cache(maxsize=4)
-def told(assignment: Assignment) -> dict[str, Any]:
-    return asdict(assignment)
+def as_json(assignment: Assignment) -> bytes:
+    return json.dumps(asdict(assignment)).encode()
 
 
 def cut_short(
-    assignment: Assignment, student: str, earned: dict[str, CellResult], why: str, sandbox: bool
+    kind: type[Report],
+    assignment: Assignment,
+    student: str,
+    earned: dict[str, CellResult],
+    why: str,
+    sandbox: bool,
 ) -> Report:
     """The report where the judge itself could not go on: what had been earned by then."""
     lost = f"was not run to its end: {why}"
     cells = {
         g: earned.get(g, CellResult(0.0, c.points, lost)) for g, c in assignment.graded.items()
     }
-    report = Report(student, assignment.name, "interrupted", cells, notes=(why,), attention=(why,))
-    return replace(report, sandbox=sandbox)
+    said = {"notes": (why,), "attention": (why,)}
+    return kind(student, assignment.name, "interrupted", cells, sandbox=sandbox, **said)
 
 
 @lru_cache(maxsize=8)
@@ -126,3 +138,11 @@ def libraries(assignment: Assignment) -> tuple[str, ...]:
                 found[node.module] = None
     ours = {*sys.stdlib_module_names, "attncourse", "IPython"}
     return tuple(name for name in found if name.split(".")[0] not in ours)
+
+
+@lru_cache(maxsize=8)
+def taught_before(assignment: Assignment) -> tuple[str, ...]:
+    """The chapters before the first that the assignment has exercises of."""
+    targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]
+    own = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
+    return STEMS[: STEMS.index(own[0])] if own else STEMS

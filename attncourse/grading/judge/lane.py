@@ -1,71 +1,35 @@
-"""A lane: the process that grades one submission at a time, and how the driver talks to it.
+"""A lane's process: the checker, one submission at a time, and its zygote beside it.
 
 ``python -m attncourse.grading.judge.lane FD,LIFELINE …`` imports the libraries and, where several
 lanes start together, divides into them. Each forks its zygote while it knows no secret, and is from
 then on the checker.
 """
 
-import atexit
 import gc
 import importlib
-import json
 import os
-import secrets
-import select
-import shutil
 import signal
 import socket
-import struct
 import sys
-import tempfile
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from attncourse.alarm import Stopwatch
-from attncourse.grading.judge.wire.bounds import Clock, hold_memory
-
-HEAD = struct.Struct("!I")
-START = 60.0  # seconds of processor time for a lane to start
-GRACE = 3.0  # seconds beyond what is allowed until a lane that does not stop is ended
-_removing = threading.Lock()
-
-
-def say(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Sends one message of the driver's or the lane's: both are trusted."""
-    text = json.dumps(message).encode()
-    connection.sendall(HEAD.pack(len(text)) + text)
-
-
-def hear(connection: socket.socket) -> dict[str, Any] | None:
-    """The next message; None where the other side has hung up."""
-    head = exactly(connection, HEAD.size)
-    text = exactly(connection, HEAD.unpack(head)[0]) if head else None
-    return json.loads(text) if text else None
-
-
-def exactly(connection: socket.socket, size: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < size:
-        piece = connection.recv(size - len(data))
-        if not piece:
-            return None
-        data += piece
-    return bytes(data)
+from attncourse.grading.judge.lanes import remove
+from attncourse.grading.judge.wire.frames import receive, send
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
     places = [tuple(map(int, ends.split(","))) for ends in sys.argv[1:]]
     drivers = [socket.socket(fileno=end) for end, _ in places]
-    order = hear(drivers[0])  # names of libraries and chapters, nothing of the course
+    order, _ = receive(drivers[0])  # names of libraries and chapters, nothing of the course
     gc.disable()  # of what is imported, nothing goes again
     try:
         load(order["modules"])
     except Exception as problem:
         for driver in drivers:
-            say(driver, {"refused": f"cannot start a worker: {problem}"})
+            send(driver, {"refused": f"cannot start a worker: {problem}"})
         return
     gc.freeze()  # the collectors of the processes that come of this one leave its memory shared
     gc.enable()
@@ -74,7 +38,7 @@ def main() -> None:
         if number != mine:
             driver.close()
             os.close(lifeline)
-    order = hear(drivers[mine]) if mine else order
+    order = receive(drivers[mine])[0] if mine else order
     try:
         work(drivers[mine], places[mine][1], order)
     finally:
@@ -99,7 +63,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     if order["core"] is not None:
         with suppress(OSError):
             os.sched_setaffinity(0, {order["core"]})
-    say(driver, {"pid": os.getpid()})
+    send(driver, {"pid": os.getpid()})
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         from attncourse.grading.judge.worker import zygote
@@ -112,12 +76,13 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     threading.Thread(target=end_with, args=(lifeline, order["folder"]), daemon=True).start()
     from attncourse.grading.judge.bench import Bench
 
-    hold_memory()
     Bench(driver, ours, order).serve()
 
 
 def load(modules: list[str]) -> None:
-    """Imports what submissions need, single-threaded, and uses it once."""
+    """Imports what submissions need, single-threaded, and uses it a few times."""
+    from attncourse.grading.judge.worker.zygote import rehearse
+
     for name in modules:
         importlib.import_module(name)
     if any(name.split(".")[0] == "matplotlib" for name in modules):
@@ -128,17 +93,7 @@ def load(modules: list[str]) -> None:
         torch.set_num_threads(1)
         with suppress(RuntimeError):
             torch.set_num_interop_threads(1)
-        warm(torch)
-
-
-def warm(torch: Any) -> None:
-    """Runs what the first module, product and gradient of a process would set up."""
-    layer = torch.nn.Linear(3, 2)
-    x = torch.ones(4, 3, requires_grad=True)
-    out = torch.softmax(layer(x) @ layer(x).mT, dim=-1).masked_fill(torch.eye(4).bool(), 0.0)
-    torch.autograd.grad(out.sum(), [x], allow_unused=True, retain_graph=True)
-    layer.load_state_dict(layer.state_dict(), assign=True)
-    torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+    rehearse()
 
 
 def end_with(lifeline: int, folder: str) -> None:
@@ -146,264 +101,6 @@ def end_with(lifeline: int, folder: str) -> None:
     os.read(lifeline, 1)
     remove(folder)
     os._exit(1)
-
-
-def remove(folder: str) -> None:
-    """Removes the lane's folder: whoever comes second, of two threads that end it, waits."""
-    with _removing:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-# --- the driver's side --------------------------------------------------------------------------
-
-
-class LaneLost(Exception):
-    """The lane ended or did not answer in time."""
-
-
-class LaneStuck(LaneLost):
-    """The lane went on with something beyond its time; the message says with what."""
-
-
-class Lane:
-    """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
-
-    def __init__(self, core: int | None):
-        self.core = core
-        self.used = False  # for a submission before
-        self.closed = False
-        self.pid = 0  # once it has told
-        self.process: Any = None  # of the first of those that were started together
-        self.folder = tempfile.mkdtemp(prefix="attncourse-lane-")
-        self.connection, self.theirs = socket.socketpair()
-        self.ended, self.lifeline = os.pipe()
-
-    def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
-        """The answer to a request; ``progress`` hears of what comes before it.
-
-        The lane keeps the submission's limits. It cannot where it is itself kept busy in one
-        instruction, so it says what it begins and how long that may take, and is held to it.
-        """
-        doing, limit = "its start", START
-        watch = Stopwatch(START, Clock(self.pid).used, sleeps=True)
-        try:
-            self.connection.settimeout(START)
-            say(self.connection, request)
-            while True:
-                while not select.select([self.connection], [], [], watch.left())[0]:
-                    if not watch.left():
-                        raise LaneStuck(f"was busy with {doing} for more than {watch.told(limit)}")
-                message = hear(self.connection)
-                if message is None:
-                    raise LaneLost(f"ended ({self.last_words()})")
-                if "pid" in message:
-                    self.pid = message["pid"]
-                elif "begins" in message:
-                    doing, used = message["begins"], Clock(self.pid).used
-                    limit = message["seconds"] / request["limits"]["stretch"]
-                    watch = Stopwatch(message["seconds"] + GRACE, used, sleeps=True)
-                elif "progress" in message:
-                    progress(message["progress"])
-                else:
-                    self.used = True
-                    return message
-        except OSError as problem:
-            raise LaneLost(str(problem) or "did not answer in time") from None
-
-    def gone(self) -> bool:
-        """Whether it has ended while it waited."""
-        self.connection.setblocking(False)
-        with suppress(BlockingIOError):
-            return not self.connection.recv(1, socket.MSG_PEEK)
-        return False
-
-    def last_words(self) -> str:
-        if self.process is None:
-            return "with those that were started with it"
-        with suppress(Exception):
-            self.process.wait(2)
-        self.errors.seek(0)
-        lines = self.errors.read()[-2000:].decode("utf-8", "replace").splitlines()
-        return lines[-1] if lines else f"status {self.process.returncode}"
-
-    def close(self) -> None:
-        """Ends the lane with everything below it; a second time does nothing."""
-        if self.closed:
-            return
-        self.closed = True
-        remove(self.folder)  # as long as there is someone to do it, should this process be killed
-        os.close(self.lifeline)
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.errors.close()
-        elif self.pid and not self.gone():
-            with suppress(OSError):
-                os.kill(self.pid, signal.SIGKILL)
-        self.connection.close()
-        remove(self.folder)
-
-
-def start(key: tuple, cores: list[int | None]) -> list[Lane]:
-    """As many lanes as cores are named, in processes that share what they import."""
-    import subprocess
-
-    modules, chapters, sandbox, processes = key
-    lanes = [Lane(core) for core in cores]
-    for lane in lanes:
-        order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
-        order |= {"processes": processes, "core": lane.core, "folder": lane.folder}
-        say(lane.connection, order)
-    first = lanes[0]
-    first.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
-    ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
-    first.process = subprocess.Popen(
-        [
-            *(sys.executable, "-P", "-m", "attncourse.grading.judge.lane"),
-            *(f"{fd},{lifeline}" for fd, lifeline in ends),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=first.errors,
-        env=environment(),
-        pass_fds=[fd for pair in ends for fd in pair],
-        start_new_session=True,
-    )
-    for lane in lanes:
-        lane.theirs.close()
-        os.close(lane.ended)
-    return lanes
-
-
-def environment() -> dict[str, str]:
-    """A lane's environment: it is inherited, so it holds nothing that is nobody's business."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kept = {n: os.environ[n] for n in ("PYTHONPATH", "VIRTUAL_ENV") if n in os.environ}
-    return kept | {
-        "PATH": "/usr/bin:/bin",
-        "HOME": "/nonexistent",
-        "LANG": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # else it looks through all that is installed
-        "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
-        # Memory in large pages, where the system has them: a fork then takes half as long.
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    }
-
-
-class Lanes:
-    """The lanes of this process, one for each thread that grades, kept for the next submission.
-
-    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be.
-    Where there is a lane for every core, each keeps to its own: checker and worker take turns, and
-    to wake one on another core takes longer than what it is asked for.
-    """
-
-    def __init__(self):
-        self.kept = 4  # lanes that may wait
-        self.cores: list[int] = []  # that no lane keeps to
-        self.lock = threading.Condition()
-        self.wishes = 0  # to be alone
-        self.alone: Lane | None = None
-        self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
-        self.busy: set[Lane] = set()
-        self.stopped = False
-
-    def take(self, key: tuple, alone: bool = False) -> Lane:
-        """A lane for this key, a waiting one or a new one; ``alone``: once no other is busy.
-
-        Nobody else gets one meanwhile.
-        """
-        with self.lock:
-            self.wishes += alone
-            self.lock.wait_for(lambda: self.stopped or self.may_take(alone))
-            self.wishes -= alone
-            if self.stopped:
-                raise LaneLost("was stopped")
-            ended = [pair for pair in self.idle if pair[1].gone()]
-            for pair in ended:
-                self.idle.remove(pair)
-                self.end(pair[1])
-            place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
-            lane = self.begin(key, 1)[0] if place is None else self.idle.pop(place)[1]
-            self.busy.add(lane)
-            self.alone = lane if alone else None
-        return lane
-
-    def may_take(self, alone: bool) -> bool:
-        """Whether a lane may be taken now."""
-        return not self.busy if alone else not self.wishes and self.alone is None
-
-    def leave(self, lane: Lane) -> None:
-        """Takes a lane from the busy ones."""
-        self.busy.discard(lane)
-        if self.alone is lane:
-            self.alone = None
-        self.lock.notify_all()
-
-    def give_back(self, key: tuple, lane: Lane) -> None:
-        with self.lock:
-            self.leave(lane)
-            self.idle.append((key, lane))
-            surplus = self.idle[: -self.kept]
-            del self.idle[: -self.kept]
-        for _, old in surplus:
-            self.end(old)
-
-    def begin(self, key: tuple, number: int) -> list[Lane]:
-        return start(key, [self.cores.pop(0) if self.cores else None for _ in range(number)])
-
-    def end(self, lane: Lane) -> None:
-        lane.close()
-        if lane.core is not None:
-            self.cores.append(lane.core)
-
-    def prepare(self, key: tuple, number: int) -> None:
-        """Starts lanes before they are needed: they load their libraries meanwhile."""
-        with self.lock:
-            self.stopped = False
-            self.kept = max(self.kept, number)
-            waiting = sum(other == key for other, _ in self.idle)
-            if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
-                cores = sorted(os.sched_getaffinity(0))
-                self.cores = cores if number >= len(cores) else []
-            if number > waiting:
-                self.idle += [(key, lane) for lane in self.begin(key, number - waiting)]
-
-    def lose(self, lane: Lane) -> None:
-        with self.lock:
-            self.leave(lane)
-        self.end(lane)
-
-    def close(self) -> None:
-        """Ends the lanes that wait for work."""
-        with self.lock:
-            lanes = [lane for _, lane in self.idle]
-            self.idle.clear()
-        for lane in lanes:
-            self.end(lane)
-
-    def stop(self) -> None:
-        """Ends every lane, those at work too; no more are started."""
-        with self.lock:
-            self.stopped = True
-            self.lock.notify_all()
-        self.close()
-        for lane in list(self.busy):
-            lane.close()
-
-
-LANES = Lanes()
-atexit.register(LANES.close)
-
-
-def cancel() -> None:
-    """Ends every lane of this process, those at work too."""
-    LANES.stop()
 
 
 if __name__ == "__main__":

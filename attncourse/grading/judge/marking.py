@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attncourse.grading.judge.checker import Checker, Outcome
+from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.desk import HIDDEN
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell
@@ -35,48 +35,41 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
     )
 
 
-def judge_cell(cell: Cell, outcome: Outcome | None) -> CellResult:
-    """The points of a graded cell. What is not clearly earned is not earned."""
+def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
+    """The points of a graded cell, and why they are not full. What is not clearly earned is not.
+
+    A hidden test says nothing in the submission's words. What that saw there it could tell: in a
+    message, in a class's name, in a number.
+    """
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
-    if outcome.hidden or HIDDEN in cell.source:
-        return judge_hidden(cell, outcome)
     if outcome.kind == "none":
         return CellResult(cell.points, cell.points)
-    wanted = f"not a number from 0 to {cell.points:g}"
+    hidden = outcome.hidden or HIDDEN in cell.source
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
-        score = f"{points:g} of {cell.points:g} points"
-        return CellResult(
-            points, cell.points, "" if points == cell.points else told(outcome) or score
-        )
-    if outcome.kind == "number":
-        return CellResult(0.0, cell.points, f"gave {outcome.value}, {wanted}")
-    if outcome.kind == "other":
-        return CellResult(0.0, cell.points, f"gave {outcome.message}, {wanted}")
-    return CellResult(0.0, cell.points, outcome.message or "failed")
+        said = "" if hidden else mistakes(outcome)
+        said = said or f"{points:g} of {cell.points:g} points"
+        return CellResult(points, cell.points, "" if points == cell.points else said)
+    wanted = f"a number from 0 to {cell.points:g}"
+    said = {
+        "number": f"gave {outcome.value}, not {wanted}",
+        "other": f"gave {outcome.message}, not {wanted}",
+    }
+    silent = {
+        "error": f"a hidden test failed ({outcome.error})",
+        "timeout": "did not end in time",
+        "lost": "was not run to its end",
+    }
+    message = (
+        silent.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
+        if hidden
+        else said.get(outcome.kind, outcome.message or "failed")
+    )
+    return CellResult(0.0, cell.points, message)
 
 
-def judge_hidden(cell: Cell, outcome: Outcome) -> CellResult:
-    """The points of a hidden test, and why they are not full, without a word of the submission's.
-
-    What it saw there it could tell: in a message, in a class's name, in a number.
-    """
-    if outcome.kind == "error":
-        return CellResult(0.0, cell.points, f"a hidden test failed ({outcome.error})")
-    if outcome.kind in ("timeout", "lost"):
-        ended = "did not end in time" if outcome.kind == "timeout" else "was not run to its end"
-        return CellResult(0.0, cell.points, ended)
-    if outcome.kind == "none":
-        return CellResult(cell.points, cell.points)
-    if outcome.kind == "number" and 0 <= outcome.value <= cell.points:
-        points = float(outcome.value)
-        message = "" if points == cell.points else f"{points:g} of {cell.points:g} points"
-        return CellResult(points, cell.points, message)
-    return CellResult(0.0, cell.points, f"a hidden test gave no number from 0 to {cell.points:g}")
-
-
-def told(outcome: Outcome) -> str:
+def mistakes(outcome: StepOutcome) -> str:
     """Why points are missing, from the verdicts behind them."""
     return "; ".join(v["misconception"] or why(v) for v in outcome.verdicts if v["failed"])
 
@@ -124,13 +117,13 @@ def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:
     given = {cell.source for cell in assignment.cells}
     own = [s for s in checker.steps if s.kind == "cell" and s.source not in given]
     found = reaches([step.source for step in own], watched=bool(checker.desk.forbids))
-    told = [
+    reached = [
         f"{what} in {step.name} ({why})"
         for step, items in zip(own, found, strict=True)
         for what, why in items
     ]
-    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return (f"uses {', '.join(told[:SHOWN])}{more}",) if told else ()
+    more = f" and {len(reached) - SHOWN} more" if len(reached) > SHOWN else ""
+    return (f"uses {', '.join(reached[:SHOWN])}{more}",) if reached else ()
 
 
 def first_line(message: Any) -> str:

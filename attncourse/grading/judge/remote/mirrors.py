@@ -6,15 +6,21 @@ work. Before each call the changes made here go over, after it those made there 
 is one node in the graph of gradients, whose backward is computed where the call was.
 """
 
+import weakref
 from typing import Any
 
 import torch
 from torch import nn
 
-from attncourse.grading.judge.remote.exceptions import NAME
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.bounds import HANDLE
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder, content, natural
+from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
+from attncourse.grading.judge.wire.encoding import (
+    Encoder,
+    content,
+    describe_tensor,
+    fingerprint,
+    tensors_of,
+)
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
 
@@ -24,7 +30,7 @@ class Mirrors:
 
     def __init__(self, session: Session):
         self.session = session
-        self.told: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
+        self.described: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
         self.sizes: dict[int, float] = {}  # bytes of their descriptions
         self.alive: dict[int, Any] = {}  # weak references to the copies
         self.bases: dict[type, type] = {}
@@ -53,11 +59,11 @@ class Mirrors:
             description = decoded(description, decoder)
             copy = self.copy_of(number)
             if copy is None:
-                self.told[number] = description
+                self.described[number] = description
                 self.sizes[number] = max(size / len(told), before - decoder.room.left)
             else:
                 self.bring_up_to_date(copy, description)
-        if sum(self.sizes[number] for number in self.told) > self.session.limits.message * MB:
+        if sum(self.sizes[number] for number in self.described) > self.session.limits.message * MB:
             raise WireError("described more modules than are of use")
 
     def copy_of(self, number: int) -> Any:
@@ -69,14 +75,14 @@ class Mirrors:
         copy = self.copy_of(number)
         if copy is not None:
             return copy
-        description = self.told.pop(number, None)
+        description = self.described.pop(number, None)
         if description is None:
             raise WireError("sent a module that it did not describe")
         base = self.base(description["bases"])
         copy = base.__new__(base)
         nn.Module.__init__(copy)
         copy.__dict__["_attncourse"] = (self.session, number)
-        self.alive[number] = __import__("weakref").ref(copy)
+        self.alive[number] = weakref.ref(copy)
         self.session.forget_with(copy, number)
         self.bring_up_to_date(copy, description)
         return copy
@@ -89,7 +95,11 @@ class Mirrors:
         shared = dict(copy.__dict__.get("_attncourse_ids", {}))
         ids: dict[int, nn.Parameter] = {}
         copy._parameters.clear()
-        for name, (number, value) in description["parameters"].items():
+        copy._buffers.clear()
+        for name, (number, value) in description["tensors"].items():
+            if not isinstance(value, nn.Parameter):
+                copy._buffers[name] = value
+                continue
             known = shared.get(number, self.parameter(number))
             if known is not None and known.shape == value.shape and known.dtype == value.dtype:
                 if content(known)[3] != content(value)[3]:
@@ -98,15 +108,13 @@ class Mirrors:
                 value = known
             ids[number] = copy._parameters[name] = value
         copy.__dict__["_attncourse_ids"] = ids
-        copy._buffers.clear()
-        copy._buffers.update(description["buffers"])
         copy._non_persistent_buffers_set = set(description["transient"])
         children = {n: self.mirror(natural(t.get("h"))) for n, t in description["children"].items()}
         copy._modules.clear()
         copy._modules.update(children)
         if description["plain"].get("training") in (True, False):
             copy.training = description["plain"]["training"]
-        copy.__dict__["_attncourse_sent"] = state_of(copy)
+        copy.__dict__["_attncourse_sent"] = fingerprint(copy)
 
     def parameter(self, number: int) -> Any:
         """A parameter that another module's copy shares."""
@@ -125,7 +133,7 @@ class Mirrors:
             if copy is None:
                 del self.alive[number]
                 continue
-            now = state_of(copy)
+            now = fingerprint(copy)
             if now != copy.__dict__["_attncourse_sent"]:
                 state[str(number)] = changes(copy, now, encoder)
                 copy.__dict__["_attncourse_sent"] = now
@@ -141,7 +149,7 @@ class Mirrors:
         if not inputs or not torch.is_grad_enabled():
             return value
         outputs = [decoder.tracked[n].detach() for n in order]
-        joined = Remote.apply(node, outputs, *inputs)
+        joined = RemoteCall.apply(node, outputs, *inputs)
         return replaced(value, dict(zip((id(decoder.tracked[n]) for n in order), joined)))  # noqa: B905
 
 
@@ -162,7 +170,7 @@ class Call:
         return found
 
 
-class Remote(torch.autograd.Function):
+class RemoteCall(torch.autograd.Function):
     """The node of the graph that stands for a call in the other process."""
 
     @staticmethod
@@ -251,55 +259,30 @@ def leaves_of(module: nn.Module) -> tuple:
     return tuple(item for item in found if item[2].requires_grad)
 
 
-def state_of(module: nn.Module) -> dict[str, Any]:
-    """What of a copy may have changed since it was last sent."""
-    state: dict[str, Any] = {"training": module.training}
-    for name, p in module._parameters.items():
-        if p is not None:
-            state["p " + name] = (id(p), *content(p))
-    for name, b in module._buffers.items():
-        if b is not None:
-            state["b " + name] = (id(b), *content(b))
-    return state
-
-
 def changes(module: nn.Module, now: dict[str, Any], encoder: Encoder) -> dict[str, Any]:
     """The part of a copy's state that the submission's process does not have yet."""
     before = module.__dict__["_attncourse_sent"]
-    parameters, buffers = {}, {}
-    for name, p in module._parameters.items():
-        key = "p " + name
-        if p is not None and now[key] != before.get(key):
-            new = before.get(key, (None,))[0] != id(p)
-            value = encoder.encode(p.detach())
-            parameters[name] = {"value": value, "grad": p.requires_grad, "new": new, "id": id(p)}
-    for name, b in module._buffers.items():
-        key = "b " + name
-        if b is not None and now[key] != before.get(key):
-            buffers[name] = encoder.encode(b.detach())
-    return {"training": module.training, "parameters": parameters, "buffers": buffers}
+    tensors = {}
+    for name, tensor in tensors_of(module).items():
+        if now[name] != before.get(name):
+            new = before.get(name, (None,))[0] != id(tensor)
+            tensors[name] = describe_tensor(module, name, encoder) | {"new": new}
+    return {"training": module.training, "tensors": tensors}
 
 
 def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
     """A module's description with its tensors; raises ``WireError`` where it is none."""
     try:
-        parameters = {
-            checked(name): (
-                natural(p["id"]),
-                nn.Parameter(tensor_of(p["value"], decoder), p["grad"] is True),
-            )
-            for name, p in description["parameters"].items()
-        }
-        buffers = {
-            checked(name): tensor_of(form, decoder) for name, form in description["buffers"].items()
+        tensors = {
+            checked(name): (natural(t["id"]), tensor_of(t, decoder))
+            for name, t in description["tensors"].items()
         }
         plain = decoder.decode(description["plain"])
         children = {checked(n): dict(told) for n, told in description["children"].items()}
         decoder.room.take(HANDLE * (1 + len(children)))
         transient = [checked(name) for name in description["transient"]]
         return {
-            "parameters": parameters,
-            "buffers": buffers,
+            "tensors": tensors,
             "plain": dict(plain),
             "children": children,
             "bases": description["bases"],
@@ -309,11 +292,14 @@ def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
         raise WireError("sent no module") from None
 
 
-def tensor_of(form: Any, decoder: Decoder) -> torch.Tensor:
-    value = decoder.decode(form)
+def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
+    """A module's parameter, or a buffer."""
+    value = decoder.decode(form["value"])
     if not isinstance(value, torch.Tensor):
         raise WireError("sent no tensor")
-    return value.detach()
+    if form["parameter"] is not True:
+        return value.detach()
+    return nn.Parameter(value.detach(), form["grad"] is True)
 
 
 def checked(name: Any) -> str:

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import Stopwatch, TimeUp
+from attncourse.alarm import Clock, Stopwatch, TimeUp
 from attncourse.checks.asking import asked
-from attncourse.grading.judge.remote.exceptions import exception_class
-from attncourse.grading.judge.wire.bounds import Clock, Room
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder, Unsendable, natural
+from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
+from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits
 
 GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
 DEAF = "could not be interrupted"
+PIECE = 1 << 16  # bytes that are received at once
 SHOWN = 20_000  # characters of what a call prints that a test may read
 
 
@@ -170,11 +170,14 @@ class Session:
         """The next reply to the request, the last one unless told otherwise."""
         if self.ended:
             raise Ended(self.ended)
-        self.watch = self.watch_for(limit)
+        waits = not self.replies
+        if waits:
+            self.watch = self.watch_for(limit)
         with self.refusing():
             reply, decoder = self.talk(given)
         self.midway = not last
-        self.longest = max(self.longest, self.watch.worked())
+        if waits:
+            self.longest = max(self.longest, self.watch.worked())
         self.printed_too_much |= reply.get("over") is True
         self.show(reply.get("out"))
         if "error" in reply:
@@ -258,7 +261,7 @@ class Session:
         while len(self.buffer) < size:
             self.wait()
             try:
-                piece = self.connection.recv(1 << 18)
+                piece = self.connection.recv(PIECE)
             except BlockingIOError:
                 continue
             except OSError:

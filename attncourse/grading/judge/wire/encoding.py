@@ -1,34 +1,15 @@
-"""Values as JSON and raw bytes, and back: what crosses between checker and worker.
+"""Values as JSON and raw bytes: what crosses between checker and worker.
 
-Arrays travel as dtype, shape and bytes, and are rebuilt as plain arrays once these agree. What the
-format does not know travels as a handle, a number that only its own side can use.
+Arrays travel as dtype, shape and bytes. What the format does not know travels as a handle, a number
+that only its own side can use.
 """
 
 import math
 import sys
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from attncourse.grading.judge.wire.bounds import (
-    AXES,
-    CLASS,
-    CONTAINER,
-    DIGITS,
-    FIELD,
-    HANDLE,
-    MEMBER,
-    NAMED,
-    NUMBERS,
-    PARAMETERS,
-    TENSOR,
-    TOO_LARGE,
-    VALUE,
-    Room,
-    WireError,
-)
 
 NUMPY = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
 TORCH = {  # each with NumPy's dtype for the same bytes
@@ -38,8 +19,6 @@ TORCH = {  # each with NumPy's dtype for the same bytes
     "bfloat16": np.dtype("int16"),
 }
 BUILTINS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
-PLAIN_TYPES = {t.__name__: t for t in BUILTINS}
-UNFIT = (TypeError, ValueError, LookupError, AttributeError, OverflowError, RuntimeError)
 DEPTH = 60
 RANGE = 100_000  # numbers in a range that may stand for a loop in a test
 
@@ -134,217 +113,26 @@ class Encoder:
         dtype = array.dtype.newbyteorder("<")
         if dtype.str not in NUMPY:
             raise Unsendable(f"an array of dtype {array.dtype}")
-        order = memory_order(array.strides)
-        dense = array.transpose(order)
-        form = {
-            "d": dtype.str,
-            "s": list(dense.shape),
-            "o": order,
-            "x": self.buffer(dense.tobytes()),
-        }
+        form = self.dense(dtype.str, array.astype(dtype, copy=False))
         return {"n": form | ({"g": 1} if scalar else {})}
+
+    def dense(self, name: str, array: np.ndarray) -> dict[str, Any]:
+        """The numbers as they lie in memory; "o" has the order of the axes if it is another."""
+        if array.flags.c_contiguous:
+            return {"d": name, "s": list(array.shape), "x": self.buffer(array.tobytes())}
+        order = memory_order(array.strides)
+        return self.dense(name, np.ascontiguousarray(array.transpose(order))) | {"o": order}
 
     def tensor(self, torch: Any, tensor: Any) -> Any:
         """A dense tensor with the order of its axes in memory."""
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
-        dense = numbers_of(tensor)
-        order = memory_order(dense.strides)
-        dense = dense.transpose(order)
-        form = {"d": name, "s": list(dense.shape), "o": order, "x": self.buffer(dense.tobytes())}
+        form = self.dense(name, numbers_of(tensor))
         if tensor.requires_grad:
             self.tracked.append(tensor)
             form["q"] = len(self.tracked)
         return {"T": form}
-
-
-class Decoder:
-    """JSON and buffers back to values. ``opaque`` gives what a handle stands for.
-
-    What a value takes is taken off ``room`` before it is built.
-    """
-
-    def __init__(
-        self,
-        buffers: list[memoryview],
-        opaque: Callable[[Any], Any],
-        given: tuple = (),
-        room: Room | None = None,
-    ):
-        self.buffers = buffers
-        self.given = given  # the arguments that a reply may name
-        self.arrays: list[Any] = []
-        self.opaque = opaque
-        self.tracked: dict[int, Any] = {}  # as the encoder counted them
-        self.room = room or Room()
-        self.classes: dict[tuple, type] = {}  # of named tuples
-
-    def decode(self, form: Any, depth: int = 0) -> Any:
-        """The value; raises ``WireError`` for what no encoder makes, and for what is too large."""
-        if depth > DEPTH + 2:
-            raise WireError(TOO_LARGE)
-        self.room.take(VALUE)
-        if form is None or type(form) in (bool, int, float):
-            return form
-        if type(form) is str:
-            return self.text(form)
-        if not isinstance(form, dict) or len(form) != 1:
-            raise WireError("sent no value")
-        ((mark, body),) = form.items()
-        try:
-            return self.value(mark, body, depth + 1)
-        except UNFIT as error:
-            raise WireError(f"sent no value ({type(error).__name__})") from None
-
-    def value(self, mark: str, body: Any, depth: int) -> Any:
-        """The value behind a one-letter mark."""
-        if mark in ("l", "t"):
-            self.room.take(CONTAINER)
-            return dict(l=list, t=tuple)[mark](self.items(body, depth))
-        if mark in ("s", "z"):
-            self.room.take(CONTAINER)
-            members = {self.key(form, depth) for form in body}
-            return members if mark == "s" else frozenset(members)
-        if mark == "d":
-            self.room.take(CONTAINER)
-            return {self.key(k, depth): self.decode(v, depth) for k, v in body}
-        if mark in ("n", "T"):
-            return self.array(body) if mark == "n" else self.tensor(body)
-        if mark == "B":
-            return self.arrays[natural(body)]
-        if mark == "A":
-            return self.given[natural(body)]
-        if mark == "o":
-            self.room.take(cost_of_handle(body))
-            return self.opaque(body)
-        if mark == "i":
-            self.room.take(min(len(body), DIGITS))
-            return int(body[:DIGITS], 16)
-        if mark == "f":
-            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body]
-        if mark == "c":
-            return complex(*self.items(body, depth))
-        if mark == "b":
-            data = self.buffers[natural(body)]
-            self.room.take(len(data))
-            return bytes(data)
-        if mark == "r":
-            start, stop, step = body
-            numbers = range(start, stop, step)
-            self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
-            return numbers if len(numbers) <= RANGE else None
-        if mark == "sl":
-            return slice(*self.items(body, depth))
-        if mark == "e":
-            return Ellipsis
-        if mark == "D":
-            return self.dtype(body)
-        if mark == "y":
-            return PLAIN_TYPES[body]
-        if mark == "U":
-            return self.strings(*body)
-        if mark == "N":
-            return self.named(*body, depth)
-        raise WireError("sent a value of an unknown kind")
-
-    def text(self, text: str) -> str:
-        """Half a surrogate pair could not be written to a report."""
-        if text.isascii():
-            self.room.take(len(text))
-            return text
-        self.room.take(4 * len(text))
-        return text.encode("utf-8", "replace").decode()
-
-    def key(self, form: Any, depth: int) -> Any:
-        """A dict's key or a set's member. Only those of text cannot be made to collide."""
-        before = self.room.left
-        self.room.take(MEMBER)
-        key = self.decode(form, depth)
-        if type(key) is not str:
-            self.room.take_key(VALUE if before == math.inf else before - self.room.left - MEMBER)
-        return key
-
-    def strings(self, shape: Any, texts: Any) -> np.ndarray:
-        """An array of strings: each takes as much as the longest."""
-        if not all(type(text) is str for text in texts):
-            raise WireError("sent an array of strings that are none")
-        self.room.take(len(texts) * (CONTAINER + 4 * max(map(len, texts), default=0)))
-        return np.array(texts, dtype=str).reshape(shape)
-
-    def named(self, name: str, fields: list[str], values: Any, depth: int) -> Any:
-        """A tuple with named fields, whose class is made for it, once for a message."""
-        if len(fields) > PARAMETERS:
-            raise WireError(TOO_LARGE)
-        known = (name, *fields)
-        if known not in self.classes:
-            self.room.take(NAMED + FIELD * len(fields))
-            self.classes[known] = namedtuple(name, fields)
-        return self.classes[known](*self.items(values, depth))
-
-    def items(self, forms: Any, depth: int) -> list[Any]:
-        return [self.decode(form, depth) for form in forms]
-
-    def array(self, body: dict[str, Any]) -> Any:
-        array, axes = self.dense(NUMPY[body["d"]], body)
-        array = array.transpose(axes) if axes else array
-        if body.get("g") and array.ndim == 0:
-            return array[()]
-        self.arrays.append(array)
-        return array
-
-    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> tuple[np.ndarray, list[int]]:
-        """A writable array of the sizes that were sent, and its axes in the sender's order.
-
-        Of axes that are in order there is no list.
-        """
-        data = self.buffers[natural(body["x"])]
-        self.room.take(NUMBERS + len(data))
-        if not len(body["s"]) == len(body["o"]) <= AXES:
-            raise WireError("sent an array of axes that do not fit")
-        shape, order = [natural(n) for n in body["s"]], [natural(n) for n in body["o"]]
-        if math.prod(shape) * dtype.itemsize != len(data):
-            raise WireError("sent an array whose bytes do not fit its shape")
-        if dtype.kind == "b":  # a byte of 2 is no truth value
-            array = (np.frombuffer(data, np.uint8) != 0).reshape(shape)
-        else:
-            array = np.frombuffer(data, dtype).reshape(shape).copy()
-        return array, [] if order == sorted(order) else np.argsort(order).tolist()
-
-    def tensor(self, body: dict[str, Any]) -> Any:
-        import torch
-
-        name = body["d"]
-        self.room.take(TENSOR)
-        array, axes = self.dense(TORCH[name], body)
-        tensor = torch.from_numpy(array)
-        tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
-        tensor = tensor.permute(axes) if axes else tensor
-        if body.get("q"):
-            tensor = tensor.requires_grad_()
-            self.tracked[natural(body["q"])] = tensor
-        self.arrays.append(tensor)
-        return tensor
-
-    def dtype(self, name: str) -> Any:
-        if name.startswith("torch."):
-            import torch
-
-            return getattr(torch, name[6:]) if name[6:] in TORCH else None
-        return NUMPY[name]
-
-
-def cost_of_handle(told: dict[str, Any]) -> int:
-    """What the proxy for an object takes: a class and its parameters more than others."""
-    parameters = told.get("signature") or ()
-    return (CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters)
-
-
-def natural(number: Any) -> int:
-    """A size or index; negative ones and what is no number are refused."""
-    if type(number) is not int or number < 0:
-        raise WireError("sent a size that is none")
-    return number
 
 
 def memory_order(strides: tuple[int, ...]) -> list[int]:
@@ -376,3 +164,26 @@ def numbers_of(tensor: Any) -> np.ndarray:
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.detach().view(torch.int16)
     return tensor.numpy(force=True)
+
+
+# --- what modules hold ----------------------------------------------------------------------------
+
+
+def tensors_of(module: Any) -> dict[str, Any]:
+    """A module's own parameters and buffers by name."""
+    named = {**module._parameters, **module._buffers}
+    return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:
+    """A parameter or buffer of a module, as its copy on the other side is made."""
+    tensor = tensors_of(module)[name]
+    about = {"id": id(tensor), "parameter": name in module._parameters}
+    return about | {"grad": tensor.requires_grad, "value": encoder.encode(tensor.detach())}
+
+
+def fingerprint(module: Any) -> dict[str, tuple]:
+    """Something that changes whenever a module's own state does."""
+    state = {name: (id(t), *content(t)) for name, t in tensors_of(module).items()}
+    children = tuple((name, id(child)) for name, child in module._modules.items())
+    return state | {" ": (module.training, *children)}

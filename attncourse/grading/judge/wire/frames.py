@@ -1,26 +1,37 @@
-"""Frames between checker and worker: two lengths, a JSON text, raw bytes.
+"""Frames between the judge's processes: two lengths, a JSON text, raw bytes.
 
-Lengths are checked before anything is read; nothing is ever unpickled.
+Lengths are checked before anything is read, and what the text holds is counted before it is
+parsed: an empty list takes twenty times the memory of its JSON. Nothing is ever unpickled.
 """
 
 import json
+import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from attncourse.grading.judge.wire.bounds import BUFFERS, TEXT, WireError, parses_cheaply
-
 HEAD = struct.Struct("!IQ")
+TEXT = 16_000_000  # characters of JSON in one frame
+PLAIN = 1_000_000  # up to so many, they are not counted first
+CONTAINERS = 200_000  # lists and dicts in one frame's JSON
+ITEMS = 1_000_000  # items of these
+BUFFERS = 50_000  # raw buffers in one frame
+NO_LIMIT = 1 << 40
 
 
-def pack(message: dict[str, Any], buffers: list[bytes]) -> bytes:
+class WireError(Exception):
+    """What came over the wire is no message, no value, or too large a one."""
+
+
+def pack(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
     """One frame."""
     message["sizes"] = [len(buffer) for buffer in buffers]
     text = json.dumps(message).encode()
     return b"".join((HEAD.pack(len(text), sum(message["sizes"])), text, *buffers))
 
 
-def unpack(read: Callable[[int], bytes], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
+def unpack(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
     """One frame, by a function that reads exactly so many bytes. Raises ``WireError``."""
     length, total = HEAD.unpack(read(HEAD.size))
     if length > min(limit, TEXT) or total > limit:
@@ -44,3 +55,48 @@ def unpack(read: Callable[[int], bytes], limit: int) -> tuple[dict[str, Any], li
         buffers.append(raw[start : start + size])
         start += size
     return message | {"bytes": length + total}, buffers
+
+
+def parses_cheaply(text: bytes) -> bool:
+    """Whether JSON of this text holds few enough values; strings may be counted for more."""
+    if not text.isascii():  # nobody sends other text, which could take four times its length
+        return False
+    if len(text) <= PLAIN:
+        return True
+    containers = text.count(b"[") + text.count(b"{")
+    return containers <= CONTAINERS and text.count(b",") <= ITEMS
+
+
+def send(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+    """Sends one frame to somebody who takes it."""
+    connection.sendall(pack(message, buffers))
+
+
+def receive(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
+    """The next frame of somebody who is trusted. Raises ``EOFError`` where they have hung up."""
+    return unpack(partial(exactly, connection), NO_LIMIT)
+
+
+def tell(connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
+    """Sends one packet, with descriptors: so a lane and its zygote talk."""
+    socket.send_fds(connection, [json.dumps(message).encode()], fds)
+
+
+def hear(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The next packet and its descriptor. Raises ``EOFError`` where the other has hung up."""
+    data, fds, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+    if not data:
+        raise EOFError
+    return json.loads(data), fds
+
+
+def exactly(connection: Any, size: int) -> bytearray:
+    """So many bytes, once they are there."""
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        count = connection.recv_into(rest)
+        if not count:
+            raise EOFError
+        rest = rest[count:]
+    return data

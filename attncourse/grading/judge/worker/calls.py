@@ -1,16 +1,31 @@
-"""What surrounds one call in a worker: seeds, gradients, what it changed."""
+"""What surrounds one call in a worker, and what is told of it.
+
+Before it: settings put back, seeds, gradients on or off. After it: what it changed, and exceptions,
+functions and modules as text and numbers.
+"""
 
 import copy
 import inspect
+import linecache
 import random
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder, Unsendable, content
+from attncourse.alarm import TimeUp, within
+from attncourse.checks.outcome import Unusable
+from attncourse.grading.judge.wire.decoding import Decoder
+from attncourse.grading.judge.wire.encoding import (
+    Encoder,
+    Unsendable,
+    content,
+    describe_tensor,
+    tensors_of,
+)
 
 
 def seed(number: int | None) -> None:
@@ -20,7 +35,7 @@ def seed(number: int | None) -> None:
     random.seed(number)
     np.random.seed(number % 2**32)
     if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.manual_seed(number)
+        sys.modules["torch"].default_generator.manual_seed(number)  # the CPU's
 
 
 def generator(state: dict[str, Any]) -> np.random.Generator:
@@ -77,6 +92,121 @@ USES: dict[str, Callable] = {
     "equal": lambda a, b: bool(a == b),
     "isinstance": isinstance,
     "copy": copy.deepcopy,
-    "text": repr,
-    "source": inspect.getsource,
 }
+
+
+# --- settings of the whole process ----------------------------------------------------------------
+
+# torch's: how to look, and how to put back what a process starts with.
+TORCH = (
+    ("get_default_dtype", "set_default_dtype", "float32"),
+    ("is_grad_enabled", "set_grad_enabled", True),
+    ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms", False),
+    ("is_anomaly_enabled", "set_anomaly_enabled", False),
+    ("get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
+)
+
+
+_left: list[Any] = []
+
+
+class Settings:
+    """How things stand at a process's start; ``put_back`` has them stand so again.
+
+    A test expects them as a fresh notebook has them, whatever a student's cell has changed. What an
+    answer may rely on stays as the student left it: the folder, the environment, a higher limit on
+    recursion.
+    """
+
+    def __init__(self) -> None:
+        self.errors = np.geterr()
+        self.filters = list(warnings.filters)
+        self.depth = sys.getrecursionlimit()
+
+    def put_back(self) -> None:
+        if np.geterr() != self.errors:
+            np.seterr(**self.errors)
+        if warnings.filters != self.filters:
+            warnings.filters[:] = self.filters
+            warnings._filters_mutated()
+        if sys.getrecursionlimit() < self.depth:
+            sys.setrecursionlimit(self.depth)
+        if "torch" in sys.modules:
+            put_back_torch(sys.modules["torch"])
+
+
+def put_back_torch(torch: Any) -> None:
+    """torch's settings, as a process starts with them."""
+    if torch.is_inference_mode_enabled():
+        _left.append(torch.inference_mode(False))  # kept, or it would end with this line
+        _left[-1].__enter__()
+    for look, put, value in TORCH:
+        wanted = torch.float32 if value == "float32" else value
+        if getattr(torch, look)() != wanted:
+            getattr(torch, put)(wanted)
+    if torch.is_autocast_enabled("cpu"):
+        torch.set_autocast_enabled("cpu", False)
+    device = sys.modules.get("torch.utils._device")
+    if device is not None and device.CURRENT_DEVICE is not None:
+        torch.set_default_device(None)
+
+
+# --- what the checker is told ---------------------------------------------------------------------
+
+MESSAGE = 2000  # characters of an error's text that are worth keeping
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as text: its class, the builtin classes above it, message and line."""
+    if isinstance(error, TimeUp):
+        return {"timeout": True}
+    try:
+        message = within(1, lambda: str(error))[:MESSAGE]
+    except BaseException:  # a submission's own exception may refuse to be shown
+        message = ""
+    return describe_class(type(error)) | {"message": message, "line": line_of(error)}
+
+
+def describe_class(kind: type[BaseException]) -> dict[str, Any]:
+    """An exception's class by name, with the builtin classes above it."""
+    return {
+        "type": kind.__name__,
+        "above": [c.__name__ for c in kind.__mro__ if c.__module__ == "builtins"],
+        "unusable": issubclass(kind, Unusable),
+    }
+
+
+def line_of(error: BaseException) -> str:
+    """The last line of the submission that the exception came through."""
+    line, step = "", error.__traceback__
+    while step is not None:
+        filename = step.tb_frame.f_code.co_filename
+        if filename.startswith("<cell"):
+            line = linecache.getline(filename, step.tb_lineno).strip() or line
+        step = step.tb_next
+    return line[:200]
+
+
+def signature(value: Any) -> list[list] | None:
+    """The parameters of a function: name, kind, whether it has a default."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except Exception:  # builtins have none, and a class may refuse
+        return None
+    return [[p.name, int(p.kind), p.default is not p.empty] for p in parameters]
+
+
+def describe_module(module: Any, encoder: Encoder) -> dict[str, Any]:
+    """A module's own parameters, buffers and plain attributes, and what it is made from."""
+    plain = {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and isinstance(value, bool | int | float | str | None)
+    }
+    return {
+        "class": type(module).__name__,
+        "bases": [b.__name__ for b in type(module).__mro__ if b.__module__.startswith("torch.nn.")],
+        "tensors": {name: describe_tensor(module, name, encoder) for name in tensors_of(module)},
+        "transient": sorted(module._non_persistent_buffers_set),
+        "plain": encoder.encode(plain),
+    }

@@ -5,6 +5,7 @@ this function with these arguments, take this gradient. It knows no tests, no ch
 answers, and whatever it says is taken for numbers and text.
 """
 
+import builtins
 import json
 import os
 import signal
@@ -22,15 +23,22 @@ from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.outcome import Trying, run_case
 from attncourse.checks.watch import Forbidden, forbidding
-from attncourse.grading.judge.wire.encoding import Decoder, Encoder, Unsendable
-from attncourse.grading.judge.wire.frames import pack, unpack
+from attncourse.grading.judge.wire.decoding import Decoder
+from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
+from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker.calls import (
+    MESSAGE,
     USES,
+    Settings,
+    describe,
+    describe_class,
+    describe_module,
     generator,
     gradients,
     image,
     is_array,
     seed,
+    signature,
     unleafed,
 )
 from attncourse.grading.judge.worker.notebook_shell import (
@@ -39,17 +47,7 @@ from attncourse.grading.judge.worker.notebook_shell import (
     execute,
     notebook_namespace,
 )
-from attncourse.grading.judge.worker.settings import Settings
-from attncourse.grading.judge.worker.telling import (
-    MESSAGE,
-    describe,
-    describe_class,
-    describe_module,
-    fingerprint,
-    signature,
-)
 
-NO_LIMIT = 1 << 40
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
 NOTHING = object()
@@ -61,18 +59,18 @@ class Gone(BaseException):
 
 def serve(connection: Any, output: float) -> None:
     """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
-    worker = Worker(connection, int(output * 1e6))
+    worker = Worker(connection, int(output * 1e6), notebook_namespace())
     try:
         while True:
-            worker.answer(*worker.receive())
-    except Gone:
+            worker.answer(*receive(connection))
+    except EOFError:
         os._exit(0)
 
 
 class Worker:
     """The submission's names, the objects that the checker holds handles of, and the requests."""
 
-    def __init__(self, connection: Any, output: int):
+    def __init__(self, connection: Any, output: int, namespace: dict[str, Any]):
         self.connection = connection
         self.printed = Printed(output)
         self.handles: dict[int, Any] = {}
@@ -82,29 +80,15 @@ class Worker:
         self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
         self.count = 0
         self.asked = ""  # the name of the present request
-        self.buffer = bytearray()
         self.ready: list[dict[str, Any]] = []  # replies that go out together
         self.arrays: list[bytes] = []  # of these
-        self.namespace = notebook_namespace()
+        self.namespace = namespace
         self.watched: tuple[str, ...] = ()  # functions that may not be called at present
         self.watch = ExitStack()
         self.refused: Callable[[], str] = str
         self.settings = Settings()
 
     # --- talking --------------------------------------------------------------------------------
-
-    def receive(self) -> tuple[dict[str, Any], list[memoryview]]:
-        return unpack(self.read, NO_LIMIT)
-
-    def read(self, size: int) -> bytes:
-        while len(self.buffer) < size:
-            piece = self.connection.recv(1 << 18)
-            if not piece:
-                raise Gone
-            self.buffer += piece
-        data = bytes(self.buffer[:size])
-        del self.buffer[:size]
-        return data
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
         """Does what is asked for and sends what came of it.
@@ -160,7 +144,7 @@ class Worker:
         """Sends the replies that are ready."""
         if self.ready:
             message = {"id": self.asked, "replies": self.ready}
-            self.connection.sendall(pack(message, self.arrays))
+            send(self.connection, message, self.arrays)
             self.ready.clear()
             self.arrays.clear()
 
@@ -250,10 +234,10 @@ class Worker:
         seeds = request["seeds"] or repeat(None)
         self.settings.put_back()
         with ready(), forbidding(trying.forbids) as refused:
-            for told, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
+            for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 seed(number)
                 decoder = Decoder(buffers, self.meant)
-                step = partial(self.tried, trying, refused, implementation, told, decoder)
+                step = partial(self.tried, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
                 yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
 
@@ -262,17 +246,15 @@ class Worker:
         trying: Trying,
         refused: Callable[[], str],
         implementation: Any,
-        told: dict[str, Any],
+        form: Any,
         decoder: Decoder,
         encoder: Encoder,
     ) -> dict[str, Any]:
         """What came of one case."""
-        args, kwargs = tuple(decoder.decode(told["args"])), decoder.decode(told["kwargs"])
-        driver = DRIVERS[told["use"]]
-        if told["bound"]:
-            driver = partial(driver, *decoder.decode(told["bound"]))
+        use, bound, args, kwargs = decoder.decode(form)
+        driver = partial(DRIVERS[use], *bound) if bound else DRIVERS[use]
         with gradients({"grad": True}):
-            outcome = run_case(trying, implementation, Case(args, kwargs, use=driver))
+            outcome = run_case(trying, implementation, Case(tuple(args), kwargs, use=driver))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
         value = encoder.encode(outcome.value)
         if text := refused():  # now, for a value may be worked out when it is looked at
@@ -337,7 +319,7 @@ class Worker:
         if "G" in form:
             return generator(form["G"])
         if "E" in form:
-            return getattr(__import__("builtins"), form["E"])
+            return getattr(builtins, form["E"])
         return self.callback(form["C"], form.get("name", ""))
 
     def callback(self, number: int, name: str) -> Callable:
@@ -348,10 +330,13 @@ class Worker:
             asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
             asked |= {"id": self.asked, "callback": number}
             self.send()
-            self.connection.sendall(pack(asked, encoder.buffers))
-            reply, buffers = self.receive()
+            send(self.connection, asked, encoder.buffers)
+            try:
+                reply, buffers = receive(self.connection)
+            except EOFError:
+                raise Gone from None
             if "error" in reply:
-                kind = getattr(__import__("builtins"), reply["error"]["type"], RuntimeError)
+                kind = getattr(builtins, reply["error"]["type"], RuntimeError)
                 raise kind(reply["error"]["message"])
             return Decoder(buffers, self.meant).decode(reply["value"])
 
@@ -368,12 +353,13 @@ class Worker:
         torch, made = sys.modules.get("torch"), {}
         for number, changes in state.items():
             module = self.handles[int(number)]
-            if "training" in changes:
-                module.training = changes["training"]
-            for name, form in changes.get("parameters", {}).items():
+            module.training = changes["training"]
+            for name, form in changes["tensors"].items():
                 value = decoder.decode(form["value"]).detach()
                 old = module._parameters.get(name)
-                if form.get("new") or old is None:
+                if not form["parameter"]:
+                    module._buffers[name] = value
+                elif form["new"] or old is None:
                     same = made.get(form["id"])
                     if same is None:
                         same = made[form["id"]] = torch.nn.Parameter(value, form["grad"])
@@ -381,8 +367,6 @@ class Worker:
                 else:
                     old.data = value
                     old.requires_grad_(form["grad"])
-            for name, form in changes.get("buffers", {}).items():
-                module._buffers[name] = decoder.decode(form)
             if int(number) in self.modules:
                 self.modules[int(number)] = fingerprint(module)
 

@@ -1,9 +1,9 @@
 """The process that the workers are forked from: libraries loaded, jailed, without a secret.
 
 It is forked from a lane before that has read anything of the course. Over its control socket it
-is told where the package's view and the lane's folder lie and what the limits are; from then on
-each "start", with a socket to the checker, makes one worker, and each "stop" ends it and tells what
-it used.
+is told which chapters a submission finds, where the lane's folder lies and what the limits are;
+from then on each "start", with a socket to the checker, makes one worker, and each "stop" ends it
+and tells what it used.
 """
 
 import ctypes
@@ -18,8 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import attncourse
+from attncourse import STEMS
 from attncourse.checks.watch import prepare
+from attncourse.grading.judge.wire.encoding import Encoder
+from attncourse.grading.judge.wire.frames import hear, tell
 from attncourse.grading.judge.worker import loop as worker
+from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
 
 PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
@@ -40,11 +45,13 @@ def run(control: socket.socket) -> None:
 class Zygote:
     def __init__(self, control: socket.socket):
         self.control = control
-        order, _ = self.receive()
-        self.folder, view = Path(order["folder"]), order["view"]
-        self.jail = self.settle(Path(view), Limits(**order["limits"])) if order["sandbox"] else None
-        self.send({"ready": True})
-        see_only("/course" if self.jail else view)
+        order, _ = hear(control)
+        self.folder = Path(order["folder"])
+        view = self.folder / "view"
+        make_view(view, order["chapters"])
+        self.jail = self.settle(view, Limits(**order["limits"])) if order["sandbox"] else None
+        tell(control, {"ready": True})
+        see_only("/course" if self.jail else str(view))
 
     def settle(self, view: Path, limits: Limits) -> Any:
         """The jail, entered."""
@@ -56,18 +63,22 @@ class Zygote:
         try:
             jail.enter()
         except (JailError, OSError) as problem:
-            self.send({"error": str(problem)})
+            tell(self.control, {"error": str(problem)})
             os._exit(1)
         return jail
 
     def serve(self) -> None:
         while True:
-            order, fds = self.receive()
-            if order["do"] == "start":
-                self.told(self.start(fds[0], Limits(**order["limits"])))
-                os.close(fds[0])
-            else:
-                self.send(self.stop(order["pid"]))
+            order, fds = hear(self.control)
+            if order["do"] == "stop":
+                tell(self.control, self.stop(order["pid"]))
+                continue
+            pid = self.start(fds[0], Limits(**order["limits"]))
+            with suppress(AttributeError, OSError):  # its number is another one outside of the jail
+                fds.append(os.pidfd_open(pid))
+            tell(self.control, {"pid": pid}, fds[1:])
+            for fd in fds:
+                os.close(fd)
 
     def start(self, fd: int, limits: Limits) -> int:
         """Forks a worker with these limits that talks over ``fd``; its process id."""
@@ -102,24 +113,6 @@ class Zygote:
             "memory": used.ru_maxrss / 1000,
         }
 
-    def told(self, pid: int) -> None:
-        """Tells of a worker, with a descriptor: its number is another one outside of the jail."""
-        fds = []
-        with suppress(AttributeError, OSError):
-            fds.append(os.pidfd_open(pid))
-        socket.send_fds(self.control, [json.dumps({"pid": pid}).encode()], fds)
-        for fd in fds:
-            os.close(fd)
-
-    def receive(self) -> tuple[dict[str, Any], list[int]]:
-        data, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
-        if not data:
-            os._exit(0)
-        return json.loads(data), fds
-
-    def send(self, message: dict[str, Any]) -> None:
-        self.control.send(json.dumps(message).encode())
-
 
 def see_only(view: str) -> None:
     """Makes ``import attncourse`` find the view, and nothing else of this package."""
@@ -141,3 +134,125 @@ def settle_without_jail(folder: Path) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nowhere, fd)
+
+
+# --- the part of this package that a submission finds: the chapters before its own ----------------
+
+ALWAYS = ("__init__.py", "arrays.py", "tensors.py", "shapes.py", "tasks", "figures")
+
+# Cells that call check() run on; what they would have shown is found by the judge.
+CHECKS = '''\
+"""The checks are not here: they run outside, where the grade is made."""
+
+
+class Verdict:
+    passed = False
+    earned = possible = 0
+
+
+def check(target, implementation):
+    """Nothing happens here."""
+
+
+def examine(target, implementation, seed=None):
+    return Verdict()
+
+
+def exercises():
+    return {}
+
+
+def in_place(function):
+    return function
+'''
+LATER = """\
+raise ImportError(
+    "attncourse.{stem} is not there while your work is graded: this assignment asks you to write it"
+)
+"""
+
+
+def make_view(folder: Path, stems: tuple[str, ...]) -> None:
+    """Writes the package with these chapters and no other into ``folder``."""
+    source, place = Path(attncourse.__file__).parent, folder / "attncourse"
+    folder.mkdir(mode=0o755)
+    place.mkdir(mode=0o755)
+    for name in (*ALWAYS, *(f"{stem}.py" for stem in stems)):
+        if (source / name).is_dir():
+            shutil.copytree(
+                source / name, place / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copyfile(source / name, place / name)
+    for name in STEMS:
+        if name not in stems:
+            (place / f"{name}.py").write_text(LATER.format(stem=name), encoding="utf-8")
+    (place / "checks").mkdir(mode=0o755)
+    (place / "checks" / "__init__.py").write_text(CHECKS, encoding="utf-8")
+
+
+# --- what every worker will do, done a few times before there is one ------------------------------
+
+TIMES = 4  # with some calls each: Python specialises a function once it has been called often
+CELL = """
+def mix(a, b):
+    return (a @ b.T)[..., :1] + a.sum()
+"""
+TORCH_CELL = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = nn.Linear(3, 3, bias=False)
+
+    def forward(self, x, mask=None):
+        nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+        weights = torch.einsum("...md,...nd->...mn", self.W(x), x) * x.shape[-1] ** -0.5
+        return torch.softmax(weights.masked_fill(weights > 9, -float("inf")), dim=-1) @ x
+"""
+
+
+class Nobody:
+    """A connection to nobody."""
+
+    def sendall(self, data: bytes) -> None:
+        pass
+
+
+def rehearse() -> None:
+    """Has a worker do what its likes will be asked for.
+
+    Python and torch set up much when something is done for the first times. Workers inherit what
+    is there by then; what they set up themselves goes with each of them.
+    """
+    import numpy as np
+
+    torch = sys.modules.get("torch")
+    forbids = ["scaled_dot_product_attention"] if torch else []
+    x = np.ones((2, 3)) if torch is None else torch.ones(2, 3)
+    built = {"make": ((), {}), "method": "", "inputs": ["x"], "x": x, "W.weight": x.T @ x}
+    cases: list[tuple] = [("mix", ["call_it", [], [x, x], {}])]
+    if torch is not None:
+        cases += [
+            ("mix", ["call_with_gradients", [("a",)], [x, x], {}]),
+            ("Layer", ["call_module", [], [], built]),
+            ("Layer", ["call_module_with_gradients", [], [], built]),
+        ]
+    worker = Worker(Nobody(), sys.maxsize, {})
+    ask(worker, "cell", name="cell", source=CELL + (TORCH_CELL if torch else ""))
+    for _ in range(TIMES):
+        for name, case in cases:
+            ask(worker, "names", names=[name], forbids={})
+            encoder = Encoder(repr)
+            encoder.buffers.append(b"")
+            encoder.buffers[0] = json.dumps([encoder.encode(case)]).encode()
+            target = worker.number_of(worker.namespace[name])
+            about = {"target": target, "names": ["a", "b"], "forbids": forbids, "seeds": None}
+            ask(worker, "cases", encoder.buffers, careful=False, **about)
+
+
+def ask(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
+    request |= {"op": op, "id": "", "limit": 60.0, "drop": []}
+    worker.answer(request, [memoryview(buffer) for buffer in buffers])

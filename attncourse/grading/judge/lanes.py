@@ -1,0 +1,278 @@
+"""The lanes as the driver holds them: started, asked, watched over, ended."""
+
+import atexit
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attncourse.alarm import Clock, Stopwatch
+from attncourse.grading.judge.wire.frames import receive, send
+
+START = 60.0  # seconds of processor time for a lane to start
+GRACE = 3.0  # seconds beyond what is allowed until a lane that does not stop is ended
+BOOKS = ("notebook", "assignment")  # of a request, as bytes
+_removing = threading.Lock()
+
+
+class LaneLost(Exception):
+    """The lane ended or did not answer in time."""
+
+
+class LaneStuck(LaneLost):
+    """The lane went on with something beyond its time; the message says with what."""
+
+
+class Lane:
+    """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
+
+    def __init__(self, core: int | None):
+        self.core = core
+        self.used = False  # for a submission before
+        self.closed = False
+        self.pid = 0  # once it has said so
+        self.process: Any = None  # of the first of those that were started together
+        self.folder = tempfile.mkdtemp(prefix="attncourse-lane-")
+        self.connection, self.theirs = socket.socketpair()
+        self.ended, self.lifeline = os.pipe()
+
+    def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
+        """The answer to a request; ``progress`` hears of what comes before it.
+
+        The lane keeps the submission's limits. It cannot where it is itself kept busy in one
+        instruction, so it says what it begins and how long that may take, and is held to it.
+        """
+        doing, limit = "its start", START
+        watch = Stopwatch(START, Clock(self.pid).used, sleeps=True)
+        try:
+            self.connection.settimeout(START)
+            send(self.connection, request | dict.fromkeys(BOOKS), [request[b] for b in BOOKS])
+            while True:
+                while not select.select([self.connection], [], [], watch.left())[0]:
+                    if not watch.left():
+                        words = watch.in_words(limit)
+                        raise LaneStuck(f"was busy with {doing} for more than {words}")
+                message, _ = receive(self.connection)
+                if "pid" in message:
+                    self.pid = message["pid"]
+                elif "begins" in message:
+                    doing, used = message["begins"], Clock(self.pid).used
+                    limit = message["seconds"] / request["limits"]["stretch"]
+                    watch = Stopwatch(message["seconds"] + GRACE, used, sleeps=True)
+                elif "progress" in message:
+                    progress(message["progress"])
+                else:
+                    self.used = True
+                    return message
+        except EOFError:
+            raise LaneLost(f"ended ({self.last_words()})") from None
+        except OSError as problem:
+            raise LaneLost(str(problem) or "did not answer in time") from None
+
+    def gone(self) -> bool:
+        """Whether it has ended while it waited."""
+        self.connection.setblocking(False)
+        with suppress(BlockingIOError):
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        return False
+
+    def last_words(self) -> str:
+        if self.process is None:
+            return "with those that were started with it"
+        with suppress(Exception):
+            self.process.wait(2)
+        self.errors.seek(0)
+        lines = self.errors.read()[-2000:].decode("utf-8", "replace").splitlines()
+        return lines[-1] if lines else f"status {self.process.returncode}"
+
+    def close(self) -> None:
+        """Ends the lane with everything below it; a second time does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        remove(self.folder)  # as long as there is someone to do it, should this process be killed
+        os.close(self.lifeline)
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.errors.close()
+        elif self.pid and not self.gone():
+            with suppress(OSError):
+                os.kill(self.pid, signal.SIGKILL)
+        self.connection.close()
+        remove(self.folder)
+
+
+def start(key: tuple, cores: list[int | None]) -> list[Lane]:
+    """As many lanes as cores are named, in processes that share what they import."""
+    modules, chapters, sandbox, processes = key
+    lanes = [Lane(core) for core in cores]
+    for lane in lanes:
+        order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
+        order |= {"processes": processes, "core": lane.core, "folder": lane.folder}
+        send(lane.connection, order)
+    first = lanes[0]
+    first.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
+    ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
+    first.process = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "attncourse.grading.judge.lane"),
+            *(f"{fd},{lifeline}" for fd, lifeline in ends),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=first.errors,
+        env=environment(),
+        pass_fds=[fd for pair in ends for fd in pair],
+        start_new_session=True,
+    )
+    for lane in lanes:
+        lane.theirs.close()
+        os.close(lane.ended)
+    return lanes
+
+
+def environment() -> dict[str, str]:
+    """A lane's environment: it is inherited, so it holds nothing that is nobody's business."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kept = {n: os.environ[n] for n in ("PYTHONPATH", "VIRTUAL_ENV") if n in os.environ}
+    return kept | {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/nonexistent",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # else it looks through all that is installed
+        "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
+        # Memory in large pages, where the system has them: a fork then takes half as long.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    }
+
+
+class Lanes:
+    """The lanes of this process, one for each thread that grades, kept for the next submission.
+
+    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be.
+    Where there is a lane for every core, each keeps to its own: checker and worker take turns, and
+    to wake one on another core takes longer than what it is asked for.
+    """
+
+    def __init__(self):
+        self.kept = 4  # lanes that may wait
+        self.cores: list[int] = []  # that no lane keeps to
+        self.lock = threading.Condition()
+        self.wishes = 0  # to be alone
+        self.alone: Lane | None = None
+        self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
+        self.busy: set[Lane] = set()
+        self.stopped = False
+
+    def take(self, key: tuple, alone: bool = False) -> Lane:
+        """A lane for this key, a waiting one or a new one; ``alone``: once no other is busy.
+
+        Nobody else gets one meanwhile.
+        """
+        with self.lock:
+            self.wishes += alone
+            self.lock.wait_for(lambda: self.stopped or self.may_take(alone))
+            self.wishes -= alone
+            if self.stopped:
+                raise LaneLost("was stopped")
+            ended = [pair for pair in self.idle if pair[1].gone()]
+            for pair in ended:
+                self.idle.remove(pair)
+                self.end(pair[1])
+            place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
+            lane = self.begin(key, 1)[0] if place is None else self.idle.pop(place)[1]
+            self.busy.add(lane)
+            self.alone = lane if alone else None
+        return lane
+
+    def may_take(self, alone: bool) -> bool:
+        """Whether a lane may be taken now."""
+        return not self.busy if alone else not self.wishes and self.alone is None
+
+    def leave(self, lane: Lane) -> None:
+        """Takes a lane from the busy ones."""
+        self.busy.discard(lane)
+        if self.alone is lane:
+            self.alone = None
+        self.lock.notify_all()
+
+    def give_back(self, key: tuple, lane: Lane) -> None:
+        with self.lock:
+            self.leave(lane)
+            self.idle.append((key, lane))
+            surplus = self.idle[: -self.kept]
+            del self.idle[: -self.kept]
+        for _, old in surplus:
+            self.end(old)
+
+    def begin(self, key: tuple, number: int) -> list[Lane]:
+        return start(key, [self.cores.pop(0) if self.cores else None for _ in range(number)])
+
+    def end(self, lane: Lane) -> None:
+        lane.close()
+        if lane.core is not None:
+            self.cores.append(lane.core)
+
+    def prepare(self, key: tuple, number: int) -> None:
+        """Starts lanes before they are needed: they load their libraries meanwhile."""
+        with self.lock:
+            self.stopped = False
+            self.kept = max(self.kept, number)
+            waiting = sum(other == key for other, _ in self.idle)
+            if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
+                cores = sorted(os.sched_getaffinity(0))
+                self.cores = cores if number >= len(cores) else []
+            if number > waiting:
+                self.idle += [(key, lane) for lane in self.begin(key, number - waiting)]
+
+    def lose(self, lane: Lane) -> None:
+        with self.lock:
+            self.leave(lane)
+        self.end(lane)
+
+    def close(self) -> None:
+        """Ends the lanes that wait for work."""
+        with self.lock:
+            lanes = [lane for _, lane in self.idle]
+            self.idle.clear()
+        for lane in lanes:
+            self.end(lane)
+
+    def stop(self) -> None:
+        """Ends every lane, those at work too; no more are started."""
+        with self.lock:
+            self.stopped = True
+            self.lock.notify_all()
+        self.close()
+        for lane in list(self.busy):
+            lane.close()
+
+
+LANES = Lanes()
+atexit.register(LANES.close)
+
+
+def cancel() -> None:
+    """Ends every lane of this process, those at work too."""
+    LANES.stop()
+
+
+def remove(folder: str) -> None:
+    """Removes the lane's folder: whoever comes second, of two threads that end it, waits."""
+    with _removing:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,275 @@
+"""Values out of JSON and raw bytes, and how much of them.
+
+Arrays are rebuilt as plain arrays once dtype, shape and bytes agree. A few bytes can ask for much:
+one buffer may be named by a thousand arrays, keys with one hash make a set take hours. So what a
+reply asks for is taken off an account before anything is built. Behind that stands a bound that the
+kernel keeps (``hold_memory``), for what tests make of it: beyond it there is a ``MemoryError``,
+which costs the submission its test.
+"""
+
+import builtins
+import math
+import re
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.watch import Forbidden, Unusable
+from attncourse.grading.judge.wire.encoding import BUILTINS, DEPTH, NUMPY, RANGE, TORCH
+from attncourse.grading.judge.wire.frames import WireError
+
+PLAIN_TYPES = {t.__name__: t for t in BUILTINS}
+UNFIT = (TypeError, ValueError, LookupError, AttributeError, OverflowError, RuntimeError)
+
+# Bytes that things take here, roughly. An item's place in its list is counted with it.
+VALUE, CONTAINER, MEMBER, NUMBERS, TENSOR = 40, 64, 64, 200, 1500
+HANDLE, CLASS, NAMED, FIELD = 2000, 6000, 8000, 500
+KEYS = 400_000  # bytes of keys and members that are no text: ten thousand numbers
+PARAMETERS = 255  # of one function, and fields of a named tuple
+AXES = 32
+DIGITS = 5000  # of one whole number, in hexadecimal
+TOO_LARGE = "sent a value that is too large"
+
+
+class Room:
+    """The bytes that what one reply holds may still take; without a limit for what is trusted."""
+
+    def __init__(self, size: float = float("inf")):
+        self.left = size
+        self.keys = KEYS if size < float("inf") else size
+
+    def take(self, size: float) -> None:
+        """Takes so much off; raises ``WireError`` where there is not enough left."""
+        self.left -= size
+        if self.left < 0:
+            raise WireError(TOO_LARGE)
+
+    def take_key(self, size: float) -> None:
+        """The same for a key: it takes time as well, with the number of those beside it."""
+        self.keys -= size
+        if self.keys < 0:
+            raise WireError(TOO_LARGE)
+
+
+class Decoder:
+    """JSON and buffers back to values. ``opaque`` gives what a handle stands for.
+
+    What a value takes is taken off ``room`` before it is built.
+    """
+
+    def __init__(
+        self,
+        buffers: list[memoryview],
+        opaque: Callable[[Any], Any],
+        given: tuple = (),
+        room: Room | None = None,
+    ):
+        self.buffers = buffers
+        self.given = given  # the arguments that a reply may name
+        self.arrays: list[Any] = []
+        self.opaque = opaque
+        self.tracked: dict[int, Any] = {}  # as the encoder counted them
+        self.room = room or Room()
+        self.classes: dict[tuple, type] = {}  # of named tuples
+
+    def decode(self, form: Any, depth: int = 0) -> Any:
+        """The value; raises ``WireError`` for what no encoder makes, and for what is too large."""
+        if depth > DEPTH + 2:
+            raise WireError(TOO_LARGE)
+        self.room.take(VALUE)
+        if form is None or type(form) in (bool, int, float):
+            return form
+        if type(form) is str:
+            return self.text(form)
+        if not isinstance(form, dict) or len(form) != 1:
+            raise WireError("sent no value")
+        ((mark, body),) = form.items()
+        if mark not in READERS:
+            raise WireError("sent a value of an unknown kind")
+        try:
+            return READERS[mark](self, body, depth + 1)
+        except UNFIT as error:
+            raise WireError(f"sent no value ({type(error).__name__})") from None
+
+    def items(self, forms: Any, depth: int, size: int = 0) -> list[Any]:
+        self.room.take(size)
+        return [self.decode(form, depth) for form in forms]
+
+    def members(self, forms: Any, depth: int) -> set[Any]:
+        self.room.take(CONTAINER)
+        return {self.key(form, depth) for form in forms}
+
+    def pairs(self, forms: Any, depth: int) -> dict[Any, Any]:
+        self.room.take(CONTAINER)
+        return {self.key(k, depth): self.decode(v, depth) for k, v in forms}
+
+    def text(self, text: str) -> str:
+        """Half a surrogate pair could not be written to a report."""
+        if text.isascii():
+            self.room.take(len(text))
+            return text
+        self.room.take(4 * len(text))
+        return text.encode("utf-8", "replace").decode()
+
+    def key(self, form: Any, depth: int) -> Any:
+        """A dict's key or a set's member. Only those of text cannot be made to collide."""
+        before = self.room.left
+        self.room.take(MEMBER)
+        key = self.decode(form, depth)
+        if type(key) is not str:
+            self.room.take_key(VALUE if before == math.inf else before - self.room.left - MEMBER)
+        return key
+
+    def strings(self, shape: Any, texts: Any) -> np.ndarray:
+        """An array of strings: each takes as much as the longest."""
+        if not all(type(text) is str for text in texts):
+            raise WireError("sent an array of strings that are none")
+        self.room.take(len(texts) * (CONTAINER + 4 * max(map(len, texts), default=0)))
+        return np.array(texts, dtype=str).reshape(shape)
+
+    def named(self, name: str, fields: list[str], values: Any, depth: int) -> Any:
+        """A tuple with named fields, whose class is made for it, once for a message."""
+        if len(fields) > PARAMETERS:
+            raise WireError(TOO_LARGE)
+        known = (name, *fields)
+        if known not in self.classes:
+            self.room.take(NAMED + FIELD * len(fields))
+            self.classes[known] = namedtuple(name, fields)
+        return self.classes[known](*self.items(values, depth))
+
+    def handle(self, told: Any) -> Any:
+        self.room.take(cost_of_handle(told))
+        return self.opaque(told)
+
+    def integer(self, digits: str) -> int:
+        self.room.take(min(len(digits), DIGITS))
+        return int(digits[:DIGITS], 16)
+
+    def raw(self, number: Any) -> bytes:
+        data = self.buffers[natural(number)]
+        self.room.take(len(data))
+        return bytes(data)
+
+    def steps(self, parts: Any) -> range | None:
+        numbers = range(*parts)
+        self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
+        return numbers if len(numbers) <= RANGE else None
+
+    def array(self, body: dict[str, Any]) -> Any:
+        array = self.dense(NUMPY[body["d"]], body)
+        if body.get("g") and array.ndim == 0:
+            return array[()]
+        self.arrays.append(array)
+        return array
+
+    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
+        """A writable array of the sizes that were sent."""
+        data = self.buffers[natural(body["x"])]
+        self.room.take(NUMBERS + len(data))
+        shape, order = [natural(n) for n in body["s"]], body.get("o")
+        if len(shape) > AXES or math.prod(shape) * dtype.itemsize != len(data):
+            raise WireError("sent an array whose bytes do not fit its shape")
+        if dtype.kind == "b":  # a byte of 2 is no truth value
+            array = (np.frombuffer(data, np.uint8) != 0).reshape(shape)
+        else:
+            array = np.frombuffer(data, dtype).reshape(shape).copy()
+        if order is None:
+            return array
+        if [natural(axis) for axis in sorted(order)] != list(range(len(shape))):
+            raise WireError("sent an array of axes that do not fit")
+        return array.transpose(np.argsort(order))
+
+    def tensor(self, body: dict[str, Any]) -> Any:
+        import torch
+
+        name = body["d"]
+        self.room.take(TENSOR)
+        tensor = torch.from_numpy(self.dense(TORCH[name], body))
+        tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
+        if body.get("q"):
+            tensor = tensor.requires_grad_()
+            self.tracked[natural(body["q"])] = tensor
+        self.arrays.append(tensor)
+        return tensor
+
+    def dtype(self, name: str) -> Any:
+        if name.startswith("torch."):
+            import torch
+
+            return getattr(torch, name[6:]) if name[6:] in TORCH else None
+        return NUMPY[name]
+
+
+# How a decoder reads what stands behind each mark.
+READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
+    "l": lambda decoder, body, depth: decoder.items(body, depth, CONTAINER),
+    "t": lambda decoder, body, depth: tuple(decoder.items(body, depth, CONTAINER)),
+    "s": Decoder.members,
+    "z": lambda decoder, body, depth: frozenset(decoder.members(body, depth)),
+    "d": Decoder.pairs,
+    "n": lambda decoder, body, _: decoder.array(body),
+    "T": lambda decoder, body, _: decoder.tensor(body),
+    "B": lambda decoder, body, _: decoder.arrays[natural(body)],
+    "A": lambda decoder, body, _: decoder.given[natural(body)],
+    "o": lambda decoder, body, _: decoder.handle(body),
+    "i": lambda decoder, body, _: decoder.integer(body),
+    "f": lambda _, body, __: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body],
+    "c": lambda decoder, body, depth: complex(*decoder.items(body, depth)),
+    "b": lambda decoder, body, _: decoder.raw(body),
+    "r": lambda decoder, body, _: decoder.steps(body),
+    "sl": lambda decoder, body, depth: slice(*decoder.items(body, depth)),
+    "e": lambda *_: Ellipsis,
+    "D": lambda decoder, body, _: decoder.dtype(body),
+    "y": lambda _, body, __: PLAIN_TYPES[body],
+    "U": lambda decoder, body, _: decoder.strings(*body),
+    "N": lambda decoder, body, depth: decoder.named(*body, depth),
+}
+
+
+def cost_of_handle(told: dict[str, Any]) -> int:
+    """What the proxy for an object takes: a class and its parameters more than others."""
+    parameters = told.get("signature") or ()
+    return (CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters)
+
+
+def natural(number: Any) -> int:
+    """A size or index; negative ones and what is no number are refused."""
+    if type(number) is not int or number < 0:
+        raise WireError("sent a size that is none")
+    return number
+
+
+# --- exceptions that stand in the checker for those of a submission -------------------------------
+
+OURS = {kind.__name__: kind for kind in (Forbidden, Unusable)}  # raised beside a submission
+# Their raising ends a loop or a generator of the caller's as if all were well.
+ENDS_LOOPS = {"StopIteration", "StopAsyncIteration", "GeneratorExit"}
+NAME = re.compile(r"[A-Za-z_]\w{0,99}")
+ABOVE = 20  # classes above an exception's that are looked at
+
+
+def known_name(kind: type[BaseException]) -> str:
+    """The name of an exception's class; of one that was made here, of the builtin above it."""
+    return next(c.__name__ for c in kind.__mro__ if c.__module__ != __name__)
+
+
+def exception_class(name: Any, above: Any) -> type[Exception]:
+    """An exception class of that name, below the builtin it is derived from.
+
+    What would end a loop of the caller's, or is no ``Exception``, comes as a ``RuntimeError``.
+    """
+    if isinstance(name, str) and name in OURS:
+        return OURS[name]
+    safe = name if isinstance(name, str) and NAME.fullmatch(name) else "Error"
+    for base in above[:ABOVE] if isinstance(above, list) else ():
+        known = getattr(builtins, base, None) if isinstance(base, str) else None
+        if not isinstance(known, type) or not issubclass(known, BaseException):
+            continue
+        if base in ENDS_LOOPS or not issubclass(known, Exception):
+            return type(safe, (RuntimeError,), {})
+        if issubclass(known, UnicodeError | ExceptionGroup):  # they want other arguments
+            return type(safe, (ValueError if issubclass(known, ValueError) else Exception,), {})
+        return known if known.__name__ == safe else type(safe, (known,), {})
+    return type(safe, (Exception,), {})
