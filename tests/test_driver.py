@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from small_course import NAME, hand_in, make_course, released, small
 
-from attncourse.grading import command, machine
+from attncourse.grading import machine
 from attncourse.grading.course import folders as course
-from attncourse.grading.driver import keys, saver, store
+from attncourse.grading.driver import command, keys, saver, store
 from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError

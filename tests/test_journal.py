@@ -239,7 +239,7 @@ def test_every_module_of_the_package_counts_as_a_source(tmp_path, monkeypatch):
     (tmp_path / "checks").mkdir()
     (tmp_path / "grading").mkdir()
     (tmp_path / "checks" / "kqv.py").write_text("a = 1\n")
-    monkeypatch.setattr(keys, "__file__", str(tmp_path / "grading" / "keys.py"))
+    monkeypatch.setattr(keys, "__file__", str(tmp_path / "grading" / "driver" / "keys.py"))
     found = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
         (tmp_path / "checks" / "kqv.py").write_text(text)
