@@ -13,11 +13,11 @@ import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 from attncourse.grading.course.folders import Submission, find_assignment
+from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.late import LatePenalty, moment, seconds_late
 from attncourse.grading.course.release import record
 from attncourse.grading.course.settings import importable, read_settings, require_nbgrader
 from attncourse.grading.driver.bulk import Result, save
-from attncourse.grading.driver.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import CellResult, Report, nothing

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import report_format as schema
 from hypothesis import given
 from hypothesis import strategies as st
 from small_class import (
@@ -27,7 +28,6 @@ from small_class import (
 from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading import schema
 from attncourse.grading.class_.collect import class_results
 from attncourse.grading.class_.report_page import HERE, page
 from attncourse.grading.class_.results import ClassResults, Result

@@ -13,9 +13,9 @@ from attncourse.grading.class_.scores import (
     Standing,
     assignments,
     has_gradebook,
-    reading,
     scores,
 )
+from attncourse.grading.course.gradebook import reading
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import CellResult, Report, from_json
 

@@ -6,16 +6,11 @@ person's before the automatic one, extra credit on top.
 """
 
 import importlib.util
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from attncourse.grading.driver.gradebook import Book, check_owner, find_book, way_out
-from attncourse.grading.errors import UserError
+from attncourse.grading.course.gradebook import find_book
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -75,49 +70,6 @@ def has_gradebook(course: Path, db: str | None = None) -> bool:
         return db is not None
     book = find_book(course, db)
     return db is not None or book.file is None or book.file.is_file()
-
-
-@contextmanager
-def reading(course: Path, db: str | None = None) -> Iterator["Connection"]:
-    """A connection to the course's gradebook, or to the one at the address ``db``.
-
-    Whatever the database objects to is one line.
-    """
-    book = find_book(course, db)
-    from sqlalchemy import create_engine
-    from sqlalchemy.exc import SQLAlchemyError
-
-    if book.file is not None and not book.file.is_file():
-        raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
-    try:
-        if book.file is not None:
-            engine = create_engine("sqlite://", creator=opener(book.file))
-        else:
-            engine = create_engine(book.address)
-        try:
-            with engine.connect() as connection:
-                require_tables(book, connection)
-                check_owner(book, connection)
-                yield connection
-        finally:
-            engine.dispose()
-    except (SQLAlchemyError, ImportError, sqlite3.Error) as error:
-        reason = " ".join(str(getattr(error, "orig", None) or error).split())
-        if book.url.password:
-            reason = reason.replace(str(book.url.password), "***")
-        raise UserError(f"cannot read {book}: {reason}{way_out(reason)}") from None
-
-
-def opener(path: Path) -> Callable[[], sqlite3.Connection]:
-    """A function that opens an SQLite file for reading only."""
-    return lambda: sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
-
-
-def require_tables(book: Book, connection: "Connection") -> None:
-    from sqlalchemy import inspect
-
-    if not {"course", "assignment", "grade"} <= set(inspect(connection).get_table_names()):
-        raise UserError(f"{book} is not a gradebook of nbgrader's: name another with --db")
 
 
 def assignments(connection: "Connection") -> dict[str, str]:

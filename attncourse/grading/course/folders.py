@@ -5,11 +5,13 @@ import hashlib
 import os
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attncourse.grading.course.handed_in import NOTHING, find, read_file
+from attncourse.grading.course.late import moment
 from attncourse.grading.errors import UserError
+from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
 LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
@@ -126,3 +128,15 @@ def read_stamp(place: Path) -> str:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def with_remarks(submission: Submission, report: Report) -> Report:
+    """The report with what its folder has to say, which is not part of what was run."""
+    notes, attention = report.notes, report.attention
+    if submission.note:
+        notes = (submission.note, *notes)
+    try:
+        moment(submission.timestamp)
+    except ValueError as error:
+        attention = (*attention, f"{error}: counted as handed in on time")
+    return replace(report, notes=notes, attention=attention)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
-from attncourse.grading.driver.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:

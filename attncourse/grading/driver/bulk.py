@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.late import LatePenalty, moment, seconds_late
-from attncourse.grading.driver.gradebook import Book, opened
 from attncourse.grading.driver.rows import Row, Rows
 from attncourse.grading.report import Report
 

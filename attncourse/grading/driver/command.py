@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
+from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.release import record, require_release
 from attncourse.grading.driver.executors import open_executor
-from attncourse.grading.driver.gradebook import find_book
 from attncourse.grading.driver.journal import Journal, holds_results, open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits

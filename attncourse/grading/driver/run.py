@@ -10,9 +10,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
-from attncourse.grading.course.folders import Submission
-from attncourse.grading.course.late import moment
-from attncourse.grading.driver.gradebook import Book
+from attncourse.grading.course.folders import Submission, with_remarks
+from attncourse.grading.course.gradebook import Book
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.keys import conditions, key
 from attncourse.grading.driver.saver import Graded, Saver
@@ -150,15 +149,3 @@ def grade_class(
             yield told
         saver.flush()
         saver.wait()
-
-
-def with_remarks(submission: Submission, report: Report) -> Report:
-    """The report with what its folder has to say, which is not part of what was run."""
-    notes, attention = report.notes, report.attention
-    if submission.note:
-        notes = (submission.note, *notes)
-    try:
-        moment(submission.timestamp)
-    except ValueError as error:
-        attention = (*attention, f"{error}: counted as handed in on time")
-    return replace(report, notes=notes, attention=attention)

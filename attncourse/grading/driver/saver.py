@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
 from attncourse.grading.driver.bulk import Result, save
-from attncourse.grading.driver.gradebook import Book
 from attncourse.grading.driver.store import write_notebook, write_report
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import Report

@@ -15,9 +15,8 @@ from nbgrader.api import Gradebook, TaskCell
 from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
-from attncourse.grading.course.folders import read_submission
+from attncourse.grading.course.folders import read_submission, with_remarks
 from attncourse.grading.course.release import record_assignment
-from attncourse.grading.driver.run import with_remarks
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade
