@@ -115,7 +115,7 @@ def grade(
             dask=dask,
             sandbox=not unsafe,
         )
-    leave(1 if outcome.counts.get("failure") else 0)
+    leave(1 if outcome.counts["failure"] else 0)
 
 
 @app.command()

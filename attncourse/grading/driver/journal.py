@@ -11,15 +11,20 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained
 from attncourse.grading.report import Report, from_json, to_json
 
 FORMAT = 1
 SYNC = 0.5  # seconds between two flushes to the disk
 KEY = slice(9, 73)  # where a record has its key: {"key": "…64 digits…"
 SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
+
+WAY_OUT = ": what is in the journal is safe; put this right and grade again"
+writing = partial(explained, way_out=WAY_OUT)
 
 
 class Journal:
@@ -34,10 +39,10 @@ class Journal:
         self._places: dict[bytes, tuple[int, int]] = {}
         self._synced = 0.0
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        with explained(path):
+        with writing(path):
             self._file = os.open(path, flags, 0o644)
         try:
-            with explained(path):
+            with writing(path):
                 self._end = self._read(assignment)
         except BaseException:
             os.close(self._file)
@@ -51,7 +56,7 @@ class Journal:
         place = self._places.get(bytes.fromhex(key))
         if place is None:
             return None
-        with explained(self.path):
+        with writing(self.path):
             line = os.pread(self._file, place[1], place[0])
         try:
             return from_json(json.loads(line)["report"])
@@ -66,7 +71,7 @@ class Journal:
     def close(self) -> None:
         """Makes sure that everything is on the disk."""
         try:
-            with explained(self.path):
+            with writing(self.path):
                 os.fsync(self._file)
         finally:
             os.close(self._file)
@@ -74,7 +79,7 @@ class Journal:
     def _append(self, content: dict) -> tuple[int, int]:
         line = sealed(content)
         try:
-            with explained(self.path):
+            with writing(self.path):
                 if os.write(self._file, line) < len(line):
                     raise OSError("the disk is full")
         except BaseException:
@@ -83,7 +88,7 @@ class Journal:
         place = (self._end, len(line))
         self._end += len(line)
         if time.monotonic() - self._synced > SYNC:
-            with explained(self.path):
+            with writing(self.path):
                 os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
             self._synced = time.monotonic()
         return place
@@ -150,7 +155,7 @@ def holds_results(folder: Path) -> bool:
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
     """The journal in a folder, for this process alone."""
-    with explained(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "journal.lock"):
         journal = Journal(folder / "journal.jsonl", assignment)
@@ -163,7 +168,7 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Holds a lock that ends with the process, however it ends; the file names who has it."""
-    with explained(path):
+    with writing(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         try:
@@ -174,21 +179,9 @@ def alone(path: Path) -> Iterator[None]:
                 f"{path.parent.name} is being graded already, by process {holder}: "
                 "wait for it, or stop it, and grade again"
             ) from None
-        with explained(path):
+        with writing(path):
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(file)
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns what the file system objects to into one line."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}: what is in the journal is safe; "
-            "put this right and grade again"
-        ) from error

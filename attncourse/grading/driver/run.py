@@ -12,9 +12,10 @@ from queue import Empty, SimpleQueue
 
 from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.course.gradebook import Book
+from attncourse.grading.driver.bulk import Graded
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.keys import conditions, key
-from attncourse.grading.driver.saver import Graded, Saver
+from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.judge import JUDGE_LOST, grade
 from attncourse.grading.limits import Limits
@@ -64,12 +65,12 @@ class Runner:
             if submission.data is None:
                 reason, student = submission.reason, submission.student
                 report = nothing(self._order.assignment, submission.status, reason, student)
-                yield Graded(submission, report, "folder")
+                yield Graded(submission, report, source="folder")
                 continue
             flight = Flight(submission, key(self._shared, submission.student, submission.data))
             known = None if self._order.force else self._journal.find(flight.key)
             if known is not None:
-                yield Graded(submission, known, "journal")
+                yield Graded(submission, known, source="journal")
             else:
                 self._start(flight)
             full = self._flying >= self._room or self._bytes > HELD
@@ -119,10 +120,10 @@ class Runner:
             if flight.tries < TRIES:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
-            return Graded(submission, self._failed(submission, error), "failure")
+            return Graded(submission, self._failed(submission, error), source="failure")
         if not any(reason.startswith(JUDGE_LOST) for reason in report.attention):
             self._journal.write(flight.key, report)  # else the next run tries it again
-        return Graded(submission, report, "run")
+        return Graded(submission, report)
 
     def _failed(self, submission: Submission, error: Exception) -> Report:
         """The report on a submission that is not at fault. The next run tries it again."""
