@@ -18,7 +18,7 @@ from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_ht
 from nbgrader.utils import determine_grade, is_grade
 from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
-from attncourse.grading.nbgrader import harmless
+from attncourse.grading import harmless
 from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded
 from attncourse.grading.nbgrader.feedback import (
     CleanOutputs,

@@ -9,7 +9,12 @@ from attncourse.grading.errors import UserError
 
 
 def replace_file(
-    path: Path, text: str, *, encoding: str = "utf-8", errors: str = "backslashreplace"
+    path: Path,
+    text: str,
+    *,
+    encoding: str = "utf-8",
+    errors: str = "backslashreplace",
+    way_out: str = "",
 ) -> Path:
     """Puts a file in the place of another at one stroke, and returns its path.
 
@@ -17,7 +22,7 @@ def replace_file(
     it goes away with the next. ``errors`` is for halves of characters, which no file can hold.
     """
     made, content = path.with_name(f".{path.name}.new"), text.encode(encoding, errors)
-    with explained(path):
+    with explained(path, way_out):
         try:
             try:
                 made.write_bytes(content)
@@ -34,7 +39,7 @@ def replace_file(
 
 @contextmanager
 def explained(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turns what the file system objects to into one line, which ends in the way out."""
+    """Turns what the file system objects to into one line that ends in the way out."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,7 @@
 """What grading says of one submission."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -60,6 +61,11 @@ def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Rep
     """The report on a submission of which nothing could be run: zero, and why."""
     cells = {g: CellResult(0.0, cell.points, reason) for g, cell in assignment.graded.items()}
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
+
+
+def seen(misconceptions: Iterable[tuple[str, str]]) -> list[str]:
+    """Misconceptions as they are shown, each behind the name of its exercise."""
+    return [f"{target.split('.')[-1]}: {name}" for target, name in misconceptions]
 
 
 def to_json(report: Report) -> dict[str, Any]:

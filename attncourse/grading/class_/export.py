@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attncourse.grading.class_ import export_canvas, export_gradescope, export_moodle
-from attncourse.grading.class_.collect import class_results, graded_assignments
-from attncourse.grading.class_.results import ClassResults, Result
-from attncourse.grading.class_.spreadsheet import Value, table, write
+from attncourse.grading.class_ import canvas, gradescope, moodle
+from attncourse.grading.class_.results import ClassResults, Result, class_results
+from attncourse.grading.class_.scores import graded_assignments
+from attncourse.grading.class_.spreadsheet import Value, table
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 FILES = {"csv": "grades.csv", "canvas": "canvas.csv", "moodle": "moodle.csv"}
@@ -16,6 +17,7 @@ FIRST = (
     *("student", "last_name", "first_name", "email", "assignment", "timestamp", "status"),
     *("score", "max_score", "raw_score", "late_penalty", "manual", "points_from"),
 )
+WAY_OUT = "; name another place"
 LAST = ("misconceptions", "to_look_at", "notes")
 
 
@@ -50,13 +52,14 @@ def export(
     names = [name] if name is not None else graded_assignments(course, db)
     classes = [class_results(course, n, db) for n in names]
     if form == "gradescope":
-        return gradescope(course, classes, output)
+        return write_gradescope(course, classes, output)
     place = output or course / "reports" / (name or "") / FILES[form]
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
     remarks: list[str] = []
     rows = make_rows(classes, form, roster, identifier, remarks.append)
-    write(place, table(rows), "utf-8-sig" if form == "csv" else "utf-8")
+    encoding = "utf-8-sig" if form == "csv" else "utf-8"
+    replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
     return Exported(place, len(rows) - (2 if form == "canvas" else 1), tuple(remarks))
 
 
@@ -69,9 +72,9 @@ def make_rows(
 ) -> list[list[Value]]:
     """The rows of a table, heads included; what is left out is told to ``remark``."""
     if form == "canvas":
-        return export_canvas.rows(classes, roster, remark)
+        return canvas.rows(classes, roster, remark)
     if form == "moodle":
-        return export_moodle.rows(classes, identifier, remark)
+        return moodle.rows(classes, identifier, remark)
     return list(plain_rows(classes))
 
 
@@ -104,7 +107,7 @@ def said(r: Result) -> list[Value]:
     return [seen, "\n".join(r.attention), "\n".join(r.notes)]
 
 
-def gradescope(course: Path, classes: list[ClassResults], output: Path | None) -> Exported:
+def write_gradescope(course: Path, classes: list[ClassResults], output: Path | None) -> Exported:
     """Writes a results.json for each submission, of several assignments into a folder each."""
     number, remarks = 0, []
     place = output or course / "reports"
@@ -113,7 +116,7 @@ def gradescope(course: Path, classes: list[ClassResults], output: Path | None) -
         folder = folder if output else place / found.assignment / "gradescope"
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: name a folder with --output")
-        for student, content in export_gradescope.files(course, found, remarks.append):
-            write(folder / student / "results.json", content)
+        for student, content in gradescope.files(course, found, remarks.append):
+            replace_file(folder / student / "results.json", content, way_out=WAY_OUT)
             number += 1
     return Exported(folder if len(classes) == 1 else place, number, tuple(remarks))

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.course.gradebook import find_book, reading
+from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+GRADED = """
+    select distinct a.name from assignment a
+    join submitted_assignment s on s.assignment_id = a.id order by a.name"""
 STUDENTS = "select id, last_name, first_name, email, lms_user_id from student order by id"
 SUBMISSIONS = """
     select s.student_id, s.timestamp, sum(coalesce(n.late_submission_penalty, 0)) as penalty
@@ -42,6 +46,11 @@ class Person:
     first_name: str = ""
     email: str = ""
     lms_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """ "Last, First", as far as it is known."""
+        return ", ".join(part for part in (self.last_name, self.first_name) if part)
 
 
 @dataclass
@@ -78,6 +87,17 @@ def assignments(connection: "Connection") -> dict[str, str]:
 
     rows = connection.execute(text("select name, id from assignment order by name"))
     return {name: key for name, key in rows}
+
+
+def graded_assignments(course: Path, db: str | None = None) -> list[str]:
+    """The names of the assignments that the gradebook has submissions of."""
+    from sqlalchemy import text
+
+    with reading(course, db) as connection:
+        names = [name for (name,) in connection.execute(text(GRADED))]
+    if not names:
+        raise UserError("nothing is graded yet: attncourse grade ASSIGNMENT")
+    return names
 
 
 def scores(connection: "Connection", key: str) -> Scores:

@@ -11,6 +11,7 @@ from pathlib import Path
 from attncourse.grading.course.handed_in import NOTHING, find, read_file
 from attncourse.grading.course.late import moment
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import printable
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
@@ -42,15 +43,27 @@ def find_assignment(course: Path, name: str) -> Assignment:
         raise UserError(
             f"no folder {source}: run this in the course's folder, or name it: --course"
         )
-    known = sorted(p.name for p in source.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise UserError(f"no assignment is called {name}.{hint} There are: {', '.join(known)}")
+    require_known(name, folders_in(source))
     path = source / name / f"{name}.ipynb"
     if not path.exists():
         raise UserError(f"{path} is missing: make it with make exercises")
     return read_assignment(path)
+
+
+def folders_in(place: Path) -> list[str]:
+    """The names of the folders in a folder, hidden ones aside."""
+    if not place.is_dir():
+        return []
+    return sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def require_known(name: str, known: list[str]) -> None:
+    """Raises ``UserError`` where no assignment is called so, with the nearest that is."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        listed = f" There are: {', '.join(known)}" if known else " There are none"
+        raise UserError(f"no assignment is called {name}.{hint}{listed}")
 
 
 def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
@@ -117,8 +130,7 @@ def unusable(student: str) -> str:
 def stand_in(student: str) -> str:
     """A name that can be shown and written, as distinct as the one it stands for."""
     raw = os.fsencode(student)
-    shown = raw.decode("utf-8", "backslashreplace")[:30]
-    shown = "".join(c if c.isprintable() else "?" for c in shown)
+    shown = printable(raw.decode("utf-8", "backslashreplace"), 30)
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 

@@ -205,8 +205,12 @@ def require_own(book: Book, connection: "Connection") -> None:
     """Raises ``UserError`` where the tables are not nbgrader's, or are another course's."""
     from sqlalchemy import inspect, text
 
-    if not {"course", "assignment", "grade"} <= set(inspect(connection).get_table_names()):
-        raise UserError(f"{book} holds other tables than nbgrader's: name another --db")
+    tables = set(inspect(connection).get_table_names())
+    if not {"course", "assignment", "grade"} <= tables:
+        fault = (
+            "holds other tables than nbgrader's" if tables else "is not a gradebook of nbgrader's"
+        )
+        raise UserError(f"{book} {fault}: name another with --db")
     query = "select id from course union select course_id from assignment"
     owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
     if owners and book.course_id not in owners:

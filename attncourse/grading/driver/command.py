@@ -110,7 +110,7 @@ def standing(outcome: Outcome, journal: Journal) -> Iterator[None]:
 
 def show(console: "Console", outcome: Outcome, name: str) -> None:
     """The table, or for a larger class its figures."""
-    from attncourse.grading.class_.table import class_table
+    from attncourse.grading.class_.terminal import class_table
 
     if outcome.total <= LONGEST:
         console.print(class_table(sorted(outcome.reports, key=lambda report: report.student)))

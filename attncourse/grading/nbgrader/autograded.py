@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from attncourse.grading import harmless
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.nbgrader import harmless
 from attncourse.grading.nbgrader.shown import about, outputs
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from attncourse.checks.verdict import MESSAGE_STYLE, CriterionVerdict, Verdict
-from attncourse.grading.nbgrader.harmless import message
+from attncourse.grading.harmless import message
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Cell
 

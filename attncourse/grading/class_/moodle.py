@@ -17,8 +17,10 @@ from html import escape
 
 from attncourse.grading.class_.results import ClassResults, Result
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.spreadsheet import Value, harmless, one_line
+from attncourse.grading.class_.spreadsheet import Value, unchanged
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import seen
 
 IDENTIFIERS = {
     "email": ("Email address", lambda person: person.email),
@@ -71,7 +73,7 @@ def identified(
             remark(f"{one_line(student)} is left out: no {label} in the gradebook")
         elif tally[value] > 1:
             remark(f"{one_line(student)} is left out: others have the same {label}")
-        elif not harmless(value) or one_line(value) != value or "\\" in value:
+        elif not unchanged(value) or one_line(value) != value or "\\" in value:
             remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
         else:
             known[student] = value
@@ -84,7 +86,7 @@ def feedback(r: Result) -> str:
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
-    said = [f"{target.split('.')[-1]}: {name}" for target, name in r.misconceptions]
+    said = seen(r.misconceptions)
     said += [f"late: {r.penalty:g} points taken off"] if r.penalty else []
     said += r.notes
     text = "\n".join(one_line(line) for line in said)

@@ -21,8 +21,9 @@ from pathlib import Path
 
 from attncourse.grading.class_.results import ClassResults
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.spreadsheet import Value, one_line
+from attncourse.grading.class_.spreadsheet import Value
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
@@ -64,8 +65,7 @@ def rows(
 
 def who(person: Person) -> list[str]:
     """The ID columns as far as the gradebook knows them."""
-    name = ", ".join(part for part in (person.last_name, person.first_name) if part) or person.id
-    return [name, person.lms_id, "", person.id, ""]
+    return [person.name or person.id, person.lms_id, "", person.id, ""]
 
 
 def read_roster(path: Path) -> Roster:
