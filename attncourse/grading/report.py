@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 SCHEMA = 2
@@ -70,13 +70,7 @@ def seen(misconceptions: Iterable[tuple[str, str]]) -> list[str]:
 
 def to_json(report: Report) -> dict[str, Any]:
     """A report as JSON can hold it, with the number of its schema."""
-    found: dict[str, Any] = {"schema": SCHEMA}
-    found |= {field.name: getattr(report, field.name) for field in fields(Report)}
-    found["cells"] = {name: asdict(cell) for name, cell in report.cells.items()}
-    found["misconceptions"] = [list(pair) for pair in report.misconceptions]
-    for name in ("notes", "attention", "verdicts"):
-        found[name] = list(found[name])
-    return found
+    return {"schema": SCHEMA} | asdict(report)
 
 
 def from_json(data: dict[str, Any]) -> Report:

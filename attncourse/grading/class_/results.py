@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from attncourse.grading.class_.scores import (
@@ -101,6 +102,10 @@ class ClassResults:
     results: tuple[Result, ...]
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
 
+    @cached_property
+    def by_student(self) -> dict[str, Result]:
+        return {result.student: result for result in self.results}
+
     @property
     def cells(self) -> dict[str, float]:
         """The graded cells in their order, with their points."""
@@ -109,6 +114,11 @@ class ClassResults:
             for name, cell in result.cells.items():
                 found.setdefault(name, cell.maximum)
         return found
+
+
+def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
+    """Everybody who is in one of the classes, by their id."""
+    return {r.student: r.person for found in classes for r in found.results}
 
 
 def class_results(

@@ -20,10 +20,8 @@ def progress(console: Console, what: str, total: int) -> Iterator[Callable[[], N
         MofNCompleteColumn(),
         TextColumn("{task.fields[pace]}"),
     )
-    ended = Event()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    live, ended = console.is_terminal, Event()
+    with Progress(*columns, console=console, transient=True, disable=not live) as bar:
         number = bar.add_task(what, total=total, pace="")
         task = bar.tasks[0]
 
