@@ -20,7 +20,8 @@ from small_course import NAME, hand_in, make_course, released, small
 
 from attncourse.grading import machine
 from attncourse.grading.course import folders as course
-from attncourse.grading.driver import command, keys, progress, saver
+from attncourse.grading.driver import command, progress, saver
+from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError

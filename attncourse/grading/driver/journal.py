@@ -1,22 +1,29 @@
 """The journal: each result, written down as it arrives, so that no run is ever lost.
 
+A result has a key, made of all that it depends on: where that is the same, nothing runs again.
 A file of JSON lines, ``reports/ASSIGNMENT/journal.jsonl``. The first says which format and which
 assignment; each other one is the result of one run, with a checksum. Lines are only ever added.
 """
 
 import fcntl
+import hashlib
 import json
 import os
+import platform
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import asdict
+from functools import cache, partial
+from importlib import metadata
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained
+from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, from_json, to_json
+from attncourse.grading.submission.notebook import Assignment
 
 FORMAT = 1
 SYNC = 0.5  # seconds between two flushes to the disk
@@ -24,6 +31,7 @@ KEY = slice(9, 73)  # where a record has its key: {"key": "…64 digits…"
 SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
 
 WAY_OUT = ": what is in the journal is safe; put this right and grade again"
+PACKAGES = ("numpy", "torch")  # whose versions a result depends on
 writing = partial(explained, way_out=WAY_OUT)
 
 
@@ -185,3 +193,43 @@ def alone(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
+    """What all submissions of a run share: task, checks, limits, jail and versions, as a hash."""
+    shared = {
+        "assignment": asdict(assignment),
+        "limits": asdict(limits),
+        "sandbox": sandbox,
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "sources": sources(),
+    }
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).digest()
+
+
+def key(shared: bytes, student: str, notebook: bytes) -> str:
+    """The key of one submission's result, 64 digits."""
+    found = hashlib.sha256(shared)
+    found.update(hashlib.sha256(student.encode()).digest())
+    found.update(notebook)
+    return found.hexdigest()
+
+
+def version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+@cache
+def sources() -> str:
+    """A hash of the installed package's own text: chapters, checks and grading."""
+    root = Path(__file__).resolve().parents[2]
+    found = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
+        found.update(text)
+    return found.hexdigest()

@@ -13,8 +13,7 @@ from queue import Empty, SimpleQueue
 from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.driver.bulk import Graded
-from attncourse.grading.driver.journal import Journal
-from attncourse.grading.driver.keys import conditions, key
+from attncourse.grading.driver.journal import Journal, conditions, key
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.judge import JUDGE_LOST, grade
@@ -80,7 +79,6 @@ class Runner:
 
     def _start(self, flight: Flight) -> None:
         order, submission = self._order, flight.submission
-        options = {} if order.sandbox else {"sandbox": False}
         try:
             future = self._executor.submit(
                 grade,
@@ -88,7 +86,7 @@ class Runner:
                 order.assignment,
                 student=submission.student,
                 limits=self._limits,
-                **options,
+                sandbox=order.sandbox,
             )
         except Exception as error:  # an executor that has broken takes nothing any more
             future = Future()
