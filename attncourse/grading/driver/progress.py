@@ -1,14 +1,40 @@
 """How far grading has come and how long it will still take: a bar, or a line now and then."""
 
+import math
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 EVERY = 10.0  # seconds between two lines, where there is no terminal for a bar
+RECENT = 50  # steps by which the pace is told: those from the journal take no time, others do
+
+
+class Pace:
+    """How fast it goes and how long it will still take; as text nothing before the first step.
+
+    The wait for the next step counts, or one that takes long would be "about 1 s" away all along.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._left = total
+        self._times = deque([time.monotonic()], maxlen=RECENT + 1)
+
+    def step(self) -> None:
+        self._left -= 1
+        self._times.append(time.monotonic())
+
+    def __str__(self) -> str:
+        steps, taken = len(self._times) - 1, time.monotonic() - self._times[0]
+        if not steps or not taken:
+            return ""
+        left = timedelta(seconds=math.ceil(self._left * taken / steps))
+        return f"{steps / taken:.1f} a second, about {left} left"
 
 
 @contextmanager
@@ -20,18 +46,17 @@ def progress(console: Console, what: str, total: int) -> Iterator[Callable[[], N
         MofNCompleteColumn(),
         TextColumn("{task.fields[pace]}"),
     )
-    live, ended = console.is_terminal, Event()
+    live, pace, ended = console.is_terminal, Pace(total), Event()
     with Progress(*columns, console=console, transient=True, disable=not live) as bar:
-        number = bar.add_task(what, total=total, pace="")
-        task = bar.tasks[0]
+        number = bar.add_task(what, total=total, pace=pace)
 
         def step() -> None:
+            pace.step()
             bar.advance(number)
-            bar.update(number, pace=pace(task))
 
         def write_lines() -> None:
             while not ended.wait(EVERY):
-                line = f"{what}: {task.completed} of {total}, {task.fields['pace']}"
+                line = f"{what}: {bar.tasks[0].completed} of {total}, {pace}"
                 console.print(line.removesuffix(", "), soft_wrap=True, highlight=False)
                 console.file.flush()
 
@@ -41,10 +66,3 @@ def progress(console: Console, what: str, total: int) -> Iterator[Callable[[], N
             yield step
         finally:
             ended.set()
-
-
-def pace(task: Task) -> str:
-    """How fast it goes and how long it will still take; nothing while that is not known."""
-    if not task.speed or task.time_remaining is None:
-        return ""
-    return f"{task.speed:.1f} a second, about {timedelta(seconds=task.time_remaining)} left"
