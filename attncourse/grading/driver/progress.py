@@ -56,9 +56,10 @@ def progress(console: Console, what: str, total: int) -> Iterator[Callable[[], N
 
         def write_lines() -> None:
             while not ended.wait(EVERY):
-                line = f"{what}: {bar.tasks[0].completed} of {total}, {pace}"
-                console.print(line.removesuffix(", "), soft_wrap=True, highlight=False)
-                console.file.flush()
+                if told := str(pace):  # before, what is refused should be the only line
+                    line = f"{what}: {bar.tasks[0].completed} of {total}, {told}"
+                    console.print(line, soft_wrap=True, highlight=False)
+                    console.file.flush()
 
         if not live:
             Thread(target=write_lines, daemon=True).start()
