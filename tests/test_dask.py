@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from small_course import NAME, make_course, small
 
-from attncourse.grading.driver.cluster import open_cluster
+from attncourse.grading.driver.executors import open_cluster
 from attncourse.grading.errors import UserError
 
 pytestmark = pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -14,14 +15,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from small_course import NAME, hand_in, make_course, released, small
 
-from attncourse.grading import command, machine
+from attncourse.grading import machine
 from attncourse.grading.course import folders as course
-from attncourse.grading.driver import keys, saver, store
+from attncourse.grading.driver import command, progress, saver
+from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report
 
@@ -313,7 +317,7 @@ def test_what_is_no_plain_file_is_a_row_with_a_reason_and_never_a_wait(tmp_path,
 
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
     path, seen = tmp_path / "deep" / "ada.json", []
-    store.replace_file(path, "old")
+    replace_file(path, "old")
 
     def swap(made, place):
         seen.append((Path(made).read_text(), Path(place).read_text()))
@@ -321,7 +325,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", swap)
     with pytest.raises(UserError, match=r"cannot write .*ada\.json: No space left"):
-        store.replace_file(path, "new")
+        replace_file(path, "new")
     assert seen == [("new", "old")]
     assert [p.name for p in path.parent.iterdir()] == ["ada.json"]
     assert path.read_text() == "old"
@@ -558,3 +562,20 @@ def test_the_memory_that_counts_is_the_smallest_of_machine_and_groups(tmp_path, 
     old = {"memory__limit_in_bytes": 900 * mib, "memory__usage_in_bytes": 300 * mib}
     group("memory/job", **old, memory__stat=f"total_inactive_file {50 * mib}")
     assert machine.available_mb() == 650
+
+
+def test_without_a_terminal_lines_say_how_far_it_is_and_how_long_it_will_take(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0.1)
+    with progress.progress(Console(), "grading x", 30) as step:
+        for _ in range(30):
+            time.sleep(0.05)
+            step()
+    lines = capsys.readouterr().out.splitlines()
+    assert 3 < len(lines) <= 30
+    shape = r"grading x: (\d+) of 30, \d+\.\d a second, about 0:00:0\d left"
+    steps = [re.fullmatch(shape, line) for line in lines[2:]]
+    assert all(steps)
+    done = [int(found[1]) for found in steps]
+    assert done == sorted(done)
+    time.sleep(0.3)
+    assert capsys.readouterr().out == ""  # nothing when it is over

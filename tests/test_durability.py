@@ -28,8 +28,8 @@ TIME = 60.0  # seconds after which something hangs
 NURSERY = f"""
 import os, sys
 import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
-from attncourse.grading import cli, command
-from attncourse.grading.driver import run as driver, saver
+from attncourse.grading import cli
+from attncourse.grading.driver import command, run as driver, saver
 
 for line in sys.stdin:
     course, batch = line.rstrip().split("|")

@@ -24,7 +24,7 @@ from small_class import (
 )
 
 from attncourse.grading.class_.export import export
-from attncourse.grading.class_.export_gradescope import is_folder
+from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.class_.spreadsheet import cell, number, table
 from attncourse.grading.errors import UserError
 

@@ -18,8 +18,8 @@ from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_ht
 from nbgrader.utils import determine_grade, is_grade
 from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
-from attncourse.grading.nbgrader import harmless
-from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded
+from attncourse.grading import harmless
+from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, verdict_html
 from attncourse.grading.nbgrader.feedback import (
     CleanOutputs,
     HideTests,
@@ -27,7 +27,6 @@ from attncourse.grading.nbgrader.feedback import (
     mathml,
     page_markdown,
 )
-from attncourse.grading.nbgrader.shown import verdict_html
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 

@@ -13,11 +13,11 @@ import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 from attncourse.grading.course.folders import Submission, find_assignment
+from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.late import LatePenalty, moment, seconds_late
 from attncourse.grading.course.release import record
 from attncourse.grading.course.settings import importable, read_settings, require_nbgrader
-from attncourse.grading.driver.bulk import Result, save
-from attncourse.grading.driver.gradebook import find_book, opened
+from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import CellResult, Report, nothing
@@ -109,7 +109,7 @@ def prepare(course: Path, file: str):
     return book
 
 
-def results(course: Path, seed: int) -> list[Result]:
+def results(course: Path, seed: int) -> list[Graded]:
     """The class with some points or other."""
     assignment, dice = find_assignment(course, NAME), random.Random(seed)
     found = []
@@ -121,11 +121,11 @@ def results(course: Path, seed: int) -> list[Result]:
         report = Report(student, NAME, "graded", cells)
         lost = seed == 1 and student == "late"  # its time is known from the run before
         made = Submission(student, data, timestamp="" if lost else stamp)
-        found.append(Result(made, report, autograded(data, assignment, report)))
+        found.append(Graded(made, report, autograded(data, assignment, report)))
     return found
 
 
-def through_nbgrader(book, results: list[Result]) -> None:
+def through_nbgrader(book, results: list[Graded]) -> None:
     """What `nbgrader autograde` does with a graded notebook, step by step."""
     import nbformat
     from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
@@ -225,7 +225,7 @@ def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
     for student, status in (("nil", "missing"), ("pipe", "unreadable")):
         report = nothing(assignment, status, "why", student)
         made = autograded(b"", assignment, report) if status == "unreadable" else ""
-        save(book, NAME, [Result(Submission(student), report, made)], LatePenalty(book))
+        save(book, NAME, [Graded(Submission(student), report, made)], LatePenalty(book))
     held = entries(book)
     assert held["students"] == {("nil",), ("pipe",)}
     assert {row[0] for row in held["submissions"]} == {"pipe"}
@@ -239,7 +239,7 @@ def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
 def test_a_batch_is_all_in_or_not_at_all(course):
     book = prepare(course, "ours.db")
     found = results(course, 1)
-    broken = Result(Submission("broken", b"", timestamp="2026-05-01"), found[0].report)
+    broken = Graded(Submission("broken", b"", timestamp="2026-05-01"), found[0].report)
     with pytest.raises(UserError, match=r"fails on broken.*RuntimeError: no rule for this"):
         save(book, NAME, [*found, broken], LatePenalty(book))
     assert not any(entries(book).values())

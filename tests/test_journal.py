@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_course import NAME, small
 
-from attncourse.grading.driver import keys
+from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver.journal import Journal, open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
@@ -224,7 +224,8 @@ def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
 
 def test_the_same_conditions_have_the_same_key_in_another_process():
     code = (
-        "import sys; from attncourse.grading.driver import keys; import test_journal as t\n"
+        "import sys; from attncourse.grading.driver import journal as keys\n"
+        "import test_journal as t\n"
         "shared = keys.conditions(t.ASSIGNMENT, t.Limits(), True)\n"
         "print(keys.key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
     )
@@ -239,7 +240,7 @@ def test_every_module_of_the_package_counts_as_a_source(tmp_path, monkeypatch):
     (tmp_path / "checks").mkdir()
     (tmp_path / "grading").mkdir()
     (tmp_path / "checks" / "kqv.py").write_text("a = 1\n")
-    monkeypatch.setattr(keys, "__file__", str(tmp_path / "grading" / "keys.py"))
+    monkeypatch.setattr(keys, "__file__", str(tmp_path / "grading" / "driver" / "journal.py"))
     found = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
         (tmp_path / "checks" / "kqv.py").write_text(text)

@@ -20,7 +20,8 @@ from markup import Parts, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.release import record_assignment
+from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.course.release import record
 from attncourse.grading.judge.judge import grade
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,7 +138,7 @@ def test_solved_chapters_earn_full_marks_and_released_ones_zero_both_ways(tmp_pa
     reports = {student: grade(data, assignment) for student, data in notebooks.items()}
     assert {s: report.points for s, report in reports.items()} == {"released": 0, "solved": most}
     assert reports["solved"].notes == ()
-    record_assignment(tmp_path, chapter)
+    record(find_book(tmp_path), chapter)
     nbgrader(tmp_path, "autograde", chapter)
     assert exported(tmp_path) == {"released": (0, most), "solved": (most, most)}
 

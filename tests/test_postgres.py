@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from small_course import NAME, STUB, hand_in, make_course, small
 
-from attncourse.grading.driver.gradebook import find_book, opened
+from attncourse.grading.course.gradebook import find_book, opened
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
 PASSWORD = "se/cr:e@t %41"

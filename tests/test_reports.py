@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import report_format as schema
 from hypothesis import given
 from hypothesis import strategies as st
 from small_class import (
@@ -27,13 +28,12 @@ from small_class import (
 from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading import schema
-from attncourse.grading.class_.collect import class_results
-from attncourse.grading.class_.report_page import HERE, page
-from attncourse.grading.class_.results import ClassResults, Result
+from attncourse.grading.class_.page import HERE, page
+from attncourse.grading.class_.results import ClassResults, Result, class_results
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import histogram, plain, quartiles, summarize
-from attncourse.grading.class_.summary_text import at_a_glance
+from attncourse.grading.class_.summary import histogram, quartiles, summarize
+from attncourse.grading.class_.terminal import at_a_glance
+from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.report import SCHEMA, CellResult, Report, from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -204,7 +204,7 @@ def test_mended_files_are_to_be_looked_at():
     kept = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
     report = grade(notebook(*answers, *kept), SMALL, student="ada")
-    from attncourse.grading.class_.collect import from_report
+    from attncourse.grading.class_.results import from_report
 
     result = from_report(Person("ada"), NAME, report)
     assert any("put back" in reason for reason in result.attention)
@@ -275,7 +275,7 @@ def test_texts_of_submissions_cannot_steer_a_terminal():
 
 @given(st.text(), st.integers(2, 50))
 def test_plain_is_one_short_line(value, limit):
-    shown = plain(value, limit)
+    shown = one_line(value, limit)
     assert len(shown) <= limit
     assert shown.splitlines() in ([], [shown])
     assert not any(c < " " or c in "\u202a\u202b\u202d\u202e\u2066\u2067" for c in shown)
@@ -376,7 +376,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_every_text_has_the_contrast_of_wcag_aa(mode):
-    style = (HERE / "report_page.css").read_text()
+    style = (HERE / "page.css").read_text()
     light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     colours = dict(re.findall(r"--(\w+): (#\w{6})", light if mode == "light" else dark))
 

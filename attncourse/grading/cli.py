@@ -53,7 +53,7 @@ def check(
     notebook: Annotated[Path, typer.Argument(help="Your notebook.")], timeout: Timeout = 120
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
-    from attncourse.grading.class_.table import own_verdicts
+    from attncourse.grading.class_.terminal import own_verdicts
     from attncourse.grading.limits import Limits
     from attncourse.grading.selfcheck import check_file
 
@@ -115,7 +115,7 @@ def grade(
             dask=dask,
             sandbox=not unsafe,
         )
-    leave(1 if outcome.counts.get("failure") else 0)
+    leave(1 if outcome.counts["failure"] else 0)
 
 
 @app.command()
@@ -128,9 +128,19 @@ def report(
     db: GradebookAddress = None,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
-    from attncourse.grading.class_.class_report import show
+    from rich.console import Console
 
-    show(course, assignment, html, db)
+    from attncourse.grading.class_.page import page
+    from attncourse.grading.class_.results import class_results
+    from attncourse.grading.class_.summary import summarize
+    from attncourse.grading.class_.terminal import at_a_glance
+    from attncourse.grading.files import replace_file
+
+    summary, console = summarize(class_results(course, assignment, db, gradebook=False)), Console()
+    console.print(at_a_glance(summary))
+    place = html or course / "reports" / assignment / "index.html"
+    path = replace_file(place, page(summary), way_out="; name another place")
+    console.print(f"page: {path}", soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command()

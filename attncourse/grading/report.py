@@ -1,7 +1,8 @@
 """What grading says of one submission."""
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 SCHEMA = 2
@@ -62,15 +63,14 @@ def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Rep
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
 
 
+def seen(misconceptions: Iterable[tuple[str, str]]) -> list[str]:
+    """Misconceptions as they are shown, each behind the name of its exercise."""
+    return [f"{target.split('.')[-1]}: {name}" for target, name in misconceptions]
+
+
 def to_json(report: Report) -> dict[str, Any]:
     """A report as JSON can hold it, with the number of its schema."""
-    found: dict[str, Any] = {"schema": SCHEMA}
-    found |= {field.name: getattr(report, field.name) for field in fields(Report)}
-    found["cells"] = {name: asdict(cell) for name, cell in report.cells.items()}
-    found["misconceptions"] = [list(pair) for pair in report.misconceptions]
-    for name in ("notes", "attention", "verdicts"):
-        found[name] = list(found[name])
-    return found
+    return {"schema": SCHEMA} | asdict(report)
 
 
 def from_json(data: dict[str, Any]) -> Report:

@@ -4,19 +4,37 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attncourse.grading.class_ import export_canvas, export_gradescope, export_moodle
-from attncourse.grading.class_.collect import class_results, graded_assignments
-from attncourse.grading.class_.results import ClassResults, Result
-from attncourse.grading.class_.spreadsheet import Value, table, write
+from attncourse.grading.class_ import canvas, gradescope, moodle
+from attncourse.grading.class_.results import ClassResults, Result, class_results
+from attncourse.grading.class_.scores import graded_assignments
+from attncourse.grading.class_.spreadsheet import Value, table
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 FILES = {"csv": "grades.csv", "canvas": "canvas.csv", "moodle": "moodle.csv"}
-FIRST = (
-    *("student", "last_name", "first_name", "email", "assignment", "timestamp", "status"),
-    *("score", "max_score", "raw_score", "late_penalty", "manual", "points_from"),
-)
-LAST = ("misconceptions", "to_look_at", "notes")
+WAY_OUT = "; name another place"
+# The CSV format of our own: what stands before the points of each cell, and what behind them.
+BEFORE: dict[str, Callable[[Result], Value]] = {
+    "student": lambda r: r.student,
+    "last_name": lambda r: r.person.last_name,
+    "first_name": lambda r: r.person.first_name,
+    "email": lambda r: r.person.email,
+    "assignment": lambda r: r.assignment,
+    "timestamp": lambda r: r.timestamp,
+    "status": lambda r: r.status,
+    "score": lambda r: r.score,
+    "max_score": lambda r: r.maximum,
+    "raw_score": lambda r: r.raw,
+    "late_penalty": lambda r: r.penalty,
+    "manual": lambda r: "; ".join(r.manual),
+    "points_from": lambda r: r.source,
+}
+BEHIND: dict[str, Callable[[Result], Value]] = {
+    "misconceptions": lambda r: "\n".join(f"{target}: {name}" for target, name in r.misconceptions),
+    "to_look_at": lambda r: "\n".join(r.attention),
+    "notes": lambda r: "\n".join(r.notes),
+}
 
 
 @dataclass(frozen=True)
@@ -50,29 +68,20 @@ def export(
     names = [name] if name is not None else graded_assignments(course, db)
     classes = [class_results(course, n, db) for n in names]
     if form == "gradescope":
-        return gradescope(course, classes, output)
+        return write_gradescope(course, classes, output)
     place = output or course / "reports" / (name or "") / FILES[form]
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
     remarks: list[str] = []
-    rows = make_rows(classes, form, roster, identifier, remarks.append)
-    write(place, table(rows), "utf-8-sig" if form == "csv" else "utf-8")
-    return Exported(place, len(rows) - (2 if form == "canvas" else 1), tuple(remarks))
-
-
-def make_rows(
-    classes: list[ClassResults],
-    form: str,
-    roster: Path | None,
-    identifier: str,
-    remark: Callable[[str], None],
-) -> list[list[Value]]:
-    """The rows of a table, heads included; what is left out is told to ``remark``."""
     if form == "canvas":
-        return export_canvas.rows(classes, roster, remark)
-    if form == "moodle":
-        return export_moodle.rows(classes, identifier, remark)
-    return list(plain_rows(classes))
+        rows = canvas.rows(classes, roster, remarks.append)
+    elif form == "moodle":
+        rows = moodle.rows(classes, identifier, remarks.append)
+    else:
+        rows = list(plain_rows(classes))
+    encoding = "utf-8-sig" if form == "csv" else "utf-8"
+    replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
+    return Exported(place, len(rows) - (2 if form == "canvas" else 1), tuple(remarks))
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
@@ -82,29 +91,17 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
     assignment has no such cell.
     """
     cells = list(dict.fromkeys(name for found in classes for name in found.cells))
-    yield [*FIRST, *cells, *LAST]
-    for found in classes:
-        for r in found.results:
-            points = [r.cells[name].points if name in r.cells else None for name in cells]
-            yield [*about(r), *points, *said(r)]
+    yield [*BEFORE, *cells, *BEHIND]
+    for r in (r for found in classes for r in found.results):
+        points = [r.cells[name].points if name in r.cells else None for name in cells]
+        yield [
+            *(value(r) for value in BEFORE.values()),
+            *points,
+            *(value(r) for value in BEHIND.values()),
+        ]
 
 
-def about(r: Result) -> list[Value]:
-    """Who, what and how many points."""
-    person = r.person
-    who = [person.id, person.last_name, person.first_name, person.email]
-    figures = [r.score, r.maximum, r.raw, r.penalty]
-    manual = "; ".join(r.manual)
-    return [*who, r.assignment, r.timestamp, r.status, *figures, manual, r.source]
-
-
-def said(r: Result) -> list[Value]:
-    """What grading had to say, a line each."""
-    seen = "\n".join(f"{target}: {name}" for target, name in r.misconceptions)
-    return [seen, "\n".join(r.attention), "\n".join(r.notes)]
-
-
-def gradescope(course: Path, classes: list[ClassResults], output: Path | None) -> Exported:
+def write_gradescope(course: Path, classes: list[ClassResults], output: Path | None) -> Exported:
     """Writes a results.json for each submission, of several assignments into a folder each."""
     number, remarks = 0, []
     place = output or course / "reports"
@@ -113,7 +110,7 @@ def gradescope(course: Path, classes: list[ClassResults], output: Path | None) -
         folder = folder if output else place / found.assignment / "gradescope"
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: name a folder with --output")
-        for student, content in export_gradescope.files(course, found, remarks.append):
-            write(folder / student / "results.json", content)
+        for student, content in gradescope.files(course, found, remarks.append):
+            replace_file(folder / student / "results.json", content, way_out=WAY_OUT)
             number += 1
     return Exported(folder if len(classes) == 1 else place, number, tuple(remarks))

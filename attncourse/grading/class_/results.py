@@ -1,10 +1,41 @@
-"""One student's result of an assignment, and a class's."""
+"""A class's results: points from the gradebook where it has them, details from the reports."""
 
+import json
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 
-from attncourse.grading.class_.scores import Person
-from attncourse.grading.report import CellResult
+from attncourse.grading.class_.scores import (
+    Person,
+    Scores,
+    Standing,
+    assignments,
+    has_gradebook,
+    scores,
+)
+from attncourse.grading.course.folders import folders_in, require_known
+from attncourse.grading.course.gradebook import reading
+from attncourse.grading.errors import UserError
+from attncourse.grading.report import CellResult, Report, from_json
+
+MISSING = "nothing handed in"  # which the counts say already
+# What a note says of a file that had to be mended before it could be graded.
+MENDED = (
+    "put back",
+    "a second copy",
+    "the notebook is called",
+    "notebook was found",
+    "merge conflict",
+    "Python script",
+    "found inside",
+    "left out",
+    "were replaced",
+    "was read as",
+    "instead of UTF-8",
+)
+NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not all of them
 
 
 @dataclass(frozen=True)
@@ -33,13 +64,18 @@ class Result:
         return self.person.id
 
     @property
-    def name(self) -> str:
-        """ "Last, First", as far as it is known."""
-        return ", ".join(part for part in (self.person.last_name, self.person.first_name) if part)
-
-    @property
     def handed_in(self) -> bool:
         return self.status != "missing"
+
+    @property
+    def needs_person(self) -> bool:
+        return bool(self.attention) or self.status in NO_POINTS
+
+    @property
+    def why(self) -> str:
+        """Why a person should look, in one line."""
+        reasons = "; ".join(self.attention)
+        return reasons or (self.status if self.status in NO_POINTS else "")
 
     @property
     def raw(self) -> float:
@@ -66,6 +102,10 @@ class ClassResults:
     results: tuple[Result, ...]
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
 
+    @cached_property
+    def by_student(self) -> dict[str, Result]:
+        return {result.student: result for result in self.results}
+
     @property
     def cells(self) -> dict[str, float]:
         """The graded cells in their order, with their points."""
@@ -74,3 +114,112 @@ class ClassResults:
             for name, cell in result.cells.items():
                 found.setdefault(name, cell.maximum)
         return found
+
+
+def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
+    """Everybody who is in one of the classes, by their id."""
+    return {r.student: r.person for found in classes for r in found.results}
+
+
+def class_results(
+    course: Path, name: str, db: str | None = None, *, gradebook: bool = True
+) -> ClassResults:
+    """The results of an assignment; raises ``UserError`` where there are none.
+
+    With ``gradebook`` false a course without a gradebook is read from its reports alone.
+    """
+    entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
+    if gradebook or has_gradebook(course, db):
+        with reading(course, db) as connection:
+            keys = assignments(connection)
+            known |= set(keys)
+            if name in keys:
+                entered = scores(connection, keys[name])
+    require_known(name, sorted(known))
+    merged = merge(course, name, entered)
+    if not any(result.handed_in or result.notes for result in merged.results):
+        raise UserError(f"nothing is graded of {name} yet: attncourse grade {name}")
+    return merged
+
+
+def merge(course: Path, name: str, entered: Scores | None) -> ClassResults:
+    """Every student's result, from what the gradebook holds (None: there is none) and reports."""
+    people = {person.id: person for person in entered.people} if entered else {}
+    found: dict[str, Result] = {}
+    explanations: dict[tuple[str, str], str] = {}
+    for student, report in reports(course, name):
+        person = people.get(student, Person(student))
+        found[student] = from_report(person, name, report)
+        if isinstance(report, Report):
+            for verdict in report.verdicts:
+                key = (verdict.get("target", ""), verdict.get("misconception") or "")
+                if key[1] and verdict.get("explanation"):
+                    explanations.setdefault(key, verdict["explanation"])
+    for person in people.values():
+        standing = entered.standings.get(person.id)
+        empty = Result(person, name, "missing" if standing is None else "graded", {})
+        result = found.get(person.id, empty)
+        found[person.id] = with_points(result, entered.maxima, standing)
+    return ClassResults(name, tuple(found[student] for student in sorted(found)), explanations)
+
+
+def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
+    """The reports on an assignment by student, in order; of one that cannot be read, why."""
+    place = course / "reports" / name
+    for path in sorted(place.glob("*.json")) if place.is_dir() else []:
+        if not path.name.startswith("."):
+            yield path.stem, read_report(path)
+
+
+def read_report(path: Path) -> Report | str:
+    """The report in a file, or why it cannot be read."""
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        return f"its report cannot be read: {error.strerror}"
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UserError) as error:
+        return f"its report cannot be read: {' '.join(str(error).split())[:160]}"
+
+
+def from_report(person: Person, name: str, report: Report | str) -> Result:
+    """A result with a report's points, for as long as the gradebook has none."""
+    if isinstance(report, str):
+        return Result(person, name, "graded", {}, attention=(report,))
+    mended = [note for note in report.notes if any(word in note for word in MENDED)]
+    if report.status in NO_POINTS:
+        mended = [note for note in report.notes if note not in report.attention]
+    attention = [reason for reason in report.attention if reason != MISSING] + mended
+    if not report.sandbox:
+        attention.append("graded without a sandbox")
+    return Result(
+        person=person,
+        assignment=name,
+        status=report.status,
+        cells=dict(report.cells),
+        source="report",
+        misconceptions=report.misconceptions,
+        notes=report.notes,
+        attention=tuple(dict.fromkeys(attention)),
+    )
+
+
+def with_points(result: Result, maxima: dict[str, float], standing: Standing | None) -> Result:
+    """A result with the gradebook's points; who handed in nothing has none of them."""
+    if standing is None and result.handed_in:
+        return result  # graded, but not entered into this gradebook
+    points = standing.points if standing else {}
+    order = [g for g in result.cells if g in maxima] + [g for g in maxima if g not in result.cells]
+    said = {g: cell.message for g, cell in result.cells.items()}
+    cells = {g: CellResult(points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
+    if standing is None:
+        return replace(result, cells=cells, source="gradebook")
+    waiting = f"waits for a person's score: {', '.join(sorted(standing.waiting))}"
+    return replace(
+        result,
+        cells=cells,
+        source="gradebook",
+        penalty=standing.penalty,
+        timestamp=standing.timestamp,
+        manual=tuple(standing.manual),
+        attention=(*result.attention, waiting) if standing.waiting else result.attention,
+    )

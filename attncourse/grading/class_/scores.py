@@ -6,20 +6,19 @@ person's before the automatic one, extra credit on top.
 """
 
 import importlib.util
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from attncourse.grading.driver.gradebook import Book, check_owner, find_book, way_out
+from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+GRADED = """
+    select distinct a.name from assignment a
+    join submitted_assignment s on s.assignment_id = a.id order by a.name"""
 STUDENTS = "select id, last_name, first_name, email, lms_user_id from student order by id"
 SUBMISSIONS = """
     select s.student_id, s.timestamp, sum(coalesce(n.late_submission_penalty, 0)) as penalty
@@ -47,6 +46,11 @@ class Person:
     first_name: str = ""
     email: str = ""
     lms_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """ "Last, First", as far as it is known."""
+        return ", ".join(part for part in (self.last_name, self.first_name) if part)
 
 
 @dataclass
@@ -77,55 +81,23 @@ def has_gradebook(course: Path, db: str | None = None) -> bool:
     return db is not None or book.file is None or book.file.is_file()
 
 
-@contextmanager
-def reading(course: Path, db: str | None = None) -> Iterator["Connection"]:
-    """A connection to the course's gradebook, or to the one at the address ``db``.
-
-    Whatever the database objects to is one line.
-    """
-    book = find_book(course, db)
-    from sqlalchemy import create_engine
-    from sqlalchemy.exc import SQLAlchemyError
-
-    if book.file is not None and not book.file.is_file():
-        raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
-    try:
-        if book.file is not None:
-            engine = create_engine("sqlite://", creator=opener(book.file))
-        else:
-            engine = create_engine(book.address)
-        try:
-            with engine.connect() as connection:
-                require_tables(book, connection)
-                check_owner(book, connection)
-                yield connection
-        finally:
-            engine.dispose()
-    except (SQLAlchemyError, ImportError, sqlite3.Error) as error:
-        reason = " ".join(str(getattr(error, "orig", None) or error).split())
-        if book.url.password:
-            reason = reason.replace(str(book.url.password), "***")
-        raise UserError(f"cannot read {book}: {reason}{way_out(reason)}") from None
-
-
-def opener(path: Path) -> Callable[[], sqlite3.Connection]:
-    """A function that opens an SQLite file for reading only."""
-    return lambda: sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
-
-
-def require_tables(book: Book, connection: "Connection") -> None:
-    from sqlalchemy import inspect
-
-    if not {"course", "assignment", "grade"} <= set(inspect(connection).get_table_names()):
-        raise UserError(f"{book} is not a gradebook of nbgrader's: name another with --db")
-
-
 def assignments(connection: "Connection") -> dict[str, str]:
     """The ids of the assignments in the gradebook, by name."""
     from sqlalchemy import text
 
     rows = connection.execute(text("select name, id from assignment order by name"))
     return {name: key for name, key in rows}
+
+
+def graded_assignments(course: Path, db: str | None = None) -> list[str]:
+    """The names of the assignments that the gradebook has submissions of."""
+    from sqlalchemy import text
+
+    with reading(course, db) as connection:
+        names = [name for (name,) in connection.execute(text(GRADED))]
+    if not names:
+        raise UserError("nothing is graded yet: attncourse grade ASSIGNMENT")
+    return names
 
 
 def scores(connection: "Connection", key: str) -> Scores:

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet shows and does not run, and the files they are written to.
+"""Cells that a spreadsheet shows and does not run, as rows of text.
 
 A spreadsheet takes a cell that begins with = + - or @ for a formula, and may split a file at
 another separator than the one it was written with. See OWASP, "CSV Injection",
@@ -7,13 +7,11 @@ https://owasp.org/www-community/attacks/CSV_Injection, and CWE-1236.
 
 import csv
 import io
-import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import short
 
 Value = str | float | int | None
 
@@ -42,9 +40,7 @@ def cell(value: Value) -> str:
         return ""
     if isinstance(value, int | float):
         return number(value)
-    if len(value) > LONGEST:
-        value = value[: LONGEST - 1] + "…"
-    value = INSIDE.sub("'", value)
+    value = INSIDE.sub("'", short(value, LONGEST))
     return f"'{value}" if FORMULA.match(value) else value
 
 
@@ -53,14 +49,9 @@ def number(value: float) -> str:
     return f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if value else "0"
 
 
-def harmless(text: str) -> bool:
+def unchanged(text: str) -> bool:
     """Whether a text is written as it is."""
     return cell(text) == text
-
-
-def one_line(text: str) -> str:
-    """A text without line breaks and control characters, for readers that count lines."""
-    return " ".join(re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]", " ", text).split())
 
 
 def table(rows: Iterable[Sequence[Value]]) -> str:
@@ -69,19 +60,3 @@ def table(rows: Iterable[Sequence[Value]]) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerows([cell(value) for value in row] for row in rows)
     return out.getvalue()
-
-
-def write(path: Path, content: str, encoding: str = "utf-8") -> Path:
-    """Writes a file as a whole or not at all, and returns its path.
-
-    Half characters, which no file can hold, become "?".
-    """
-    new = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_bytes(content.encode(encoding, "replace"))
-        os.replace(new, path)
-    except OSError as error:
-        new.unlink(missing_ok=True) if new.parent.is_dir() else None
-        raise UserError(f"cannot write {path}: {error.strerror}; name another place") from None
-    return path

@@ -2,12 +2,11 @@
 
 import math
 import statistics
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attncourse.grading.class_.results import ClassResults, Result
+from attncourse.grading.class_.results import NO_POINTS, ClassResults, Result
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 TOLERANCE = 1e-9  # points that are sums of floats
@@ -96,7 +95,7 @@ def summarize(found: ClassResults) -> Summary:
         bins=tuple(histogram(scores, maximum)),
         exercises=tuple(exercises(found, handed_in)),
         misconceptions=tuple(misconceptions(found)),
-        attention=tuple(sorted((r for r in found.results if needs_person(r)), key=urgency)),
+        attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
         students=found.results,
     )
 
@@ -158,35 +157,10 @@ def misconceptions(found: ClassResults) -> Iterator[Misconception]:
         yield Misconception(target, name, students, found.explanations.get((target, name), ""))
 
 
-def needs_person(result: Result) -> bool:
-    return bool(result.attention) or result.status in ("unreadable", "interrupted")
-
-
 def urgency(result: Result) -> tuple[int, str]:
     """The order in which to look: what has no points at all first."""
-    first = {"unreadable": 0, "interrupted": 1}
-    return first.get(result.status, 2), result.student
-
-
-def why(result: Result) -> str:
-    """Why a person should look, in one line."""
-    reasons = list(result.attention)
-    if result.status in ("unreadable", "interrupted") and not reasons:
-        reasons = [result.status]
-    return "; ".join(reasons)
-
-
-def plain(text: str, limit: int = 200) -> str:
-    """A submission's text as one line that a terminal or a page can show: no control characters.
-
-    What reorders the text around it (bidirectional overrides) goes as well.
-    """
-    shown = "".join(
-        c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") or c in "\u200c\u200d\u00ad" else " "
-        for c in text[: 4 * limit]
-    )
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    order = (*NO_POINTS, result.status)
+    return order.index(result.status), result.student
 
 
 def count(number: int, noun: str) -> str:

@@ -5,11 +5,14 @@ import hashlib
 import os
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attncourse.grading.course.handed_in import NOTHING, find, read_file
+from attncourse.grading.course.late import moment
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import printable
+from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
 LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
@@ -40,15 +43,27 @@ def find_assignment(course: Path, name: str) -> Assignment:
         raise UserError(
             f"no folder {source}: run this in the course's folder, or name it: --course"
         )
-    known = sorted(p.name for p in source.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise UserError(f"no assignment is called {name}.{hint} There are: {', '.join(known)}")
+    require_known(name, folders_in(source))
     path = source / name / f"{name}.ipynb"
     if not path.exists():
         raise UserError(f"{path} is missing: make it with make exercises")
     return read_assignment(path)
+
+
+def folders_in(place: Path) -> list[str]:
+    """The names of the folders in a folder, hidden ones aside."""
+    if not place.is_dir():
+        return []
+    return sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def require_known(name: str, known: list[str]) -> None:
+    """Raises ``UserError`` where no assignment is called so, with the nearest that is."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        listed = f" There are: {', '.join(known)}" if known else " There are none"
+        raise UserError(f"no assignment is called {name}.{hint}{listed}")
 
 
 def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
@@ -115,8 +130,7 @@ def unusable(student: str) -> str:
 def stand_in(student: str) -> str:
     """A name that can be shown and written, as distinct as the one it stands for."""
     raw = os.fsencode(student)
-    shown = raw.decode("utf-8", "backslashreplace")[:30]
-    shown = "".join(c if c.isprintable() else "?" for c in shown)
+    shown = printable(raw.decode("utf-8", "backslashreplace"), 30)
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 
@@ -126,3 +140,15 @@ def read_stamp(place: Path) -> str:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def with_remarks(submission: Submission, report: Report) -> Report:
+    """The report with what its folder has to say, which is not part of what was run."""
+    notes, attention = report.notes, report.attention
+    if submission.note:
+        notes = (submission.note, *notes)
+    try:
+        moment(submission.timestamp)
+    except ValueError as error:
+        attention = (*attention, f"{error}: counted as handed in on time")
+    return replace(report, notes=notes, attention=attention)

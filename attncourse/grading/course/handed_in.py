@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.errors import Unreadable
+from attncourse.grading.harmless import printable
 from attncourse.grading.submission.notebook import read
 
 LARGEST = 50_000_000  # bytes of a file, or of what is packed in one, that are still read
@@ -48,7 +49,7 @@ class Piece(NamedTuple):
 
     @property
     def shown(self) -> str:
-        return "".join(c if c.isprintable() else "?" for c in str(self.path))[:100]
+        return printable(str(self.path), 100)
 
 
 class Ungraded(Exception):

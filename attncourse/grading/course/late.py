@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 
+from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
-from attncourse.grading.driver.gradebook import Book
 from attncourse.grading.errors import UserError
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
-from attncourse.grading.driver.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,12 +44,8 @@ def require_release(book: Book, name: str) -> None:
         raise UserError(f"{name} was never released: attncourse release {name}")
 
 
-def record_assignment(course: Path, name: str, db: str | None = None) -> None:
-    """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed."""
-    record(find_book(course, db), name)
-
-
 def record(book: Book, name: str) -> None:
+    """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed."""
     import nbformat
     from nbgrader import preprocessors as steps
 

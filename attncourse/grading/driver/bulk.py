@@ -11,26 +11,32 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.late import LatePenalty, moment, seconds_late
-from attncourse.grading.driver.gradebook import Book, opened
-from attncourse.grading.driver.rows import Row, Rows
 from attncourse.grading.report import Report
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 NO_RESPONSE = "No response."  # nbgrader's words
+AT_ONCE = 1000  # values in one query
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Result:
-    """A submission, its report, and its graded notebook, empty where there is none."""
+class Graded:
+    """A submission, its report, and its graded notebook, empty where there is none.
+
+    ``source`` says where the report comes from: "run", "journal", "folder" or "failure".
+    """
 
     submission: Submission
     report: Report
     notebook: str = ""
+    source: str = "run"
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,61 @@ class Entry:
     unchanged: dict[str, bool]
 
 
-def save(book: Book, name: str, results: Sequence[Result], penalty: LatePenalty) -> None:
+class Rows:
+    """The rows of one of nbgrader's tables that a batch is about, by the columns of ``key``.
+
+    ``found`` holds them, those that are there and those that will be; each has ``key``,
+    ``columns`` and, where the table has one of its own, an ``id``.
+    """
+
+    def __init__(
+        self, db: "Session", model: Any, key: tuple[str, ...], columns: tuple[str, ...] = ()
+    ) -> None:
+        self._db, self._model, self._key = db, model, key
+        self._columns = tuple(dict.fromkeys(("id", *key, *columns)))
+        self._new: list[Row] = []
+        self._changed: list[Row] = []
+        self.found: dict[tuple, Row] = {}
+
+    def read(self, values: Sequence[str]) -> None:
+        """Reads the rows whose last column of the key has one of these values."""
+        from sqlalchemy import select
+
+        chosen = [getattr(self._model, name) for name in self._columns]
+        column = getattr(self._model, self._key[-1])
+        for start in range(0, len(values), AT_ONCE):
+            query = select(*chosen).where(column.in_(values[start : start + AT_ONCE]))
+            for row in self._db.execute(query).mappings():
+                self.found[self._key_of(row)] = dict(row)
+
+    def put(self, row: Row) -> Row:
+        """Notes what a row should hold, and returns all of it. What it does not name, stays."""
+        key = self._key_of(row)
+        old = self.found.get(key)
+        if old is None:
+            empty = dict.fromkeys(self._columns) | {"id": uuid4().hex}
+            self.found[key] = empty | row
+            self._new.append({"id": self.found[key]["id"], **row})
+        elif any(old[name] != value for name, value in row.items()):
+            self._changed.append({**row, "id": old["id"]})
+            self.found[key] = old | row
+        return self.found[key]
+
+    def write(self) -> None:
+        """Sends what is new or different to the database, without a commit."""
+        from sqlalchemy import insert, update
+
+        if self._new:
+            self._db.execute(insert(self._model), self._new)
+        if self._changed:
+            self._db.execute(update(self._model), self._changed)
+        self._new, self._changed = [], []
+
+    def _key_of(self, row: Any) -> tuple:
+        return tuple(row[name] for name in self._key)
+
+
+def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty) -> None:
     """Enters the points of a batch of submissions, in one transaction.
 
     Who handed in nothing becomes known as a student and gets no submission, so that the
@@ -100,7 +160,7 @@ def enter_students(db: "Session", names: list[str]) -> None:
     rows.write()
 
 
-def enter_submissions(db: "Session", assignment: str, results: list[Result]) -> list[Entry]:
+def enter_submissions(db: "Session", assignment: str, results: list[Graded]) -> list[Entry]:
     """Enters who handed in and when."""
     from nbgrader.api import SubmittedAssignment
 

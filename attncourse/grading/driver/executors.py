@@ -1,10 +1,17 @@
-"""Where submissions run: in lanes of this machine, or on a cluster."""
+"""Where submissions run: in lanes of this machine, or on a Dask cluster.
+
+A cluster's workers hold the lanes, and this process only sends and collects.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
+from attncourse.grading.errors import UserError
 from attncourse.grading.machine import choose_lanes
+
+WAIT = 10  # seconds for a scheduler to answer
 
 
 @contextmanager
@@ -14,8 +21,6 @@ def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Exec
     Leaving the block by an exception ends what is still running.
     """
     if dask is not None:
-        from attncourse.grading.driver.cluster import open_cluster
-
         with open_cluster(dask) as opened:
             yield opened
         return
@@ -31,3 +36,71 @@ def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Exec
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def open_cluster(address: str) -> Iterator[tuple[Executor, int]]:
+    """An executor on the cluster, and how many submissions it grades at a time.
+
+    A submission whose worker dies is run again on another; the cluster itself gives up on one
+    that has taken several workers with it, which then counts as a failure.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UserError("--dask needs dask.distributed: pip install 'attncourse[dask]'") from None
+    try:
+        client = Client(address, timeout=WAIT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as problem:
+        raise UserError(
+            f"no Dask scheduler answers at {address} ({first_line(problem)}): "
+            "start one with `dask scheduler`, and workers with `dask worker`"
+        ) from None
+    try:
+        lanes = require_workers(client, address)
+        client.register_plugin(lane_plugin(), name="attncourse-lanes")
+        yield client.get_executor(pure=False, retries=1), lanes
+    finally:
+        with suppress(Exception):  # a scheduler that is gone has nothing to be told
+            client.close(timeout=2)
+
+
+def require_workers(client: Any, address: str) -> int:
+    """The cluster's threads. Raises ``UserError`` where it has none or they cannot grade."""
+    threads = sum(client.nthreads().values())
+    if not threads:
+        raise UserError(f"the scheduler at {address} has no workers: start some with `dask worker`")
+    told = client.run(version, on_error="return")
+    for worker, answer in told.items():
+        if answer != version():
+            raise UserError(
+                f"the Dask worker {worker} cannot grade: expected attncourse {version()}, "
+                f"got {first_line(answer)}; install the same package on every worker"
+            )
+    return threads
+
+
+def version() -> str:
+    """The package's version; on a worker that has none, the error says so."""
+    import attncourse.grading.judge.judge  # noqa: F401
+    from attncourse import __version__
+
+    return __version__
+
+
+def lane_plugin() -> Any:
+    """A worker plugin: a worker that is closed ends its lanes first."""
+    from distributed import WorkerPlugin
+
+    class Lanes(WorkerPlugin):
+        def teardown(self, worker: Any) -> None:
+            from attncourse.grading.judge.lanes import LANES
+
+            LANES.stop()
+
+    return Lanes()
+
+
+def first_line(problem: Any) -> str:
+    lines = str(problem).splitlines()
+    return lines[0] if lines else type(problem).__name__

@@ -1,25 +1,38 @@
 """The journal: each result, written down as it arrives, so that no run is ever lost.
 
+A result has a key, made of all that it depends on: where that is the same, nothing runs again.
 A file of JSON lines, ``reports/ASSIGNMENT/journal.jsonl``. The first says which format and which
 assignment; each other one is the result of one run, with a checksum. Lines are only ever added.
 """
 
 import fcntl
+import hashlib
 import json
 import os
+import platform
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cache, partial
+from importlib import metadata
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained
+from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, from_json, to_json
+from attncourse.grading.submission.notebook import Assignment
 
 FORMAT = 1
 SYNC = 0.5  # seconds between two flushes to the disk
 KEY = slice(9, 73)  # where a record has its key: {"key": "…64 digits…"
 SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
+
+WAY_OUT = ": what is in the journal is safe; put this right and grade again"
+PACKAGES = ("numpy", "torch")  # whose versions a result depends on
+writing = partial(explained, way_out=WAY_OUT)
 
 
 class Journal:
@@ -34,10 +47,10 @@ class Journal:
         self._places: dict[bytes, tuple[int, int]] = {}
         self._synced = 0.0
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        with explained(path):
+        with writing(path):
             self._file = os.open(path, flags, 0o644)
         try:
-            with explained(path):
+            with writing(path):
                 self._end = self._read(assignment)
         except BaseException:
             os.close(self._file)
@@ -51,7 +64,7 @@ class Journal:
         place = self._places.get(bytes.fromhex(key))
         if place is None:
             return None
-        with explained(self.path):
+        with writing(self.path):
             line = os.pread(self._file, place[1], place[0])
         try:
             return from_json(json.loads(line)["report"])
@@ -66,7 +79,7 @@ class Journal:
     def close(self) -> None:
         """Makes sure that everything is on the disk."""
         try:
-            with explained(self.path):
+            with writing(self.path):
                 os.fsync(self._file)
         finally:
             os.close(self._file)
@@ -74,7 +87,7 @@ class Journal:
     def _append(self, content: dict) -> tuple[int, int]:
         line = sealed(content)
         try:
-            with explained(self.path):
+            with writing(self.path):
                 if os.write(self._file, line) < len(line):
                     raise OSError("the disk is full")
         except BaseException:
@@ -83,7 +96,7 @@ class Journal:
         place = (self._end, len(line))
         self._end += len(line)
         if time.monotonic() - self._synced > SYNC:
-            with explained(self.path):
+            with writing(self.path):
                 os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
             self._synced = time.monotonic()
         return place
@@ -150,7 +163,7 @@ def holds_results(folder: Path) -> bool:
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
     """The journal in a folder, for this process alone."""
-    with explained(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "journal.lock"):
         journal = Journal(folder / "journal.jsonl", assignment)
@@ -163,7 +176,7 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Holds a lock that ends with the process, however it ends; the file names who has it."""
-    with explained(path):
+    with writing(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         try:
@@ -174,7 +187,7 @@ def alone(path: Path) -> Iterator[None]:
                 f"{path.parent.name} is being graded already, by process {holder}: "
                 "wait for it, or stop it, and grade again"
             ) from None
-        with explained(path):
+        with writing(path):
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield
@@ -182,13 +195,41 @@ def alone(path: Path) -> Iterator[None]:
         os.close(file)
 
 
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns what the file system objects to into one line."""
+def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
+    """What all submissions of a run share: task, checks, limits, jail and versions, as a hash."""
+    shared = {
+        "assignment": asdict(assignment),
+        "limits": asdict(limits),
+        "sandbox": sandbox,
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "sources": sources(),
+    }
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).digest()
+
+
+def key(shared: bytes, student: str, notebook: bytes) -> str:
+    """The key of one submission's result, 64 digits."""
+    found = hashlib.sha256(shared)
+    found.update(hashlib.sha256(student.encode()).digest())
+    found.update(notebook)
+    return found.hexdigest()
+
+
+def version(name: str) -> str:
     try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}: what is in the journal is safe; "
-            "put this right and grade again"
-        ) from error
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+@cache
+def sources() -> str:
+    """A hash of the installed package's own text: chapters, checks and grading."""
+    root = Path(__file__).resolve().parents[2]
+    found = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
+        found.update(text)
+    return found.hexdigest()

@@ -10,12 +10,11 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
-from attncourse.grading.course.folders import Submission
-from attncourse.grading.course.late import moment
-from attncourse.grading.driver.gradebook import Book
-from attncourse.grading.driver.journal import Journal
-from attncourse.grading.driver.keys import conditions, key
-from attncourse.grading.driver.saver import Graded, Saver
+from attncourse.grading.course.folders import Submission, with_remarks
+from attncourse.grading.course.gradebook import Book
+from attncourse.grading.driver.bulk import Graded
+from attncourse.grading.driver.journal import Journal, conditions, key
+from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.judge import Lost, grade
 from attncourse.grading.limits import Limits
@@ -65,12 +64,12 @@ class Runner:
             if submission.data is None:
                 reason, student = submission.reason, submission.student
                 report = nothing(self._order.assignment, submission.status, reason, student)
-                yield Graded(submission, report, "folder")
+                yield Graded(submission, report, source="folder")
                 continue
             flight = Flight(submission, key(self._shared, submission.student, submission.data))
             known = None if self._order.force else self._journal.find(flight.key)
             if known is not None:
-                yield Graded(submission, known, "journal")
+                yield Graded(submission, known, source="journal")
             else:
                 self._start(flight)
             full = self._flying >= self._room or self._bytes > HELD
@@ -80,7 +79,6 @@ class Runner:
 
     def _start(self, flight: Flight) -> None:
         order, submission = self._order, flight.submission
-        options = {} if order.sandbox else {"sandbox": False}
         try:
             future = self._executor.submit(
                 grade,
@@ -88,7 +86,7 @@ class Runner:
                 order.assignment,
                 student=submission.student,
                 limits=self._limits,
-                **options,
+                sandbox=order.sandbox,
             )
         except Exception as error:  # an executor that has broken takes nothing any more
             future = Future()
@@ -120,10 +118,10 @@ class Runner:
             if flight.tries < TRIES:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
-            return Graded(submission, self._failed(submission, error), "failure")
+            return Graded(submission, self._failed(submission, error), source="failure")
         if not isinstance(report, Lost):
             self._journal.write(flight.key, report)  # else the next run tries it again
-        return Graded(submission, report, "run")
+        return Graded(submission, report)
 
     def _failed(self, submission: Submission, error: Exception) -> Report:
         """The report on a submission that is not at fault. The next run tries it again."""
@@ -150,15 +148,3 @@ def grade_class(
             yield told
         saver.flush()
         saver.wait()
-
-
-def with_remarks(submission: Submission, report: Report) -> Report:
-    """The report with what its folder has to say, which is not part of what was run."""
-    notes, attention = report.notes, report.attention
-    if submission.note:
-        notes = (submission.note, *notes)
-    try:
-        moment(submission.timestamp)
-    except ValueError as error:
-        attention = (*attention, f"{error}: counted as handed in on time")
-    return replace(report, notes=notes, attention=attention)

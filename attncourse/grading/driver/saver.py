@@ -1,31 +1,24 @@
 """Saving what was graded, in batches, beside the grading."""
 
+import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
-from attncourse.grading.driver.bulk import Result, save
-from attncourse.grading.driver.gradebook import Book
-from attncourse.grading.driver.store import write_notebook, write_report
+from attncourse.grading.driver.bulk import Graded, save
+from attncourse.grading.files import explained, replace_file
 from attncourse.grading.nbgrader.autograded import autograded
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
 
 BATCH = 500  # submissions in one transaction
 HELD = 64_000_000  # bytes of submissions in one batch
 PAUSE = 2.0  # seconds after which a batch is saved that is not full
-
-
-@dataclass(frozen=True)
-class Graded:
-    """A submission's report and where it comes from: "run", "journal", "folder" or "failure"."""
-
-    submission: Submission
-    report: Report
-    source: str
 
 
 class Saver:
@@ -39,7 +32,7 @@ class Saver:
         self._penalty = LatePenalty(book)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="saver")
         self._saving: Future[None] | None = None
-        self._batch: list[Future[Result]] = []
+        self._batch: list[Future[Graded]] = []
         self._bytes, self._begun = 0, 0.0
 
     def __enter__(self) -> Self:
@@ -70,11 +63,11 @@ class Saver:
         if self._saving is not None:
             self._saving.result()
 
-    def _save(self, batch: list[Future[Result]]) -> None:
+    def _save(self, batch: list[Future[Graded]]) -> None:
         """Saves a batch, of which the gradebook comes last: what it knows of has its files."""
         save(self._book, self._assignment.name, [done.result() for done in batch], self._penalty)
 
-    def _write(self, graded: Graded) -> Result:
+    def _write(self, graded: Graded) -> Graded:
         """Writes the files of one result."""
         course, name = self._book.course, self._assignment.name
         submission, report = graded.submission, graded.report
@@ -83,7 +76,7 @@ class Saver:
             notebook, report = self._rendered(submission, report)
             write_notebook(course, name, submission, notebook)
         write_report(course, report)
-        return Result(submission, report, notebook)
+        return replace(graded, report=report, notebook=notebook)
 
     def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
         """The graded notebook; of one that cannot be shown, the tests alone."""
@@ -93,3 +86,21 @@ class Saver:
             reason = f"the submission cannot be shown ({type(error).__name__}): open its own file"
             report = replace(report, attention=(*report.attention, reason))
             return autograded(b"", self._assignment, report), report
+
+
+def write_report(course: Path, report: Report) -> None:
+    """Writes ``reports/ASSIGNMENT/STUDENT.json``."""
+    text = json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n"
+    replace_file(course / "reports" / report.assignment / f"{report.student}.json", text)
+
+
+def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> None:
+    """Writes what the formgrader shows; without it, nbgrader takes the points for none."""
+    place = course / "autograded" / submission.student / name
+    replace_file(place / f"{name}.ipynb", notebook)
+    stamp = place / "timestamp.txt"  # nbgrader tells by it whether this is the latest
+    if submission.timestamp:
+        replace_file(stamp, submission.timestamp + "\n")
+    else:
+        with explained(stamp):
+            stamp.unlink(missing_ok=True)

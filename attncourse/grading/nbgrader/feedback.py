@@ -21,7 +21,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import is_grade, is_solution
 from traitlets import List
 
-from attncourse.grading.nbgrader.harmless import BREAK
+from attncourse.grading.harmless import BREAK
 
 TEXT = "a abbr b blockquote br code del em hr i kbd p pre s span strong sub sup u"
 BLOCKS = (

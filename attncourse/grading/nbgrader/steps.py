@@ -15,9 +15,9 @@ from nbgrader.api import Gradebook, TaskCell
 from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
-from attncourse.grading.course.folders import read_submission
-from attncourse.grading.course.release import record_assignment
-from attncourse.grading.driver.run import with_remarks
+from attncourse.grading.course.folders import read_submission, with_remarks
+from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.course.release import record
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade
@@ -69,9 +69,9 @@ class JudgeExporter(NotebookExporter):
         if found.data is None:
             report = nothing(assignment, found.status, found.reason, student)
         else:
-            options = {"sandbox": False} if self.unsafe_no_sandbox else {}
             limits = Limits.of(self.timeout).stretched(slowness())
-            report = grade(found.data, assignment, student=student, limits=limits, **options)
+            sandbox = not self.unsafe_no_sandbox
+            report = grade(found.data, assignment, student=student, limits=limits, sandbox=sandbox)
         report = with_remarks(found, report)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
         clear(self.place(name, student), found.timestamp)
@@ -89,7 +89,7 @@ class JudgeExporter(NotebookExporter):
             source = course.format_path(course.source_directory, ".", name)
             assignment = read_assignment(Path(source, f"{notebook}.ipynb"))
             if notebook == name:
-                record_assignment(Path(course.root), name, course.db_url)
+                record(find_book(Path(course.root), course.db_url), name)
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
 

@@ -15,10 +15,12 @@ from collections import Counter
 from collections.abc import Callable
 from html import escape
 
-from attncourse.grading.class_.results import ClassResults, Result
+from attncourse.grading.class_.results import ClassResults, Result, people
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.spreadsheet import Value, harmless, one_line
+from attncourse.grading.class_.spreadsheet import Value, unchanged
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import seen
 
 IDENTIFIERS = {
     "email": ("Email address", lambda person: person.email),
@@ -36,8 +38,7 @@ def rows(
     if identifier not in IDENTIFIERS:
         raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
     label, value_of = IDENTIFIERS[identifier]
-    people = {r.student: r.person for found in classes for r in found.results}
-    known = identified(people, value_of, label, remark)
+    known = identified(people(classes), value_of, label, remark)
     if not known:
         raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
     head: list[Value] = [label]
@@ -45,25 +46,24 @@ def rows(
         head += [f"{found.assignment} (Real)", f"{found.assignment} (Feedback)"]
         if max((r.score for r in found.results), default=0) > LARGEST:
             remark(f"{found.assignment}: Moodle takes grades above {LARGEST} only if it is told to")
-    by_student = [{r.student: r for r in found.results} for found in classes]
     body: list[list[Value]] = []
     for student, name in known.items():
         row: list[Value] = [name]
-        for results in by_student:
-            r = results.get(student)
+        for found in classes:
+            r = found.by_student.get(student)
             row += [r.score if r else None, feedback(r) if r else ""]
         body.append(row)
     return [head, *body]
 
 
 def identified(
-    people: dict[str, Person],
+    students: dict[str, Person],
     value_of: Callable[[Person], str],
     label: str,
     remark: Callable[[str], None],
 ) -> dict[str, str]:
     """The identifiers by student, of those who have one that is theirs alone."""
-    values = {student: value_of(person).strip() for student, person in people.items()}
+    values = {student: value_of(person).strip() for student, person in students.items()}
     tally = Counter(value for value in values.values() if value)
     known = {}
     for student, value in values.items():
@@ -71,7 +71,7 @@ def identified(
             remark(f"{one_line(student)} is left out: no {label} in the gradebook")
         elif tally[value] > 1:
             remark(f"{one_line(student)} is left out: others have the same {label}")
-        elif not harmless(value) or one_line(value) != value or "\\" in value:
+        elif not unchanged(value) or one_line(value) != value or "\\" in value:
             remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
         else:
             known[student] = value
@@ -84,7 +84,7 @@ def feedback(r: Result) -> str:
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
-    said = [f"{target.split('.')[-1]}: {name}" for target, name in r.misconceptions]
+    said = seen(r.misconceptions)
     said += [f"late: {r.penalty:g} points taken off"] if r.penalty else []
     said += r.notes
     text = "\n".join(one_line(line) for line in said)

@@ -1,12 +1,14 @@
-"""nbgrader's gradebook: which database it is, and whether it is this course's."""
+"""nbgrader's gradebook: which database it is, whether it is this course's, ways into it."""
 
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from attncourse.grading.course.settings import COURSE_ID, read_settings, require_nbgrader
 from attncourse.grading.errors import UserError
@@ -76,7 +78,7 @@ def find_book(course: Path, db: str | None = None) -> Book:
 
 
 @contextmanager
-def explained(book: Book) -> Iterator[None]:
+def explained(book: Book, doing: str = "write") -> Iterator[None]:
     """Turns what the database objects to into one line, without its password."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -84,11 +86,11 @@ def explained(book: Book) -> Iterator[None]:
     logging.disable(logging.CRITICAL)  # nbgrader prints what it then raises
     try:
         yield
-    except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
+    except (SQLAlchemyError, sqlite3.Error, ImportError, ValueError, OSError) as error:
         reason = " ".join(str(getattr(error, "orig", None) or error).split())
         if book.url.password:
             reason = reason.replace(str(book.url.password), "***")
-        raise UserError(f"cannot write {book}: {reason}{way_out(reason)}") from error
+        raise UserError(f"cannot {doing} {book}: {reason}{way_out(reason)}") from error
     finally:
         logging.disable(level)
 
@@ -152,35 +154,63 @@ def make_file(book: Book) -> None:
 
 def knows(book: Book, name: str) -> bool:
     """Whether an assignment is in the gradebook; another course's is a ``UserError``."""
-    from sqlalchemy import create_engine, inspect, text
+    from sqlalchemy import inspect, text
 
     if book.file is not None and not book.file.exists():
         return False
-    with explained(book):
-        engine = create_engine(book.address)
+    with connected(book) as connection:
+        if not inspect(connection).get_table_names():
+            return False
+        require_own(book, connection)
+        query = text("select count(*) from assignment where name = :name")
+        found = connection.execute(query, {"name": name}).scalar_one()
+        connection.rollback()
+        if book.file is not None:
+            connection.exec_driver_sql("begin immediate")  # is it free?
+        connection.execute(text("update course set id = id where 1 = 0"))  # writable?
+        connection.rollback()
+        return bool(found)
+
+
+@contextmanager
+def reading(course: Path, db: str | None = None) -> Iterator["Connection"]:
+    """A connection to the course's gradebook, or to the one at ``db``, that changes nothing."""
+    book = find_book(course, db)
+    if book.file is not None and not book.file.is_file():
+        raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
+    with connected(book, to_read=True) as connection:
+        require_own(book, connection)
+        yield connection
+
+
+@contextmanager
+def connected(book: Book, *, to_read: bool = False) -> Iterator["Connection"]:
+    """A connection without nbgrader, which would write; an SQLite file can be opened to read."""
+    from sqlalchemy import create_engine
+
+    with explained(book, "read" if to_read else "write"):
+        if to_read and book.file is not None:
+            address = f"file:{quote(str(book.file.resolve()))}?mode=ro"
+            engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True))
+        else:
+            engine = create_engine(book.address)
         try:
             with engine.connect() as connection:
-                tables = set(inspect(connection).get_table_names())
-                if not tables:
-                    return False
-                if not {"course", "assignment"} <= tables:
-                    raise UserError(f"{book} holds other tables than nbgrader's: name another --db")
-                check_owner(book, connection)
-                query = text("select count(*) from assignment where name = :name")
-                found = connection.execute(query, {"name": name}).scalar_one()
-                connection.rollback()
-                if book.file is not None:
-                    connection.exec_driver_sql("begin immediate")  # is it free?
-                connection.execute(text("update course set id = id where 1 = 0"))  # writable?
-                connection.rollback()
-                return bool(found)
+                yield connection
         finally:
             engine.dispose()
 
 
-def check_owner(book: Book, connection: "Connection") -> None:
-    from sqlalchemy import text
+def require_own(book: Book, connection: "Connection") -> None:
+    """Raises ``UserError`` where the tables are not nbgrader's, or are another course's."""
+    from sqlalchemy import inspect, text
 
+    tables = set(inspect(connection).get_table_names())
+    if not {"course", "assignment", "grade"} <= tables:
+        fault = (
+            "holds other tables than nbgrader's" if tables else "is not a gradebook of nbgrader's"
+        )
+        raise UserError(f"{book} {fault}: name another with --db")
     query = "select id from course union select course_id from assignment"
     owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
     if owners and book.course_id not in owners:

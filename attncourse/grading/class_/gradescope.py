@@ -9,17 +9,14 @@ that runs nothing.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.collect import read_report
-from attncourse.grading.class_.results import ClassResults, Result
-from attncourse.grading.class_.spreadsheet import one_line
+from attncourse.grading.class_.results import ClassResults, Result, read_report
+from attncourse.grading.harmless import one_line, plain, short
 from attncourse.grading.report import Report
 
-UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 LONGEST = 20_000  # characters of one output
 
 
@@ -88,5 +85,4 @@ def tests(r: Result, report: Report | None) -> Iterator[dict[str, Any]]:
 
 def fit(text: str) -> str:
     """A text that JSON and a database can hold, of bearable length."""
-    text = UNFIT.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return short(plain(text), LONGEST)

@@ -1,6 +1,7 @@
 """What a submission wrote, made safe to show: none of it runs, loads anything or hides."""
 
 import re
+from unicodedata import category
 
 BREAK = "\u200b"  # a zero-width space: what it parts is no markup any more and reads the same
 WEB = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
@@ -25,6 +26,9 @@ FOLDERS = re.compile(
 # Terminal codes, null bytes, halves of characters, and marks that reorder what stands in a line.
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
+ACTING = ("Cc", "Cf", "Cs")  # control and format characters, halves of characters
+JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
+
 
 def plain(text: str) -> str:
     """The text with visible signs for characters that would act instead of being shown."""
@@ -34,6 +38,27 @@ def plain(text: str) -> str:
 def sign(found: re.Match[str]) -> str:
     number = ord(found[0])
     return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """The text as one line that a terminal, a page or a table can show: no control characters.
+
+    What reorders the text around it (bidirectional overrides) goes as well.
+    """
+    text = text if limit is None else text[: 4 * limit]
+    shown = "".join(c if c in JOINERS or category(c) not in ACTING else " " for c in text)
+    shown = " ".join(shown.split())
+    return shown if limit is None else short(shown, limit)
+
+
+def printable(text: str, limit: int) -> str:
+    """The beginning of a name, with a ? for what cannot be printed."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:limit]
+
+
+def short(text: str, limit: int) -> str:
+    """The text, or as much of it as there is room for."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def message(text: str) -> str:

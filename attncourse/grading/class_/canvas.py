@@ -19,12 +19,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from attncourse.grading.class_.results import ClassResults
+from attncourse.grading.class_.results import ClassResults, people
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.spreadsheet import Value, one_line
+from attncourse.grading.class_.spreadsheet import Value
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 POINTS = "    Points Possible"
 TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 
@@ -42,30 +44,33 @@ def rows(
     classes: list[ClassResults], roster: Path | None, remark: Callable[[str], None]
 ) -> list[list[Value]]:
     """The head, the points, and a row for each student, in the roster's order if there is one."""
-    people = {r.student: r.person for found in classes for r in found.results}
+    students = people(classes)
     known = read_roster(roster) if roster else Roster(list(WHO), [], [])
     columns = [column_of(found.assignment, known.others) for found in classes]
-    matched = match(known, people, remark) if roster else {s: who(p) for s, p in people.items()}
+    if roster:
+        matched = match(known, students, remark)
+    else:
+        matched = {student: who(person) for student, person in students.items()}
     if not matched:
         raise UserError(f"no student of the gradebook is in {roster}: is it this course's?")
-    by_student = [{r.student: r.score for r in found.results} for found in classes]
-    head: list[Value] = [*known.who, *columns]
-    points: list[Value] = [POINTS, *[""] * (len(known.who) - 1)]
-    points += [max((r.maximum for r in found.results), default=0.0) for found in classes]
-    body: list[list[Value]] = []
+    points = [max((r.maximum for r in found.results), default=0.0) for found in classes]
+    made: list[list[Value]] = [
+        [one_line(name) for name in (*known.who, *columns)],
+        [POINTS, *[""] * (len(known.who) - 1), *points],
+    ]
     for student, cells in matched.items():
-        excused = kept(known, cells, columns)
         row: list[Value] = [one_line(text) for text in cells[: len(known.who)]]
-        for column, scores in zip(columns, by_student, strict=True):
-            row.append("EX" if column in excused else scores.get(student))
-        body.append(row)
-    return [[one_line(name) if isinstance(name, str) else name for name in head], points, *body]
+        excused = kept(known, cells, columns)
+        for column, found in zip(columns, classes, strict=True):
+            result = found.by_student.get(student)
+            row.append("EX" if column in excused else result.score if result else None)
+        made.append(row)
+    return made
 
 
 def who(person: Person) -> list[str]:
     """The ID columns as far as the gradebook knows them."""
-    name = ", ".join(part for part in (person.last_name, person.first_name) if part) or person.id
-    return [name, person.lms_id, "", person.id, ""]
+    return [person.name or person.id, person.lms_id, "", person.id, ""]
 
 
 def read_roster(path: Path) -> Roster:
@@ -103,7 +108,7 @@ def column_of(assignment: str, others: list[str]) -> str:
 
 
 def match(
-    roster: Roster, people: dict[str, Person], remark: Callable[[str], None]
+    roster: Roster, students: dict[str, Person], remark: Callable[[str], None]
 ) -> dict[str, list[str]]:
     """The roster's rows by student, in its order; who is missing on either side is told.
 
@@ -111,15 +116,11 @@ def match(
     """
     keys = Counter[str]()
     owners: dict[str, str] = {}
-    for student, person in people.items():
+    for student, person in students.items():
         for key in {k.casefold() for k in (student, person.email, person.lms_id) if k}:
             keys[key] += 1
             owners[key] = student
-    columns = [
-        roster.who.index(name)
-        for name in ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
-        if name in roster.who
-    ]
+    columns = [n for n, name in enumerate(roster.who) if name in IDS]
     matched: dict[str, list[str]] = {}
     for row in roster.students:
         found = {owners[k] for k in (row[c].casefold() for c in columns) if keys[k] == 1}
@@ -127,7 +128,7 @@ def match(
             matched[student] = row
         else:
             remark(f"in the roster only, without a row: {one_line(row[0])}")
-    for student in people:
+    for student in students:
         if student not in matched:
             remark(f"not in the roster, left out: {one_line(student)}")
     return matched

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PATH = Path(__file__).with_name("report.schema.json")
+PATH = Path(__file__).parents[1] / "attncourse" / "grading" / "report.schema.json"
 HEAD = "| field | type | meaning |\n| --- | --- | --- |\n"
 
 

@@ -1,0 +1,73 @@
+"""The class report as one HTML page that asks nothing of any network: its template, filled in."""
+
+import base64
+import hashlib
+import re
+from datetime import datetime
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from attncourse.grading.class_.summary import Summary, count, urgency
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import seen
+
+HERE = Path(__file__).parent
+ROWS = 1000  # students in the table
+MISCONCEPTIONS, LOOKS = 12, 100  # rows of the other tables
+
+
+def page(summary: Summary, made: datetime | None = None) -> str:
+    """The page. Texts of submissions are escaped; its own script is the only one that may run."""
+    script = (HERE / "page.js").read_text(encoding="utf-8")
+    students = list(summary.students)
+    if len(students) > ROWS:
+        students = sorted(students, key=lambda r: (not r.needs_person, *urgency(r)))[:ROWS]
+    return template().render(
+        summary=summary,
+        students=students,
+        misconceptions=MISCONCEPTIONS,
+        looks=LOOKS,
+        day=(made or datetime.now()).strftime("%Y-%m-%d %H:%M"),
+        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def template():
+    """The template, with what it needs to write numbers and texts."""
+    made = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "text": text,
+        "name": name,
+        "g": lambda number, digits=6: f"{number:.{digits}g}",
+        "percent": lambda share: f"{share:.0%}",
+        "told": told,
+    }
+    made.globals |= {"count": count}
+    return made.get_template("page.html.j2")
+
+
+def text(value: str, limit: int = 200) -> Markup:
+    """A text of anybody's, fit to stand in the page; `code` in backquotes is set as such."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(one_line(value, limit)))))
+
+
+def name(value: str, limit: int = 80) -> Markup:
+    """A name of code or of a student, which may break behind its underscores, dots and hyphens."""
+    return Markup(re.sub(r"([_.-])(?=.)", r"\1<wbr>", str(escape(one_line(value, limit)))))
+
+
+def told(misconceptions: tuple[tuple[str, str], ...]) -> Markup:
+    """The first few misconceptions of a student in one line."""
+    shown = "; ".join(one_line(s, 90) for s in seen(misconceptions[:3]))
+    return text(shown + ("; …" if len(misconceptions) > 3 else ""), 300)

@@ -1,0 +1,129 @@
+"""What the terminal shows of reports: a class at a glance, a class as a table, one's own file."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from attncourse.grading.class_.summary import Summary, count
+from attncourse.grading.harmless import one_line, short
+from attncourse.grading.report import Report, seen
+
+SHOWN = 10
+BAR = 40
+
+
+def table(*heads: str) -> Table:
+    """A table with these heads; a column whose head ends in # is for numbers."""
+    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in heads:
+        if head.endswith("#"):
+            made.add_column(head.removesuffix("#"), justify="right", no_wrap=True)
+        else:
+            made.add_column(head, overflow="fold")
+    return made
+
+
+def at_a_glance(summary: Summary) -> Group:
+    """Everything ``attncourse report`` prints."""
+    parts = [headline(summary), distribution(summary), by_exercise(summary)]
+    parts += [seen_most(summary), for_a_person(summary), Text(summary.sources, style="dim")]
+    return Group(*(part for part in parts if part is not None))
+
+
+def headline(summary: Summary) -> Text:
+    """Who handed in what, and the figures of their points."""
+    counts = summary.counts
+    total = sum(counts.values())
+    rest = [f"{counts[s]} {s}" for s in ("missing", "unreadable", "interrupted") if counts[s]]
+    line = f"{summary.handed_in} of {count(total, 'student')} handed in"
+    text = Text.assemble((summary.assignment, "bold"), ": ", ", ".join([line, *rest]), "\n")
+    if summary.handed_in:
+        low, median, high = summary.quartiles
+        text.append(
+            f"of {summary.maximum:g} points: mean {summary.mean:.4g}, median {median:.4g}, "
+            f"quartiles {low:.4g} and {high:.4g}\n"
+        )
+    return text
+
+
+def distribution(summary: Summary) -> Table | None:
+    """A histogram in text."""
+    if not summary.handed_in or not summary.bins:
+        return None
+    made = Table.grid("", "", "", padding=(0, 1, 0, 0))
+    most = max(step.count for step in summary.bins)
+    for step in summary.bins:
+        length = max(round(BAR * step.count / most), bool(step.count))
+        bar = Text("█" * length, style="blue")
+        made.add_row(Text(step.label, justify="right"), bar, Text(str(step.count), justify="right"))
+    return made
+
+
+def by_exercise(summary: Summary) -> Table | None:
+    """How the class did on each exercise."""
+    if not summary.handed_in or not summary.exercises:
+        return None
+    made = table("exercise", "points#", "mean#", "full marks#", "zero#")
+    for e in summary.exercises:
+        shares = (f"{share:.0%}" for share in (e.mean, e.full, e.zero))
+        made.add_row(Text(one_line(e.name, 200)), f"{e.points:g}", *shares)
+    return made
+
+
+def seen_most(summary: Summary) -> Table | None:
+    """The misconceptions that most submissions show, each explained as one student read it."""
+    if not summary.misconceptions:
+        return None
+    made = table("misconceptions seen most", "students#")
+    for m in summary.misconceptions[:SHOWN]:
+        told = Text(f"{one_line(m.target, 200)}: {one_line(m.name, 200)}")
+        if m.explanation:
+            told.append(f"\n{one_line(m.explanation, 300)}", style="dim")
+        made.add_row(told, str(m.students))
+    return made
+
+
+def for_a_person(summary: Summary) -> Table | None:
+    """The submissions that somebody should look at, the most urgent first."""
+    if not summary.attention:
+        return None
+    made = table(f"to look at ({len(summary.attention)})", "why")
+    made.columns[0].min_width = 12
+    for result in summary.attention[: 2 * SHOWN]:
+        made.add_row(Text(one_line(result.student, 60)), Text(one_line(result.why, 200)))
+    more = len(summary.attention) - 2 * SHOWN
+    if more > 0:
+        made.add_row("…", f"and {more} more: all of them are in the page and in the CSV export")
+    return made
+
+
+def class_table(reports: Sequence[Report]) -> Table:
+    """Student, points, which misconceptions were seen, notes."""
+    made = table("student", "points#", "misconceptions seen", "notes")
+    made.columns[0].no_wrap, made.columns[2].min_width = True, 29
+    for report in reports:
+        full = report.points == report.maximum
+        notes = [short(note, 160) for note in report.notes]
+        if len(notes) > 5:
+            notes[5:] = [f"and {len(notes) - 5} more"]
+        made.add_row(
+            Text(report.student),
+            Text(f"{report.points:g} / {report.maximum:g}", style="green" if full else ""),
+            Text("\n".join(seen(report.misconceptions))),
+            Text("\n".join(notes), style="dim" if full else ""),
+        )
+    return made
+
+
+def own_verdicts(report: Report) -> str:
+    """What a student reads of their own file: each verdict, then the total."""
+    judged = {verdict["target"] for verdict in report.verdicts}
+    pieces = [verdict["text"] for verdict in report.verdicts]
+    for target, cell in report.cells.items():
+        if target not in judged:
+            pieces.append(f"✗ {target}: 0 of {cell.maximum:g} points\n  {cell.message}")
+    pieces += [f"note: {note}" for note in report.notes]
+    return "\n\n".join([*pieces, f"total: {report.points:g} of {report.maximum:g} points"])

@@ -1,0 +1,69 @@
+"""How far grading has come and how long it will still take: a bar, or a line now and then."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+EVERY = 10.0  # seconds between two lines, where there is no terminal for a bar
+RECENT = 50  # steps by which the pace is told: those from the journal take no time, others do
+
+
+class Pace:
+    """How fast it goes and how long it will still take; as text nothing before the first step.
+
+    The wait for the next step counts, or one that takes long would be "about 1 s" away all along.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._left = total
+        self._times = deque([time.monotonic()], maxlen=RECENT + 1)
+
+    def step(self) -> None:
+        self._left -= 1
+        self._times.append(time.monotonic())
+
+    def __str__(self) -> str:
+        steps, taken = len(self._times) - 1, time.monotonic() - self._times[0]
+        if not steps or not taken:
+            return ""
+        left = timedelta(seconds=math.ceil(self._left * taken / steps))
+        return f"{steps / taken:.1f} a second, about {left} left"
+
+
+@contextmanager
+def progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Shows the way to a total until the block ends; what it gives goes one step of it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+    )
+    live, pace, ended = console.is_terminal, Pace(total), Event()
+    with Progress(*columns, console=console, transient=True, disable=not live) as bar:
+        number = bar.add_task(what, total=total, pace=pace)
+
+        def step() -> None:
+            pace.step()
+            bar.advance(number)
+
+        def write_lines() -> None:
+            while not ended.wait(EVERY):
+                if told := str(pace):  # before, what is refused should be the only line
+                    line = f"{what}: {bar.tasks[0].completed} of {total}, {told}"
+                    console.print(line, soft_wrap=True, highlight=False)
+                    console.file.flush()
+
+        if not live:
+            Thread(target=write_lines, daemon=True).start()
+        try:
+            yield step
+        finally:
+            ended.set()
