@@ -1,0 +1,155 @@
+"""Slips that exercises in NumPy share: rows divided by their sums, numbers compared up to atol.
+
+An exercise shares them by deciding under the same names: ``along`` is the axis of a sum, ``divide``
+a quotient, ``close`` and ``gather`` a comparison, ``finish`` what becomes of the result. Those of
+softmax stand in ``softmaxes``; ``mistakes`` says what a slip is.
+"""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.exercise import REFUSED, Between
+from attncourse.checks.mistakes import Slip
+
+
+def slip(name: str, explanation: str, *others: dict[str, Any], **options: Any) -> Slip:
+    """A slip by the options it chooses; of a list each makes it, and so do all of ``others``."""
+    lists = (one if isinstance(one, list) else [one] for one in options.values())
+    ways = [dict(zip(options, chosen, strict=True)) for chosen in product(*lists)]
+    return Slip(name, explanation, ways[0], also=(*ways[1:], *others))
+
+
+# --- what is right ---------------------------------------------------------------------------
+
+EACH_ROW = {"axis": -1, "keepdims": True}
+
+
+def swapped(X):
+    return np.swapaxes(X, -1, -2)
+
+
+def over(dividend, divisor):
+    """A quotient, 0 wherever the divisor is 0."""
+    return dividend / np.where(divisor == 0, 1, divisor) * (divisor != 0)
+
+
+def within(a, b, atol):
+    return np.abs(a - b) <= atol
+
+
+def result(value, *given):
+    return value
+
+
+def refuse_if(wrong):
+    if wrong:
+        raise ValueError(REFUSED)
+
+
+# --- what goes wrong in dividing rows --------------------------------------------------------
+
+
+def divided_in_place(dividend, divisor):
+    dividend /= np.where(divisor == 0, 1, divisor)
+    return dividend
+
+
+COLUMNS = slip(
+    "columns are normalised, not rows",
+    "You divide each column by what belongs to it. A row is one token, so sums and lengths run "
+    "along the last axis: `axis=-1, keepdims=True`.",
+    along={"axis": -2, "keepdims": True},
+)
+LOST_AXIS = slip(
+    "the sums lost their axis",
+    "Without `keepdims=True` the sums have shape (m,), and dividing by them lines the sum of row i "
+    "up with column i. With it they have shape (m, 1): one beside each row.",
+    along={"axis": -1},
+)
+WHOLE_MATRIX = slip(
+    "the whole matrix sums to 1",
+    "You divide by one number, the sum of all entries. Each row has a budget of 1 of its own: "
+    "`axis=-1, keepdims=True`.",
+    along=[{"axis": (-2, -1), "keepdims": True}, {"axis": None}],
+)
+ZERO_BY_ZERO = slip(
+    "a row of zeros becomes NaN",
+    "A row of zeros has the sum and the length 0, and 0/0 is NaN. Divide by 1 there, "
+    "`np.where(divisor == 0, 1, divisor)`, and the zeros stay zeros.",
+    divide=np.divide,
+)
+GUARD = Slip(
+    "a guard that shows in the result",
+    "You add a small number to every divisor, and all results shrink by more than rounding does. "
+    "Replace only those that are 0: `np.where(divisor == 0, 1, divisor)`.",
+    {"divide": lambda dividend, divisor: dividend / (divisor + 1e-3)},
+    lambda guard: {"divide": lambda dividend, divisor: dividend / (divisor + guard)},
+    Between(1e-8, 10.0),
+)
+IN_PLACE = slip(
+    "the argument is changed in place",
+    "`A /= …` and `A -= …` write into the caller's array, which then holds other numbers than "
+    "before. `A / …` makes a new one.",
+    divide=divided_in_place,
+)
+
+# --- what goes wrong in comparing up to atol -------------------------------------------------
+
+EXACT = slip(
+    "exact comparison",
+    "You compare with `==`. Adding the same numbers in another order changes the last digits: "
+    "allow a difference of `atol`.",
+    {"tolerance": lambda atol: 0},
+    close=lambda a, b, atol: a == b,
+)
+ATOL_UNUSED = Slip(
+    "atol is not used",
+    "You compare with a fixed tolerance and not with the argument `atol`.",
+    {"tolerance": lambda atol: 1e-8},
+    lambda fixed: {"tolerance": lambda atol: fixed},
+    (1e-3, 1e-5, 1e-6, 1e-7, 1e-9, 1e-10, 1e-12),
+)
+RELATIVE = slip(
+    "a relative tolerance slips in",
+    "`np.allclose` and `np.isclose` allow a hundred-thousandth of each number besides, unless told "
+    "`rtol=0`. The tolerance is `atol` alone.",
+    close=[lambda a, b, atol: np.isclose(a, b, atol=atol), lambda a, b, atol: np.isclose(a, b)],
+)
+STRICT = slip(
+    "a difference of exactly atol is refused",
+    "`<` refuses what `atol` still allows, and for an `atol` of 0 it refuses everything. Test "
+    "`<=`.",
+    close=lambda a, b, atol: np.abs(a - b) < atol,
+)
+ATOL_OF_ZERO = slip(
+    "an atol of 0 is taken for none",
+    "`atol or 1e-8` takes 0 for a tolerance that was not given. The default in the signature sees "
+    "to that.",
+    tolerance=lambda atol: atol or 1e-8,
+)
+OF_ATOL = (EXACT, ATOL_UNUSED, RELATIVE, STRICT)
+
+# --- what goes wrong with the result ---------------------------------------------------------
+
+CUT = slip(
+    "cut to whole numbers",
+    "Where whole numbers come in, your result holds whole numbers too: an array made like an "
+    "argument, by `np.zeros_like` say, has its dtype. Make it one of floats.",
+    finish=lambda value, given, *others: np.asarray(value).astype(given.dtype),
+)
+AVERAGED_AGAIN = slip(
+    "averaged once more",
+    "You divide the weighted sum by the number of tokens. The weights of a row sum to 1 already: "
+    "the weighted sum is the average.",
+    mix=lambda weights, values: weights @ values / weights.shape[-1],
+)
+INPUT_ADDED = Slip(
+    "the token itself is added",
+    "You return `X + A @ X`. Adding the input back is a residual connection, which comes in the "
+    "chapter on transformers; here the output is the mixture alone.",
+    {"finish": lambda value, given, *others: given + value},
+    lambda part: {"finish": lambda value, given, *others: part * (given + value)},
+    (0.5,),
+)
