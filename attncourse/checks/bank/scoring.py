@@ -1016,16 +1016,6 @@ ATTEND = Exercise(
         *MORE_OF_THE_SOFTMAX,
         BEST_ONLY,
         Slip(
-            "scores divided by their sum",
-            "You divide each row by its sum. Scores may be negative and may sum to 0; softmax "
-            "takes their exponentials first.",
-            {
-                "hide": lambda s, mask: s if mask is None else s * mask,
-                "normalize": lambda s: s / s.sum(-1, keepdim=True),
-            },
-            also=({"normalize": lambda s: s / s.sum(-1, keepdim=True)},),
-        ),
-        Slip(
             "exponentials that are not shared out",
             "You blend by the exponentials themselves. Divide each row by its sum, so that the "
             "weights sum to 1.",
