@@ -537,6 +537,20 @@ def squared_distance(query, key):
     return (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1)
 
 
+def by_letters(query, key):
+    """A letter for one batch axis."""
+    import torch
+
+    return torch.einsum("bmd,bnd->bmn", query, key)
+
+
+def one_by_one(query, key):
+    """A loop over one batch axis."""
+    import torch
+
+    return torch.stack([q @ k.T for q, k in zip(query, key, strict=True)])
+
+
 ROLES_EXCHANGED = Slip(
     "key and query swapped",
     "Your scores are `key @ query.mT`, or your arguments stand in the order key, query, value. Row "
@@ -682,7 +696,8 @@ OF_A_SCORE = (
         {"compare": lambda q, k: q.bmm(k.mT)},
         also=(
             {"compare": lambda q, k: q.bmm(k.transpose(1, 2))},
-            {"compare": lambda q, k: (q.unsqueeze(3) * k.mT.unsqueeze(1)).sum(2)},
+            {"compare": by_letters},
+            {"compare": one_by_one},
         ),
     ),
     NO_BATCH,
@@ -692,7 +707,7 @@ OF_A_SCORE = (
 )
 OF_A_DOT_PRODUCT = (
     *OF_A_SCORE,
-    COSINE,
+    COSINE.likewise({"compare": lambda q, k: q.div_(q.norm(dim=-1, keepdim=True)) @ k.mT}),
     A_DISTANCE,
     NOT_ADDED_UP,
     FEATURES_COMPARED,
