@@ -850,7 +850,7 @@ def zero_at_start(name: str) -> dict[str, Any]:
 
 def not_random(name: str) -> Slip:
     return Slip(
-        f"{name} does not start at random",
+        f"{name}: not random at the start",
         f"Your {name} begins with the same number everywhere, or with few different ones, so that "
         "all of it learns the same. Fill it with random numbers: `torch.randn(…)`.",
         zero_at_start(name),
