@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attncourse.checks import mistakes
 from attncourse.checks.exercise import REFUSED, Between
 from attncourse.checks.mistakes import Slip
 
@@ -41,6 +42,21 @@ def within(a, b, atol):
 
 def result(value, *given):
     return value
+
+
+def dots(X, Y):
+    """The dot product of every row of X with every row of Y."""
+    return X @ swapped(Y)
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=-1, keepdims=True)
+
+
+def apart(X, Y):
+    """The distance of every row of X from every row of Y."""
+    gaps = X[..., None, :] - (Y if X.ndim == 1 else Y[..., None, :, :])
+    return np.linalg.norm(gaps, axis=-1)
 
 
 def refuse_if(wrong):
@@ -129,7 +145,57 @@ ATOL_OF_ZERO = slip(
     "to that.",
     tolerance=lambda atol: atol or 1e-8,
 )
+EXCHANGED = slip(
+    "True and False are exchanged",
+    "You say False where the answer is yes, and True where it is no.",
+    finish=lambda yes: not yes,
+)
+NOTHING_RETURNED = slip(
+    "nothing is returned where the answer is no",
+    "Your function ends without a `return` where the answer is no, and so returns None. Return "
+    "False there.",
+    finish=lambda yes: True if yes else None,
+)
+OF_TRUTH = (EXCHANGED, NOTHING_RETURNED)
 OF_ATOL = (EXACT, ATOL_UNUSED, RELATIVE, STRICT)
+
+# --- what goes wrong with scores -------------------------------------------------------------
+
+COSINE = mistakes.COSINE.by(
+    {"compare": lambda query, key: dots(unit(query), unit(key))},
+    also=(
+        {"compare": lambda query, key: dots(query, unit(key))},
+        {"compare": lambda query, key: dots(unit(query), key)},
+    ),
+)
+DISTANCE = slip(
+    "distance in place of the dot product",
+    "Your weights fall with the distance, as in kernel regression. The score asked for is the dot "
+    "product; the two agree only where all keys have the same length.",
+    compare=[
+        lambda query, key: -(apart(query, key) ** 2) / 2,
+        lambda query, key: -(apart(query, key) ** 2),
+        lambda query, key: -apart(query, key),
+    ],
+)
+SCALED = slip(
+    "a scale slipped in",
+    "You divide the scores by the number of features or of tokens, or its root. Scaling has a "
+    "chapter of its own later; here the scores are the plain dot products.",
+    scale=[
+        lambda scores, key: scores / key.shape[-1] ** 0.5,
+        lambda scores, key: scores / key.shape[-1],
+        lambda scores, key: scores / key.shape[-2] ** 0.5,
+        lambda scores, key: scores / key.shape[-2],
+    ],
+)
+NO_SOFTMAX = slip(
+    "the softmax is missing",
+    "The dot products themselves serve as weights. They can be negative and sum to anything; a "
+    "softmax over each row makes weights of them.",
+    after=[lambda w, x, T, axis: x, lambda w, x, T, axis: x / T],
+)
+OF_SCORES = (COSINE, DISTANCE, SCALED, NO_SOFTMAX)
 
 # --- what goes wrong with the result ---------------------------------------------------------
 

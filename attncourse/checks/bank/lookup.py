@@ -18,7 +18,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
-from attncourse.checks.slips import result, slip, swapped
+from attncourse.checks.slips import dots, result, slip, swapped
 from attncourse.checks.softmaxes import Softmax, nothing
 
 # --- cases -----------------------------------------------------------------------------------
@@ -233,8 +233,10 @@ OF_SOFTMAX = (
     ),
     slip(
         "the argument axis is ignored",
-        "You always work along the last axis, or always along the first. Take the maximum and the "
-        "sum along the argument `axis`, which is −1 unless the caller says otherwise.",
+        "You take the sum, the maximum or both along the last axis, or always along the first. "
+        "Both run along the argument `axis`, which is −1 unless the caller says otherwise.",
+        {"total": lambda e, axis, z: e.sum(axis=-1, keepdims=True)},
+        {"top": lambda z, axis, x: z.max(axis=-1, keepdims=True)},
         along=[lambda axis, ndim: -1, lambda axis, ndim: 0],
     ),
     slip(
@@ -243,18 +245,6 @@ OF_SOFTMAX = (
         "1 of its own: `sum(axis=axis, keepdims=True)`.",
         {"total": lambda e, axis, z: e.sum()},
         along=lambda axis, ndim: None,
-    ),
-    slip(
-        "the sum runs along the last axis",
-        "Your maximum is taken along `axis` and your sum along the last one. The sum runs along "
-        "`axis` too.",
-        total=lambda e, axis, z: e.sum(axis=-1, keepdims=True),
-    ),
-    slip(
-        "the maximum is taken along the last axis",
-        "What you subtract is the largest along the last axis, and differs within a slice along "
-        "`axis`: that changes the weights. Take the maximum along `axis`.",
-        top=lambda z, axis, x: z.max(axis=-1, keepdims=True),
     ),
     slip(
         "the sums or the maxima lost their axis",
@@ -287,21 +277,6 @@ OF_SOFTMAX = (
 )
 
 # --- usual mistakes: soft lookup -------------------------------------------------------------
-
-
-def dots(query, keys):
-    """Dot products of every query with every key."""
-    return query @ swapped(keys)
-
-
-def unit(a):
-    return a / np.linalg.norm(a, axis=-1, keepdims=True)
-
-
-def apart(query, keys):
-    """Distances of every query from every key."""
-    gaps = query[..., None, :] - (keys if query.ndim == 1 else keys[..., None, :, :])
-    return np.linalg.norm(gaps, axis=-1)
 
 
 def over_new_axis(weights, values):
@@ -345,56 +320,17 @@ OF_LOOKUP = (
     soft.OVER_AXIS_0,
     soft.OVER_AXIS_1,
     soft.OVER_EVERYTHING,
+    *slips.OF_SCORES,
     slips.AVERAGED_AGAIN,
     slips.CUT,
     slip(
-        "the scores are the weights",
-        "You mix the values with the dot products themselves, which may be negative and do not sum "
-        "to 1. Put them through softmax first.",
-        after=[lambda w, x, T, axis: x / T, lambda w, x, T, axis: x],
-    ),
-    slip(
-        "cosine similarity in place of the dot product",
-        "You divide queries and keys by their lengths. This lookup compares by the plain dot "
-        "product: a longer key counts for more.",
+        "row i is not query i with every key",
+        "`keys @ query.T` has a row for each key, and `query * keys` pairs query i with key i "
+        "alone. Every query meets every key: `query @ keys.T`, shape (m, n).",
         compare=[
-            lambda q, k: dots(unit(q), unit(k)),
-            lambda q, k: dots(q, unit(k)),
-            lambda q, k: dots(unit(q), k),
+            lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query)),
+            lambda query, keys: (query * keys).sum(-1),
         ],
-    ),
-    slip(
-        "distance in place of the dot product",
-        "Your scores fall with the distance, as in kernel regression. This lookup compares by the "
-        "plain dot product, `query @ keys.T`.",
-        compare=[
-            lambda query, keys: -(apart(query, keys) ** 2) / 2,
-            lambda query, keys: -(apart(query, keys) ** 2),
-            lambda query, keys: -apart(query, keys),
-        ],
-    ),
-    slip(
-        "the scores are divided by √d",
-        "You divide the dot products by the root of the number of features or keys, or by that "
-        "number. Scaling has a chapter of its own; here only the temperature divides the scores.",
-        scale=[
-            lambda scores, keys: scores / keys.shape[-1] ** 0.5,
-            lambda scores, keys: scores / keys.shape[-1],
-            lambda scores, keys: scores / keys.shape[-2],
-            lambda scores, keys: scores / keys.shape[-2] ** 0.5,
-        ],
-    ),
-    slip(
-        "the keys ask",
-        "Your scores are `keys @ query.T`, a row for each key. Row i belongs to query i: `query @ "
-        "keys.T`, shape (m, n).",
-        compare=lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query)),
-    ),
-    slip(
-        "query i meets key i only",
-        "`query * keys` pairs each query with one key, or fails. Every query is compared with "
-        "every key: a matrix product, `query @ keys.T`.",
-        compare=lambda query, keys: (query * keys).sum(-1),
     ),
     slip(
         "the keys are blended, not the values",
@@ -535,19 +471,14 @@ OF_CURVES = (
         "then counts."
     ),
     Slip(
-        "the mean far from the points",
-        "Far from every x you answer with the mean of y, be it that you clip the exponents or "
-        "replace 0/0. The nearest point counts most there: hand the exponents to your `softmax`.",
+        "the mean, or one nearest y, far from the points",
+        "Far from every x you clip the exponents, or replace 0/0 by a mean or by one nearest "
+        "point. Hand the exponents to your `softmax`: all that are near, or nearly, have their "
+        "share.",
         {"top": nothing, "after": evened},
         lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)},
         (-700, -500, -100),
-    ),
-    slip(
-        "the nearest y alone far from the points",
-        "Far from every x you answer with the y of one nearest point. Another one that is as near, "
-        "or nearly, counts there too: hand the exponents to your `softmax`.",
-        top=nothing,
-        after=first_of_the_nearest,
+        ({"top": nothing, "after": first_of_the_nearest},),
     ),
     soft.WHOLE_MAXIMUM,
     slip(

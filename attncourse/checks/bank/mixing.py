@@ -8,6 +8,7 @@ from attncourse import mixing
 from attncourse.checks import slips
 from attncourse.checks.cases import Drawn, Table, normal, once_more, row, standard
 from attncourse.checks.exercise import (
+    Between,
     Case,
     Criterion,
     Exercise,
@@ -18,6 +19,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, slip, swapped, within
+from attncourse.checks.softmaxes import Softmax
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -177,11 +179,6 @@ def window_even(rng: Rng) -> list[Case]:
 # --- usual mistakes: mixing ------------------------------------------------------------------
 
 
-def softmax(A):
-    e = np.exp(A - A.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
 @composition
 def mixer(weights=lambda A: A, product=np.matmul, finish=result):
     """``mix`` made of decisions."""
@@ -222,7 +219,7 @@ OF_MIXING = (
         "the weights are normalised first",
         "You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes "
         "the weights as they are; whether they sum to 1 is for the one who made them to see to.",
-        weights=[lambda A: over(A, A.sum(-1, keepdims=True)), softmax],
+        weights=[lambda A: over(A, A.sum(-1, keepdims=True)), lambda A: Softmax()(A)],
     ),
     slips.INPUT_ADDED,
     slips.CUT,
@@ -284,17 +281,12 @@ OF_NORMALIZING = (
     ),
     slip(
         "negative entries are accepted",
-        "You divide without looking, or set negative entries to 0 or drop their sign. A negative "
-        "share is a mistake made earlier: raise `ValueError` where an entry is below 0.",
+        "You look at no entry, at the sums or at `all` entries, or mend what is negative. One "
+        "entry below 0 is a mistake made earlier: raise `ValueError` where `(A < 0).any()`.",
         {"refuse": lambda A: False, "prepare": lambda A: np.maximum(A, 0)},
         {"refuse": lambda A: False, "prepare": np.abs},
-        refuse=lambda A: False,
-    ),
-    slip(
-        "some negative entries are accepted",
-        "You look at the sums, or ask whether `all` entries are below 0. A row of 3 and −0.5 has a "
-        "positive sum, and one negative entry is enough: `(A < 0).any()`.",
         refuse=[
+            lambda A: False,
             lambda A: (A.sum(-1) < 0).any(),
             lambda A: (A < 0).all(),
             lambda A: (A < 0).all(-1).any(),
@@ -327,18 +319,18 @@ def stochastic_test(
     return is_row_stochastic
 
 
+def sums_of_both(A, **along):
+    return np.concatenate([A.sum(-1).ravel(), A.sum(-2).ravel()])
+
+
 OF_TESTING = (
-    slips.COLUMNS.called("columns are tested, not rows")
-    .said(
-        "You ask whether the columns sum to 1. A row is one token's weights: sum over the last "
-        "axis."
+    slips.COLUMNS.by(
+        {"along": {"axis": -2}}, also=({"along": {"axis": 0}}, {"total": sums_of_both})
     )
-    .likewise({"along": {"axis": 0}}),
-    slip(
-        "columns are tested too",
-        "You ask whether rows and columns sum to 1. The columns are free: a token may be listened "
-        "to by all or by none.",
-        total=lambda A, **along: np.concatenate([A.sum(-1).ravel(), A.sum(-2).ravel()]),
+    .called("columns are tested")
+    .said(
+        "You ask whether the columns sum to 1, in place of the rows or besides. The columns are "
+        "free; a row is one token's weights: sum over the last axis."
     ),
     slip(
         "a batch is read as a matrix",
@@ -358,8 +350,10 @@ OF_TESTING = (
         ],
     ),
     slip(
-        "negative entries pass",
-        "You look at the sums only. Weights also have to be at least 0 (up to `atol`).",
+        "only one of two things is tested",
+        "Weights are at least 0, up to `atol`, and each row of them sums to 1. You ask for one of "
+        "the two and not for the other.",
+        {"close": lambda sums, one, atol: True},
         low=lambda A, atol: True,
     ),
     slip(
@@ -374,11 +368,6 @@ OF_TESTING = (
         ],
     ),
     slip(
-        "the sums are not tested",
-        "You ask only for entries that are not negative. Each row also has to sum to 1.",
-        close=lambda sums, one, atol: True,
-    ),
-    slip(
         "the difference counts in one direction only",
         "`sum − 1 <= atol` is also true of every sum below 1, and `sum >= 1 − atol` of every sum "
         "above. Take the absolute value of the difference.",
@@ -389,6 +378,7 @@ OF_TESTING = (
         ],
     ),
     *slips.OF_ATOL,
+    *slips.OF_TRUTH,
     slip(
         "one right row is enough",
         "You use `any` over the rows, or look at the first alone. Every row has to sum to 1: "
@@ -404,17 +394,6 @@ OF_TESTING = (
         {"low": lambda A, atol: not (A < -atol).any(), "total": np.nansum},
         low=lambda A, atol: not (A < -atol).any(),
         close=lambda sums, one, atol: ~(np.abs(sums - one) > atol),
-    ),
-    slip(
-        "True and False are exchanged",
-        "You return False for a matrix that is row-stochastic, and True for others.",
-        finish=lambda yes: not yes,
-    ),
-    slip(
-        "nothing is returned where the answer is no",
-        "Your function ends without a `return` where the matrix fails, and so returns None. Return "
-        "False there.",
-        finish=lambda yes: True if yes else None,
     ),
 )
 
@@ -498,21 +477,18 @@ NOT_NORMALISED = slip(
     divide=lambda W, *sums: W,
 )
 OF_UNIFORM = (
-    slip(
+    Slip(
         "another share than 1/n",
         "n tokens share a budget of 1, so each gets 1/n. Your entries are 1, one and the same "
         "number for every n, or do not follow 1/n.",
-        share=[
-            lambda n: 1.0,
-            lambda n: 1 / (n + 1),
-            lambda n: 1 / max(n - 1, 1),
-            lambda n: n**-0.5,
-            lambda n: 0.5,
-            lambda n: 1 / 3,
-            lambda n: 0.25,
-            lambda n: 0.2,
-            lambda n: 0.1,
-        ],
+        {"share": lambda n: 1.0},
+        lambda number: {"share": lambda n: number},
+        Between(1e-3, 100.0),
+        (
+            {"share": lambda n: 1 / (n + 1)},
+            {"share": lambda n: 1 / max(n - 1, 1)},
+            {"share": lambda n: n**-0.5},
+        ),
     ),
     slip(
         "the whole matrix sums to 1",
@@ -553,16 +529,13 @@ OF_RUNNING = (
             lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)),
         ],
     ),
-    slip(
+    Slip(
         "the future counts too",
         "Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: "
         "`np.tril` with k = 0 keeps the diagonal and nothing above it.",
-        seen=[
-            lambda n: np.tri(n, k=1),
-            lambda n: np.tri(n, k=2),
-            lambda n: np.tri(n, k=3),
-            lambda n: np.ones((n, n)),
-        ],
+        {"seen": lambda n: np.tri(n, k=1)},
+        lambda k: {"seen": lambda n: np.tri(n, k=k)},
+        (2, 3, 99),
     ),
     slip(
         "the future, not the past",
@@ -621,23 +594,16 @@ OF_WINDOWS = (
         ],
     ),
     slip(
-        "one side is a token short",
-        "Your slice ends before token i + width // 2, which is still inside: a slice leaves its "
-        "end out, `i + width // 2 + 1`.",
-        inside=[
-            lambda i, j, n, half: (i - half <= j) & (j < i + half),
-            lambda i, j, n, half: (i - half < j) & (j <= i + half),
-        ],
-    ),
-    slip(
         "the window is not centred",
-        "Your window looks back or ahead only: it ends or begins with the token itself. Here it is "
-        "centred, as many tokens after as before.",
+        "Your window looks back or ahead only, or its slice ends before token i + width // 2 (a "
+        "slice leaves its end out). It reaches `width // 2` tokens to each side.",
         inside=[
             lambda i, j, n, half: (i - j >= 0) & (i - j <= 2 * half),
             lambda i, j, n, half: (i - j >= 0) & (i - j <= half),
             lambda i, j, n, half: (j - i >= 0) & (j - i <= 2 * half),
             lambda i, j, n, half: (j - i >= 0) & (j - i <= half),
+            lambda i, j, n, half: (i - half <= j) & (j < i + half),
+            lambda i, j, n, half: (i - half < j) & (j <= i + half),
         ],
     ),
     slip(

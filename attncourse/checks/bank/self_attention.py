@@ -18,7 +18,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
-from attncourse.checks.slips import result, slip, swapped, within
+from attncourse.checks.slips import dots, result, slip, swapped, unit, within
 from attncourse.checks.softmaxes import Softmax
 
 # --- cases: self-attention -------------------------------------------------------------------
@@ -210,23 +210,10 @@ KINDS = tried(
 # --- usual mistakes: self-attention ----------------------------------------------------------
 
 
-def scores(X):
-    return X @ swapped(X)
-
-
-def unit(X):
-    return X / np.linalg.norm(X, axis=-1, keepdims=True)
-
-
-def apart(X):
-    """The distance of every token from every other."""
-    return np.linalg.norm(X[..., :, None, :] - X[..., None, :, :], axis=-1)
-
-
-def weights_of(compare=scores, scale=lambda S, X: S, hide=lambda S: S, **decisions):
+def weights_of(compare=dots, scale=lambda S, X: S, hide=lambda S: S, **decisions):
     """The weights as a function of X; decisions that are not named are the softmax's."""
     softmax = Softmax(**decisions)
-    return lambda X: softmax(hide(scale(compare(X), X)))
+    return lambda X: softmax(hide(scale(compare(X, X), X)))
 
 
 @composition
@@ -268,7 +255,7 @@ def one_after_the_other(anew: bool):
     def mix(A, X):
         U = X.astype(float)
         for i in range(X.shape[-2]):
-            A = Softmax()(scores(U)) if anew else A
+            A = Softmax()(dots(U, U)) if anew else A
             U[..., i, :] = (A[..., i, :, None] * U).sum(-2)
         return U
 
@@ -278,42 +265,14 @@ def one_after_the_other(anew: bool):
 COLUMNS = {"along": lambda axis, ndim: -2}
 OF_SELF_ATTENTION = (
     soft.NO_EXPONENTIAL,
-    slip(
-        "the softmax is missing",
-        "The raw scores `X @ Xᵀ` serve as weights. They can be negative and sum to anything; a "
-        "softmax over each row makes weights of them.",
-        after=lambda w, x, T, axis: x,
-    ),
-    slip(
-        "a scale slipped in",
-        "You divide the scores by √d, by d or by the number of tokens. Scaling comes in chapter 5 "
-        "and has a chapter of its own later; here the scores are the plain dot products.",
-        scale=[
-            lambda S, X: S / X.shape[-1] ** 0.5,
-            lambda S, X: S / X.shape[-1],
-            lambda S, X: S / X.shape[-2],
-            lambda S, X: S / X.shape[-2] ** 0.5,
-        ],
-    ),
-    slip(
-        "the vectors are made unit vectors first",
-        "You compare directions only (the cosine). Here a vector's length counts: the score is the "
-        "dot product of the rows as they are.",
-        {"tokens": unit},
-        compare=lambda X: scores(unit(X)),
-    ),
+    *slips.OF_SCORES[1:],
+    slips.COSINE.likewise({"tokens": unit}),
     slip(
         "the tokens are centred first",
         "You subtract the mean of all tokens before you compare them; `X -= …` changes the "
         "caller's tokens besides. The score is the dot product of the rows as they are.",
-        {"compare": lambda X: scores(centred(X))},
+        {"compare": lambda X, Y: dots(centred(X), centred(Y))},
         tokens=[centred, centred_in_place],
-    ),
-    slip(
-        "distance in place of the dot product",
-        "Your weights fall with the distance, as in kernel regression. The score asked for is the "
-        "dot product; the two agree only where all vectors have the same length.",
-        compare=[lambda X: -(apart(X) ** 2) / 2, lambda X: -(apart(X) ** 2), lambda X: -apart(X)],
     ),
     slip(
         "a token leaves itself out",
@@ -366,7 +325,7 @@ OF_THE_WEIGHTS_ALONE = (
         "features are compared, not tokens",
         "You compute `X.T @ X`, the dot products of columns: shape (d, d). The score of tokens i "
         "and j is the dot product of rows i and j: `X @ Xᵀ`, shape (n, n).",
-        compare=lambda X: swapped(X) @ X,
+        compare=lambda X, Y: swapped(X) @ Y,
     ),
     slip(
         "the tokens are mixed already",
@@ -395,13 +354,13 @@ OF_THE_MIXTURE = (
         "features. The weights are what has to sum to 1: softmax of the scores, then the product "
         "with X.",
         {"finish": lambda U, X, A: U / U.sum(-1, keepdims=True)},
-        mix=lambda A, X: Softmax()(scores(X) @ X),
+        mix=lambda A, X: Softmax()(dots(X, X) @ X),
     ),
     slip(
         "features listen to each other, not tokens",
         "You compute `X @ softmax(X.T @ X)`: d × d weights that mix columns of X. Tokens are the "
         "rows: `softmax(X @ Xᵀ) @ X`, with n × n weights.",
-        compare=lambda X: swapped(X) @ X,
+        compare=lambda X, Y: swapped(X) @ Y,
         mix=lambda A, X: X @ A,
     ),
     slip(
@@ -426,6 +385,11 @@ def several(n, rng):
     return [chapter.random_order(n, rng) for _ in range(8)]
 
 
+def unchecked(count: int):
+    """Orders as they come."""
+    return lambda n, rng: [rng.permutation(n) for _ in range(count)]
+
+
 def both_sides(f, X, p, rng, shuffle):
     return f(shuffle(X, p)), shuffle(f(X), p)
 
@@ -446,13 +410,14 @@ def equivariance(
     gather=np.all,
     tolerance=lambda atol: atol,
     verdict=all,
+    finish=bool,
 ):
     """A test of equivariance made of decisions: which orders, what is compared, and how."""
 
     def test(f, X, rng=None, atol=1e-8):
         rng = generator(rng)
         pairs = (sides(f, X, p, rng, shuffle) for p in draw(length(X), rng))
-        return verdict([bool(gather(close(a, b, tolerance(atol)))) for a, b in pairs])
+        return finish(verdict([gather(close(a, b, tolerance(atol))) for a, b in pairs]))
 
     return test
 
@@ -464,12 +429,6 @@ OF_EQUIVARIANCE = (
         "from one call, f(X)[p]. Shuffle the input of one side, `f(X[..., p, :])`, the output of "
         "the other, `f(X)[..., p, :]`, and see to it that p moves something.",
         draw=lambda n, rng: [np.arange(n)],
-    ),
-    slip(
-        "True and False are exchanged",
-        "You say False of what is equivariant and True of what is not. True where both sides agree "
-        "for every order.",
-        verdict=lambda answers: not all(answers),
     ),
     slip(
         "invariance is tested, not equivariance",
@@ -502,29 +461,13 @@ OF_EQUIVARIANCE = (
         sides=lambda f, X, p, rng, shuffle: (shuffle(f(shuffle(X, p)), p), f(X)),
     ),
     slip(
-        "the features are permuted, not the tokens",
-        "You shuffle the last axis, the features. The tokens are the rows, on the second axis from "
-        "the end: `X[..., p, :]`.",
-        length=lambda X: X.shape[-1],
-        shuffle=lambda X, p: X[..., p],
-    ),
-    slip(
-        "the batch is permuted, not the tokens",
-        "`X[p]` shuffles the first axis, in a batch that of the sequences, and `X[:, p]` the "
-        "second. The tokens are on the second axis from the end: `n = X.shape[-2]` and `X[..., p, "
-        ":]`.",
-        {
-            "length": lambda X: X.shape[1],
-            "shuffle": lambda X, p: X[:, p],
-            "draw": lambda n, rng: [rng.permutation(n) for _ in range(8)],
-        },
-        length=len,
-        shuffle=lambda X, p: X[p],
-    ),
-    slip(
-        "the sequences are counted, not the tokens",
-        "`len(X)` is the number of tokens of one sequence; of a batch it is that of the sequences, "
-        "and your orders leave tokens out. `n = X.shape[-2]`.",
+        "another axis than the tokens' is permuted",
+        "`X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, in a batch that "
+        "of the sequences. Tokens are on the second axis from the end: `n = X.shape[-2]`, `X[..., "
+        "p, :]`.",
+        {"length": lambda X: X.shape[-1], "shuffle": lambda X, p: X[..., p]},
+        {"length": len, "shuffle": lambda X, p: X[p]},
+        {"length": lambda X: X.shape[1], "shuffle": lambda X, p: X[:, p], "draw": unchecked(8)},
         length=len,
     ),
     slip(
@@ -538,19 +481,15 @@ OF_EQUIVARIANCE = (
             lambda n, rng: [np.roll(np.arange(n), 1)],
         ],
     ),
-    slip(
-        "a single order is tried",
-        "You try one random order. It may change nothing, or fool you, as a rotation does of one "
-        "that looks at its neighbours on a ring. Try several.",
-        draw=[lambda n, rng: [chapter.random_order(n, rng)], lambda n, rng: [rng.permutation(n)]],
-    ),
     Slip(
-        "the identity counts as an order",
-        "`rng.permutation(n)` may change nothing, of two tokens every second time, and then f "
-        "passes whatever it does. Draw again until the order moves something.",
-        {"draw": lambda n, rng: [rng.permutation(n) for _ in range(8)]},
-        lambda count: {"draw": lambda n, rng: [rng.permutation(n) for _ in range(count)]},
-        (3, 5, 10, 16),
+        "too few orders, or the identity among them",
+        "You try one order, which may fool you, or take `rng.permutation(n)` as it comes, which "
+        "may change nothing, of two tokens every second time. Try several, and draw again where "
+        "none moves.",
+        {"draw": unchecked(8)},
+        lambda count: {"draw": unchecked(count)},
+        (1, 3, 5, 10, 16),
+        ({"draw": lambda n, rng: [chapter.random_order(n, rng)]},),
     ),
     slip(
         "one order that passes is enough",
@@ -560,6 +499,7 @@ OF_EQUIVARIANCE = (
     ),
     *slips.OF_ATOL,
     slips.ATOL_OF_ZERO,
+    *slips.OF_TRUTH,
     slip(
         "all differences are taken together",
         "You compare the mean of all differences with `atol`, in which a few large ones are lost, "

@@ -19,7 +19,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
-from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, slip, swapped
+from attncourse.checks.slips import EACH_ROW, dots, over, refuse_if, result, slip
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -207,16 +207,10 @@ OF_WORDS = (
         ],
     ),
     slip(
-        "capitals are kept",
-        "Your tokens keep their capitals, so `The` and `the` are two tokens with two vectors. "
-        "Start from `text.lower()`.",
-        prepare=str,
-    ),
-    slip(
-        "case is folded, not lowered",
-        "`casefold` goes further than lower case: `straße` becomes `strasse`. `text.lower()` is "
-        "asked for.",
-        prepare=str.casefold,
+        "another case than that of `lower`",
+        "Your tokens keep their capitals, so `The` and `the` are two, or `casefold` makes "
+        "`strasse` of `straße`. Start from `text.lower()`.",
+        prepare=[str, str.casefold],
     ),
     slip(
         "punctuation is dropped",
@@ -248,18 +242,14 @@ OF_WORDS = (
         ({"mark": r"[^\w\s$+<=>^`|~€]"},),
     ),
     Slip(
-        "marks that are not on your list stay glued",
-        "You separate the marks you thought of, or those in `string.punctuation`, which lacks “ ” "
-        r"— … and has the underscore, a word character. Ask what a character is not: `[^\w\s]`.",
+        "some marks stay glued to words",
+        "You take one mark off the end of a word, or separate those on a list "
+        "(`string.punctuation` lacks “ ” — … and has the underscore). A mark may stand anywhere; "
+        r"ask what it is not: `[^\w\s]`.",
         {"cut": spaced(".,!?;:")},
         lambda marks: {"cut": spaced(marks)},
         (*LISTS, string.punctuation),
-    ),
-    slip(
-        "only a mark at the end of a word is separated",
-        "You split at white space and take one mark off each end. A mark may stand before a word, "
-        "inside it or beside another one.",
-        cut=unglued,
+        ({"cut": unglued},),
     ),
     slip(
         "words first, then marks",
@@ -297,29 +287,24 @@ OF_WORDS = (
         mark=[r"\W", r"[^\w ]"],
     ),
     slip(
-        "only a–z are letters",
-        r"Your words are made of a–z and 0–9, so `Élan` loses its first letter. Python's `\w` "
-        "knows the letters of every alphabet, unless `re.ASCII` stands beside it.",
+        "another idea of a word",
+        r"`\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some of these "
+        "out (a–z alone, `re.ASCII`, `isalpha`), and `Élan`, `1969` or `d_model` fall apart.",
+        {"word": r"[a-z0-9]+", "mark": r"[^a-z0-9\s]"},
         {"word": r"[a-z0-9_]+", "mark": r"[^a-z0-9_\s]"},
-        {"word": r"[a-z0-9]+"},
-        {"word": r"[a-z0-9_]+"},
         {"word": r"[a-z]+", "mark": r"[^a-z\s]"},
-        {"word": r"[a-z]+"},
-        word=r"[a-z0-9]+",
-        mark=r"[^a-z0-9\s]",
-    ),
-    slip(
-        "digits or underscores are no part of words",
-        r"Your numbers or names such as `d_model` fall apart or vanish. `\w` stands for letters, "
-        "digits and the underscore; `isalpha` and `isalnum` know fewer.",
-        {"word": r"[^\W\d]+"},
-        {"word": r"[^\W\d]+|\d+"},
+        {"word": r"[^\W\d]+", "mark": r"[^\w\s]|\d"},
         {"word": r"[^\W\d_]+", "mark": r"[^\w\s]|[\d_]"},
-        {"word": r"[^\W\d_]+"},
         {"word": r"[^\W_]+", "mark": r"[^\w\s]|_"},
-        {"word": r"[^\W_]+"},
-        word=r"[^\W\d]+",
-        mark=r"[^\w\s]|\d",
+        word=[
+            r"[a-z0-9]+",
+            r"[a-z0-9_]+",
+            r"[a-z]+",
+            r"[^\W\d]+",
+            r"[^\W\d]+|\d+",
+            r"[^\W\d_]+",
+            r"[^\W_]+",
+        ],
     ),
     slip(
         "words of one letter are dropped",
@@ -521,10 +506,6 @@ OF_EMBED = (
 )
 
 # --- usual mistakes: cosines -----------------------------------------------------------------
-
-
-def dots(X, Y):
-    return X @ swapped(Y)
 
 
 @composition
