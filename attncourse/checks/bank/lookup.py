@@ -248,9 +248,8 @@ OF_SOFTMAX = (
     ),
     slip(
         "the sums or the maxima lost their axis",
-        "`e.sum(axis=axis)` and `x.max(axis=axis)` have one axis less than `e`, and go with the "
-        "wrong entries or fail; `[:, None]` mends it for rows alone. `keepdims=True` keeps the "
-        "axis.",
+        "`e.sum(axis=axis)` and `x.max(axis=axis)` have one axis less than `e`; `[:, None]` mends "
+        "that for rows alone. `keepdims=True` keeps the axis.",
         {"top": lambda z, axis, x: z.max(axis=axis)},
         {
             "top": lambda z, axis, x: z.max(axis=axis)[:, None],
@@ -472,9 +471,8 @@ OF_CURVES = (
     ),
     Slip(
         "the mean, or one nearest y, far from the points",
-        "Far from every x you clip the exponents, or replace 0/0 by a mean or by one nearest "
-        "point. Hand the exponents to your `softmax`: all that are near, or nearly, have their "
-        "share.",
+        "Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0. "
+        "Hand the exponents to your `softmax`: all that are near have their share there.",
         {"top": nothing, "after": evened},
         lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)},
         (-700, -500, -100),

@@ -276,9 +276,8 @@ OF_SELF_ATTENTION = (
     ),
     slip(
         "a token leaves itself out",
-        "Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). Nothing keeps a "
-        "token from listening to itself: the score of x_i with x_i is |x_i|², in the softmax like "
-        "the others.",
+        "Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). A token listens to "
+        "itself too: its score |x_i|² is in the softmax like the others.",
         {"after": lambda w, x, T, axis: where_diagonal(w, 0, w)},
         hide=[lambda S: where_diagonal(S, -np.inf, S), lambda S: where_diagonal(S, 0, S)],
     ),
@@ -316,9 +315,8 @@ OF_THE_WEIGHTS_ALONE = (
     soft.WHOLE_NUMBERS,
     slip(
         "the columns sum to 1, not the rows",
-        "You have normalised over the queries, or written `.T` behind a right result, which is the "
-        "same where scores are symmetric. Row i belongs to token i as a query: `softmax(scores, "
-        "axis=-1)`.",
+        "You normalised over the queries, or wrote `.T`, the same where scores are symmetric. Row "
+        "i belongs to token i as a query: `softmax(scores, axis=-1)`.",
         **COLUMNS,
     ),
     slip(
@@ -337,9 +335,8 @@ OF_THE_WEIGHTS_ALONE = (
 OF_THE_MIXTURE = (
     slip(
         "column i mixes output i, not row i",
-        "Your softmax runs over the columns, or you return `Aᵀ X`, which is the same where scores "
-        "are symmetric. Softmax over the last axis, then `A @ X`: row i is what token i listens "
-        "to.",
+        "Your softmax runs over columns, or you return `Aᵀ X`, the same where scores are "
+        "symmetric. Softmax over the last axis, then `A @ X`: row i is what token i hears.",
         **COLUMNS,
     ),
     slip(
@@ -350,9 +347,8 @@ OF_THE_MIXTURE = (
     ),
     slip(
         "the softmax comes after mixing",
-        "You mix first and then take the softmax of the result, or divide it by the sum of its "
-        "features. The weights are what has to sum to 1: softmax of the scores, then the product "
-        "with X.",
+        "You mix first, then take a softmax of the result or divide it by its sum. It is the "
+        "weights that sum to 1: softmax of the scores, then the product with X.",
         {"finish": lambda U, X, A: U / U.sum(-1, keepdims=True)},
         mix=lambda A, X: Softmax()(dots(X, X) @ X),
     ),
@@ -426,8 +422,7 @@ OF_EQUIVARIANCE = (
     slip(
         "nothing is permuted",
         "Your function says True even for the causal mean: p is `np.arange(n)`, or both sides come "
-        "from one call, f(X)[p]. Shuffle the input of one side, `f(X[..., p, :])`, the output of "
-        "the other, `f(X)[..., p, :]`, and see to it that p moves something.",
+        "from one call. Compare `f(X[..., p, :])` with `f(X)[..., p, :]`, p moving something.",
         draw=lambda n, rng: [np.arange(n)],
     ),
     slip(
@@ -462,9 +457,8 @@ OF_EQUIVARIANCE = (
     ),
     slip(
         "another axis than the tokens' is permuted",
-        "`X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, in a batch that "
-        "of the sequences. Tokens are on the second axis from the end: `n = X.shape[-2]`, `X[..., "
-        "p, :]`.",
+        "`X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, a batch's "
+        "sequences. Tokens are second from the end: `n = X.shape[-2]`, `X[..., p, :]`.",
         {"length": lambda X: X.shape[-1], "shuffle": lambda X, p: X[..., p]},
         {"length": len, "shuffle": lambda X, p: X[p]},
         {"length": lambda X: X.shape[1], "shuffle": lambda X, p: X[:, p], "draw": unchecked(8)},
@@ -483,9 +477,8 @@ OF_EQUIVARIANCE = (
     ),
     Slip(
         "too few orders, or the identity among them",
-        "You try one order, which may fool you, or take `rng.permutation(n)` as it comes, which "
-        "may change nothing, of two tokens every second time. Try several, and draw again where "
-        "none moves.",
+        "You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second "
+        "time changes nothing. Try several, and draw again where none moves.",
         {"draw": unchecked(8)},
         lambda count: {"draw": unchecked(count)},
         (1, 3, 5, 10, 16),
@@ -502,9 +495,8 @@ OF_EQUIVARIANCE = (
     *slips.OF_TRUTH,
     slip(
         "all differences are taken together",
-        "You compare the mean of all differences with `atol`, in which a few large ones are lost, "
-        "or their sum or length, which many small ones exceed. Each entry by itself may differ by "
-        "that much.",
+        "You compare the mean of all differences with `atol`, in which a large one is lost, or "
+        "their sum, which small ones exceed. Each entry may differ by that much.",
         close=[
             lambda a, b, atol: np.abs(a - b).mean() <= atol,
             lambda a, b, atol: ((a - b) ** 2).mean() <= atol,

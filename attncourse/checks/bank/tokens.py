@@ -193,8 +193,10 @@ def unglued(text, pattern):
     return [part for piece in pieces for part in piece if part]
 
 
-# Marks that someone might think of.
+# Marks that someone might think of, those inside words, and what may count as a letter or not.
 LISTS = (".", ".,", ".?!", ".,!?", ".,!?;:'", ".,!?;:'\"", ".,!?;:'\"()", ".,!?;:()-", ".,!?'-")
+INSIDE = ("'", "-", "'-", "'’")
+KNOWN, LOST = ("a-z0-9", "a-z0-9_", "a-z"), (r"\d", r"\d_", "_")
 OF_WORDS = (
     slip(
         "punctuation is glued to the words",
@@ -215,8 +217,7 @@ OF_WORDS = (
     slip(
         "punctuation is dropped",
         "You return the words and lose the marks, or leave an empty string where one stood. `?` "
-        r"and `.` carry meaning: add `|[^\w\s]` to the pattern, one character that is neither word "
-        "nor space.",
+        r"and `.` carry meaning: add `|[^\w\s]` to the pattern.",
         {"cut": lambda text, pattern: re.split(r"\W+", text)},
         mark="",
     ),
@@ -243,9 +244,8 @@ OF_WORDS = (
     ),
     Slip(
         "some marks stay glued to words",
-        "You take one mark off the end of a word, or separate those on a list "
-        "(`string.punctuation` lacks “ ” — … and has the underscore). A mark may stand anywhere; "
-        r"ask what it is not: `[^\w\s]`.",
+        "You take one mark off the end of a word, or those on a list; `string.punctuation` lacks “ "
+        r"” — …, too. A mark may stand anywhere: ask what a character is not, `[^\w\s]`.",
         {"cut": spaced(".,!?;:")},
         lambda marks: {"cut": spaced(marks)},
         (*LISTS, string.punctuation),
@@ -269,13 +269,8 @@ OF_WORDS = (
         "You keep `don't`, `well-known` or `3.14` in one piece. Here a mark is a token wherever it "
         "stands: `don`, `'`, `t`.",
         word=[
-            r"[\w']+",
-            r"\w+(?:'\w+)*",
-            r"[\w-]+",
-            r"\w+(?:-\w+)*",
-            r"[\w'-]+",
-            r"\w+(?:['-]\w+)*",
-            r"[\w'’]+",
+            *(rf"[\w{marks}]+" for marks in INSIDE),
+            *(rf"\w+(?:[{marks}]\w+)*" for marks in INSIDE),
             r"\d+\.\d+|\w+",
         ],
     ),
@@ -290,20 +285,12 @@ OF_WORDS = (
         "another idea of a word",
         r"`\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some of these "
         "out (a–z alone, `re.ASCII`, `isalpha`), and `Élan`, `1969` or `d_model` fall apart.",
-        {"word": r"[a-z0-9]+", "mark": r"[^a-z0-9\s]"},
-        {"word": r"[a-z0-9_]+", "mark": r"[^a-z0-9_\s]"},
-        {"word": r"[a-z]+", "mark": r"[^a-z\s]"},
-        {"word": r"[^\W\d]+", "mark": r"[^\w\s]|\d"},
-        {"word": r"[^\W\d_]+", "mark": r"[^\w\s]|[\d_]"},
-        {"word": r"[^\W_]+", "mark": r"[^\w\s]|_"},
+        *({"word": rf"[{known}]+", "mark": rf"[^{known}\s]"} for known in KNOWN),
+        *({"word": rf"[^\W{lost}]+", "mark": rf"[^\w\s]|[{lost}]"} for lost in LOST),
         word=[
-            r"[a-z0-9]+",
-            r"[a-z0-9_]+",
-            r"[a-z]+",
-            r"[^\W\d]+",
+            *(rf"[{known}]+" for known in KNOWN),
+            *(rf"[^\W{lost}]+" for lost in LOST),
             r"[^\W\d]+|\d+",
-            r"[^\W\d_]+",
-            r"[^\W_]+",
         ],
     ),
     slip(
@@ -399,16 +386,14 @@ OF_IDS = (
     ),
     slip(
         "ids are not checked",
-        "NumPy counts a negative index from the end, so id −1 silently becomes the last token, and "
-        "an id that is too large raises IndexError. Test `(ids < 0) | (ids >= n_vocab)` first and "
-        "raise `ValueError`.",
+        "NumPy takes −1 for the last token and raises IndexError for an id that is too large. Test "
+        "`(ids < 0) | (ids >= n_vocab)` first and raise `ValueError`.",
         refuse=never,
     ),
     slip(
         "only one end of the range is checked",
-        "You refuse ids below 0 or those above n_vocab − 1, not both: NumPy takes −1 for the last "
-        "token and raises IndexError for n_vocab. Raise `ValueError` where `(ids < 0) | (ids >= "
-        "n_vocab)`.",
+        "You refuse negative ids or large ones, not both, or let n_vocab itself pass. Raise "
+        "`ValueError` where `(ids < 0) | (ids >= n_vocab)`.",
         refuse=[
             lambda ids, n_vocab: (ids >= n_vocab).any(),
             lambda ids, n_vocab: (ids < 0).any(),
