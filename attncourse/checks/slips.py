@@ -80,8 +80,8 @@ COLUMNS = slip(
 )
 LOST_AXIS = slip(
     "the sums lost their axis",
-    "Without `keepdims=True` the sums have shape (m,), and dividing by them lines the sum of row i "
-    "up with column i. With it they have shape (m, 1): one beside each row.",
+    "Without `keepdims=True` the sums or lengths have shape (m,), and dividing by them lines that "
+    "of row i up with column i. With it they have shape (m, 1): one beside each row.",
     along={"axis": -1},
 )
 WHOLE_MATRIX = slip(

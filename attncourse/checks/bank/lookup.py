@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attncourse import lookup
-from attncourse.checks import slips
+from attncourse.checks import mistakes, slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.exercise import (
@@ -178,12 +178,9 @@ CURVE_NUMBERS = CURVE_CASES(
 
 @composition
 def softmax_of(**decisions):
+    """``softmax`` made of decisions."""
     chosen = Softmax(**decisions)
-
-    def answer(x, axis=-1, temperature=1.0):
-        return chosen(x, axis, temperature)
-
-    return answer
+    return lambda x, axis=-1, temperature=1.0: chosen(x, axis, temperature)
 
 
 def moved_in_place(x, T):
@@ -204,6 +201,7 @@ def exp_of_sum(e, axis, z):
     return np.exp(z.sum(axis=axis, keepdims=True))
 
 
+OF_AXES = (soft.OVER_QUERIES, soft.OVER_AXIS_0, soft.OVER_AXIS_1, soft.OVER_EVERYTHING)
 OF_SOFTMAX = (
     *soft.OF_THE_MAXIMUM,
     soft.MAXIMUM_OR_ZERO,
@@ -219,11 +217,9 @@ OF_SOFTMAX = (
     soft.GUARD_ALONE,
     soft.WHOLE_NUMBERS,
     slips.IN_PLACE.by({"exponents": moved_in_place}, also=({"exponents": divided_in_place},)),
-    slip(
-        "float32 in between",
-        "You convert the scores to float32, which knows about seven digits: of a score near 10000 "
-        "too few are left behind the point. Keep the dtype of x.",
-        exponents=[lambda x, T: (x / T).astype(np.float32), lambda x, T: x.astype(np.float32) / T],
+    mistakes.IN_SINGLE_PRECISION.by(
+        {"exponents": lambda x, T: (x / T).astype(np.float32)},
+        also=({"exponents": lambda x, T: x.astype(np.float32) / T},),
     ),
     slip(
         "the largest size is subtracted, not the maximum",
@@ -310,15 +306,9 @@ OF_LOOKUP = (
     *soft.OF_THE_WEIGHTS,
     soft.ANOTHER_FACTOR,
     soft.NO_EXPONENTIAL,
-    soft.ONLY_THE_LARGEST.called("only the best match is returned").said(
-        "You return the value of the key with the highest score: a hard lookup. A soft one gives "
-        "every value a share, `softmax(scores) @ values`."
-    ),
+    soft.ONLY_THE_LARGEST,
     soft.TURNED_ROUND,
-    soft.OVER_QUERIES,
-    soft.OVER_AXIS_0,
-    soft.OVER_AXIS_1,
-    soft.OVER_EVERYTHING,
+    *OF_AXES,
     *slips.OF_SCORES,
     slips.AVERAGED_AGAIN,
     slips.CUT,
@@ -464,11 +454,7 @@ OF_CURVES = (
         "Far from every x all your kernel values are 0, and 0/0 is NaN. Hand the exponents to your "
         "`softmax`: it subtracts the largest, so the nearest point always counts."
     ),
-    soft.GUARD_ALONE.called("0 far from the points").said(
-        "Far from every x all your kernel values are 0, and a guard in the denominator (or "
-        "nan_to_num) makes the answer 0. Hand the exponents to your `softmax`: the nearest point "
-        "then counts."
-    ),
+    soft.GUARD_ALONE,
     Slip(
         "the mean, or one nearest y, far from the points",
         "Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0. "
@@ -490,14 +476,8 @@ OF_CURVES = (
     soft.ANOTHER_TOTAL,
     soft.GUARD,
     soft.TWICE,
-    soft.OVER_QUERIES,
-    soft.OVER_AXIS_0,
-    soft.OVER_AXIS_1,
-    soft.OVER_EVERYTHING,
-    soft.ONLY_THE_LARGEST.called("the nearest y is returned").said(
-        "You return the y of the nearest x, a hard lookup. The curve is an average in which every "
-        "point has a share."
-    ),
+    *OF_AXES,
+    soft.ONLY_THE_LARGEST,
     slip(
         "the product in place of the distance",
         "Your scores are x_query · x. For points on a line that is no measure of nearness: a large "

@@ -546,7 +546,7 @@ OF_RUNNING = (
     slip(
         "every token keeps to itself",
         "You return the identity, which averages nothing. Row i averages tokens 0 … i.",
-        seen=np.eye,
+        seen=lambda n: np.eye(n),
     ),
     slip(
         "a row stays empty",
