@@ -102,7 +102,7 @@ GUARD = Slip(
     "Replace only those that are 0: `np.where(divisor == 0, 1, divisor)`.",
     {"divide": lambda dividend, divisor: dividend / (divisor + 1e-3)},
     lambda guard: {"divide": lambda dividend, divisor: dividend / (divisor + guard)},
-    Between(1e-8, 10.0),
+    Between(1e-9, 10.0),
 )
 IN_PLACE = slip(
     "the argument is changed in place",
@@ -219,3 +219,14 @@ INPUT_ADDED = Slip(
     lambda part: {"finish": lambda value, given, *others: part * (given + value)},
     (0.5,),
 )
+TRANSPOSED = slip(
+    "the result is transposed",
+    "Rows and columns have changed places. Row i of the result belongs to token i.",
+    finish=lambda value, *given: swapped(value),
+)
+ONE_VECTOR = slip(
+    "one vector for the whole sequence",
+    "You add all rows up into one. Every token has a row of its own: keep the token axis.",
+    finish=lambda value, *given: value.sum(-2),
+)
+OF_RESULTS = (TRANSPOSED, ONE_VECTOR)

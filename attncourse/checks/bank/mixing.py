@@ -222,6 +222,7 @@ OF_MIXING = (
         weights=[lambda A: over(A, A.sum(-1, keepdims=True)), lambda A: Softmax()(A)],
     ),
     slips.INPUT_ADDED,
+    slips.ONE_VECTOR,
     slips.CUT,
 )
 

@@ -366,6 +366,7 @@ OF_THE_MIXTURE = (
         mix=[one_after_the_other(anew=False), one_after_the_other(anew=True)],
     ),
     slips.INPUT_ADDED,
+    slips.ONE_VECTOR,
     slips.AVERAGED_AGAIN,
     slips.CUT,
 )

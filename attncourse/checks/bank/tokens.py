@@ -467,6 +467,12 @@ OF_ONE_HOT = (
 )
 OF_EMBED = (
     slip(
+        "multiplied by √d",
+        "You multiply the vectors by √d, as the first Transformer does after its lookup. `embed` "
+        "is the lookup alone.",
+        finish=lambda X, ids: X * X.shape[-1] ** 0.5,
+    ),
+    slip(
         "columns of the table are taken",
         "You pick columns, which are features, or single numbers: `table[:, ids]`, `table.T[ids]`, "
         "`np.take` without `axis=0`. The vectors are the rows: `table[ids]`.",
@@ -533,6 +539,7 @@ OF_COSINES = (
     slips.ZERO_BY_ZERO.likewise({"over_x": np.divide}, {"over_y": np.divide}),
     slips.GUARD,
     slips.IN_PLACE,
+    slips.TRANSPOSED,
     slip(
         "the lengths are multiplied in pairs",
         "You multiply the lengths (n,) of X with the lengths (m,) of Y entry by entry. Entry [i, "
@@ -652,7 +659,7 @@ ONE_HOT = Exercise(
         refuses_ids(4),
         leaves_arguments_alone(),
     ),
-    misconceptions=made(hot, *OF_IDS, *OF_ONE_HOT),
+    misconceptions=made(hot, *OF_IDS, *OF_ONE_HOT, slips.TRANSPOSED),
     hints=(
         "Start from `np.zeros((len(ids), n_vocab))`. Which column of row i becomes 1?",
         "The rows you need are rows of the identity matrix: row k of `np.eye(n_vocab)` has its 1 "
@@ -680,7 +687,7 @@ EMBED = Exercise(
         refuses_ids(SMALL_TABLE),
         leaves_arguments_alone(),
     ),
-    misconceptions=made(lookup, *OF_EMBED, *OF_IDS),
+    misconceptions=made(lookup, *OF_EMBED, *OF_IDS, *slips.OF_RESULTS),
     hints=(
         "`one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?",
         "An integer array as an index, `table[ids]`, picks whole rows, and any shape of `ids` will "
