@@ -47,6 +47,8 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     answers are tensors that keep the expected dtype. Strings, truth values and lists of strings
     compare exactly; tuples and dicts entry by entry.
     """
+    if expected is None:  # what a mistake returned, where another is compared with it
+        return None if value is None else unlike(value, "None")
     if value is None:
         return Problem("type", "returned None: is a return missing?")
     if isinstance(expected, bool | np.bool_):
