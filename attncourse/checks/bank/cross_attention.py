@@ -162,7 +162,7 @@ def alike(scores):
 
 
 def answered(change):
-    """What ``forward`` returns is changed."""
+    """The option that changes what ``forward`` returns."""
     return {"answer": lambda attention, *given: change(mixed(attention, *given))}
 
 
@@ -484,7 +484,7 @@ POOLING = Exercise(
                 "the axis of the queries is squeezed away",
                 "You drop the axis of the queries, or, by `squeeze()`, every axis of length 1. "
                 "One query and many are the same code: the output is always (..., n_queries, d).",
-                answered(lambda output: output.squeeze(-2)),
+                {"answer": lambda attention, *given: mixed(attention, *given).squeeze(-2)},
                 also=(
                     answered(lambda output: output.squeeze()),
                     answered(lambda output: output.squeeze(-2)) | SQUEEZED,
@@ -500,19 +500,15 @@ POOLING = Exercise(
                 "the answers do not stay apart",
                 "You average the answers, add them up, run them together, or keep the first alone. "
                 "Each query has an answer of its own: return all of them, (..., n_queries, d).",
-                answered(lambda output: output.mean(-2, True)),
-                also=tuple(
-                    map(
-                        answered,
-                        (
-                            lambda output: output.mean(-2),
-                            lambda output: output.sum(-2, True),
-                            lambda output: output.sum(-2),
-                            lambda output: output.flatten(-2),
-                            lambda output: output[..., :1, :],
-                            lambda output: output[..., 0, :],
-                        ),
-                    )
+                {"answer": lambda attention, *given: mixed(attention, *given).mean(-2, True)},
+                answered,
+                (
+                    lambda output: output.mean(-2),
+                    lambda output: output.sum(-2, True),
+                    lambda output: output.sum(-2),
+                    lambda output: output.flatten(-2),
+                    lambda output: output[..., :1, :],
+                    lambda output: output[..., 0, :],
                 ),
             ),
             Slip(
@@ -524,7 +520,10 @@ POOLING = Exercise(
                 "the elements ask, not the queries",
                 "You let the elements attend to each other and average the result. Those who ask "
                 "are the learned `queries`.",
-                {"query": lambda self, x: x, **answered(lambda output: output.mean(-2, True))},
+                {
+                    "query": lambda self, x: x,
+                    "answer": lambda attention, *given: mixed(attention, *given).mean(-2, True),
+                },
             ),
             Slip(
                 "the queries are projected too",

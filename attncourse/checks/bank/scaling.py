@@ -287,10 +287,8 @@ VARIANCE = Exercise(
         ),
         Slip(
             "summed over the samples, not over the features",
-            "Your result grows with n_samples and not with d_k. Either the products are summed "
-            "over the wrong axis, or the two sizes are exchanged. With q and k of shape "
-            "(n_samples, d_k) a score is a sum over the last axis, and the variance runs over the "
-            "n_samples scores.",
+            "Your result grows with n_samples and not with d_k: products are summed over the wrong "
+            "axis, or the sizes are exchanged. A score is a sum over the d_k features of a pair.",
             {"score": lambda q, k: (q * k).sum(0)},
             also=(
                 {
@@ -301,23 +299,21 @@ VARIANCE = Exercise(
         ),
         Slip(
             "1 whatever d_k is",
-            "Your result does not depend on d_k. Either the products q_a k_a are never summed to "
-            "scores, so that you have the variance of single products, or you have divided by "
-            "√d_k already. Asked for is the variance of q · k itself.",
+            "Your result does not depend on d_k: the products are never summed, or divided by √d_k "
+            "already. Asked for is the variance of q · k itself.",
             {"score": lambda q, k: q * k},
             also=({"score": lambda q, k: (q * k).sum(-1) / q.shape[-1] ** 0.5},),
         ),
         Slip(
             "1/d_k: vectors or products scaled down",
-            "Your result falls as 1/d_k. Either you take the mean of the products where a dot "
-            "product takes their sum, or your vectors have length 1. The entries are to be "
-            "standard normal, and their products are added up.",
+            "Your result falls as 1/d_k: you take the mean of the products where a dot product "
+            "takes their sum, or your vectors have length 1. The entries are standard normal.",
             {"score": lambda q, k: (q * k).mean(-1)},
         ),
         Slip(
             "the mean, not the variance",
-            "Your result is near 0 with either sign. That is the mean of the scores, or of their "
-            "deviations from the mean. The variance is the mean of the *squared* deviations.",
+            "Your result is near 0 with either sign: the mean of the scores, or of deviations from "
+            "it. The variance is the mean of the *squared* deviations.",
             {"measure": lambda scores: scores.mean()},
         ),
         Slip(
@@ -347,21 +343,19 @@ VARIANCE = Exercise(
         ),
         Slip(
             "query and key are the same vector",
-            "Your result is about 2 d_k, the variance of q · q. Is one vector used twice, or the "
-            "generator seeded anew before the keys? Draw q and k one after the other from one "
-            "generator.",
+            "Your result is about 2 d_k, the variance of q · q: one vector is used twice, or the "
+            "generator seeded anew. Draw q and k one after the other from one generator.",
             {"vectors": lambda q, k: (q, q)},
         ),
         Slip(
             "one query for all keys",
-            "Your average is right, but far too uncertain: you compare all keys with one query, "
-            "and so measure the squared length of that query. Every pair has a query of its own.",
+            "Your average is right, but far too uncertain: you measure the length of the one query "
+            "that you compare all keys with. Every pair has a query of its own.",
             {"vectors": lambda q, k: (q[:1], k)},
         ),
         Slip(
             "every query with every key",
-            "You take the scores of all queries with all keys, n_samples² of them. They are not "
-            "independent, and there are more than were asked for. Query i meets key i alone: "
+            "You take all n_samples² scores, which are not independent. Query i meets key i alone: "
             "`(q * k).sum(-1)`, and not `q @ k.T`.",
             {"score": lambda q, k: q @ k.T},
         ),
@@ -374,13 +368,13 @@ VARIANCE = Exercise(
         Slip(
             "a seed of 0 is taken for none",
             "With 0 for a seed, two calls return different numbers: `seed or …` and `if seed:` "
-            "take 0 for a seed that was not given. Hand it on as it is.",
+            "take it for a seed that was not given. Hand it on as it is.",
             {"generator": lambda seed: seeded(seed) if seed else torch.default_generator},
         ),
         Slip(
             "the same number for every seed",
             "Your result does not depend on the seed: you return the theory's d_k, or your "
-            "generator always has the same seed. Asked for is what one sample happens to give.",
+            "generator always has one seed. Asked for is what one sample happens to give.",
             {"generator": lambda seed: seeded(0)},
         ),
         Slip(
@@ -392,9 +386,8 @@ VARIANCE = Exercise(
         ),
         Slip(
             "many numbers in place of one",
-            "You return an array: the scores themselves, or one variance for each feature. Sum the "
-            "products over the features to have one score for each pair, then take the variance of "
-            "all these scores: one number.",
+            "You return an array: the scores, or a variance for each feature. Sum the products "
+            "over the features, one score for each pair, then take the variance of all of these.",
             {"score": lambda q, k: q * k, "measure": lambda products: products.var(dim=0)},
         ),
     ),

@@ -165,10 +165,6 @@ def in_place(scores, hidden, mask):
     return hidden if mask is None else scores.copy_(hidden)
 
 
-def times_a_number(number):
-    return {"prepare": lambda scores, values: number * scores}
-
-
 OTHER_BENDS = (
     *(F.relu, F.sigmoid, F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan),
     *(torch.exp, torch.sin, lambda x: F.gelu(x, approximate="tanh"), lambda x: x.clamp(-1, 1)),
