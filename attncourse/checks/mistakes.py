@@ -1,7 +1,8 @@
 """Mistakes that several exercises share: the decisions of attention and their wrong options.
 
 An exercise on attention is a composition: its bank builds an implementation out of an
-``Attention``, and ``made`` turns the slips that can happen there into misconceptions.
+``Attention`` or a ``Score``, and ``made`` turns the slips that can happen there into
+misconceptions. Where one is called otherwise, ``naming`` and ``said`` put it in other words.
 """
 
 import math
@@ -307,7 +308,7 @@ DIVIDED_BY_ROOT_N = Slip(
 )
 DIVIDED_BY_ROOT_M = Slip(
     "divided by the root of the number of queries",
-    "You divide by the root of m, the number of queries. It is their width that counts: √d_k.",
+    "You divide by the root of the number of queries. It is their width that counts: √d_k.",
     {"factor": lambda q, k, other: q.shape[-2] ** -0.5},
 )
 DIVIDED_BY_OTHER_WIDTH = Slip(
@@ -553,8 +554,8 @@ def one_by_one(query, key):
 
 ROLES_EXCHANGED = Slip(
     "key and query swapped",
-    "Your scores are `key @ query.mT`, or your arguments stand in the order key, query, value. Row "
-    "i belongs to query i: `query @ key.mT`, and the signature begins with query.",
+    "Your scores are `key @ query.mT`, or your signature begins with key. Row i belongs to query "
+    "i: `query @ key.mT`, and query comes first.",
     {"compare": lambda q, k: k @ q.mT},
 )
 KEYS_BLENDED = Slip(
@@ -621,7 +622,7 @@ SQUASHED = Slip(
 ALREADY_SCALED = Slip(
     "already scaled",
     "You divide by the width of query and key, or by its root. Here the score is the bare product; "
-    "a scale is a step of its own, taken later.",
+    "a scale is a step of its own.",
     {"finish": lambda scores, query, key: scores / key.shape[-1] ** 0.5},
     also=(
         {"finish": lambda scores, query, key: scores / key.shape[-1]},

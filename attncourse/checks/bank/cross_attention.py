@@ -205,9 +205,7 @@ CROSS = Exercise(
             "all sizes may differ; one question, one key",
             1,
             CROSS_CASES(
-                row(
-                    "m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions than keys"
-                ),
+                row("m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions"),
                 row("m=1 n=11 d_x=3 d_y=5 d_k=4 d_v=7", note="one question"),
                 row("m=11 n=1 d_x=3 d_y=5 d_k=4 d_v=7", note="one key"),
             ),
@@ -219,8 +217,8 @@ CROSS = Exercise(
                 questions(**QUESTIONS_MASK),
                 CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
                 CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-                row(
-                    "m=11 n=7 d_x=5 d_y=3 d_k=4 d_v=2",
+                CROSS_ROW.but(
+                    "m=11",
                     given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
                     note="scores far from 0",
                 ),
@@ -416,8 +414,8 @@ POOLING = Exercise(
                 POOL_ROW.but(
                     batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
                 ),
-                row(
-                    "n=7 d=4 n_queries=11",
+                POOL_ROW.but(
+                    "n_queries=11",
                     given={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
                     note="scores far from 0",
                 ),

@@ -141,6 +141,7 @@ JACOBIAN_CASES = Table({"p": "... n"}, how=shares)
 JACOBIAN_ROWS = standard(JACOBIAN_CASES)
 JACOBIAN_BY_HAND = Case((tensor([0.5, 0.25, 0.25]),))
 
+THREE = row("n=5", batch=(3,))
 TWO_AXES = row("n=5", batch=(2, 3), note="two batch axes")
 ONLY_WEIGHTS = (
     FLOATS_ONLY,
@@ -553,12 +554,7 @@ ENTROPY = Exercise(
             2,
             ENTROPY_CASES(
                 Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-                row(
-                    "n=5",
-                    batch=(3,),
-                    given={"weights": Drawn("... n", with_zeros)},
-                    note="weights of 0",
-                ),
+                THREE.but(given={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
             ),
         ),
         Criterion(
@@ -576,18 +572,8 @@ ENTROPY = Exercise(
             1,
             ENTROPY_CASES(
                 ENTROPY_ROWS.single.but(batch=(3,)),
-                row(
-                    "n=7",
-                    batch=(3,),
-                    given={"weights": Drawn("... n", saturated)},
-                    note="saturated, tiny weights",
-                ),
-                row(
-                    "n=24",
-                    batch=(2,),
-                    given={"weights": Drawn("... n", graded)},
-                    note="weights from 1/2 to 1e-10",
-                ),
+                THREE.but("n=7", given={"weights": Drawn("... n", saturated)}, note="saturated"),
+                THREE.but("n=24", given={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
                 row("n=500", batch=(2,), note="500 keys"),
                 once_more(ENTROPY_BY_HAND),
             ),
@@ -775,12 +761,7 @@ JACOBIAN = Exercise(
             JACOBIAN_CASES(
                 JACOBIAN_ROWS.single.but(batch=(3,)),
                 Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-                row(
-                    "n=5",
-                    batch=(3,),
-                    given={"p": Drawn("... n", saturated)},
-                    note="nearly saturated",
-                ),
+                THREE.but(given={"p": Drawn("... n", saturated)}, note="nearly saturated"),
                 once_more(JACOBIAN_BY_HAND),
             ),
         ),

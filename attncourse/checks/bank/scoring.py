@@ -49,7 +49,6 @@ DOT_ROWS = standard(DOT_CASES)
 DOT_BY_HAND = Case(
     (tensor([[2, 0, 1], [0, 1, 3]]), tensor([[1, 2, 0], [3, 1, 1], [0, 0, 2], [1, -1, 1]])),
 )
-ONE_OF_KEYS = "one sequence of keys for a batch"
 
 
 def bilinear_state(rng: Rng, d_q: int, d_k: int) -> State:
@@ -211,9 +210,7 @@ DOT = Exercise(
             1,
             DOT_CASES(
                 *DOT_ROWS.batches,
-                row(
-                    "m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d", normal)}, note=ONE_OF_KEYS
-                ),
+                row("m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d")}, note="one for a batch"),
             ),
         ),
         Criterion(
@@ -561,12 +558,7 @@ ATTEND = Exercise(
                 ATTEND_ROW.but(given={"mask": hole("m n")}),
                 ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
                 ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
-                row(
-                    "m=3 n=7 d_v=5",
-                    batch=(2,),
-                    given={"mask": hole("... 1 n")},
-                    note="a batch of 2, a mask for each",
-                ),
+                ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
                 ATTEND_ROW.but(
                     given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
                     note="scores near −1000000",
@@ -578,11 +570,7 @@ ATTEND = Exercise(
             1,
             ATTEND_CASES(
                 *ATTEND_ROWS.batches,
-                ATTEND_ROW.but(
-                    batch=(2,),
-                    given={"values": Drawn("n d_v", normal)},
-                    note="the same values for a batch",
-                ),
+                ATTEND_ROW.but(batch=(2,), given={"values": Drawn("n d_v")}, note="values for all"),
             ),
         ),
         Criterion(
@@ -595,12 +583,7 @@ ATTEND = Exercise(
             1,
             ATTEND_CASES(
                 *ATTEND_ROWS.gradients,
-                ATTEND_ROW.but(
-                    batch=(2,),
-                    given={"mask": hole("m n")},
-                    use=with_gradients("scores", "values"),
-                    note="with a mask",
-                ),
+                ATTEND_ROW.but(given={"mask": hole("m n")}, use=with_gradients("scores", "values")),
             ),
         ),
         leaves_arguments_alone(),
