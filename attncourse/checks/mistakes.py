@@ -334,7 +334,7 @@ ANOTHER_FACTOR = Slip(
     "of the width that the queries have.",
     {"factor": lambda q, k, other: 0.3},
     lambda number: {"factor": lambda q, k, other: number},
-    Between(1e-4, 1e4),
+    Between(1e-3, 1e3),
 )
 SCALE_IGNORED = Slip(
     "scale is ignored",

@@ -286,41 +286,30 @@ CROSS = Exercise(
             mistakes.QUERIES_NOT_PROJECTED,
             mistakes.ONE_VIEW_TO_COMPARE,
             Slip(
-                "keys from x",
-                "You compare the queries with `W_k(x)`. Those who are asked are the tokens of y: "
-                "keys and values are both made from y.",
+                "keys or values from x",
+                "You make keys or values from x, as in self-attention. Those who are asked are the "
+                "tokens of y: keys and values are both made from y.",
                 {"key": lambda self, x, y: self.W_k(x)},
+                also=(
+                    {"value": lambda self, x, y: self.W_v(x)},
+                    {
+                        "key": lambda self, x, y: self.W_k(x),
+                        "value": lambda self, x, y: self.W_v(x),
+                    },
+                ),
             ),
             Slip(
-                "values from x",
-                "You mix `W_v(x)`. The weights say how much of each token of y to take, so it is "
-                "`W_v(y)` that they mix.",
-                {"value": lambda self, x, y: self.W_v(x)},
-            ),
-            Slip(
-                "y is never asked",
-                "You make queries, keys and values from x alone. That is self-attention of x; keys "
-                "and values come from y.",
-                {
-                    "key": lambda self, x, y: self.W_k(x),
-                    "value": lambda self, x, y: self.W_v(x),
-                },
-            ),
-            Slip(
-                "queries from y too",
-                "You make all three views from y, so there are n answers. The queries come from x, "
-                "and there are m of them.",
-                {"query": lambda self, x, y: self.W_q(y)},
-            ),
-            Slip(
-                "x and y exchanged",
-                "You let y ask and x answer, so your output has length n. The first argument asks: "
+                "y asks",
+                "You make the queries from y, so there are n answers. The first argument asks: "
                 "queries from x, keys and values from y, output of length m.",
-                {
-                    "query": lambda self, x, y: self.W_q(y),
-                    "key": lambda self, x, y: self.W_k(x),
-                    "value": lambda self, x, y: self.W_v(x),
-                },
+                {"query": lambda self, x, y: self.W_q(y)},
+                also=(
+                    {
+                        "query": lambda self, x, y: self.W_q(y),
+                        "key": lambda self, x, y: self.W_k(x),
+                        "value": lambda self, x, y: self.W_v(x),
+                    },
+                ),
             ),
             Slip(
                 "x is among those who are asked",
@@ -356,9 +345,8 @@ CROSS = Exercise(
             mistakes.LAYERS_HIDDEN,
             Slip(
                 "y is cut off from the gradient",
-                "The numbers are right, but nothing that made y can learn from them, or from a "
-                "part of them: there is a `.detach()` or a `torch.no_grad()` around y. In a "
-                "translator it is the encoder that would stop learning.",
+                "The numbers are right, but what made y cannot learn from them, or not from all: "
+                "there is a `.detach()` or a `torch.no_grad()` around y.",
                 {
                     "key": lambda self, x, y: self.W_k(y.detach()),
                     "value": lambda self, x, y: self.W_v(y.detach()),
@@ -480,19 +468,14 @@ POOLING = Exercise(
             *mistakes.OF_THE_VIEWS,
             Slip(
                 "the axis of the queries is squeezed away",
-                "You drop the axis of the queries, or, by `squeeze()`, every axis of length 1. "
-                "One query and many are the same code: the output is always (..., n_queries, d).",
+                "You drop the axis of a single query, in the output or in `weights`, or by "
+                "`squeeze()` every axis of length 1. Keep it: one and many are the same code.",
                 {"answer": lambda attention, *given: mixed(attention, *given).squeeze(-2)},
                 also=(
                     answered(lambda output: output.squeeze()),
                     answered(lambda output: output.squeeze(-2)) | SQUEEZED,
+                    SQUEEZED,
                 ),
-            ),
-            Slip(
-                "weights is squeezed",
-                "Your `weights` drops the axis of a single query. Like the output it keeps it: "
-                "(..., 1, n).",
-                SQUEEZED,
             ),
             Slip(
                 "the answers do not stay apart",

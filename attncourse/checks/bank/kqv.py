@@ -310,7 +310,7 @@ ATTENTION = Exercise(
             ATTENTION_CASES(
                 NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
                 NARROW.but(given={"scale": 0.0}),
-                NARROW.but(given={"mask": hole("m n"), "scale": 0.3}, note="with a mask"),
+                NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
             ),
         ),
         Criterion("batches", 1, ATTENTION_CASES(*ATTENTION_ROWS.batches)),
@@ -329,9 +329,10 @@ ATTENTION = Exercise(
             ATTENTION_CASES(
                 *ATTENTION_ROWS.gradients,
                 NARROW.but(
+                    batch=(2,),
                     given={"mask": hole("m n")},
                     use=with_gradients("query", "key", "value"),
-                    note="with a mask",
+                    note="a batch of 2, one mask for both",
                 ),
             ),
         ),

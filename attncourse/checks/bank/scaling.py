@@ -34,7 +34,6 @@ from attncourse.checks.exercise import (
     Case,
     Criterion,
     Exercise,
-    Misconception,
     Rng,
     composition,
     leaves_arguments_alone,
@@ -202,6 +201,10 @@ def scaling_by(
         return finish(times(take(scores), factor(query, key, d_k)))
 
     return scale_scores
+
+
+def beside_the_root(number):
+    return {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)}
 
 
 def ln(weights):
@@ -469,54 +472,33 @@ SCALE = Exercise(
             also=({"factor": lambda q, k, d_k: 1 / (d_k**1 / 2)},),
         ),
         Slip(
-            "a number is added to d_k",
-            "You divide by the root of d_k plus a number. d_k is the width itself, and it needs no "
-            "guard: `math.sqrt(d_k)`.",
+            "a guard in the divisor",
+            "You add a number to d_k, or to its root. A width is at least 1 and needs no guard: "
+            "`math.sqrt(d_k)`.",
             {"factor": lambda q, k, d_k: (d_k + 1) ** -0.5},
             lambda number: {"factor": lambda q, k, d_k: (d_k + number) ** -0.5},
             Between(1e-7, 10.0),
+            also=tuple(map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1))),
         ),
         Slip(
-            "a guard in the divisor",
-            "You add a small number to √d_k, and every score comes out too small. A width is at "
-            "least 1: its root needs no guard.",
-            {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + 1e-6)},
-            lambda number: {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)},
-            Between(5e-9, 0.5),
-        ),
-        Slip(
-            "divided by the logarithm of d_k",
-            "You divide by a logarithm of d_k. The typical size of a score grows as the root of "
-            "the width: `math.sqrt(d_k)`.",
-            {"factor": lambda q, k, d_k: 1 / math.log(d_k)},
-            also=({"factor": lambda q, k, d_k: 1 / math.log2(d_k)},),
-        ),
-        Slip(
-            "the root is cut to a whole number",
-            "Your root is right for 4, 16 and 64 and wrong for 7: `int(…)`, `round(…)`, `//` or "
-            "`math.isqrt` make it a whole number. Divide by `math.sqrt(d_k)` itself.",
+            "something near the root of d_k",
+            "You divide by the root cut to a whole number (`int(…)`, `round(…)`, `//`, "
+            "`math.isqrt`), or by a logarithm. Divide by `math.sqrt(d_k)` itself.",
             {"factor": lambda q, k, d_k: 1 / math.isqrt(d_k)},
-            also=(
-                {"factor": lambda q, k, d_k: 1 / round(d_k**0.5)},
-                {"factor": lambda q, k, d_k: 1 / math.ceil(d_k**0.5)},
-            ),
+            lambda root: {"factor": lambda q, k, d_k: 1 / root(d_k)},
+            (lambda d: round(d**0.5), lambda d: math.ceil(d**0.5), math.log, math.log2, math.log10),
         ),
         Slip(
-            "the variance is forced to 1",
-            "You divide by the standard deviation of these scores. The scale does not look at the "
-            "scores: large ones stay larger than small ones. Divide by √d_k.",
+            "the scores are standardised",
+            "You divide by the standard deviation of these scores, or subtract their mean or their "
+            "maximum. A scale does not look at the scores: divide by √d_k and do nothing else.",
             {"times": lambda scores, factor: scores / scores.std()},
             also=(
                 {"times": lambda scores, factor: scores / scores.std(correction=0)},
                 {"times": lambda scores, factor: scores / scores.std(-1, keepdim=True)},
+                {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
+                {"take": lambda scores: scores - scores.amax(-1, keepdim=True)},
             ),
-        ),
-        Slip(
-            "the scores are centred",
-            "You subtract each row's mean, or its largest score. A scale divides and does nothing "
-            "else; the softmax does not mind what is subtracted, but here it shows.",
-            {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
-            also=({"take": lambda scores: scores - scores.amax(-1, keepdim=True)},),
         ),
         mistakes.SQUASHED.by(
             {"finish": lambda scaled: scaled.tanh()},
@@ -582,143 +564,130 @@ ENTROPY = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=ONLY_WEIGHTS,
-    misconceptions=(
-        *made(
-            entropy,
-            Slip(
-                "0 · ln 0 is NaN",
-                "ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place "
-                "of each weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.",
-                {"log": lambda weights: weights.log()},
-            ),
-            Slip(
-                "logarithms to another base",
-                "Your entropy is in bits (`log2`), larger by 1/ln 2, or your logarithm is `log10`. "
-                "Asked for are nats: `torch.log`, the natural logarithm.",
-                {"unit": lambda h, weights: h / math.log(2)},
-                also=({"unit": lambda h, weights: h / math.log(10)},),
-            ),
-            Slip(
-                "the minus is missing",
-                "Logarithms of numbers below 1 are negative, and an entropy is not: "
-                "H = −Σ a ln a, with a minus in front.",
-                {"sign": 1},
-            ),
-            Slip(
-                "summed over the queries",
-                "You sum down the columns. Each query has an entropy: sum over its keys, the last "
-                "axis.",
-                {"total": lambda terms: terms.sum(-2)},
-            ),
-            Slip(
-                "axes counted from the front",
-                "`sum(dim=1)` is the keys' axis for exactly one axis in front, `sum(dim=0)` for "
-                "none. Count from the end: `sum(dim=-1)` fits any number.",
-                {"total": lambda terms: terms.sum(1)},
-                also=({"total": lambda terms: terms.sum(0)},),
-            ),
-            Slip(
-                "averaged over the keys",
-                "You take the mean over the keys, so that your result is n times too small. The "
-                "weights in the formula are the average already: sum.",
-                {"total": lambda terms: terms.mean(-1)},
-            ),
-            Slip(
-                "one number for the whole map",
-                "You sum or average over the queries too (as `weights[weights > 0]` does, which "
-                "flattens all rows). Each query has an entropy of its own: sum over the last axis.",
-                {"total": lambda terms: terms.sum()},
-                also=({"total": lambda terms: terms.sum(-1).mean()},),
-            ),
-            Slip(
-                "not summed at all",
-                "You return the terms −a ln a, one for each key. The entropy of a query is their "
-                "sum over the keys, the last axis.",
-                {"total": lambda terms: terms},
-            ),
-            Slip(
-                "compared with ln n",
-                "You divide by ln n, the largest possible entropy, or return the distance from it. "
-                "Asked for is the entropy itself.",
-                {"unit": lambda h, weights: h / math.log(weights.shape[-1])},
-                also=({"unit": lambda h, weights: math.log(weights.shape[-1]) - h},),
-            ),
-            Slip(
-                "another softmax",
-                "You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have "
-                "been through one: they sum to 1.",
-                {"take": lambda weights: weights.softmax(-1)},
-                also=({"log": lambda weights: weights.log_softmax(-1)},),
-            ),
-            Slip(
-                "the logarithms are not weighted",
-                "You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.",
-                {"weigh": lambda weights, logs: weights.log()},
-                also=({"weigh": lambda weights, logs: logs},),
-            ),
-            Slip(
-                "each weight and its rest",
-                "You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either "
-                "side. The keys of a row are the sides of one die: −Σ a ln a is all.",
-                {"weigh": lambda a, logs: a * logs + torch.xlogy(1 - a, 1 - a)},
-            ),
-            Slip(
-                "ln(1 + a)",
-                "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function. Take "
-                "care of the zeros and leave the others as they are.",
-                {"log": lambda weights: weights.log1p()},
-            ),
-            Slip(
-                "a guard that shows",
-                "You add a small number inside the logarithm, and it lowers every entropy. Treat "
-                "the zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.",
-                {"log": lambda weights: (weights + 1e-9).log()},
-                lambda guard: {"log": lambda weights: (weights + guard).log()},
-                Between(1e-10, 0.5),
-            ),
-            Slip(
-                "a floor that shows",
-                "You lift small weights inside the logarithm (`clamp(min=…)`), and they count too "
-                "little. Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.",
-                {"log": lambda weights: weights.clamp(min=1e-6).log()},
-                lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
-                Between(1e-7, 0.1),
-            ),
-            Slip(
-                "a guard on the weights themselves",
-                "You add a small number to the weights, outside of the logarithm too, so that a "
-                "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
-                {"take": lambda weights: weights + 1e-9},
-                lambda guard: {"take": lambda weights: weights + guard},
-                Between(1e-9, 0.5),
-            ),
-            Slip(
-                "small weights are lifted",
-                "You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a "
-                "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
-                {"take": lambda weights: weights.clamp(min=1e-6)},
-                lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
-                Between(1e-9, 0.1),
-            ),
-            Slip(
-                "the weights are normalised anew",
-                "Your entropies are right, but you divide the weights by their sum first (as "
-                "`torch.distributions.Categorical` does), and that adds a term to the gradient.",
-                {"take": lambda weights: weights / weights.sum(-1, keepdim=True)},
-            ),
-            Slip(
-                "the gradient of the logarithm is cut off",
-                "Your entropies are right, but no gradient passes through the logarithm: there is "
-                "a `.detach()` or `torch.no_grad()` around it. Its share, −1, is missing.",
-                {"weigh": lambda weights, logs: weights * logs.detach()},
-            ),
+    misconceptions=made(
+        entropy,
+        Slip(
+            "0 · ln 0 is NaN",
+            "ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place "
+            "of each weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.",
+            {"log": lambda weights: weights.log()},
         ),
-        Misconception(
+        Slip(
+            "logarithms to another base",
+            "Your entropy is in bits (`log2`), larger by 1/ln 2, or your logarithm is `log10`. "
+            "Asked for are nats: `torch.log`, the natural logarithm.",
+            {"unit": lambda h, weights: h / math.log(2)},
+            also=({"unit": lambda h, weights: h / math.log(10)},),
+        ),
+        Slip(
+            "the minus is missing",
+            "Logarithms of numbers below 1 are negative, and an entropy is not: "
+            "H = −Σ a ln a, with a minus in front.",
+            {"sign": 1},
+        ),
+        Slip(
+            "summed over another axis",
+            "Each query has an entropy: sum over its keys, the last axis, `sum(dim=-1)`. The "
+            "axis −2 is the queries', and what 0 and 1 are depends on the batch.",
+            {"total": lambda terms: terms.sum(-2)},
+            also=({"total": lambda terms: terms.sum(1)}, {"total": lambda terms: terms.sum(0)}),
+        ),
+        Slip(
+            "averaged over the keys",
+            "You take the mean over the keys, so that your result is n times too small. The "
+            "weights in the formula are the average already: sum.",
+            {"total": lambda terms: terms.mean(-1)},
+        ),
+        Slip(
+            "one number for the whole map",
+            "You sum or average over the queries too (as `weights[weights > 0]` does, which "
+            "flattens all rows). Each query has an entropy of its own: sum over the last axis.",
+            {"total": lambda terms: terms.sum()},
+            also=({"total": lambda terms: terms.sum(-1).mean()},),
+        ),
+        Slip(
+            "not summed at all",
+            "You return the terms −a ln a, one for each key. The entropy of a query is their "
+            "sum over the keys, the last axis.",
+            {"total": lambda terms: terms},
+        ),
+        Slip(
+            "compared with ln n",
+            "You divide by ln n, the largest possible entropy, or return the distance from it. "
+            "Asked for is the entropy itself.",
+            {"unit": lambda h, weights: h / math.log(weights.shape[-1])},
+            also=({"unit": lambda h, weights: math.log(weights.shape[-1]) - h},),
+        ),
+        Slip(
+            "another softmax",
+            "You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have "
+            "been through one: they sum to 1.",
+            {"take": lambda weights: weights.softmax(-1)},
+            also=({"log": lambda weights: weights.log_softmax(-1)},),
+        ),
+        Slip(
+            "the logarithms are not weighted",
+            "You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.",
+            {"weigh": lambda weights, logs: weights.log()},
+            also=({"weigh": lambda weights, logs: logs},),
+        ),
+        Slip(
+            "each weight and its rest",
+            "You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either "
+            "side. The keys of a row are the sides of one die: −Σ a ln a is all.",
+            {"weigh": lambda a, logs: a * logs + torch.xlogy(1 - a, 1 - a)},
+        ),
+        Slip(
+            "ln(1 + a)",
+            "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function. Take "
+            "care of the zeros and leave the others as they are.",
+            {"log": lambda weights: weights.log1p()},
+        ),
+        Slip(
+            "a guard that shows",
+            "You add a small number inside the logarithm, and it lowers every entropy. Treat "
+            "the zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.",
+            {"log": lambda weights: (weights + 1e-9).log()},
+            lambda guard: {"log": lambda weights: (weights + guard).log()},
+            Between(1e-10, 0.5),
+        ),
+        Slip(
+            "a floor that shows",
+            "You lift small weights inside the logarithm (`clamp(min=…)`), and they count too "
+            "little. Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.",
+            {"log": lambda weights: weights.clamp(min=1e-6).log()},
+            lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
+            Between(1e-7, 0.1),
+        ),
+        Slip(
+            "a guard on the weights themselves",
+            "You add a small number to the weights, outside of the logarithm too, so that a "
+            "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
+            {"take": lambda weights: weights + 1e-9},
+            lambda guard: {"take": lambda weights: weights + guard},
+            Between(1e-9, 0.5),
+        ),
+        Slip(
+            "small weights are lifted",
+            "You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a "
+            "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
+            {"take": lambda weights: weights.clamp(min=1e-6)},
+            lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
+            Between(1e-9, 0.1),
+        ),
+        Slip(
+            "another gradient",
+            "Your entropies are right, their gradient is not: you divide the weights by their "
+            "sum first, as `torch.distributions.Categorical` does, or detach the logarithm.",
+            {"take": lambda weights: weights / weights.sum(-1, keepdim=True)},
+            also=({"weigh": lambda weights, logs: weights * logs.detach()},),
+        ),
+        Slip(
             "another measure of spread",
             "You return 1 − Σ a², Gini's index, or −ln of the largest weight. These measure spread "
             "too, but the entropy is −Σ a ln a.",
-            lambda weights: 1 - weights.square().sum(-1),
-            also=(lambda weights: -weights.amax(-1).log(),),
+            {"unit": lambda h, weights: 1 - weights.square().sum(-1)},
+            also=({"unit": lambda h, weights: -weights.amax(-1).log()},),
         ),
     ),
     hints=(
@@ -790,15 +759,10 @@ JACOBIAN = Exercise(
         ),
         Slip(
             "each weight by its own score only",
-            "Your matrix has p_i (1 − p_i) on the diagonal and 0 elsewhere, as for a sigmoid. In a "
-            "softmax every weight depends on every score: off the diagonal stands −p_i p_j.",
+            "You return p (1 − p), as a vector or on the diagonal, as for a sigmoid. In a softmax "
+            "every weight depends on every score: off the diagonal stands −p_i p_j.",
             {"second": lambda p: torch.diag_embed(p**2)},
-        ),
-        Slip(
-            "a vector in place of a matrix",
-            "You return p (1 − p), the diagonal alone. There are n weights and n scores, so the "
-            "Jacobian is (..., n, n).",
-            {"finish": lambda J: J.diagonal(dim1=-2, dim2=-1)},
+            also=({"finish": lambda J: J.diagonal(dim1=-2, dim2=-1)},),
         ),
         Slip(
             "another matrix in place of diag(p)",

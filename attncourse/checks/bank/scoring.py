@@ -285,20 +285,13 @@ BILINEAR = Exercise(
             also=({"layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_q))}},),
         ),
         Slip(
-            "W is not a parameter",
-            "You assigned a plain tensor, which `nn.Module` neither saves nor trains. Wrap it: "
-            "`nn.Parameter(…)`.",
+            "W does not learn",
+            "You assigned a plain tensor, or a parameter with `requires_grad=False`, so training "
+            "would leave it as it is. Wrap it, and nothing else: `nn.Parameter(…)`.",
             {"layers": lambda d_q, d_k: {"W": torch.randn(d_q, d_k)}},
-        ),
-        Slip(
-            "W is frozen",
-            "Your W is a parameter with `requires_grad=False`, or a buffer, so training would "
-            "leave it as it is.",
-            {
-                "layers": lambda d_q, d_k: {
-                    "W": nn.Parameter(torch.randn(d_q, d_k), requires_grad=False)
-                }
-            },
+            also=(
+                {"layers": lambda *d: {"W": nn.Parameter(torch.randn(*d), requires_grad=False)}},
+            ),
         ),
         mistakes.not_random("W"),
         Slip(
@@ -393,35 +386,27 @@ ADDITIVE = Exercise(
     misconceptions=made(
         additive,
         Slip(
-            "tanh after w",
-            "You apply w first and the tanh to the finished sum: then all queries put the keys in "
-            "the same order. The tanh belongs between the sum and w.",
+            "the tanh in another place",
+            "You take the tanh of each projection, of what w returns, or twice. It stands once, "
+            "between the sum and w, where query and key act together.",
             {
                 "bend": lambda self, hidden: hidden,
                 "last": lambda self, hidden: torch.tanh(self.w(hidden)),
             },
+            also=(
+                {"last": lambda self, hidden: torch.tanh(self.w(hidden))},
+                {"bend": lambda self, hidden: torch.tanh(torch.tanh(hidden))},
+                {
+                    "project": lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()),
+                    "bend": lambda self, hidden: hidden,
+                },
+            ),
         ),
         Slip(
             "no tanh",
             "Without the tanh the score is a number for the query plus a number for the key. The "
             "query's cancels in the softmax, so that all queries get the same weights.",
             {"bend": lambda self, hidden: hidden},
-        ),
-        Slip(
-            "two tanhs",
-            "You take the tanh once more, of w's result or of itself. The score is w of the tanh, "
-            "any real number.",
-            {"last": lambda self, hidden: torch.tanh(self.w(hidden))},
-            also=({"bend": lambda self, hidden: torch.tanh(torch.tanh(hidden))},),
-        ),
-        Slip(
-            "a tanh for each projection",
-            "You take the tanh of query and key apart and add afterwards. Then the query's part "
-            "is the same for all keys and cancels in the softmax. Add first, then tanh.",
-            {
-                "project": lambda self, q, k: (torch.tanh(self.W_q(q)), torch.tanh(self.W_k(k))),
-                "bend": lambda self, hidden: hidden,
-            },
         ),
         Slip(
             "another function in place of tanh",
@@ -583,7 +568,12 @@ ATTEND = Exercise(
             1,
             ATTEND_CASES(
                 *ATTEND_ROWS.gradients,
-                ATTEND_ROW.but(given={"mask": hole("m n")}, use=with_gradients("scores", "values")),
+                ATTEND_ROW.but(
+                    batch=(2,),
+                    given={"mask": hole("m n")},
+                    use=with_gradients("scores", "values"),
+                    note="a batch of 2, with a mask",
+                ),
             ),
         ),
         leaves_arguments_alone(),
@@ -596,16 +586,13 @@ ATTEND = Exercise(
         mistakes.BEST_ONLY,
         Slip(
             "exponentials that are not shared out",
-            "You blend by the exponentials themselves. Divide each row by its sum, so that the "
-            "weights sum to 1.",
+            "You blend by the exponentials, or by the logarithms of `log_softmax`. Weights are the "
+            "exponentials of a row divided by their sum.",
             {"normalize": lambda s: s.exp()},
-            also=({"normalize": lambda s: (s - s.amax(-1, keepdim=True)).exp()},),
-        ),
-        Slip(
-            "the logarithm of the weights",
-            "`log_softmax` returns the logarithms of the weights. The values are blended by the "
-            "weights themselves.",
-            {"normalize": lambda s: s.log_softmax(-1)},
+            also=(
+                {"normalize": lambda s: (s - s.amax(-1, keepdim=True)).exp()},
+                {"normalize": lambda s: s.log_softmax(-1)},
+            ),
         ),
         Slip(
             "scaled once more",
@@ -624,16 +611,11 @@ ATTEND = Exercise(
             also=({"prepare": lambda scores, values: -scores},),
         ),
         Slip(
-            "the weights are transposed",
-            "You blend over the queries. Row i of the weights holds query i's weights on all keys: "
-            "`weights @ values`, (..., m, n) times (..., n, d_v).",
+            "the weights do not blend",
+            "You transpose the weights, or multiply entry by entry. Row i holds query i's weights "
+            "on all keys, and a blend adds up over these: `weights @ values`.",
             {"mix": lambda weights, values: weights.mT @ values},
-        ),
-        Slip(
-            "weights and values multiplied one by one",
-            "`*` multiplies entries at the same place. A blend adds up over the keys: "
-            "`weights @ values`.",
-            {"mix": lambda weights, values: weights * values},
+            also=({"mix": lambda weights, values: weights * values},),
         ),
         Slip(
             "scores and values exchanged",
