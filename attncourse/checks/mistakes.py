@@ -472,19 +472,13 @@ ANOTHER_FUNCTION = Slip(
     "You share out something else than the exponentials of the scores. A softmax divides e to each "
     "score by the sum of these over the keys.",
     {"normalize": lambda s: shares_of(s.sigmoid())},
-    lambda bend: {"normalize": lambda s: shares_of(bend(s))},
-    (
-        lambda s: s,
-        lambda s: s.relu(),
-        lambda s: s.square(),
-        lambda s: s.abs(),
-        lambda s: s.exp().log1p(),
-    ),
-    (
-        {
-            "hide": lambda s, mask: s if mask is None else s * mask,
-            "normalize": shares_of,
-        },
+    also=(
+        {"normalize": shares_of},
+        {"normalize": shares_of, "hide": lambda s, mask: s if mask is None else s * mask},
+        {"normalize": lambda s: shares_of(s.relu())},
+        {"normalize": lambda s: shares_of(s.square())},
+        {"normalize": lambda s: shares_of(s.abs())},
+        {"normalize": lambda s: shares_of(s.exp().log1p())},
     ),
 )
 IN_SINGLE_PRECISION = Slip(
@@ -653,8 +647,11 @@ A_DISTANCE = Slip(
     "You return how far query and key are apart, which is small where they fit. A dot product is "
     "large there: multiply the features and add up.",
     {"compare": squared_distance},
-    lambda change: {"compare": lambda q, k: change(squared_distance(q, k))},
-    (lambda d: -d, lambda d: d.sqrt(), lambda d: -d.sqrt()),
+    also=(
+        {"compare": lambda q, k: -squared_distance(q, k)},
+        {"compare": lambda q, k: squared_distance(q, k).sqrt()},
+        {"compare": lambda q, k: -squared_distance(q, k).sqrt()},
+    ),
 )
 OTHER_SEQUENCES = Slip(
     "queries meet the keys of other sequences",
@@ -702,13 +699,21 @@ OF_A_SCORE = (
         ),
     ),
     NO_BATCH,
+    COSINE.by(
+        {"prepare": lambda query, key: (unit(query), unit(key))},
+        also=(
+            {"prepare": lambda query, key: (unit(query), key)},
+            {"prepare": lambda query, key: (query, unit(key))},
+            {"prepare": lambda query, key: (query.div_(query.norm(dim=-1, keepdim=True)), key)},
+            *COSINE.also,
+        ),
+    ),
     ALREADY_SCALED,
     ALREADY_WEIGHTS,
     SQUASHED,
 )
 OF_A_DOT_PRODUCT = (
     *OF_A_SCORE,
-    COSINE.likewise({"compare": lambda q, k: q.div_(q.norm(dim=-1, keepdim=True)) @ k.mT}),
     A_DISTANCE,
     NOT_ADDED_UP,
     FEATURES_COMPARED,

@@ -482,14 +482,13 @@ POOLING = Exercise(
                 "You average the answers, add them up, run them together, or keep the first alone. "
                 "Each query has an answer of its own: return all of them, (..., n_queries, d).",
                 {"answer": lambda attention, *given: mixed(attention, *given).mean(-2, True)},
-                answered,
-                (
-                    lambda output: output.mean(-2),
-                    lambda output: output.sum(-2, True),
-                    lambda output: output.sum(-2),
-                    lambda output: output.flatten(-2),
-                    lambda output: output[..., :1, :],
-                    lambda output: output[..., 0, :],
+                also=(
+                    answered(lambda output: output.mean(-2)),
+                    answered(lambda output: output.sum(-2, True)),
+                    answered(lambda output: output.sum(-2)),
+                    answered(lambda output: output.flatten(-2)),
+                    answered(lambda output: output[..., :1, :]),
+                    answered(lambda output: output[..., 0, :]),
                 ),
             ),
             Slip(

@@ -485,8 +485,12 @@ SCALE = Exercise(
             "You divide by the root cut to a whole number (`int(…)`, `round(…)`, `//`, "
             "`math.isqrt`), or by a logarithm. Divide by `math.sqrt(d_k)` itself.",
             {"factor": lambda q, k, d_k: 1 / math.isqrt(d_k)},
-            lambda root: {"factor": lambda q, k, d_k: 1 / root(d_k)},
-            (lambda d: round(d**0.5), lambda d: math.ceil(d**0.5), math.log, math.log2, math.log10),
+            also=(
+                {"factor": lambda q, k, d_k: 1 / round(d_k**0.5)},
+                {"factor": lambda q, k, d_k: 1 / math.ceil(d_k**0.5)},
+                {"factor": lambda q, k, d_k: 1 / math.log(d_k)},
+                {"factor": lambda q, k, d_k: 1 / math.log2(d_k)},
+            ),
         ),
         Slip(
             "the scores are standardised",
@@ -499,6 +503,11 @@ SCALE = Exercise(
                 {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
                 {"take": lambda scores: scores - scores.amax(-1, keepdim=True)},
             ),
+        ),
+        Slip(
+            "the scores are changed in place",
+            "`scores /= …` writes into the caller's tensor. `scores / …` makes a new one.",
+            {"times": lambda scores, factor: scores.mul_(factor)},
         ),
         mistakes.SQUASHED.by(
             {"finish": lambda scaled: scaled.tanh()},
@@ -674,6 +683,12 @@ ENTROPY = Exercise(
             {"take": lambda weights: weights.clamp(min=1e-6)},
             lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
             Between(1e-9, 0.1),
+        ),
+        Slip(
+            "the zeros are overwritten",
+            "`weights[weights == 0] = …` writes into the caller's tensor. "
+            "`weights.masked_fill(weights == 0, 1)` makes a new one.",
+            {"take": lambda weights: weights.masked_fill_(weights == 0, 1)},
         ),
         Slip(
             "another gradient",

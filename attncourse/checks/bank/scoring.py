@@ -38,7 +38,6 @@ from attncourse.checks.mistakes import (
     linear,
     made,
     module_class,
-    unit,
 )
 from attncourse.checks.modules import ModuleTable, State, module_case, start_case, tensor
 
@@ -162,6 +161,10 @@ def attend(
 
 def in_place(scores, hidden, mask):
     return hidden if mask is None else scores.copy_(hidden)
+
+
+def bent_by(function):
+    return {"bend": lambda self, hidden: function(hidden)}
 
 
 OTHER_BENDS = (
@@ -318,10 +321,6 @@ BILINEAR = Exercise(
             {"through": lambda query, W: query * W.diagonal()},
         ),
         *(s for s in mistakes.OF_A_SCORE if s not in (mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)),
-        mistakes.COSINE.likewise(
-            {"prepare": lambda query, key: (unit(query), unit(key))},
-            {"prepare": lambda query, key: (unit(query), key)},
-        ),
         mistakes.SQUASHED.called("a tanh around it").said(
             "You squash the score, into −1 to 1 or 0 to 1. The tanh belongs to the additive score, "
             "inside; this score is linear in query and key."
@@ -413,8 +412,7 @@ ADDITIVE = Exercise(
             "You bend the sums by another function. The additive score has a tanh, which lies "
             "between −1 and 1.",
             {"bend": lambda self, hidden: F.gelu(hidden)},
-            lambda function: {"bend": lambda self, hidden: function(hidden)},
-            OTHER_BENDS,
+            also=tuple(map(bent_by, OTHER_BENDS)),
         ),
         Slip(
             "query and key added before one projection",
