@@ -1,7 +1,8 @@
 """Mistakes that several exercises share: the decisions of attention and their wrong options.
 
 An exercise on attention is a composition: its bank builds an implementation out of an
-``Attention``, and ``made`` turns the slips that can happen there into misconceptions.
+``Attention`` or a ``Score``, and ``made`` turns the slips that can happen there into
+misconceptions. Where one is called otherwise, ``naming`` and ``said`` put it in other words.
 """
 
 import math
@@ -307,7 +308,7 @@ DIVIDED_BY_ROOT_N = Slip(
 )
 DIVIDED_BY_ROOT_M = Slip(
     "divided by the root of the number of queries",
-    "You divide by the root of m, the number of queries. It is their width that counts: √d_k.",
+    "You divide by the root of the number of queries. It is their width that counts: √d_k.",
     {"factor": lambda q, k, other: q.shape[-2] ** -0.5},
 )
 DIVIDED_BY_OTHER_WIDTH = Slip(
@@ -333,7 +334,7 @@ ANOTHER_FACTOR = Slip(
     "of the width that the queries have.",
     {"factor": lambda q, k, other: 0.3},
     lambda number: {"factor": lambda q, k, other: number},
-    Between(1e-4, 1e4),
+    Between(1e-3, 1e3),
 )
 SCALE_IGNORED = Slip(
     "scale is ignored",
@@ -471,19 +472,13 @@ ANOTHER_FUNCTION = Slip(
     "You share out something else than the exponentials of the scores. A softmax divides e to each "
     "score by the sum of these over the keys.",
     {"normalize": lambda s: shares_of(s.sigmoid())},
-    lambda bend: {"normalize": lambda s: shares_of(bend(s))},
-    (
-        lambda s: s,
-        lambda s: s.relu(),
-        lambda s: s.square(),
-        lambda s: s.abs(),
-        lambda s: s.exp().log1p(),
-    ),
-    (
-        {
-            "hide": lambda s, mask: s if mask is None else s * mask,
-            "normalize": shares_of,
-        },
+    also=(
+        {"normalize": shares_of},
+        {"normalize": shares_of, "hide": lambda s, mask: s if mask is None else s * mask},
+        {"normalize": lambda s: shares_of(s.relu())},
+        {"normalize": lambda s: shares_of(s.square())},
+        {"normalize": lambda s: shares_of(s.abs())},
+        {"normalize": lambda s: shares_of(s.exp().log1p())},
     ),
 )
 IN_SINGLE_PRECISION = Slip(
@@ -553,8 +548,8 @@ def one_by_one(query, key):
 
 ROLES_EXCHANGED = Slip(
     "key and query swapped",
-    "Your scores are `key @ query.mT`, or your arguments stand in the order key, query, value. Row "
-    "i belongs to query i: `query @ key.mT`, and the signature begins with query.",
+    "Your scores are `key @ query.mT`, or your signature begins with key. Row i belongs to query "
+    "i: `query @ key.mT`, and query comes first.",
     {"compare": lambda q, k: k @ q.mT},
 )
 KEYS_BLENDED = Slip(
@@ -621,7 +616,7 @@ SQUASHED = Slip(
 ALREADY_SCALED = Slip(
     "already scaled",
     "You divide by the width of query and key, or by its root. Here the score is the bare product; "
-    "a scale is a step of its own, taken later.",
+    "a scale is a step of its own.",
     {"finish": lambda scores, query, key: scores / key.shape[-1] ** 0.5},
     also=(
         {"finish": lambda scores, query, key: scores / key.shape[-1]},
@@ -652,8 +647,11 @@ A_DISTANCE = Slip(
     "You return how far query and key are apart, which is small where they fit. A dot product is "
     "large there: multiply the features and add up.",
     {"compare": squared_distance},
-    lambda change: {"compare": lambda q, k: change(squared_distance(q, k))},
-    (lambda d: -d, lambda d: d.sqrt(), lambda d: -d.sqrt()),
+    also=(
+        {"compare": lambda q, k: -squared_distance(q, k)},
+        {"compare": lambda q, k: squared_distance(q, k).sqrt()},
+        {"compare": lambda q, k: -squared_distance(q, k).sqrt()},
+    ),
 )
 OTHER_SEQUENCES = Slip(
     "queries meet the keys of other sequences",
@@ -701,13 +699,21 @@ OF_A_SCORE = (
         ),
     ),
     NO_BATCH,
+    COSINE.by(
+        {"prepare": lambda query, key: (unit(query), unit(key))},
+        also=(
+            {"prepare": lambda query, key: (unit(query), key)},
+            {"prepare": lambda query, key: (query, unit(key))},
+            {"prepare": lambda query, key: (query.div_(query.norm(dim=-1, keepdim=True)), key)},
+            *COSINE.also,
+        ),
+    ),
     ALREADY_SCALED,
     ALREADY_WEIGHTS,
     SQUASHED,
 )
 OF_A_DOT_PRODUCT = (
     *OF_A_SCORE,
-    COSINE.likewise({"compare": lambda q, k: q.div_(q.norm(dim=-1, keepdim=True)) @ k.mT}),
     A_DISTANCE,
     NOT_ADDED_UP,
     FEATURES_COMPARED,

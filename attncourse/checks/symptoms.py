@@ -144,11 +144,15 @@ def same_numbers(wrong: list[Trial]) -> bool:
 
 
 def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A module without the parameters that the exercise names, a signature without a default."""
+    """A module without the parameters that the exercise names, a signature without a default.
+
+    What a module holds is sure, whatever else is wrong.
+    """
     texts = [t.outcome.text for t in trials if t.wrong]
     for pattern, name, cure in UNFIT:
-        found = [re.match(pattern, text) for text in texts]
-        if found and all(found):
+        found = [match for text in texts if (match := re.match(pattern, text))]
+        sure = pattern.startswith("your module") or len(found) == len(texts)
+        if found and sure:
             names = listed(dict.fromkeys(match[1] for match in found))
             mistake = Misconception(name.format(names), cure.format(names))
             return Symptom(mistake.name, True, mistake)

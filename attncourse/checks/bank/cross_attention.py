@@ -162,7 +162,7 @@ def alike(scores):
 
 
 def answered(change):
-    """What ``forward`` returns is changed."""
+    """The option that changes what ``forward`` returns."""
     return {"answer": lambda attention, *given: change(mixed(attention, *given))}
 
 
@@ -205,9 +205,7 @@ CROSS = Exercise(
             "all sizes may differ; one question, one key",
             1,
             CROSS_CASES(
-                row(
-                    "m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions than keys"
-                ),
+                row("m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions"),
                 row("m=1 n=11 d_x=3 d_y=5 d_k=4 d_v=7", note="one question"),
                 row("m=11 n=1 d_x=3 d_y=5 d_k=4 d_v=7", note="one key"),
             ),
@@ -219,8 +217,8 @@ CROSS = Exercise(
                 questions(**QUESTIONS_MASK),
                 CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
                 CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-                row(
-                    "m=11 n=7 d_x=5 d_y=3 d_k=4 d_v=2",
+                CROSS_ROW.but(
+                    "m=11",
                     given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
                     note="scores far from 0",
                 ),
@@ -288,41 +286,30 @@ CROSS = Exercise(
             mistakes.QUERIES_NOT_PROJECTED,
             mistakes.ONE_VIEW_TO_COMPARE,
             Slip(
-                "keys from x",
-                "You compare the queries with `W_k(x)`. Those who are asked are the tokens of y: "
-                "keys and values are both made from y.",
+                "keys or values from x",
+                "You make keys or values from x, as in self-attention. Those who are asked are the "
+                "tokens of y: keys and values are both made from y.",
                 {"key": lambda self, x, y: self.W_k(x)},
+                also=(
+                    {"value": lambda self, x, y: self.W_v(x)},
+                    {
+                        "key": lambda self, x, y: self.W_k(x),
+                        "value": lambda self, x, y: self.W_v(x),
+                    },
+                ),
             ),
             Slip(
-                "values from x",
-                "You mix `W_v(x)`. The weights say how much of each token of y to take, so it is "
-                "`W_v(y)` that they mix.",
-                {"value": lambda self, x, y: self.W_v(x)},
-            ),
-            Slip(
-                "y is never asked",
-                "You make queries, keys and values from x alone. That is self-attention of x; keys "
-                "and values come from y.",
-                {
-                    "key": lambda self, x, y: self.W_k(x),
-                    "value": lambda self, x, y: self.W_v(x),
-                },
-            ),
-            Slip(
-                "queries from y too",
-                "You make all three views from y, so there are n answers. The queries come from x, "
-                "and there are m of them.",
-                {"query": lambda self, x, y: self.W_q(y)},
-            ),
-            Slip(
-                "x and y exchanged",
-                "You let y ask and x answer, so your output has length n. The first argument asks: "
+                "y asks",
+                "You make the queries from y, so there are n answers. The first argument asks: "
                 "queries from x, keys and values from y, output of length m.",
-                {
-                    "query": lambda self, x, y: self.W_q(y),
-                    "key": lambda self, x, y: self.W_k(x),
-                    "value": lambda self, x, y: self.W_v(x),
-                },
+                {"query": lambda self, x, y: self.W_q(y)},
+                also=(
+                    {
+                        "query": lambda self, x, y: self.W_q(y),
+                        "key": lambda self, x, y: self.W_k(x),
+                        "value": lambda self, x, y: self.W_v(x),
+                    },
+                ),
             ),
             Slip(
                 "x is among those who are asked",
@@ -358,9 +345,8 @@ CROSS = Exercise(
             mistakes.LAYERS_HIDDEN,
             Slip(
                 "y is cut off from the gradient",
-                "The numbers are right, but nothing that made y can learn from them, or from a "
-                "part of them: there is a `.detach()` or a `torch.no_grad()` around y. In a "
-                "translator it is the encoder that would stop learning.",
+                "The numbers are right, but what made y cannot learn from them, or not from all: "
+                "there is a `.detach()` or a `torch.no_grad()` around y.",
                 {
                     "key": lambda self, x, y: self.W_k(y.detach()),
                     "value": lambda self, x, y: self.W_v(y.detach()),
@@ -416,8 +402,8 @@ POOLING = Exercise(
                 POOL_ROW.but(
                     batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
                 ),
-                row(
-                    "n=7 d=4 n_queries=11",
+                POOL_ROW.but(
+                    "n_queries=11",
                     given={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
                     note="scores far from 0",
                 ),
@@ -482,37 +468,27 @@ POOLING = Exercise(
             *mistakes.OF_THE_VIEWS,
             Slip(
                 "the axis of the queries is squeezed away",
-                "You drop the axis of the queries, or, by `squeeze()`, every axis of length 1. "
-                "One query and many are the same code: the output is always (..., n_queries, d).",
-                answered(lambda output: output.squeeze(-2)),
+                "You drop the axis of a single query, in the output or in `weights`, or by "
+                "`squeeze()` every axis of length 1. Keep it: one and many are the same code.",
+                {"answer": lambda attention, *given: mixed(attention, *given).squeeze(-2)},
                 also=(
                     answered(lambda output: output.squeeze()),
                     answered(lambda output: output.squeeze(-2)) | SQUEEZED,
+                    SQUEEZED,
                 ),
-            ),
-            Slip(
-                "weights is squeezed",
-                "Your `weights` drops the axis of a single query. Like the output it keeps it: "
-                "(..., 1, n).",
-                SQUEEZED,
             ),
             Slip(
                 "the answers do not stay apart",
                 "You average the answers, add them up, run them together, or keep the first alone. "
                 "Each query has an answer of its own: return all of them, (..., n_queries, d).",
-                answered(lambda output: output.mean(-2, True)),
-                also=tuple(
-                    map(
-                        answered,
-                        (
-                            lambda output: output.mean(-2),
-                            lambda output: output.sum(-2, True),
-                            lambda output: output.sum(-2),
-                            lambda output: output.flatten(-2),
-                            lambda output: output[..., :1, :],
-                            lambda output: output[..., 0, :],
-                        ),
-                    )
+                {"answer": lambda attention, *given: mixed(attention, *given).mean(-2, True)},
+                also=(
+                    answered(lambda output: output.mean(-2)),
+                    answered(lambda output: output.sum(-2, True)),
+                    answered(lambda output: output.sum(-2)),
+                    answered(lambda output: output.flatten(-2)),
+                    answered(lambda output: output[..., :1, :]),
+                    answered(lambda output: output[..., 0, :]),
                 ),
             ),
             Slip(
@@ -524,7 +500,10 @@ POOLING = Exercise(
                 "the elements ask, not the queries",
                 "You let the elements attend to each other and average the result. Those who ask "
                 "are the learned `queries`.",
-                {"query": lambda self, x: x, **answered(lambda output: output.mean(-2, True))},
+                {
+                    "query": lambda self, x: x,
+                    "answer": lambda attention, *given: mixed(attention, *given).mean(-2, True),
+                },
             ),
             Slip(
                 "the queries are projected too",

@@ -44,6 +44,7 @@ PROJECT_SQUARE = Case(
 
 SCORES_CASES = Table({"query": "... m d_k", "key": "... n d_k"}, how=normal)
 SCORES_ROWS = standard(SCORES_CASES, d_k=4)
+ONE_OF_KEYS = {"key": Drawn("n d_k")}
 SCORES_BY_HAND = Case(
     (tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 1, 0], [2, 0, 1], [0, 1, 3], [1, 2, 1]])),
 )
@@ -245,12 +246,7 @@ SCORES = Exercise(
             2,
             SCORES_CASES(
                 *SCORES_ROWS.batches,
-                row(
-                    "m=5 n=7 d_k=4",
-                    batch=(2,),
-                    given={"key": Drawn("n d_k")},
-                    note="one sequence of keys for a batch",
-                ),
+                row("m=5 n=7 d_k=4", batch=(2,), given=ONE_OF_KEYS, note="one for a batch"),
             ),
         ),
         Criterion(
@@ -305,12 +301,7 @@ ATTENTION = Exercise(
                 MASKED_FAR_BELOW,
                 NARROW.but(given={"mask": hole("m n")}),
                 NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
-                row(
-                    "m=3 n=7 d_k=4 d_v=5",
-                    batch=(2,),
-                    given={"mask": hole("... 1 n")},
-                    note="a batch of 2, a mask for each",
-                ),
+                NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
             ),
         ),
         Criterion(
@@ -319,12 +310,7 @@ ATTENTION = Exercise(
             ATTENTION_CASES(
                 NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
                 NARROW.but(given={"scale": 0.0}),
-                row(
-                    "m=3 n=7 d_k=4 d_v=5",
-                    batch=(2,),
-                    given={"mask": hole("m n"), "scale": 0.3},
-                    note="with a mask",
-                ),
+                NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
             ),
         ),
         Criterion("batches", 1, ATTENTION_CASES(*ATTENTION_ROWS.batches)),
@@ -400,12 +386,12 @@ HEAD = Exercise(
                     "d_v=7",
                     options=BIAS,
                     zero=("W_q.weight", "W_k.bias", "W_v.bias"),
-                    note="some weights are 0",
+                    note="some are 0",
                 ),
                 HEAD_ROW.but(
                     options=BIAS,
                     zero=("W_q.bias", "W_k.weight", "W_v.weight"),
-                    note="the other weights are 0",
+                    note="the others are 0",
                 ),
             ),
         ),
@@ -415,12 +401,7 @@ HEAD = Exercise(
             HEAD_CASES(
                 HEAD_ROW.but(given={"mask": hole("n n")}),
                 HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
-                row(
-                    "n=5 d_model=3 d_k=4",
-                    batch=(2,),
-                    given={"mask": hole("... n n")},
-                    note="a mask for each of 2",
-                ),
+                HEAD_ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
             ),
         ),
         Criterion(
@@ -428,9 +409,7 @@ HEAD = Exercise(
             2,
             HEAD_CASES(
                 MAP_BY_HAND,
-                HEAD_ROW.but(
-                    "d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch of 2"
-                ),
+                HEAD_ROW.but("d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch"),
                 HEAD_ROW.but(given={"mask": hole("n n")}, method="weights"),
             ),
         ),
@@ -445,11 +424,7 @@ HEAD = Exercise(
             2,
             HEAD_CASES(
                 *(one.but("d_v=3", options=BIAS) for one in HEAD_ROWS.gradients),
-                HEAD_ROW.but(
-                    given={"mask": hole("n n")},
-                    use=call_module_with_gradients,
-                    note="with a mask, all at once",
-                ),
+                HEAD_ROW.but(given={"mask": hole("n n")}, use=call_module_with_gradients),
             ),
         ),
         leaves_arguments_alone(),

@@ -34,7 +34,6 @@ from attncourse.checks.exercise import (
     Case,
     Criterion,
     Exercise,
-    Misconception,
     Rng,
     composition,
     leaves_arguments_alone,
@@ -141,6 +140,7 @@ JACOBIAN_CASES = Table({"p": "... n"}, how=shares)
 JACOBIAN_ROWS = standard(JACOBIAN_CASES)
 JACOBIAN_BY_HAND = Case((tensor([0.5, 0.25, 0.25]),))
 
+THREE = row("n=5", batch=(3,))
 TWO_AXES = row("n=5", batch=(2, 3), note="two batch axes")
 ONLY_WEIGHTS = (
     FLOATS_ONLY,
@@ -201,6 +201,10 @@ def scaling_by(
         return finish(times(take(scores), factor(query, key, d_k)))
 
     return scale_scores
+
+
+def beside_the_root(number):
+    return {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)}
 
 
 def ln(weights):
@@ -287,10 +291,8 @@ VARIANCE = Exercise(
         ),
         Slip(
             "summed over the samples, not over the features",
-            "Your result grows with n_samples and not with d_k. Either the products are summed "
-            "over the wrong axis, or the two sizes are exchanged. With q and k of shape "
-            "(n_samples, d_k) a score is a sum over the last axis, and the variance runs over the "
-            "n_samples scores.",
+            "Your result grows with n_samples and not with d_k: products are summed over the wrong "
+            "axis, or the sizes are exchanged. A score is a sum over the d_k features of a pair.",
             {"score": lambda q, k: (q * k).sum(0)},
             also=(
                 {
@@ -301,23 +303,21 @@ VARIANCE = Exercise(
         ),
         Slip(
             "1 whatever d_k is",
-            "Your result does not depend on d_k. Either the products q_a k_a are never summed to "
-            "scores, so that you have the variance of single products, or you have divided by "
-            "√d_k already. Asked for is the variance of q · k itself.",
+            "Your result does not depend on d_k: the products are never summed, or divided by √d_k "
+            "already. Asked for is the variance of q · k itself.",
             {"score": lambda q, k: q * k},
             also=({"score": lambda q, k: (q * k).sum(-1) / q.shape[-1] ** 0.5},),
         ),
         Slip(
             "1/d_k: vectors or products scaled down",
-            "Your result falls as 1/d_k. Either you take the mean of the products where a dot "
-            "product takes their sum, or your vectors have length 1. The entries are to be "
-            "standard normal, and their products are added up.",
+            "Your result falls as 1/d_k: you take the mean of the products where a dot product "
+            "takes their sum, or your vectors have length 1. The entries are standard normal.",
             {"score": lambda q, k: (q * k).mean(-1)},
         ),
         Slip(
             "the mean, not the variance",
-            "Your result is near 0 with either sign. That is the mean of the scores, or of their "
-            "deviations from the mean. The variance is the mean of the *squared* deviations.",
+            "Your result is near 0 with either sign: the mean of the scores, or of deviations from "
+            "it. The variance is the mean of the *squared* deviations.",
             {"measure": lambda scores: scores.mean()},
         ),
         Slip(
@@ -347,21 +347,19 @@ VARIANCE = Exercise(
         ),
         Slip(
             "query and key are the same vector",
-            "Your result is about 2 d_k, the variance of q · q. Is one vector used twice, or the "
-            "generator seeded anew before the keys? Draw q and k one after the other from one "
-            "generator.",
+            "Your result is about 2 d_k, the variance of q · q: one vector is used twice, or the "
+            "generator seeded anew. Draw q and k one after the other from one generator.",
             {"vectors": lambda q, k: (q, q)},
         ),
         Slip(
             "one query for all keys",
-            "Your average is right, but far too uncertain: you compare all keys with one query, "
-            "and so measure the squared length of that query. Every pair has a query of its own.",
+            "Your average is right, but far too uncertain: you measure the length of the one query "
+            "that you compare all keys with. Every pair has a query of its own.",
             {"vectors": lambda q, k: (q[:1], k)},
         ),
         Slip(
             "every query with every key",
-            "You take the scores of all queries with all keys, n_samples² of them. They are not "
-            "independent, and there are more than were asked for. Query i meets key i alone: "
+            "You take all n_samples² scores, which are not independent. Query i meets key i alone: "
             "`(q * k).sum(-1)`, and not `q @ k.T`.",
             {"score": lambda q, k: q @ k.T},
         ),
@@ -374,13 +372,13 @@ VARIANCE = Exercise(
         Slip(
             "a seed of 0 is taken for none",
             "With 0 for a seed, two calls return different numbers: `seed or …` and `if seed:` "
-            "take 0 for a seed that was not given. Hand it on as it is.",
+            "take it for a seed that was not given. Hand it on as it is.",
             {"generator": lambda seed: seeded(seed) if seed else torch.default_generator},
         ),
         Slip(
             "the same number for every seed",
             "Your result does not depend on the seed: you return the theory's d_k, or your "
-            "generator always has the same seed. Asked for is what one sample happens to give.",
+            "generator always has one seed. Asked for is what one sample happens to give.",
             {"generator": lambda seed: seeded(0)},
         ),
         Slip(
@@ -392,9 +390,8 @@ VARIANCE = Exercise(
         ),
         Slip(
             "many numbers in place of one",
-            "You return an array: the scores themselves, or one variance for each feature. Sum the "
-            "products over the features to have one score for each pair, then take the variance of "
-            "all these scores: one number.",
+            "You return an array: the scores, or a variance for each feature. Sum the products "
+            "over the features, one score for each pair, then take the variance of all of these.",
             {"score": lambda q, k: q * k, "measure": lambda products: products.var(dim=0)},
         ),
     ),
@@ -475,54 +472,42 @@ SCALE = Exercise(
             also=({"factor": lambda q, k, d_k: 1 / (d_k**1 / 2)},),
         ),
         Slip(
-            "a number is added to d_k",
-            "You divide by the root of d_k plus a number. d_k is the width itself, and it needs no "
-            "guard: `math.sqrt(d_k)`.",
+            "a guard in the divisor",
+            "You add a number to d_k, or to its root. A width is at least 1 and needs no guard: "
+            "`math.sqrt(d_k)`.",
             {"factor": lambda q, k, d_k: (d_k + 1) ** -0.5},
             lambda number: {"factor": lambda q, k, d_k: (d_k + number) ** -0.5},
             Between(1e-7, 10.0),
+            also=tuple(map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1))),
         ),
         Slip(
-            "a guard in the divisor",
-            "You add a small number to √d_k, and every score comes out too small. A width is at "
-            "least 1: its root needs no guard.",
-            {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + 1e-6)},
-            lambda number: {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)},
-            Between(5e-9, 0.5),
-        ),
-        Slip(
-            "divided by the logarithm of d_k",
-            "You divide by a logarithm of d_k. The typical size of a score grows as the root of "
-            "the width: `math.sqrt(d_k)`.",
-            {"factor": lambda q, k, d_k: 1 / math.log(d_k)},
-            also=({"factor": lambda q, k, d_k: 1 / math.log2(d_k)},),
-        ),
-        Slip(
-            "the root is cut to a whole number",
-            "Your root is right for 4, 16 and 64 and wrong for 7: `int(…)`, `round(…)`, `//` or "
-            "`math.isqrt` make it a whole number. Divide by `math.sqrt(d_k)` itself.",
+            "something near the root of d_k",
+            "You divide by the root cut to a whole number (`int(…)`, `round(…)`, `//`, "
+            "`math.isqrt`), or by a logarithm. Divide by `math.sqrt(d_k)` itself.",
             {"factor": lambda q, k, d_k: 1 / math.isqrt(d_k)},
             also=(
                 {"factor": lambda q, k, d_k: 1 / round(d_k**0.5)},
                 {"factor": lambda q, k, d_k: 1 / math.ceil(d_k**0.5)},
+                {"factor": lambda q, k, d_k: 1 / math.log(d_k)},
+                {"factor": lambda q, k, d_k: 1 / math.log2(d_k)},
             ),
         ),
         Slip(
-            "the variance is forced to 1",
-            "You divide by the standard deviation of these scores. The scale does not look at the "
-            "scores: large ones stay larger than small ones. Divide by √d_k.",
+            "the scores are standardised",
+            "You divide by the standard deviation of these scores, or subtract their mean or their "
+            "maximum. A scale does not look at the scores: divide by √d_k and do nothing else.",
             {"times": lambda scores, factor: scores / scores.std()},
             also=(
                 {"times": lambda scores, factor: scores / scores.std(correction=0)},
                 {"times": lambda scores, factor: scores / scores.std(-1, keepdim=True)},
+                {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
+                {"take": lambda scores: scores - scores.amax(-1, keepdim=True)},
             ),
         ),
         Slip(
-            "the scores are centred",
-            "You subtract each row's mean, or its largest score. A scale divides and does nothing "
-            "else; the softmax does not mind what is subtracted, but here it shows.",
-            {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
-            also=({"take": lambda scores: scores - scores.amax(-1, keepdim=True)},),
+            "the scores are changed in place",
+            "`scores /= …` writes into the caller's tensor. `scores / …` makes a new one.",
+            {"times": lambda scores, factor: scores.mul_(factor)},
         ),
         mistakes.SQUASHED.by(
             {"finish": lambda scaled: scaled.tanh()},
@@ -560,12 +545,7 @@ ENTROPY = Exercise(
             2,
             ENTROPY_CASES(
                 Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-                row(
-                    "n=5",
-                    batch=(3,),
-                    given={"weights": Drawn("... n", with_zeros)},
-                    note="weights of 0",
-                ),
+                THREE.but(given={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
             ),
         ),
         Criterion(
@@ -583,18 +563,8 @@ ENTROPY = Exercise(
             1,
             ENTROPY_CASES(
                 ENTROPY_ROWS.single.but(batch=(3,)),
-                row(
-                    "n=7",
-                    batch=(3,),
-                    given={"weights": Drawn("... n", saturated)},
-                    note="saturated, tiny weights",
-                ),
-                row(
-                    "n=24",
-                    batch=(2,),
-                    given={"weights": Drawn("... n", graded)},
-                    note="weights from 1/2 to 1e-10",
-                ),
+                THREE.but("n=7", given={"weights": Drawn("... n", saturated)}, note="saturated"),
+                THREE.but("n=24", given={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
                 row("n=500", batch=(2,), note="500 keys"),
                 once_more(ENTROPY_BY_HAND),
             ),
@@ -603,143 +573,136 @@ ENTROPY = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=ONLY_WEIGHTS,
-    misconceptions=(
-        *made(
-            entropy,
-            Slip(
-                "0 · ln 0 is NaN",
-                "ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place "
-                "of each weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.",
-                {"log": lambda weights: weights.log()},
-            ),
-            Slip(
-                "logarithms to another base",
-                "Your entropy is in bits (`log2`), larger by 1/ln 2, or your logarithm is `log10`. "
-                "Asked for are nats: `torch.log`, the natural logarithm.",
-                {"unit": lambda h, weights: h / math.log(2)},
-                also=({"unit": lambda h, weights: h / math.log(10)},),
-            ),
-            Slip(
-                "the minus is missing",
-                "Logarithms of numbers below 1 are negative, and an entropy is not: "
-                "H = −Σ a ln a, with a minus in front.",
-                {"sign": 1},
-            ),
-            Slip(
-                "summed over the queries",
-                "You sum down the columns. Each query has an entropy: sum over its keys, the last "
-                "axis.",
-                {"total": lambda terms: terms.sum(-2)},
-            ),
-            Slip(
-                "axes counted from the front",
-                "`sum(dim=1)` is the keys' axis for exactly one axis in front, `sum(dim=0)` for "
-                "none. Count from the end: `sum(dim=-1)` fits any number.",
-                {"total": lambda terms: terms.sum(1)},
-                also=({"total": lambda terms: terms.sum(0)},),
-            ),
-            Slip(
-                "averaged over the keys",
-                "You take the mean over the keys, so that your result is n times too small. The "
-                "weights in the formula are the average already: sum.",
-                {"total": lambda terms: terms.mean(-1)},
-            ),
-            Slip(
-                "one number for the whole map",
-                "You sum or average over the queries too (as `weights[weights > 0]` does, which "
-                "flattens all rows). Each query has an entropy of its own: sum over the last axis.",
-                {"total": lambda terms: terms.sum()},
-                also=({"total": lambda terms: terms.sum(-1).mean()},),
-            ),
-            Slip(
-                "not summed at all",
-                "You return the terms −a ln a, one for each key. The entropy of a query is their "
-                "sum over the keys, the last axis.",
-                {"total": lambda terms: terms},
-            ),
-            Slip(
-                "compared with ln n",
-                "You divide by ln n, the largest possible entropy, or return the distance from it. "
-                "Asked for is the entropy itself.",
-                {"unit": lambda h, weights: h / math.log(weights.shape[-1])},
-                also=({"unit": lambda h, weights: math.log(weights.shape[-1]) - h},),
-            ),
-            Slip(
-                "another softmax",
-                "You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have "
-                "been through one: they sum to 1.",
-                {"take": lambda weights: weights.softmax(-1)},
-                also=({"log": lambda weights: weights.log_softmax(-1)},),
-            ),
-            Slip(
-                "the logarithms are not weighted",
-                "You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.",
-                {"weigh": lambda weights, logs: weights.log()},
-                also=({"weigh": lambda weights, logs: logs},),
-            ),
-            Slip(
-                "each weight and its rest",
-                "You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either "
-                "side. The keys of a row are the sides of one die: −Σ a ln a is all.",
-                {"weigh": lambda a, logs: a * logs + torch.xlogy(1 - a, 1 - a)},
-            ),
-            Slip(
-                "ln(1 + a)",
-                "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function. Take "
-                "care of the zeros and leave the others as they are.",
-                {"log": lambda weights: weights.log1p()},
-            ),
-            Slip(
-                "a guard that shows",
-                "You add a small number inside the logarithm, and it lowers every entropy. Treat "
-                "the zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.",
-                {"log": lambda weights: (weights + 1e-9).log()},
-                lambda guard: {"log": lambda weights: (weights + guard).log()},
-                Between(1e-10, 0.5),
-            ),
-            Slip(
-                "a floor that shows",
-                "You lift small weights inside the logarithm (`clamp(min=…)`), and they count too "
-                "little. Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.",
-                {"log": lambda weights: weights.clamp(min=1e-6).log()},
-                lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
-                Between(1e-7, 0.1),
-            ),
-            Slip(
-                "a guard on the weights themselves",
-                "You add a small number to the weights, outside of the logarithm too, so that a "
-                "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
-                {"take": lambda weights: weights + 1e-9},
-                lambda guard: {"take": lambda weights: weights + guard},
-                Between(1e-9, 0.5),
-            ),
-            Slip(
-                "small weights are lifted",
-                "You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a "
-                "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
-                {"take": lambda weights: weights.clamp(min=1e-6)},
-                lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
-                Between(1e-9, 0.1),
-            ),
-            Slip(
-                "the weights are normalised anew",
-                "Your entropies are right, but you divide the weights by their sum first (as "
-                "`torch.distributions.Categorical` does), and that adds a term to the gradient.",
-                {"take": lambda weights: weights / weights.sum(-1, keepdim=True)},
-            ),
-            Slip(
-                "the gradient of the logarithm is cut off",
-                "Your entropies are right, but no gradient passes through the logarithm: there is "
-                "a `.detach()` or `torch.no_grad()` around it. Its share, −1, is missing.",
-                {"weigh": lambda weights, logs: weights * logs.detach()},
-            ),
+    misconceptions=made(
+        entropy,
+        Slip(
+            "0 · ln 0 is NaN",
+            "ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place "
+            "of each weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.",
+            {"log": lambda weights: weights.log()},
         ),
-        Misconception(
+        Slip(
+            "logarithms to another base",
+            "Your entropy is in bits (`log2`), larger by 1/ln 2, or your logarithm is `log10`. "
+            "Asked for are nats: `torch.log`, the natural logarithm.",
+            {"unit": lambda h, weights: h / math.log(2)},
+            also=({"unit": lambda h, weights: h / math.log(10)},),
+        ),
+        Slip(
+            "the minus is missing",
+            "Logarithms of numbers below 1 are negative, and an entropy is not: "
+            "H = −Σ a ln a, with a minus in front.",
+            {"sign": 1},
+        ),
+        Slip(
+            "summed over another axis",
+            "Each query has an entropy: sum over its keys, the last axis, `sum(dim=-1)`. The "
+            "axis −2 is the queries', and what 0 and 1 are depends on the batch.",
+            {"total": lambda terms: terms.sum(-2)},
+            also=({"total": lambda terms: terms.sum(1)}, {"total": lambda terms: terms.sum(0)}),
+        ),
+        Slip(
+            "averaged over the keys",
+            "You take the mean over the keys, so that your result is n times too small. The "
+            "weights in the formula are the average already: sum.",
+            {"total": lambda terms: terms.mean(-1)},
+        ),
+        Slip(
+            "one number for the whole map",
+            "You sum or average over the queries too (as `weights[weights > 0]` does, which "
+            "flattens all rows). Each query has an entropy of its own: sum over the last axis.",
+            {"total": lambda terms: terms.sum()},
+            also=({"total": lambda terms: terms.sum(-1).mean()},),
+        ),
+        Slip(
+            "not summed at all",
+            "You return the terms −a ln a, one for each key. The entropy of a query is their "
+            "sum over the keys, the last axis.",
+            {"total": lambda terms: terms},
+        ),
+        Slip(
+            "compared with ln n",
+            "You divide by ln n, the largest possible entropy, or return the distance from it. "
+            "Asked for is the entropy itself.",
+            {"unit": lambda h, weights: h / math.log(weights.shape[-1])},
+            also=({"unit": lambda h, weights: math.log(weights.shape[-1]) - h},),
+        ),
+        Slip(
+            "another softmax",
+            "You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have "
+            "been through one: they sum to 1.",
+            {"take": lambda weights: weights.softmax(-1)},
+            also=({"log": lambda weights: weights.log_softmax(-1)},),
+        ),
+        Slip(
+            "the logarithms are not weighted",
+            "You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.",
+            {"weigh": lambda weights, logs: weights.log()},
+            also=({"weigh": lambda weights, logs: logs},),
+        ),
+        Slip(
+            "each weight and its rest",
+            "You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either "
+            "side. The keys of a row are the sides of one die: −Σ a ln a is all.",
+            {"weigh": lambda a, logs: a * logs + torch.xlogy(1 - a, 1 - a)},
+        ),
+        Slip(
+            "ln(1 + a)",
+            "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function. Take "
+            "care of the zeros and leave the others as they are.",
+            {"log": lambda weights: weights.log1p()},
+        ),
+        Slip(
+            "a guard that shows",
+            "You add a small number inside the logarithm, and it lowers every entropy. Treat "
+            "the zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.",
+            {"log": lambda weights: (weights + 1e-9).log()},
+            lambda guard: {"log": lambda weights: (weights + guard).log()},
+            Between(1e-10, 0.5),
+        ),
+        Slip(
+            "a floor that shows",
+            "You lift small weights inside the logarithm (`clamp(min=…)`), and they count too "
+            "little. Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.",
+            {"log": lambda weights: weights.clamp(min=1e-6).log()},
+            lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
+            Between(1e-7, 0.1),
+        ),
+        Slip(
+            "a guard on the weights themselves",
+            "You add a small number to the weights, outside of the logarithm too, so that a "
+            "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
+            {"take": lambda weights: weights + 1e-9},
+            lambda guard: {"take": lambda weights: weights + guard},
+            Between(1e-9, 0.5),
+        ),
+        Slip(
+            "small weights are lifted",
+            "You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a "
+            "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
+            {"take": lambda weights: weights.clamp(min=1e-6)},
+            lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
+            Between(1e-9, 0.1),
+        ),
+        Slip(
+            "the zeros are overwritten",
+            "`weights[weights == 0] = …` writes into the caller's tensor. "
+            "`weights.masked_fill(weights == 0, 1)` makes a new one.",
+            {"take": lambda weights: weights.masked_fill_(weights == 0, 1)},
+        ),
+        Slip(
+            "another gradient",
+            "Your entropies are right, their gradient is not: you divide the weights by their "
+            "sum first, as `torch.distributions.Categorical` does, or detach the logarithm.",
+            {"take": lambda weights: weights / weights.sum(-1, keepdim=True)},
+            also=({"weigh": lambda weights, logs: weights * logs.detach()},),
+        ),
+        Slip(
             "another measure of spread",
             "You return 1 − Σ a², Gini's index, or −ln of the largest weight. These measure spread "
             "too, but the entropy is −Σ a ln a.",
-            lambda weights: 1 - weights.square().sum(-1),
-            also=(lambda weights: -weights.amax(-1).log(),),
+            {"unit": lambda h, weights: 1 - weights.square().sum(-1)},
+            also=({"unit": lambda h, weights: -weights.amax(-1).log()},),
         ),
     ),
     hints=(
@@ -782,12 +745,7 @@ JACOBIAN = Exercise(
             JACOBIAN_CASES(
                 JACOBIAN_ROWS.single.but(batch=(3,)),
                 Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-                row(
-                    "n=5",
-                    batch=(3,),
-                    given={"p": Drawn("... n", saturated)},
-                    note="nearly saturated",
-                ),
+                THREE.but(given={"p": Drawn("... n", saturated)}, note="nearly saturated"),
                 once_more(JACOBIAN_BY_HAND),
             ),
         ),
@@ -816,15 +774,10 @@ JACOBIAN = Exercise(
         ),
         Slip(
             "each weight by its own score only",
-            "Your matrix has p_i (1 − p_i) on the diagonal and 0 elsewhere, as for a sigmoid. In a "
-            "softmax every weight depends on every score: off the diagonal stands −p_i p_j.",
+            "You return p (1 − p), as a vector or on the diagonal, as for a sigmoid. In a softmax "
+            "every weight depends on every score: off the diagonal stands −p_i p_j.",
             {"second": lambda p: torch.diag_embed(p**2)},
-        ),
-        Slip(
-            "a vector in place of a matrix",
-            "You return p (1 − p), the diagonal alone. There are n weights and n scores, so the "
-            "Jacobian is (..., n, n).",
-            {"finish": lambda J: J.diagonal(dim1=-2, dim2=-1)},
+            also=({"finish": lambda J: J.diagonal(dim1=-2, dim2=-1)},),
         ),
         Slip(
             "another matrix in place of diag(p)",

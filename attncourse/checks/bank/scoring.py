@@ -38,7 +38,6 @@ from attncourse.checks.mistakes import (
     linear,
     made,
     module_class,
-    unit,
 )
 from attncourse.checks.modules import ModuleTable, State, module_case, start_case, tensor
 
@@ -49,7 +48,6 @@ DOT_ROWS = standard(DOT_CASES)
 DOT_BY_HAND = Case(
     (tensor([[2, 0, 1], [0, 1, 3]]), tensor([[1, 2, 0], [3, 1, 1], [0, 0, 2], [1, -1, 1]])),
 )
-ONE_OF_KEYS = "one sequence of keys for a batch"
 
 
 def bilinear_state(rng: Rng, d_q: int, d_k: int) -> State:
@@ -165,8 +163,8 @@ def in_place(scores, hidden, mask):
     return hidden if mask is None else scores.copy_(hidden)
 
 
-def times_a_number(number):
-    return {"prepare": lambda scores, values: number * scores}
+def bent_by(function):
+    return {"bend": lambda self, hidden: function(hidden)}
 
 
 OTHER_BENDS = (
@@ -215,9 +213,7 @@ DOT = Exercise(
             1,
             DOT_CASES(
                 *DOT_ROWS.batches,
-                row(
-                    "m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d", normal)}, note=ONE_OF_KEYS
-                ),
+                row("m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d")}, note="one for a batch"),
             ),
         ),
         Criterion(
@@ -292,20 +288,13 @@ BILINEAR = Exercise(
             also=({"layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_q))}},),
         ),
         Slip(
-            "W is not a parameter",
-            "You assigned a plain tensor, which `nn.Module` neither saves nor trains. Wrap it: "
-            "`nn.Parameter(…)`.",
+            "W does not learn",
+            "You assigned a plain tensor, or a parameter with `requires_grad=False`, so training "
+            "would leave it as it is. Wrap it, and nothing else: `nn.Parameter(…)`.",
             {"layers": lambda d_q, d_k: {"W": torch.randn(d_q, d_k)}},
-        ),
-        Slip(
-            "W is frozen",
-            "Your W is a parameter with `requires_grad=False`, or a buffer, so training would "
-            "leave it as it is.",
-            {
-                "layers": lambda d_q, d_k: {
-                    "W": nn.Parameter(torch.randn(d_q, d_k), requires_grad=False)
-                }
-            },
+            also=(
+                {"layers": lambda *d: {"W": nn.Parameter(torch.randn(*d), requires_grad=False)}},
+            ),
         ),
         mistakes.not_random("W"),
         Slip(
@@ -332,10 +321,6 @@ BILINEAR = Exercise(
             {"through": lambda query, W: query * W.diagonal()},
         ),
         *(s for s in mistakes.OF_A_SCORE if s not in (mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)),
-        mistakes.COSINE.likewise(
-            {"prepare": lambda query, key: (unit(query), unit(key))},
-            {"prepare": lambda query, key: (unit(query), key)},
-        ),
         mistakes.SQUASHED.called("a tanh around it").said(
             "You squash the score, into −1 to 1 or 0 to 1. The tanh belongs to the additive score, "
             "inside; this score is linear in query and key."
@@ -400,13 +385,21 @@ ADDITIVE = Exercise(
     misconceptions=made(
         additive,
         Slip(
-            "tanh after w",
-            "You apply w first and the tanh to the finished sum: then all queries put the keys in "
-            "the same order. The tanh belongs between the sum and w.",
+            "the tanh in another place",
+            "You take the tanh of each projection, of what w returns, or twice. It stands once, "
+            "between the sum and w, where query and key act together.",
             {
                 "bend": lambda self, hidden: hidden,
                 "last": lambda self, hidden: torch.tanh(self.w(hidden)),
             },
+            also=(
+                {"last": lambda self, hidden: torch.tanh(self.w(hidden))},
+                {"bend": lambda self, hidden: torch.tanh(torch.tanh(hidden))},
+                {
+                    "project": lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()),
+                    "bend": lambda self, hidden: hidden,
+                },
+            ),
         ),
         Slip(
             "no tanh",
@@ -415,28 +408,11 @@ ADDITIVE = Exercise(
             {"bend": lambda self, hidden: hidden},
         ),
         Slip(
-            "two tanhs",
-            "You take the tanh once more, of w's result or of itself. The score is w of the tanh, "
-            "any real number.",
-            {"last": lambda self, hidden: torch.tanh(self.w(hidden))},
-            also=({"bend": lambda self, hidden: torch.tanh(torch.tanh(hidden))},),
-        ),
-        Slip(
-            "a tanh for each projection",
-            "You take the tanh of query and key apart and add afterwards. Then the query's part "
-            "is the same for all keys and cancels in the softmax. Add first, then tanh.",
-            {
-                "project": lambda self, q, k: (torch.tanh(self.W_q(q)), torch.tanh(self.W_k(k))),
-                "bend": lambda self, hidden: hidden,
-            },
-        ),
-        Slip(
             "another function in place of tanh",
             "You bend the sums by another function. The additive score has a tanh, which lies "
             "between −1 and 1.",
             {"bend": lambda self, hidden: F.gelu(hidden)},
-            lambda function: {"bend": lambda self, hidden: function(hidden)},
-            OTHER_BENDS,
+            also=tuple(map(bent_by, OTHER_BENDS)),
         ),
         Slip(
             "query and key added before one projection",
@@ -565,12 +541,7 @@ ATTEND = Exercise(
                 ATTEND_ROW.but(given={"mask": hole("m n")}),
                 ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
                 ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
-                row(
-                    "m=3 n=7 d_v=5",
-                    batch=(2,),
-                    given={"mask": hole("... 1 n")},
-                    note="a batch of 2, a mask for each",
-                ),
+                ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
                 ATTEND_ROW.but(
                     given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
                     note="scores near −1000000",
@@ -582,11 +553,7 @@ ATTEND = Exercise(
             1,
             ATTEND_CASES(
                 *ATTEND_ROWS.batches,
-                ATTEND_ROW.but(
-                    batch=(2,),
-                    given={"values": Drawn("n d_v", normal)},
-                    note="the same values for a batch",
-                ),
+                ATTEND_ROW.but(batch=(2,), given={"values": Drawn("n d_v")}, note="values for all"),
             ),
         ),
         Criterion(
@@ -603,7 +570,7 @@ ATTEND = Exercise(
                     batch=(2,),
                     given={"mask": hole("m n")},
                     use=with_gradients("scores", "values"),
-                    note="with a mask",
+                    note="a batch of 2, with a mask",
                 ),
             ),
         ),
@@ -617,16 +584,13 @@ ATTEND = Exercise(
         mistakes.BEST_ONLY,
         Slip(
             "exponentials that are not shared out",
-            "You blend by the exponentials themselves. Divide each row by its sum, so that the "
-            "weights sum to 1.",
+            "You blend by the exponentials, or by the logarithms of `log_softmax`. Weights are the "
+            "exponentials of a row divided by their sum.",
             {"normalize": lambda s: s.exp()},
-            also=({"normalize": lambda s: (s - s.amax(-1, keepdim=True)).exp()},),
-        ),
-        Slip(
-            "the logarithm of the weights",
-            "`log_softmax` returns the logarithms of the weights. The values are blended by the "
-            "weights themselves.",
-            {"normalize": lambda s: s.log_softmax(-1)},
+            also=(
+                {"normalize": lambda s: (s - s.amax(-1, keepdim=True)).exp()},
+                {"normalize": lambda s: s.log_softmax(-1)},
+            ),
         ),
         Slip(
             "scaled once more",
@@ -645,16 +609,11 @@ ATTEND = Exercise(
             also=({"prepare": lambda scores, values: -scores},),
         ),
         Slip(
-            "the weights are transposed",
-            "You blend over the queries. Row i of the weights holds query i's weights on all keys: "
-            "`weights @ values`, (..., m, n) times (..., n, d_v).",
+            "the weights do not blend",
+            "You transpose the weights, or multiply entry by entry. Row i holds query i's weights "
+            "on all keys, and a blend adds up over these: `weights @ values`.",
             {"mix": lambda weights, values: weights.mT @ values},
-        ),
-        Slip(
-            "weights and values multiplied one by one",
-            "`*` multiplies entries at the same place. A blend adds up over the keys: "
-            "`weights @ values`.",
-            {"mix": lambda weights, values: weights * values},
+            also=({"mix": lambda weights, values: weights * values},),
         ),
         Slip(
             "scores and values exchanged",
