@@ -106,7 +106,7 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     wrong = [t for t in trials if t.wrong]
     cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
-    if not cut or not same_numbers([t for t in wrong if t not in cut]):
+    if not cut or not same_numbers([t for t in wrong if not t.outcome.text.startswith(CUT)]):
         return None
     names = listed(dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut))
     mistake = Misconception(
