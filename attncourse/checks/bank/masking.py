@@ -197,26 +197,20 @@ def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
     return kind(form(truth(mask)))
 
 
-FLOATS = Slip(
-    "a mask of floats",
-    "Your mask is right, but it holds numbers of a floating dtype. Masks in this course are "
-    "boolean: compare (`<=`, `<`) instead of counting, start from "
-    "`torch.ones(m, n, dtype=torch.bool)`, or end with `.bool()`.",
+NUMBERS = Slip(
+    "a mask of numbers",
+    "Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` "
+    "would turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.",
     {"kind": lambda mask: mask.float()},
-    also=({"kind": lambda mask: mask.double()}, {"kind": lambda mask: mask.half()}),
-)
-INTEGERS = Slip(
-    "a mask of whole numbers",
-    "Your mask is right, but it holds whole numbers 0 and 1. `~` would turn 1 into −2 there: make "
-    "it boolean, with `dtype=torch.bool` or `.bool()`.",
-    {"kind": lambda mask: mask.long()},
-    also=({"kind": lambda mask: mask.int()}, {"kind": lambda mask: mask.byte()}),
+    also=tuple(
+        {"kind": lambda mask, dtype=dtype: mask.to(dtype)}
+        for dtype in (torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8)
+    ),
 )
 ADDITIVE = Slip(
     "0 and −∞",
     "You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A "
-    "boolean mask is asked for, True where attention is allowed; "
-    "`torch.where(mask, 0.0, -torch.inf)` makes the one of the other.",
+    "boolean mask is asked for, True where attention is allowed.",
     {"kind": as_additive},
     lambda number: {"kind": lambda mask: as_additive(mask, number)},
     Between(-3.4e38, -1.0),
@@ -234,14 +228,7 @@ INVERTED = Slip(
     "course, and in `F.scaled_dot_product_attention`, True means allowed.",
     {"truth": lambda mask: ~mask},
 )
-OF_WHAT_COMES_BACK = (FLOATS, INTEGERS, ADDITIVE, NO_TENSOR, INVERTED)
-AXIS_TOO_MANY = Slip(
-    "an axis too many",
-    "Your mask has a batch axis of 1 in front. A mask for all sequences is (m, n); it broadcasts "
-    "without further axes.",
-    {"form": lambda mask: mask[None]},
-    also=({"form": lambda mask: mask[None, None]},),
-)
+OF_WHAT_COMES_BACK = (NUMBERS, ADDITIVE, NO_TENSOR, INVERTED)
 
 
 @composition
@@ -276,15 +263,6 @@ def padding(
         return returned(allow(torch.arange(n), align(read(lengths)), n), **back)
 
     return padding_mask
-
-
-def counted_down(lengths):
-    lengths -= 1
-    return lengths + 1
-
-
-def one_by_one(lengths):
-    return torch.stack([length if length > 0 else 0 * length for length in lengths])[:, None, None]
 
 
 def odd_unless_causal(n, width, causal):
@@ -335,6 +313,17 @@ def sliced(n, back, ahead):
     return mask
 
 
+def reaching(decision: str, *reaches: Callable) -> tuple[dict, ...]:
+    """Windows that end elsewhere: ``reaches`` say how far back and ahead for a width."""
+    return tuple({decision: lambda n, w, reach=reach: band(n, n, *reach(w))} for reach in reaches)
+
+
+def in_either(name: str, explanation: str, around: Callable, behind: Callable) -> Slip:
+    """A slip in the window around each token, in the one behind it, or in both."""
+    parts = {"around": around}, {"behind": behind}
+    return Slip(name, explanation, parts[0] | parts[1], also=parts)
+
+
 # --- usual mistakes: masked_softmax ----------------------------------------------------------
 
 
@@ -379,12 +368,6 @@ def no_zero(total):
     return total.masked_fill(total == 0, 1)
 
 
-def by_index(scores, mask):
-    scores = scores.clone()
-    scores[~mask] = -math.inf
-    return scores
-
-
 def nowhere_near(number: float) -> dict:
     """Masked scores become a number, and rows with no key are forgotten."""
     return FORGOTTEN | filled_with(number)
@@ -399,6 +382,29 @@ def guarded_shares(choice: tuple[Callable, float]) -> dict:
         return kept / (kept.sum(-1, keepdim=True) + number)
 
     return {**FORGOTTEN, **NOT_HIDDEN, "normalize": normalize, "after": after}
+
+
+GUARDS = (1e-6, 1e-15, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+MORE = {  # other ways to make the catalogue's mistakes, where rows may have no key
+    mistakes.NO_MAXIMUM.name: (
+        {"normalize": lambda s: s.exp() / no_zero(s.exp().sum(-1, keepdim=True))},
+        {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
+    ),
+    mistakes.ONE_MAXIMUM.name: (
+        {"normalize": lambda s: (e := (s - s.max()).exp()) / no_zero(e.sum(-1, keepdim=True))},
+    ),
+    mistakes.MASK_INVERTED.name: ({"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},),
+    mistakes.MASK_IGNORED.name: ({"see": lambda mask, scores: torch.ones_like(scores).bool()},),
+    mistakes.ZERO_SCORES.name: (FORGOTTEN | {"hide": lambda s, mask: s * mask},),
+    mistakes.NOT_LOW_ENOUGH.name: (
+        filled_with(-1e4),
+        filled_with(-1e4) | {"after": lambda w, mask, f: w * mask},
+        filled_with(-1e6),
+    ),
+    mistakes.ZERO_TIMES_INFINITY.name: (
+        FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -math.inf},
+    ),
+}
 
 
 # --- usual mistakes: leak --------------------------------------------------------------------
@@ -556,49 +562,29 @@ CAUSAL = Exercise(
             (2, 3, 4),
         ),
         Slip(
-            "the future, not the past",
-            "Your mask is True on and above the diagonal (`triu`, or i and j exchanged): each "
-            "token sees itself and what comes after. Row i is the query; its keys have j <= i.",
+            "what is allowed is not the past",
+            "Row i is the query; its keys are those with j <= i, its own place and all before it. "
+            "You allow the future (`triu`, or i and j exchanged), the diagonal alone, or all.",
             {"compare": lambda ahead: ahead >= 0},
-        ),
-        Slip(
-            "only the token itself",
-            "Your mask is the identity: a token sees itself and nothing before it.",
-            {"compare": lambda ahead: ahead == 0},
-        ),
-        Slip(
-            "nothing is forbidden",
-            "Your mask is True everywhere. Keys that come after the query are to be False.",
-            {"compare": lambda ahead: ahead == ahead},
-        ),
-        Slip(
-            "the queries are counted from the first key",
-            "With fewer queries than keys you compare i with j as they are, as `.tril()` does, or "
-            "keep the first rows of the square mask. The queries are the last m of n positions: "
-            "query i stands at position i + n − m.",
-            {"offset": lambda m, n: 0},
+            also=(
+                {"compare": lambda ahead: ahead == 0},
+                {"compare": lambda ahead: ahead == ahead},
+            ),
         ),
         Slip(
             "the diagonal does not follow the sizes",
-            "You use `tril(k)` with one number k, whatever the sizes. The queries are the last m "
-            "of n positions, and each sees itself: k is n − m.",
-            {"offset": lambda m, n: 0, "compare": lambda ahead: ahead < 0},
-            lambda k: {"offset": lambda m, n: k},
+            "The queries are the last m of n positions, and each sees itself: query i stands at "
+            "i + n − m, so it is `tril(n − m)`. Your offset is another: none (`.tril()`), a fixed "
+            "number, m − n, or a step too far.",
+            {"offset": lambda m, n: 0},
+            lambda number: {"offset": lambda m, n: number},
             (-2, 2, 3),
-            also=({"offset": lambda m, n: 1},),
-        ),
-        Slip(
-            "the offset has the wrong sign",
-            "Your triangle moves to the left where it should move to the right: n − m, not m − n.",
-            {"offset": lambda m, n: m - n},
-        ),
-        Slip(
-            "off by one behind old keys",
-            "For a square your mask is right; with more keys than queries it ends in the wrong "
-            "column, a step too early or too late. Query i stands at position i + n − m.",
-            {"offset": lambda m, n: n - m - (n > m)},
-            lambda k: {"offset": lambda m, n: n - m + k * (n > m)},
-            (1, -2, 2),
+            also=(
+                {"offset": lambda m, n: 1},
+                {"offset": lambda m, n: -1},
+                {"offset": lambda m, n: m - n},
+                *({"offset": lambda m, n, k=k: n - m + k * (n > m)} for k in (-1, 1, -2, 2)),
+            ),
         ),
         Slip(
             "the old keys are shut out",
@@ -607,33 +593,20 @@ CAUSAL = Exercise(
             {"truth": lambda mask: mask.triu(mask.shape[1] - len(mask)).any(0) & mask},
         ),
         Slip(
-            "n_keys is ignored",
-            "You always return (n_queries, n_queries). With `n_keys` there are that many columns.",
+            "rows and columns are not queries and keys",
+            "The mask is (n_queries, n_keys), the last rows of a square. In yours `n_keys` is "
+            "ignored, or counts the rows too, or the two are exchanged.",
             {"sizes": lambda m, n: (m, m)},
-        ),
-        Slip(
-            "a row for every key",
-            "You return (n_keys, n_keys). There is one row for each query: the last n_queries rows "
-            "of that square are the answer.",
-            {"sizes": lambda m, n: (n or m, n or m)},
-        ),
-        Slip(
-            "rows and columns exchanged",
-            "Your matrix has a row for each key. Queries are rows, keys are columns: (m, n).",
-            {"form": lambda mask: mask.T},
-            also=({"sizes": lambda m, n: (n or m, m)},),
+            also=(
+                {"sizes": lambda m, n: (n or m, n or m)},
+                {"sizes": lambda m, n: (n or m, m)},
+                {"form": lambda mask: mask.T},
+            ),
         ),
         Slip(
             "n_keys=None is not provided for",
             "Without `n_keys` your function computes with None. As many keys as queries are meant.",
             {"sizes": lambda m, n: (m, n + 0)},
-        ),
-        AXIS_TOO_MANY,
-        Slip(
-            "the axis of a single query is lost",
-            "For one query you return a row without its axis, (n,). A mask has two axes: (1, n).",
-            {"form": lambda mask: mask.squeeze()},
-            also=({"form": lambda mask: mask.squeeze(0)},),
         ),
     ),
     hints=(
@@ -690,76 +663,47 @@ PADDING = Exercise(
         padding,
         *OF_WHAT_COMES_BACK,
         Slip(
-            "one key too many",
-            "You compare with `<=`. Positions count from 0, so a sequence of length 3 has the "
-            "positions 0, 1 and 2: those below its length.",
+            "positions are not counted from 0",
+            "A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You compare with "
+            "`<=` or with length − 1, or leave out position 0.",
             {"allow": lambda j, length, n: j <= length},
-        ),
-        Slip(
-            "one key too few",
-            "The last token of each sequence is masked: you counted positions from 1, or compared "
-            "with the length − 1.",
-            {"allow": lambda j, length, n: j < length - 1},
-        ),
-        Slip(
-            "the first token is masked",
-            "You count positions from 1 and leave out the first token. It stands at position 0.",
-            {"allow": lambda j, length, n: (j > 0) & (j < length)},
-            also=({"allow": lambda j, length, n: (j > 0) & (j <= length)},),
+            also=(
+                {"allow": lambda j, length, n: j < length - 1},
+                {"allow": lambda j, length, n: (j > 0) & (j < length)},
+                {"allow": lambda j, length, n: (j > 0) & (j <= length)},
+            ),
         ),
         Slip(
             "a sequence without padding is hidden",
             "A slice that begins at −0 is the whole sequence: `mask[-padding:] = False` hides all "
-            "of it where there is no padding. cases.Count from the front: `mask[length:]`.",
+            "of it where there is no padding. Count from the front: `mask[length:]`.",
             {"allow": lambda j, length, n: (j < length) & (length < n)},
         ),
         Slip(
-            "an empty sequence is seen as a whole",
-            "A sequence of length 0 has no token, and every key is False. `lengths or …`, or a "
-            "slice up to −0, takes 0 for none.",
+            "an empty sequence has tokens",
+            "A sequence of length 0 has no token, and all its keys are False. `lengths or …`, a "
+            "slice up to −0 and `clamp(min=1)` let it see some.",
             {"allow": lambda j, length, n: (j < length) | (length == 0)},
+            also=({"read": lambda lengths: lengths.clamp(min=1)},),
         ),
         Slip(
-            "an empty sequence keeps a token",
-            "You allow at least one key. A sequence of length 0 has none: its keys are all False.",
-            {"read": lambda lengths: lengths.clamp(min=1)},
-        ),
-        Slip(
-            "no axis for the queries",
-            "You return (b, max_length). Beside masks (m, n) that would be read as b queries: put "
-            "an axis of 1 in front of the keys, (b, 1, max_length).",
+            "the axis of 1 does not stand for the queries",
+            "The mask is (b, 1, max_length): the batch, an axis of 1 that stands for all queries, "
+            "the keys. Yours has no such axis, one more, or has it elsewhere.",
             {"form": lambda mask: mask[..., 0, :]},
-            also=({"align": lambda lengths: lengths[:, None]},),
+            also=(
+                {"align": lambda lengths: lengths[:, None]},
+                {"form": lambda mask: mask.mT},
+                {"form": lambda mask: mask[..., None, :]},
+                {"form": lambda mask: mask[..., 0, :][None]},
+            ),
         ),
         Slip(
-            "queries masked in place of keys",
-            "You return (b, max_length, 1): padded *queries* see nothing, and everyone sees the "
-            "padding. The keys are the last axis: (b, 1, max_length).",
-            {"form": lambda mask: mask.mT},
-        ),
-        Slip(
-            "padded queries are masked as well",
-            "You return (b, n, n), with empty rows for the padded queries. What they compute is "
-            "thrown away, and an empty row is a risk of NaN: mask the keys only.",
+            "a row for every query",
+            "You return (b, n, n). An axis of 1 stands for all queries, however many; empty rows "
+            "for padded ones are a risk of NaN, and what those compute is thrown away.",
             {"form": lambda mask: mask & mask.mT},
-        ),
-        Slip(
-            "written out for every query",
-            "You return (b, n, n), the same row for each query. An axis of 1 stands for all of "
-            "them, however many there are: (b, 1, max_length).",
-            {"form": lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)},
-        ),
-        Slip(
-            "an axis for heads",
-            "You return (b, 1, 1, max_length). That fits scores (b, h, m, n); here the mask is "
-            "(b, 1, max_length).",
-            {"form": lambda mask: mask[..., None, :]},
-        ),
-        Slip(
-            "the axis of 1 stands in front",
-            "You return (1, b, max_length). The axis of 1 is for the queries, which stand beside "
-            "the keys: (b, 1, max_length).",
-            {"form": lambda mask: mask[..., 0, :][None]},
+            also=({"form": lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)},),
         ),
         Slip(
             "padding expected on the left",
@@ -774,36 +718,15 @@ PADDING = Exercise(
             {"width": lambda lengths, n: max(1, int(lengths.max()))},
         ),
         Slip(
-            "one length for all",
-            "You mask every sequence at one length, that of the longest or of the first. Each has "
-            "a row of its own: compare with `lengths[..., None, None]`.",
+            "the lengths are not those of their sequences",
+            "You mask every sequence at one length, or sort them. Each has a row of its own, in "
+            "the order in which they come: compare with `lengths[..., None, None]`.",
             {"read": lambda lengths: torch.full_like(lengths, int(lengths.max()))},
-            also=({"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},),
-        ),
-        Slip(
-            "the sequences are sorted",
-            "You sort the lengths. Row b belongs to sequence b, in the order in which they come.",
-            {"read": lambda lengths: lengths.sort(descending=True)[0]},
-            also=({"read": lambda lengths: lengths.sort()[0]},),
-        ),
-        Slip(
-            "only one batch axis",
-            "You take `lengths` for a single axis: `lengths[:, None, None]`, `unsqueeze(1)`, or a "
-            "loop over the first axis that takes what it meets for a number. With two batch axes "
-            "it is a row: index with `lengths[..., None, None]`, which counts from the end.",
-            {"align": lambda lengths: lengths[:, None, None]},
-            also=({"align": one_by_one}, {"form": lambda mask: mask[..., 0, :].unsqueeze(1)}),
-        ),
-        Slip(
-            "the batch axes are run together",
-            "You flatten the lengths and do not restore their axes: lengths (a, b) give "
-            "(a, b, 1, max_length). Index with `lengths[..., None, None]`.",
-            {"align": lambda lengths: lengths.reshape(-1, 1, 1)},
-        ),
-        Slip(
-            "the lengths are changed in place",
-            "`lengths -= 1` writes into the caller's tensor. `lengths - 1` makes a new one.",
-            {"read": counted_down},
+            also=(
+                {"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},
+                {"read": lambda lengths: lengths.sort(descending=True)[0]},
+                {"read": lambda lengths: lengths.sort()[0]},
+            ),
         ),
     ),
     hints=(
@@ -867,70 +790,43 @@ WINDOW = Exercise(
     misconceptions=made(
         window,
         *OF_WHAT_COMES_BACK,
-        AXIS_TOO_MANY,
         Slip(
-            "width taken for the reach",
-            "You allow `width` tokens to each side, or (with `<`) width − 1. The width counts the "
-            "whole window, the token itself included: width // 2 to each side.",
+            "the centred window has another reach",
+            "Without `causal` the window reaches width // 2 to each side, as far forward as back: "
+            "`|i − j| <= width // 2`. The width counts the whole window, the token included.",
             {"around": lambda n, w: band(n, n, -w, w)},
-            also=({"around": lambda n, w: band(n, n, 1 - w, w - 1)},),
-        ),
-        Slip(
-            "the centred window is one too narrow",
-            "The outermost token is missing, on each side (`<`) or on one (a slice or a `range` "
-            "leaves out its end). `|i − j| <= width // 2`.",
-            {"around": lambda n, w: band(n, n, 1 - w // 2, w // 2 - 1)},
-            also=(
-                {"around": lambda n, w: band(n, n, -(w // 2), w // 2 - 1)},
-                {"around": lambda n, w: band(n, n, 1 - w // 2, w // 2)},
+            also=reaching(
+                "around",
+                lambda w: (1 - w, w - 1),
+                lambda w: (1 - w // 2, w // 2 - 1),
+                lambda w: (-(w // 2), w // 2 - 1),
+                lambda w: (1 - w // 2, w // 2),
+                lambda w: (1 - w, 0),
+                lambda w: (-(w // 2), 0),
+                lambda w: (0, w - 1),
+                lambda w: (0, w // 2),
             ),
         ),
-        Slip(
-            "the window is cut to one side",
-            "Without `causal` your window reaches to one side only. It is centred: as far forward "
-            "as back.",
-            {"around": behind_each},
-            also=(
-                {"around": lambda n, w: band(n, n, -(w // 2), 0)},
-                {"around": lambda n, w: band(n, n, 0, w - 1)},
-                {"around": lambda n, w: band(n, n, 0, w // 2)},
-            ),
-        ),
-        Slip(
+        in_either(
             "a ring",
             "Your distance wraps around, so that the first token sees the last. At the edges the "
             "window is cut off: use |i − j|.",
-            {"around": lambda n, w: on_a_ring(n, w // 2, w // 2)},
-            also=(
-                {"behind": lambda n, w: on_a_ring(n, w - 1, 0)},
-                {
-                    "around": lambda n, w: on_a_ring(n, w // 2, w // 2),
-                    "behind": lambda n, w: on_a_ring(n, w - 1, 0),
-                },
-            ),
+            lambda n, w: on_a_ring(n, w // 2, w // 2),
+            lambda n, w: on_a_ring(n, w - 1, 0),
         ),
-        Slip(
+        in_either(
             "blocks in place of a window",
             "Your tokens share fixed blocks (`i // width == j // width`). A window moves along "
             "with its token.",
-            {"around": in_blocks},
-            also=(
-                {"around": in_blocks, "behind": lambda n, w: in_blocks(n, w).tril()},
-                {"behind": lambda n, w: in_blocks(n, w).tril()},
-            ),
+            in_blocks,
+            lambda n, w: in_blocks(n, w).tril(),
         ),
-        Slip(
+        in_either(
             "a negative start counts from the end",
-            "`mask[i, i − width + 1 : i + 1]` with a negative start counts from the last token; in "
-            "the first rows the slice is empty. Begin at `max(0, …)`.",
-            {"behind": lambda n, w: sliced(n, w - 1, 0)},
-            also=(
-                {"around": lambda n, w: sliced(n, w // 2, w // 2)},
-                {
-                    "around": lambda n, w: sliced(n, w // 2, w // 2),
-                    "behind": lambda n, w: sliced(n, w - 1, 0),
-                },
-            ),
+            "A slice whose start is below 0, `mask[i, i − width + 1 : i + 1]` in the first rows, "
+            "counts from the last token and is empty. Begin at `max(0, …)`.",
+            lambda n, w: sliced(n, w // 2, w // 2),
+            lambda n, w: sliced(n, w - 1, 0),
         ),
         Slip(
             "causal is ignored",
@@ -943,47 +839,21 @@ WINDOW = Exercise(
             ),
         ),
         Slip(
-            "causal keeps half the window",
-            "You cut the centred window at the diagonal, which leaves width // 2 + 1 tokens. With "
-            "`causal` all `width` tokens lie behind: `0 <= i − j < width`.",
+            "the causal window has another reach",
+            "With `causal` the window holds the token itself and width − 1 before it, and none "
+            "that comes later: `0 <= i − j < width`, both sides of it.",
             {"behind": lambda n, w: band(n, n, -(w // 2), 0)},
-        ),
-        Slip(
-            "the causal window is one too wide",
-            "You compare with `<=` and allow width + 1 tokens. The token itself counts: "
-            "`i − j < width`.",
-            {"behind": lambda n, w: band(n, n, -w, 0)},
-        ),
-        Slip(
-            "the causal window is one too narrow",
-            "You allow width − 1 tokens. The token itself and width − 1 before it make `width`.",
-            {"behind": lambda n, w: band(n, n, 2 - w, 0)},
-        ),
-        Slip(
-            "the causal window leaves out the token itself",
-            "You allow tokens before each token and not the token itself, so the first one sees "
-            "nothing. `0 <= i − j < width`.",
-            {"behind": lambda n, w: band(n, n, -w, -1)},
-            also=({"behind": lambda n, w: band(n, n, 1 - w, -1)},),
-        ),
-        Slip(
-            "causal looks ahead",
-            "Your causal window begins with the token and reaches forward: i and j are exchanged. "
-            "Row i is the query; keys before it have j < i.",
-            {"behind": lambda n, w: band(n, n, 0, w - 1)},
-        ),
-        Slip(
-            "causal does not cut off the future",
-            "`i − j < width` alone holds for every token that comes later too. The window ends "
-            "with the token itself: `0 <= i − j` as well.",
-            {"behind": lambda n, w: band(n, n, 1 - w, math.inf)},
-            also=({"behind": lambda n, w: band(n, n, 1 - w, w - 1)},),
-        ),
-        Slip(
-            "causal allows the whole past",
-            "With `causal` your mask does not depend on the width. Of the past, only the last "
-            "width − 1 tokens are allowed: `i − j < width` as well.",
-            {"behind": lambda n, w: band(n, n, -math.inf, 0)},
+            also=reaching(
+                "behind",
+                lambda w: (-w, 0),
+                lambda w: (2 - w, 0),
+                lambda w: (-w, -1),
+                lambda w: (1 - w, -1),
+                lambda w: (-math.inf, 0),
+                lambda w: (0, w - 1),
+                lambda w: (1 - w, math.inf),
+                lambda w: (1 - w, w - 1),
+            ),
         ),
         Slip(
             "even widths are let through",
@@ -1000,26 +870,17 @@ WINDOW = Exercise(
             ),
         ),
         Slip(
-            "even widths are refused with causal too",
-            "Only a centred window needs an odd width. With `causal=True` the window ends with the "
-            "token, and any width will do.",
+            "a width that is right is refused",
+            "Only a centred window needs an odd width: with `causal=True` any will do. And a "
+            "window may be wider than the sequence, then it allows all that it reaches.",
             {"refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
-        ),
-        Slip(
-            "wide windows are refused",
-            "A window may be wider than the sequence: then it allows everything that it reaches.",
-            {"refuse": at_most_n},
+            also=({"refuse": at_most_n},),
         ),
         Slip(
             "a wide window is narrowed",
             "You use at most n for the width. In a window that is wider than the sequence the "
             "first token sees the last: its reach is still `width // 2`.",
             {"refuse": lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)},
-        ),
-        Slip(
-            "a token does not see itself",
-            "Your diagonal is False. The window counts the token itself.",
-            {"truth": lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)},
         ),
     ),
     hints=(
@@ -1113,10 +974,13 @@ SOFTMAX = Exercise(
         weigh,
         Slip(
             "a row with no key is NaN",
-            "A row of nothing but −∞ has no largest entry to subtract, and its softmax is NaN. "
-            "Leave the scores of such a row as they are and set its weights to 0 afterwards.",
-            options=FORGOTTEN,
-            also=(FORGOTTEN | {"hide": lambda s, mask: s + mask.log()},),
+            "The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask afterwards. "
+            "Leave the scores of such a row as they are, and set its weights to 0 at the end.",
+            FORGOTTEN,
+            also=(
+                FORGOTTEN | {"hide": lambda s, mask: s + mask.log()},
+                FORGOTTEN | NOT_HIDDEN | {"after": shares},
+            ),
         ),
         Slip(
             "a row with no key keeps its weights",
@@ -1129,7 +993,7 @@ SOFTMAX = Exercise(
             "Your weights are right, but NaN was made on the way and covered up at the end "
             "(`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. "
             "See to it that no row of nothing but −∞ reaches the softmax.",
-            options=UNSPARED
+            UNSPARED
             | {
                 "hide": lambda s, mask: s + as_additive(mask).to(s.dtype),
                 "finish": lambda weights, some: weights.nan_to_num(0),
@@ -1137,11 +1001,19 @@ SOFTMAX = Exercise(
             also=(NOT_HIDDEN | {"after": shares},),
         ),
         Slip(
-            "−1e9 in place of −∞",
+            "a low number in place of −∞",
             "A row with no key becomes a row of equal scores, so its weights are 1/n each and not "
-            "0. And float16 has no −1e9: it reaches to ±65504. Use −∞, and look after empty rows.",
-            options=FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
-            also=(FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)},),
+            "0; other scores may come near the number, and float16 ends at ±65504. Use −∞, and "
+            "look after empty rows.",
+            FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
+            nowhere_near,
+            Between(-800.0, -1e-3),
+            (
+                FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)},
+                FORGOTTEN
+                | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)},
+                *map(nowhere_near, (-100.0, -1e4, -1e6)),
+            ),
         ),
         Slip(
             "float16 has no −1e9",
@@ -1150,111 +1022,21 @@ SOFTMAX = Exercise(
             {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
         ),
         Slip(
-            "the lowest finite number in place of −∞",
-            "`torch.finfo(dtype).min` fits every dtype, but a row with no key becomes a row of "
-            "equal scores, and its weights are 1/n each, as if you had filled them in. They are to "
-            "be 0.",
-            options=FORGOTTEN
-            | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)},
-        ),
-        replace(
-            mistakes.NOT_LOW_ENOUGH,
-            also=(
-                filled_with(-1e4),
-                filled_with(-1e4) | {"after": lambda w, mask, f: w * mask},
-                filled_with(-1e6),
-            ),
-        ),
-        Slip(
-            "a low number in place of −∞",
-            "You fill masked scores with a number that other scores can come near, or fall below, "
-            "and a row with no key becomes a row of equal scores, with weights of 1/n. Fill in "
-            "−∞, and look after empty rows.",
-            options=nowhere_near(-100.0),
-            family=nowhere_near,
-            values=Between(-800.0, -1e-3),
-            also=(nowhere_near(-1e4), nowhere_near(-1e6)),
-        ),
-        Slip(
             "−1e9 is added to the scores",
             "A sum with −1e9 keeps what float32 has room for, steps of 64, and a row with no key "
-            "still gets weights that sum to 1: in float64 those of no mask at all. In float16 the "
-            "sum is no float16 any more, or −∞. `masked_fill` replaces, it does not add.",
-            options=FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9},
+            "still gets weights that sum to 1. In float16 it is no float16 any more, or −∞. "
+            "`masked_fill` replaces, it does not add.",
+            FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9},
             also=(FORGOTTEN | {"hide": lambda s, mask: s + (1 - mask.to(s.dtype)) * -1e9},),
         ),
         Slip(
-            "0 · ∞ in the mask",
-            "You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. "
-            "`masked_fill` puts −∞ where it belongs and nowhere else.",
-            options=FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -math.inf},
-            also=({"hide": lambda s, mask: s + ~mask * -math.inf},),
-        ),
-        Slip(
-            "the mask is inverted",
-            "You shut out what the mask allows. True means allowed: fill where the mask is False, "
-            "`scores.masked_fill(~mask, -torch.inf)`.",
-            {"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},
-            also=({"hide": lambda s, mask: s.masked_fill(mask, -math.inf)},),
-        ),
-        Slip(
-            "the mask is ignored",
-            "Your result is the softmax of all scores. Those where the mask is False take no part.",
-            {"see": lambda mask, scores: torch.ones_like(scores, dtype=torch.bool)},
-        ),
-        Slip(
-            "a mask that broadcasts is not provided for",
-            "`scores[~mask] = …` asks for a mask of the shape of the scores. One row may stand for "
-            "all queries, and one mask for a batch: `masked_fill` broadcasts.",
-            {"see": lambda mask, scores: mask, "hide": by_index},
-        ),
-        mistakes.MASKED_LATE.said(
-            "You set weights to 0 after the softmax, and the rest of the row sums to less than 1; "
-            "what it sums to depends on the hidden scores. Hide them before the softmax."
-        ),
-        Slip(
-            "renormalised by a sum of 0",
-            "You mask after the softmax and divide by the row sums. In a row with no key that sum "
-            "is 0, and 0/0 is NaN.",
-            options={**FORGOTTEN, **NOT_HIDDEN, "after": shares},
-        ),
-        Slip(
-            "a guard too small for float16",
-            "You add something like 1e-9 to the sum of a row. The smallest float16 above 0 is "
-            "6e-8: the guard is rounded to 0, and 0/0 is NaN. Replace a sum of 0 by 1.",
-            options=guarded_shares((exponentials, 1e-12)),
-            family=guarded_shares,
-            values=tuple(product((exponentials, over_keys), (1e-8, 1e-9, 1e-10, 1e-11, 1e-15))),
-        ),
-        Slip(
-            "a guard in the denominator",
-            "You add a small number to the sum of a row, and its weights no longer sum to 1. "
-            "Replace a sum of 0 by 1, and leave the other sums as they are.",
-            options=guarded_shares((over_keys, 1e-6)),
-            family=guarded_shares,
-            values=tuple(
-                product((exponentials, over_keys), (1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
-            ),
-        ),
-        Slip(
-            "a score of 0 is not −∞",
-            "You multiply the scores by the mask. exp(0) = 1, so a masked key gets the weight of a "
-            "score of 0, often more than the allowed ones.",
-            {"hide": lambda s, mask: s * mask},
-            also=(FORGOTTEN | {"hide": lambda s, mask: s * mask},),
-        ),
-        mistakes.MASK_ADDED,
-        mistakes.OVER_QUERIES.said(
-            "Your softmax runs down the columns. Each query has a budget of 1: `softmax(dim=-1)`."
-        ),
-        mistakes.OVER_AXIS_1,
-        mistakes.OVER_AXIS_0,
-        mistakes.OVER_EVERYTHING.called("all rows share one budget").said(
-            "Your weights sum to 1 over the whole matrix. Each row sums to 1 by itself."
-        ),
-        mistakes.NO_SOFTMAX.said(
-            "You return the scores, with 0 where the mask is False. They have to become weights "
-            "first, positive and summing to 1: a softmax over the keys."
+            "a guard beside the allowed weights",
+            "You add a small number to the sum of a row. Its weights no longer sum to 1, or the "
+            "number is 0 in float16, as all below 6e-8 are, and 0/0 is NaN. Replace a sum of 0 by "
+            "1, and leave the others as they are.",
+            guarded_shares((over_keys, 1e-6)),
+            guarded_shares,
+            tuple(product((over_keys, exponentials), GUARDS)),
         ),
         Slip(
             "not divided by the sum",
@@ -1262,45 +1044,14 @@ SOFTMAX = Exercise(
             {"normalize": exponentials},
             also=({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask},),
         ),
-        mistakes.SIGMOIDS,
-        mistakes.SOFTMAX_TWICE,
-        Slip(
-            "no maximum subtracted",
-            "exp of a large score overflows, above 709 in float64 and above 11 in float16, and ∞/∞ "
-            "is NaN. Subtract each row's largest score first, or use `torch.softmax`.",
-            {"normalize": lambda s: s.exp() / no_zero(s.exp().sum(-1, keepdim=True))},
-            also=(
-                {"normalize": mistakes.no_max_subtracted},
-                {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
-            ),
+        replace(
+            mistakes.MASK_NOT_BROADCAST,
+            options={"see": lambda mask, scores: mask} | mistakes.MASK_NOT_BROADCAST.options,
         ),
-        Slip(
-            "one maximum for all rows",
-            "You subtract the largest score of the whole array. A row whose scores are all much "
-            "smaller becomes exp(−1000) = 0. Each row has a maximum of its own: `amax(-1, "
-            "keepdim=True)`.",
-            {
-                "normalize": lambda s: (
-                    (s - s.max()).exp() / no_zero((s - s.max()).exp().sum(-1, keepdim=True))
-                )
-            },
-            also=({"normalize": lambda s: mistakes.no_max_subtracted(s - s.max())},),
+        *(
+            slip.likewise(*MORE.get(slip.name, ()))
+            for slip in (*mistakes.OF_THE_SOFTMAX, mistakes.ONE_MAXIMUM, *mistakes.OF_THE_MASK)
         ),
-        Slip(
-            "float16 comes back as float32",
-            "You compute in float32, which is a good idea, and return that. The result keeps the "
-            "dtype of the scores: end with `.to(scores.dtype)`.",
-            {"cast": lambda s: s.float() if s.dtype == torch.float16 else s},
-            also=({"cast": lambda s: s.float()},),
-        ),
-        Slip(
-            "the scores are changed in place",
-            "`masked_fill_`, with an underscore at the end, writes into the caller's tensor. "
-            "`masked_fill` makes a new one.",
-            options=UNSPARED | {"hide": lambda s, mask: s.masked_fill_(~mask, -math.inf)},
-            also=({"hide": lambda s, mask: s.masked_fill_(~mask, -math.inf)},),
-        ),
-        replace(mistakes.GRADIENT_CUT, options={"cast": lambda s: s.detach()}),
     ),
     hints=(
         "For rows with a key, `scores.masked_fill(~mask, -torch.inf)` and a softmax are all.",
@@ -1406,21 +1157,14 @@ LEAK = Exercise(
         *made(
             leaking,
             Slip(
-                "the allowed pairs are measured",
-                "You take the largest derivative where the mask is True: how much is seen that may "
-                "be seen. A leak is what is seen where it is False.",
+                "the wrong pairs are measured",
+                "Only pairs where the mask is False count, and row i of it belongs to output i. "
+                "You measure those that are allowed, or all, or look up mask[j, i].",
                 {"pairs": lambda mask, J: masked_pairs(~mask, J)},
-            ),
-            Slip(
-                "all pairs are measured",
-                "Your result does not depend on the mask. Only pairs where it is False count.",
-                {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
-            ),
-            Slip(
-                "outputs and tokens exchanged",
-                "You look up mask[j, i] for the derivative of output i by token j. Row i of the "
-                "mask belongs to output i.",
-                {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
+                also=(
+                    {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
+                    {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
+                ),
             ),
             Slip(
                 "the mask does not broadcast",
@@ -1441,39 +1185,20 @@ LEAK = Exercise(
                 {"size": as_it_is},
             ),
             Slip(
-                "the features of an output are summed",
-                "You differentiate `out[i].sum()`. Derivatives of different features can cancel in "
-                "the sum: take them one by one.",
+                "the features are not taken one by one",
+                "You add up or average over the features of an output (`out[i].sum()`) or of a "
+                "token, or look at the first alone. Derivatives can cancel in a sum: every single "
+                "one counts.",
                 {"outputs": lambda J: J.sum(-3, keepdim=True)},
-            ),
-            Slip(
-                "the features of a token are summed",
-                "You add up the derivatives by the features of token j. They can cancel: the "
-                "largest single one counts.",
-                {"tokens": lambda J: J.sum(-1, keepdim=True)},
                 also=(
-                    {
-                        "size": as_it_is,
-                        "tokens": lambda J: J.abs().sum(-1, keepdim=True),
-                    },
-                ),
-            ),
-            Slip(
-                "an average over features",
-                "You average the derivatives, over the features of a token or of an output. The "
-                "largest single one counts.",
-                {"tokens": lambda J: J.mean(-1, keepdim=True)},
-                also=(
-                    {"size": as_it_is, "tokens": lambda J: J.abs().mean(-1, keepdim=True)},
                     {"outputs": lambda J: J.mean(-3, keepdim=True)},
+                    {"outputs": lambda J: J[..., :1, :, :]},
+                    {"tokens": lambda J: J.sum(-1, keepdim=True)},
+                    {"tokens": lambda J: J.mean(-1, keepdim=True)},
+                    {"tokens": lambda J: J[..., :1]},
+                    {"tokens": lambda J: J.abs().sum(-1, keepdim=True)},
+                    {"tokens": lambda J: J.abs().mean(-1, keepdim=True)},
                 ),
-            ),
-            Slip(
-                "only the first feature is tested",
-                "You differentiate the first feature of each output, or by the first of each "
-                "token, and no other. All of them count.",
-                {"outputs": lambda J: J[..., :1, :, :]},
-                also=({"tokens": lambda J: J[..., :1]},),
             ),
             Slip(
                 "all outputs in one gradient",
@@ -1482,22 +1207,15 @@ LEAK = Exercise(
                 {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
             ),
             Slip(
-                "the mean in place of the largest",
-                "You average over the masked pairs. One leaking pair among a thousand is a leak: "
-                "the largest counts.",
+                "something else than the largest",
+                "You average what leaks, add it up, or take the norm of a block. One leaking pair "
+                "among a thousand is a leak: the largest single derivative is asked for.",
                 {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
-                also=({"gather": lambda J, hidden: only(J, hidden).mean()},),
-            ),
-            Slip(
-                "the sum in place of the largest",
-                "You add up what leaks. The largest single derivative is asked for.",
-                {"gather": lambda J, hidden: only(J, hidden).sum()},
-            ),
-            Slip(
-                "the norm of a block",
-                "You take the Euclidean norm of the derivatives of out_i by x_j. The largest "
-                "single entry is asked for.",
-                {"gather": lambda J, hidden: only(J, hidden).square().sum((-3, -1)).sqrt().max()},
+                also=(
+                    {"gather": lambda J, h: only(J, h).mean()},
+                    {"gather": lambda J, h: only(J, h).sum()},
+                    {"gather": lambda J, h: only(J, h).square().sum((-3, -1)).sqrt().max()},
+                ),
             ),
             Slip(
                 "gradients pile up in x.grad",
@@ -1507,17 +1225,14 @@ LEAK = Exercise(
                 also=({"outputs": lambda J: J.cumsum(-3)},),
             ),
             Slip(
-                "only the first query is tested",
-                "You return after the first output, a `return` inside the loop perhaps. Every "
-                "output has a row of the mask.",
+                "only one query is tested",
+                "You return after the first output, or keep what the last one gave. The largest of "
+                "all outputs is asked for: `worst = max(worst, …)`.",
                 {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
-            ),
-            Slip(
-                "only the last query is tested",
-                "You keep what the last output gave and forget those before it. The largest of all "
-                "outputs is asked for: `worst = max(worst, …)`.",
-                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
-                also=({"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},),
+                also=(
+                    {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
+                    {"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},
+                ),
             ),
             Slip(
                 "a number for every sequence",
