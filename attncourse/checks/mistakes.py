@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from attncourse.checks.exercise import Between, Family, Misconception
+from attncourse.checks.exercise import Between, Family, Misconception, composition
 
 # --- what is right ---------------------------------------------------------------------------
 
@@ -98,7 +98,44 @@ class Attention(Decisions):
         return self.mix(weights, self.roles(query, key, value)[2])
 
 
+@dataclass(frozen=True)
+class Score(Decisions):
+    """A product of every query with every key as decisions; between them stands W, if there is one.
+
+    ``prepare`` is done to both, ``through`` takes the query through W, ``project`` the key.
+    """
+
+    prepare: Callable = lambda query, key: (query, key)
+    through: Callable = lambda query, W: query if W is None else query @ W
+    project: Callable = lambda key, W: key
+    compare: Callable = products
+    finish: Callable = lambda scores, query, key: scores
+
+    def __call__(self, query, key, W=None):
+        query, key = self.prepare(query, key)
+        scores = self.compare(self.through(query, W), self.project(key, W))
+        return self.finish(scores, query, key)
+
+
+@composition
+def dot(**options):
+    """A product of every query with every key, made of decisions."""
+    score = Score.of(options)
+
+    def answer(query, key):
+        return score(query, key)
+
+    return answer
+
+
 # --- modules -----------------------------------------------------------------------------------
+
+
+def linear(sizes: dict[str, tuple[int, int]], bias: bool = False) -> dict[str, Any]:
+    """Linear layers of these sizes, by name."""
+    from torch import nn  # chapters on NumPy do without
+
+    return {name: nn.Linear(*size, bias=bias) for name, size in sizes.items()}
 
 
 def begun(self):
@@ -195,6 +232,17 @@ class Slip:
         """The same slip, which these options make too."""
         return replace(self, also=(*self.also, *options))
 
+    def by(self, options, family=None, values=(), also=()) -> "Slip":
+        """The same slip, made by other options: in another library, or another composition."""
+        return replace(self, options=options, family=family, values=values, also=also)
+
+    def naming(self, **words: str) -> "Slip":
+        """The same slip where something is called otherwise: ``naming(d_k="d")``."""
+        name, explanation = self.name, self.explanation
+        for one, other in words.items():
+            name, explanation = name.replace(one, other), explanation.replace(one, other)
+        return replace(self, name=name, explanation=explanation)
+
 
 def made(compose: Callable, *slips: Slip, beside: tuple = ()) -> tuple[Misconception, ...]:
     """The misconceptions that the slips are in one composition.
@@ -227,87 +275,23 @@ def family_of(compose: Callable, slip: Slip) -> Family | None:
     return Family(lambda value: compose(**slip.family(value)), slip.values)
 
 
-def reversed_axes(x):
-    """What ``x.T`` does, without torch's warning."""
-    return x.permute(*range(x.ndim - 1, -1, -1))
+# --- what goes wrong with the scale --------------------------------------------------------------
 
 
-def no_max_subtracted(scores):
-    e = scores.exp()
-    return e / e.sum(-1, keepdim=True)
-
-
-def zero_times_infinity(scores, mask):
-    return scores if mask is None else scores + (~mask) * -math.inf
-
-
-def filled_with(number: float) -> dict[str, Any]:
-    return {"hide": lambda s, mask: s if mask is None else s.masked_fill(~mask, number)}
-
-
-def overflowing(number: float) -> dict[str, Any]:
-    """No maximum is subtracted, and a number added to the sum."""
-    return {"normalize": lambda s: s.exp() / (s.exp().sum(-1, keepdim=True) + number)}
-
-
-def guarded(number: float) -> dict[str, Any]:
-    """A number is added to the sum that the weights are divided by."""
-
-    def normalize(scores):
-        e = (scores - scores.amax(-1, keepdim=True)).exp()
-        return e / (e.sum(-1, keepdim=True) + number)
-
-    return {"normalize": normalize}
-
-
-def unit(x):
-    """Every row divided by its length."""
-    return x / x.norm(dim=-1, keepdim=True).clamp(min=1e-12)
-
-
-def exponentials(scores):
-    return (scores - scores.amax(-1, keepdim=True)).exp()
-
-
-def shares_of(bent):
-    return bent / bent.sum(-1, keepdim=True)
-
-
-def one_maximum(scores):
-    e = (scores - scores.max()).exp()
-    return e / e.sum(-1, keepdim=True)
-
-
-def lowered_by(number: float) -> dict[str, Any]:
-    return {"hide": lambda s, mask: s if mask is None else s - number * ~mask}
-
-
-def at_places(scores, mask):
-    if mask is not None:
-        scores = scores.clone()
-        scores[~mask] = -math.inf
-    return scores
-
-
-def guarded_late(number: float) -> dict[str, Any]:
-    """The same, where the weights are masked and divided by their sums once more."""
-
-    def after(weights, mask, factor):
-        kept = weights if mask is None else weights * mask
-        return weights if mask is None else kept / (kept.sum(-1, keepdim=True) + number)
-
-    return {"hide": lambda s, mask: s, "after": after}
+def inverse(scale):
+    """1 / scale; infinite for 0, as where tensors are divided."""
+    return 1 / scale if scale else math.inf
 
 
 DIVIDED_BY_D_K = Slip(
     "divided by d_k",
-    "You divide the scores by d_k. The formula has its root, √d_k: "
-    "`scores / math.sqrt(query.shape[-1])`.",
+    "You divide the scores by d_k. The formula has its root, √d_k: divided by that, scores keep a "
+    "variance of 1.",
     {"factor": lambda q, k, other: 1 / q.shape[-1]},
 )
 NO_SCALE = Slip(
     "no scale",
-    "You take the softmax of the bare scores. Divide them by √d_k first.",
+    "You take the scores as they are. Divide them by √d_k.",
     {"factor": lambda q, k, other: 1},
 )
 MULTIPLIED_BY_ROOT = Slip(
@@ -317,14 +301,13 @@ MULTIPLIED_BY_ROOT = Slip(
 )
 DIVIDED_BY_ROOT_N = Slip(
     "divided by √n",
-    "You divide by the root of the number of keys. d_k is the width of a query, the last axis: "
-    "`query.shape[-1]`.",
+    "You divide by the root of the number of keys. It is the width of queries and keys that "
+    "counts: √d_k.",
     {"factor": lambda q, k, other: k.shape[-2] ** -0.5},
 )
 DIVIDED_BY_ROOT_M = Slip(
     "divided by the root of the number of queries",
-    "You divide by the root of m, the queries' second to last axis. d_k is the last: "
-    "`query.shape[-1]`.",
+    "You divide by the root of m, the number of queries. It is their width that counts: √d_k.",
     {"factor": lambda q, k, other: q.shape[-2] ** -0.5},
 )
 DIVIDED_BY_OTHER_WIDTH = Slip(
@@ -346,11 +329,11 @@ ANOTHER_POWER = Slip(
 )
 ANOTHER_FACTOR = Slip(
     "a scale that does not follow d_k",
-    "You multiply the scores by one and the same number, whatever d_k is. Divide by the root of "
-    "the width that the queries have: `query.shape[-1] ** 0.5`.",
+    "You multiply the scores by one and the same number, whatever d_k is. Divide by √d_k, the root "
+    "of the width that the queries have.",
     {"factor": lambda q, k, other: 0.3},
     lambda number: {"factor": lambda q, k, other: number},
-    Between(1e-3, 1e3),
+    Between(1e-4, 1e4),
 )
 SCALE_IGNORED = Slip(
     "scale is ignored",
@@ -362,13 +345,6 @@ SCALE_ON_TOP = Slip(
     "You multiply by `scale` and divide by √d_k as well. `scale` takes the place of 1/√d_k.",
     {"given": lambda default, scale: default * (1 if scale is None else scale)},
 )
-
-
-def inverse(scale):
-    """1 / scale; infinite for 0, as where tensors are divided."""
-    return 1 / scale if scale else math.inf
-
-
 DIVIDED_BY_SCALE = Slip(
     "divided by scale",
     "You divide by `scale`. The scores are multiplied by it: its default is 1/√d_k, not √d_k.",
@@ -386,27 +362,67 @@ SCALED_AFTERWARDS = Slip(
     "take the softmax.",
     {"scale": lambda s, factor: s, "after": lambda w, mask, factor: w * factor},
 )
+OF_THE_SCALE = (
+    DIVIDED_BY_D_K,
+    NO_SCALE,
+    MULTIPLIED_BY_ROOT,
+    DIVIDED_BY_ROOT_N,
+    ANOTHER_POWER,
+    ANOTHER_FACTOR,
+)
+OF_A_GIVEN_SCALE = (SCALE_IGNORED, SCALE_ON_TOP, DIVIDED_BY_SCALE, SCALE_OF_ZERO)
+
+# --- what goes wrong with the softmax ------------------------------------------------------------
+
+
+def exponentials(scores):
+    return (scores - scores.amax(-1, keepdim=True)).exp()
+
+
+def shares_of(bent):
+    return bent / bent.sum(-1, keepdim=True)
+
+
+def no_max_subtracted(scores):
+    return shares_of(scores.exp())
+
+
+def overflowing(number: float) -> dict[str, Any]:
+    """No maximum is subtracted, and a number added to the sum."""
+    return {"normalize": lambda s: s.exp() / (s.exp().sum(-1, keepdim=True) + number)}
+
+
+def guarded(number: float) -> dict[str, Any]:
+    """A number is added to the sum that the weights are divided by."""
+
+    def normalize(scores):
+        e = exponentials(scores)
+        return e / (e.sum(-1, keepdim=True) + number)
+
+    return {"normalize": normalize}
+
+
 OVER_QUERIES = Slip(
     "softmax over the queries",
     "Your softmax runs down the columns, so that each key's column sums to 1. Each query has a "
-    "budget of 1: `softmax(dim=-1)`.",
+    "budget of 1: take it along the last axis, −1, which is the keys'.",
     {"normalize": lambda s: s.softmax(-2)},
 )
 OVER_AXIS_1 = Slip(
     "softmax over axis 1",
-    "`softmax(dim=1)` is the keys' axis for two axes; with a batch in front it is the queries' or "
-    "a batch axis. Count from the end: `dim=-1`.",
+    "Axis 1 is the keys' where there are two axes; with a batch in front it is another. Count "
+    "from the end: −1.",
     {"normalize": lambda s: s.softmax(1)},
 )
 OVER_AXIS_0 = Slip(
     "softmax over axis 0",
-    "`softmax(dim=0)` runs over the queries, or over the batch if there is one. The keys are the "
-    "last axis: `dim=-1`.",
+    "Axis 0 is the queries', or the batch's if there is one. The keys are the last axis: −1.",
     {"normalize": lambda s: s.softmax(0)},
 )
 OVER_EVERYTHING = Slip(
     "one softmax for the whole matrix",
-    "All your weights together sum to 1. Each query has a budget of its own: `softmax(dim=-1)`.",
+    "All your weights together sum to 1. Each row has a budget of its own: take the softmax along "
+    "the last axis, −1.",
     {"normalize": lambda s: s.flatten(-2).softmax(-1).reshape(s.shape)},
 )
 NO_SOFTMAX = Slip(
@@ -420,8 +436,8 @@ NO_SOFTMAX = Slip(
 )
 SIGMOIDS = Slip(
     "a sigmoid in place of the softmax",
-    "You squash each score by itself, and a row no longer sums to 1. The softmax lets the keys of "
-    "a query compete: `softmax(dim=-1)`.",
+    "You squash each score by itself, and a row no longer sums to 1. The softmax lets the "
+    "scores of a row compete: exp of each, divided by their sum.",
     {"normalize": lambda s: s.sigmoid()},
 )
 SOFTMAX_TWICE = Slip(
@@ -431,8 +447,8 @@ SOFTMAX_TWICE = Slip(
 )
 NO_MAXIMUM = Slip(
     "no maximum subtracted",
-    "exp of a large score overflows, and ∞/∞ is NaN. Subtract each row's largest score first, or "
-    "use `torch.softmax`, which does.",
+    "exp of a large score overflows, and ∞/∞ is NaN; far below 0 it vanishes, and so is 0/0. "
+    "Subtract each row's largest score first.",
     {"normalize": no_max_subtracted},
     overflowing,
     (1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12),
@@ -440,8 +456,8 @@ NO_MAXIMUM = Slip(
 ONE_MAXIMUM = Slip(
     "one maximum for all rows",
     "You subtract the largest score of all. In a row that lies far below it every exp is 0, and "
-    "0/0 is NaN. Each row has a maximum of its own: `scores.amax(-1, keepdim=True)`.",
-    {"normalize": one_maximum},
+    "0/0 is NaN. Subtract from each row its own maximum.",
+    {"normalize": lambda s: no_max_subtracted(s - s.max())},
 )
 NO_KEEPDIM = Slip(
     "the sums have lost their axis",
@@ -455,11 +471,19 @@ ANOTHER_FUNCTION = Slip(
     "You share out something else than the exponentials of the scores. A softmax divides e to each "
     "score by the sum of these over the keys.",
     {"normalize": lambda s: shares_of(s.sigmoid())},
-    also=(
-        {"normalize": lambda s: shares_of(s.relu())},
-        {"normalize": lambda s: shares_of(s.square())},
-        {"normalize": lambda s: shares_of(s.abs())},
-        {"normalize": lambda s: shares_of(s.exp().log1p())},
+    lambda bend: {"normalize": lambda s: shares_of(bend(s))},
+    (
+        lambda s: s,
+        lambda s: s.relu(),
+        lambda s: s.square(),
+        lambda s: s.abs(),
+        lambda s: s.exp().log1p(),
+    ),
+    (
+        {
+            "hide": lambda s, mask: s if mask is None else s * mask,
+            "normalize": shares_of,
+        },
     ),
 )
 IN_SINGLE_PRECISION = Slip(
@@ -482,6 +506,51 @@ GUARD = Slip(
     guarded,
     Between(1e-8, 10.0),
 )
+OF_THE_SOFTMAX = (
+    OVER_QUERIES,
+    OVER_AXIS_1,
+    OVER_AXIS_0,
+    OVER_EVERYTHING,
+    NO_SOFTMAX,
+    SIGMOIDS,
+    SOFTMAX_TWICE,
+    NO_MAXIMUM,
+    GUARD,
+)
+MORE_OF_THE_SOFTMAX = (ONE_MAXIMUM, NO_KEEPDIM, ANOTHER_FUNCTION, IN_SINGLE_PRECISION)
+
+# --- what goes wrong with the product ------------------------------------------------------------
+
+
+def reversed_axes(x):
+    """What ``x.T`` does, without torch's warning."""
+    return x.permute(*range(x.ndim - 1, -1, -1))
+
+
+def unit(x):
+    """Every row divided by its length."""
+    return x / x.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+
+
+def squared_distance(query, key):
+    """|q − k|² for every pair, (..., m, n)."""
+    return (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1)
+
+
+def by_letters(query, key):
+    """A letter for one batch axis."""
+    import torch
+
+    return torch.einsum("bmd,bnd->bmn", query, key)
+
+
+def one_by_one(query, key):
+    """A loop over one batch axis."""
+    import torch
+
+    return torch.stack([q @ k.T for q, k in zip(query, key, strict=True)])
+
+
 ROLES_EXCHANGED = Slip(
     "key and query swapped",
     "Your scores are `key @ query.mT`, or your arguments stand in the order key, query, value. Row "
@@ -510,11 +579,12 @@ AXES_1_AND_2 = Slip(
     "`transpose(1, 2)` is right for exactly one batch axis and for nothing else. Count from the "
     "end: `key.transpose(-2, -1)` fits any number.",
     {"compare": lambda q, k: q @ k.transpose(1, 2)},
+    also=({"compare": lambda q, k: q @ k.permute(0, 2, 1)},),
 )
 ONE_BATCH_AXIS = Slip(
     "a product for exactly one batch axis",
-    "`torch.bmm` takes three axes and nothing else. `@` takes any "
-    "number of leading axes and broadcasts them.",
+    "`torch.bmm` and an einsum over `b` take three axes and nothing else. `@` takes any number of "
+    "leading axes and broadcasts them.",
     {
         "compare": lambda q, k: q.bmm(k.transpose(1, 2)),
         "mix": lambda weights, v: weights.bmm(v),
@@ -525,6 +595,7 @@ ONE_BATCH_AXIS = Slip(
         {"mix": lambda weights, v: weights.bmm(v)},
     ),
 )
+OF_THE_PRODUCT = (T_ON_A_BATCH, AXES_0_AND_1, AXES_1_AND_2, ONE_BATCH_AXIS)
 COSINE = Slip(
     "cosine similarity",
     "You divide by the lengths of query and key. A score is the dot product: a long key may count "
@@ -535,6 +606,146 @@ COSINE = Slip(
         {"compare": lambda q, k: q @ unit(k).mT},
     ),
 )
+ALREADY_WEIGHTS = Slip(
+    "already a softmax",
+    "You return weights. Scores come first: any real numbers, before the softmax.",
+    {"finish": lambda scores, query, key: scores.softmax(-1)},
+    also=({"finish": lambda scores, query, key: scores.softmax(-2)},),
+)
+SQUASHED = Slip(
+    "squashed",
+    "You squash the scores, into −1 to 1 or 0 to 1. A score is any real number.",
+    {"finish": lambda scores, query, key: scores.tanh()},
+    also=({"finish": lambda scores, query, key: scores.sigmoid()},),
+)
+ALREADY_SCALED = Slip(
+    "already scaled",
+    "You divide by the width of query and key, or by its root. Here the score is the bare product; "
+    "a scale is a step of its own, taken later.",
+    {"finish": lambda scores, query, key: scores / key.shape[-1] ** 0.5},
+    also=(
+        {"finish": lambda scores, query, key: scores / key.shape[-1]},
+        {"finish": lambda scores, query, key: scores / query.shape[-1] ** 0.5},
+        {"finish": lambda s, query, key: s / (query.shape[-1] * key.shape[-1]) ** 0.5},
+    ),
+)
+ONLY_PAIRS = Slip(
+    "only pairs at the same place",
+    "You compare query i with key i alone. Every query meets every key, so there are m · n "
+    "scores: a matrix (..., m, n).",
+    {"compare": lambda q, k: (q * k).sum(-1)},
+)
+FEATURES_COMPARED = Slip(
+    "the features are compared, not the tokens",
+    "`query.mT @ key` adds up over tokens and compares feature a with feature b. A score compares "
+    "two tokens and adds up over their features: `query @ key.mT`.",
+    {"compare": lambda q, k: q.mT @ k},
+)
+NOT_ADDED_UP = Slip(
+    "the products are not added up",
+    "You multiply every query with every key, feature by feature, and leave it at that: shape "
+    "(..., m, n, d). A dot product adds the products up: `.sum(-1)`.",
+    {"compare": lambda q, k: q.unsqueeze(-2) * k.unsqueeze(-3)},
+)
+A_DISTANCE = Slip(
+    "a distance in place of a product",
+    "You return how far query and key are apart, which is small where they fit. A dot product is "
+    "large there: multiply the features and add up.",
+    {"compare": squared_distance},
+    lambda change: {"compare": lambda q, k: change(squared_distance(q, k))},
+    (lambda d: -d, lambda d: d.sqrt(), lambda d: -d.sqrt()),
+)
+OTHER_SEQUENCES = Slip(
+    "queries meet the keys of other sequences",
+    "`torch.inner`, and a product of what `reshape(-1, d)` made, compares every sequence of a "
+    "batch with every other. Each has keys of its own: `query @ key.mT`.",
+    {"compare": lambda q, k: q @ k.flatten(0, -2).mT},
+    also=(
+        {"compare": lambda q, k: k.new_tensor(0) + q.inner(k)},
+        {"compare": lambda q, k: q.flatten(0, -2) @ k.flatten(0, -2).mT},
+    ),
+)
+KEY_NOT_TURNED = Slip(
+    "the key is not turned",
+    "`query @ key` sums over the features of a query and over the tokens of key. A product sums "
+    "over the first axis of its right factor: turn the key, `query @ key.mT`.",
+    {"compare": lambda q, k: q @ k},
+)
+RESHAPED = Slip(
+    "reshaped, not transposed",
+    "`reshape` and `view` fill a new shape in the old order, so the features of one key end up in "
+    "several. `key.mT` exchanges the axes.",
+    {"compare": lambda q, k: q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2])},
+)
+NO_BATCH = Slip(
+    "a product that knows no batch",
+    "`torch.mm` and `key.t()` take matrices and nothing else. `@` takes leading axes along, and "
+    "`key.mT` swaps the last two.",
+    {"compare": lambda q, k: q.mm(k.t())},
+    also=({"compare": lambda q, k: q @ k.t()}, {"compare": lambda q, k: q.mm(k.mT)}),
+)
+OF_A_SCORE = (
+    ONLY_PAIRS,
+    ROLES_EXCHANGED,
+    KEY_NOT_TURNED,
+    RESHAPED,
+    T_ON_A_BATCH,
+    AXES_0_AND_1,
+    AXES_1_AND_2,
+    ONE_BATCH_AXIS.by(
+        {"compare": lambda q, k: q.bmm(k.mT)},
+        also=(
+            {"compare": lambda q, k: q.bmm(k.transpose(1, 2))},
+            {"compare": by_letters},
+            {"compare": one_by_one},
+        ),
+    ),
+    NO_BATCH,
+    ALREADY_SCALED,
+    ALREADY_WEIGHTS,
+    SQUASHED,
+)
+OF_A_DOT_PRODUCT = (
+    *OF_A_SCORE,
+    COSINE.likewise({"compare": lambda q, k: q.div_(q.norm(dim=-1, keepdim=True)) @ k.mT}),
+    A_DISTANCE,
+    NOT_ADDED_UP,
+    FEATURES_COMPARED,
+    OTHER_SEQUENCES,
+)
+
+# --- what goes wrong with the mask ---------------------------------------------------------------
+
+
+def zero_times_infinity(scores, mask):
+    return scores if mask is None else scores + (~mask) * -math.inf
+
+
+def filled_with(number: float) -> dict[str, Any]:
+    return {"hide": lambda s, mask: s if mask is None else s.masked_fill(~mask, number)}
+
+
+def lowered_by(number: float) -> dict[str, Any]:
+    return {"hide": lambda s, mask: s if mask is None else s - number * ~mask}
+
+
+def at_places(scores, mask):
+    if mask is not None:
+        scores = scores.clone()
+        scores[~mask] = -math.inf
+    return scores
+
+
+def guarded_late(number: float) -> dict[str, Any]:
+    """Weights are masked and divided by their sums and a number."""
+
+    def after(weights, mask, factor):
+        kept = weights if mask is None else weights * mask
+        return weights if mask is None else kept / (kept.sum(-1, keepdim=True) + number)
+
+    return {"hide": lambda s, mask: s, "after": after}
+
+
 MASK_INVERTED = Slip(
     "the mask is inverted",
     "You shut out what the mask allows. True means allowed: fill where the mask is False, "
@@ -602,36 +813,10 @@ AXIS_ON_THE_MASK = Slip(
 GUARD_AFTER_THE_MASK = Slip(
     "a guard beside the allowed weights",
     "You mask after the softmax and add a small number to the sum that is left. Where little is "
-    "left the number counts, and the weights no longer sum to 1. Put −∞ into the scores before "
-    "the softmax.",
+    "left the number counts. Put −∞ into the scores before the softmax.",
     guarded_late(1e-2),
     guarded_late,
     Between(1e-9, 10.0),
-)
-GRADIENT_CUT = Slip(
-    "the gradient is cut off",
-    "The numbers are right, but nothing can be learned through them: `.detach()`, `.numpy()` or "
-    "`torch.no_grad()` cut the history. Stay with torch operations.",
-    {"roles": lambda q, k, v: (q.detach(), k.detach(), v.detach())},
-)
-OF_THE_SCALE = (
-    DIVIDED_BY_D_K,
-    NO_SCALE,
-    MULTIPLIED_BY_ROOT,
-    DIVIDED_BY_ROOT_N,
-    ANOTHER_POWER,
-    ANOTHER_FACTOR,
-)
-OF_THE_SOFTMAX = (
-    OVER_QUERIES,
-    OVER_AXIS_1,
-    OVER_AXIS_0,
-    OVER_EVERYTHING,
-    NO_SOFTMAX,
-    SIGMOIDS,
-    SOFTMAX_TWICE,
-    NO_MAXIMUM,
-    GUARD,
 )
 OF_THE_MASK = (
     MASK_INVERTED,
@@ -642,11 +827,15 @@ OF_THE_MASK = (
     MASK_ADDED,
     ZERO_TIMES_INFINITY,
 )
-MORE_OF_THE_SOFTMAX = (ONE_MAXIMUM, NO_KEEPDIM, ANOTHER_FUNCTION, IN_SINGLE_PRECISION)
 OF_THE_MASKS_SHAPE = (MASK_NOT_BROADCAST, AXIS_ON_THE_MASK)
-OF_THE_PRODUCT = (T_ON_A_BATCH, AXES_0_AND_1, AXES_1_AND_2, ONE_BATCH_AXIS)
+GRADIENT_CUT = Slip(
+    "the gradient is cut off",
+    "The numbers are right, but nothing can be learned through them: `.detach()`, `.numpy()` or "
+    "`torch.no_grad()` cut the history. Stay with torch operations.",
+    {"roles": lambda q, k, v: (q.detach(), k.detach(), v.detach())},
+)
 
-# --- what goes wrong in modules ----------------------------------------------------------------
+# --- what goes wrong in functions and modules ----------------------------------------------------
 
 
 def zero_at_start(name: str) -> dict[str, Any]:
@@ -657,6 +846,15 @@ def zero_at_start(name: str) -> dict[str, Any]:
         getattr(self, name).data.zero_()
 
     return {"hold": hold}
+
+
+def not_random(name: str) -> Slip:
+    return Slip(
+        f"{name}: not random at the start",
+        f"Your {name} begins with the same number everywhere, or with few different ones, so that "
+        "all of it learns the same. Fill it with random numbers: `torch.randn(…)`.",
+        zero_at_start(name),
+    )
 
 
 NO_SUPER_INIT = Slip(
@@ -671,10 +869,49 @@ LAYERS_HIDDEN = Slip(
     "not found: assign each to an attribute in `__init__`, `self.W_q = nn.Linear(…)`.",
     {"hold": lambda self, layers: setattr(self, "layers", layers)},
 )
+QUERIES_NOT_PROJECTED = Slip(
+    "the queries are not projected",
+    "You compare the tokens themselves with the keys. What asks is a view of them, `self.W_q(x)`.",
+    {"query": lambda self, x, *asked: x},
+)
+KEYS_NOT_PROJECTED = Slip(
+    "the keys are not projected",
+    "You compare the queries with the tokens themselves. The keys are a view of these, `self.W_k`.",
+    {"key": lambda self, *seen: seen[-1]},
+)
+VALUES_NOT_PROJECTED = Slip(
+    "the values are not projected",
+    "You mix the tokens themselves. What is mixed is a view of them, `self.W_v`.",
+    {"value": lambda self, *seen: seen[-1]},
+)
+ONE_VIEW_TO_COMPARE = Slip(
+    "one view for query and key",
+    "You make queries and keys with one layer. The keys are a view of their own: queries come "
+    "from `W_q`, keys from `W_k`.",
+    {"key": lambda self, *seen: self.W_q(seen[-1])},
+    also=({"query": lambda self, x, *asked: self.W_k(x)},),
+)
+ONE_VIEW_TO_GIVE = Slip(
+    "one view for key and value",
+    "You mix what `W_k` makes. The keys say what can be found, the values what is taken away: mix "
+    "what `W_v` makes.",
+    {"value": lambda self, *seen: self.W_k(seen[-1])},
+)
+KEYS_AND_VALUES = Slip(
+    "keys and values exchanged",
+    "You compare the queries with what `W_v` makes and mix what `W_k` makes. It is the keys that "
+    "are compared and the values that are mixed.",
+    {
+        "key": lambda self, *seen: self.W_v(seen[-1]),
+        "value": lambda self, *seen: self.W_k(seen[-1]),
+    },
+)
+OF_THE_VALUES = (VALUES_NOT_PROJECTED, ONE_VIEW_TO_GIVE)
+OF_THE_VIEWS = (*OF_THE_VALUES, KEYS_NOT_PROJECTED, KEYS_AND_VALUES)
 WEIGHTS_MISSING = Slip(
     "weights is missing",
     "The output is right, but there is no method `weights`. It takes the arguments of `forward` "
-    "and returns the attention map (..., m, n) that `forward` used.",
+    "and returns the attention map that `forward` used.",
     {"shares": None},
 )
 WEIGHTS_ARE_SCORES = Slip(
@@ -699,14 +936,12 @@ WEIGHTS_WITHOUT_MASK = Slip(
 )
 WEIGHTS_ARE_OUTPUT = Slip(
     "weights returns the output",
-    "Your `weights` returns the mixed values. It is to return the map (..., m, n) that they were "
-    "mixed with.",
+    "Your `weights` returns the mixed values. It is to return the map that they were mixed with.",
     {"shares": mixed},
 )
 WEIGHTS_COME_BACK = Slip(
     "the weights come back too",
-    "Your `forward` returns output and weights. It returns the output alone; `weights` is a method "
-    "of its own.",
+    "You return the output and the weights. Return one thing, the output.",
     {
         "answer": lambda attention, views, mask, other: (
             mixed(attention, views, mask, other),
@@ -715,9 +950,8 @@ WEIGHTS_COME_BACK = Slip(
     },
 )
 VALUES_FORGOTTEN = Slip(
-    "forward returns the weights",
-    "Your `forward` returns the attention map. It is to return the values that the map mixes: "
-    "`weights @ value`.",
+    "the values are forgotten",
+    "You return the attention map. Return the values that it mixes: `weights @ value`.",
     {"answer": shared_out},
 )
 OF_THE_METHODS = (
@@ -727,6 +961,11 @@ OF_THE_METHODS = (
     WEIGHTS_ARE_OUTPUT,
     WEIGHTS_COME_BACK,
     VALUES_FORGOTTEN,
+)
+# The same of a function that ends in ``finish(output, weights)``.
+OF_THE_RESULT = (
+    WEIGHTS_COME_BACK.by({"finish": lambda output, weights: (output, weights)}),
+    VALUES_FORGOTTEN.by({"finish": lambda output, weights: weights}),
 )
 # A mistake that only one of the two methods makes.
 IN_ONE_METHOD = (

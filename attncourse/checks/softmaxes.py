@@ -1,6 +1,6 @@
 """Softmax in NumPy as decisions, and what goes wrong there: for the chapters before torch.
 
-``mistakes`` says what a slip is and how slips become misconceptions.
+``mistakes`` says what a slip is; those that torch's softmax shares have their words there.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attncourse.checks import mistakes
 from attncourse.checks.exercise import Between
 from attncourse.checks.mistakes import Slip
 
@@ -69,36 +70,27 @@ def nothing(z, axis, x):
     return 0
 
 
+def with_guard(number):
+    return {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number}
+
+
 def log_softmax(w, x, T, axis):
     z = (x - x.max(axis=axis, keepdims=True)) / T
     return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
 
 
-NOTHING_SUBTRACTED = Slip(
-    "exp overflows",
-    "You exponentiate the scores as they are. exp of a score above 709 is infinity, exp of one "
-    "below −745 is 0, and the division gives NaN. Subtract each row's largest score first, as "
-    "`softmax` of chapter 3 does.",
-    {"top": nothing},
-)
-WHOLE_MAXIMUM = Slip(
-    "the maximum of the whole array is subtracted",
-    "You subtract one maximum from every row. A row far below it then has exponents so low "
-    "that all its terms are 0, and 0/0 is NaN. Each slice needs its own maximum: "
-    "`x.max(axis=axis, keepdims=True)`.",
-    {"top": lambda z, axis, x: z.max()},
-)
+NOTHING_SUBTRACTED = mistakes.NO_MAXIMUM.by({"top": nothing})
+WHOLE_MAXIMUM = mistakes.ONE_MAXIMUM.by({"top": lambda z, axis, x: z.max()})
 MAXIMUM_OR_ZERO = Slip(
     "nothing is subtracted where all scores are negative",
-    "You subtract the larger of 0 and the maximum. A slice of very negative scores then "
-    "stays where it is, all its terms are 0, and 0/0 is NaN. Subtract the maximum whatever "
-    "its sign.",
+    "You subtract the larger of 0 and the maximum. Scores far below 0 then stay where they are: "
+    "every exp is 0, and 0/0 is NaN. Subtract the maximum whatever its sign.",
     {"top": lambda z, axis, x: z.max(axis=axis, keepdims=True, initial=0)},
 )
 MINIMUM = Slip(
     "the minimum is subtracted, not the maximum",
-    "After subtracting the smallest score the others are above 0, and exp of a score 1000 "
-    "above the smallest still overflows. Subtract the largest.",
+    "You subtract the smallest score. The others are then above 0, and exp of a score far above "
+    "the smallest still overflows. Subtract the largest.",
     {"top": lambda z, axis, x: z.min(axis=axis, keepdims=True)},
 )
 MEAN = Slip(
@@ -117,11 +109,8 @@ GUARD_ALONE = Slip(
     "a guard in place of the maximum",
     "You add a small number to the denominator and subtract nothing. Of very negative scores all "
     "weights are then 0, and exp of a large one still overflows. Subtract each row's largest.",
-    {"top": nothing, "total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + 1e-12},
-    lambda number: {
-        "top": nothing,
-        "total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number,
-    },
+    {"top": nothing, **with_guard(1e-12)},
+    lambda number: {"top": nothing, **with_guard(number)},
     (1e-300, 1e-16, 1e-15, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0),
 )
 CLIPPED = Slip(
@@ -178,24 +167,12 @@ ANOTHER_TOTAL = Slip(
         lambda e, axis, z: 1 + e.sum(axis=axis, keepdims=True),
     ),
 )
-GUARD = Slip(
-    "a guard in the denominator",
-    "You add a small number to the sum of the exponentials, and the weights no longer sum to 1. "
-    "After the largest score is subtracted, the sum is at least 1 and needs no guard.",
-    {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + 1e-3},
-    lambda number: {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number},
-    Between(1e-8, 0.5),
+GUARD = mistakes.GUARD.by(with_guard(1e-3), with_guard, Between(1e-8, 0.5))
+SIGMOIDS = mistakes.SIGMOIDS.by(
+    {"top": nothing, "power": lambda z: 1 / (1 + np.exp(-z)), "total": lambda e, axis, z: 1}
 )
-SIGMOIDS = Slip(
-    "a sigmoid in place of the softmax",
-    "You squash each score by itself, and a row no longer sums to 1. The softmax lets the scores "
-    "of a row compete: exp of each, divided by their sum.",
-    {"top": nothing, "power": lambda z: 1 / (1 + np.exp(-z)), "total": lambda e, axis, z: 1},
-)
-TWICE = Slip(
-    "a softmax of the softmax",
-    "You take the softmax twice, which makes the weights nearly equal. Once is enough.",
-    {"after": lambda w, x, T, axis: np.exp(w) / np.exp(w).sum(axis=axis, keepdims=True)},
+TWICE = mistakes.SOFTMAX_TWICE.by(
+    {"after": lambda w, x, T, axis: np.exp(w) / np.exp(w).sum(axis=axis, keepdims=True)}
 )
 ONLY_THE_LARGEST = Slip(
     "only the largest score counts",
@@ -205,7 +182,7 @@ ONLY_THE_LARGEST = Slip(
 WHOLE_NUMBERS = Slip(
     "the weights are cut to whole numbers",
     "Where whole numbers come in, your weights become whole numbers too, and most of them 0: an "
-    "array made like the argument, by `np.zeros_like` say, holds integers. Make it one of floats.",
+    "array made by `np.zeros_like`, say, holds integers. Make it one of floats.",
     {"after": lambda w, x, T, axis: w.astype(x.dtype)},
 )
 ROUNDED = Slip(
@@ -223,29 +200,10 @@ LOGARITHM = Slip(
     lambda after: {"after": after},
     (lambda w, x, T, axis: np.log(w),),
 )
-OVER_QUERIES = Slip(
-    "softmax over the queries",
-    "You normalise along the axis of the queries, so that the weights on one key sum to 1 "
-    "over all queries. Every query has a budget of 1 to spend on the keys: softmax runs "
-    "along the last axis of the scores (m, n).",
-    {"along": lambda axis, ndim: -2 if ndim > 1 else -1},
-)
-OVER_AXIS_0 = Slip(
-    "softmax over axis 0",
-    "`axis=0` is the axis of those who ask, or, if there is a batch, that of the batch. What is "
-    "to sum to 1 is the last axis: `axis=-1`.",
-    {"along": lambda axis, ndim: 0},
-)
-OVER_AXIS_1 = Slip(
-    "softmax over axis 1",
-    "`axis=1` is the last axis of a matrix; with a batch in front it is another one. Count from "
-    "the end: `axis=-1`.",
-    {"along": lambda axis, ndim: 1 if ndim > 1 else -1},
-)
-OVER_EVERYTHING = Slip(
-    "the whole matrix sums to 1",
-    "Your softmax runs over all scores of a matrix at once. Each row has a budget of 1 of its own: "
-    "`axis=-1`.",
+OVER_QUERIES = mistakes.OVER_QUERIES.by({"along": lambda axis, ndim: -2 if ndim > 1 else -1})
+OVER_AXIS_0 = mistakes.OVER_AXIS_0.by({"along": lambda axis, ndim: 0})
+OVER_AXIS_1 = mistakes.OVER_AXIS_1.by({"along": lambda axis, ndim: 1 if ndim > 1 else -1})
+OVER_EVERYTHING = mistakes.OVER_EVERYTHING.by(
     {"along": lambda axis, ndim: (-2, -1)[-ndim:]},
     lambda axes: {"along": lambda axis, ndim: axes},
     (None,),
@@ -288,21 +246,12 @@ WHOLE_DIVISION = Slip(
 )
 UNDIVIDED_MAXIMUM = Slip(
     "the maximum is subtracted before it is divided by the temperature",
-    "You compute `x / temperature - x.max(…)`. At temperature 1 this is right; at any "
-    "other the maximum of x is not the maximum of x / temperature, and large scores "
-    "overflow or vanish. Put the difference in brackets: "
-    "`(x - x.max(…)) / temperature`.",
+    "You compute `x / temperature - x.max(…)`, where large scores overflow or vanish unless the "
+    "temperature is 1. Put the difference in brackets: `(x - x.max(…)) / temperature`.",
     {"top": lambda z, axis, x: x.max(axis=axis, keepdims=True)},
 )
 OF_THE_MAXIMUM = (NOTHING_SUBTRACTED, WHOLE_MAXIMUM, MINIMUM, NAN_TO_ZERO, CLIPPED)
-OF_THE_WEIGHTS = (
-    ANOTHER_BASE,
-    NOT_NORMALISED,
-    ANOTHER_TOTAL,
-    GUARD,
-    SIGMOIDS,
-    TWICE,
-)
+OF_THE_WEIGHTS = (ANOTHER_BASE, NOT_NORMALISED, ANOTHER_TOTAL, GUARD, SIGMOIDS, TWICE)
 OF_THE_TEMPERATURE = (
     TIMES_TEMPERATURE,
     NO_TEMPERATURE,

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from attncourse import cross_attention
+from attncourse.checks import mistakes
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, between, hole, row, standard
 from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import (
@@ -19,44 +20,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import (
-    BEST_ONLY,
-    COSINE,
-    DIVIDED_BY_D_K,
-    DIVIDED_BY_OTHER_WIDTH,
-    DIVIDED_BY_ROOT_M,
-    DIVIDED_BY_ROOT_N,
-    GRADIENT_CUT,
-    GUARD_AFTER_THE_MASK,
-    IN_ONE_METHOD,
-    LAYERS_HIDDEN,
-    MASK_IGNORED,
-    MASK_INVERTED,
-    MORE_OF_THE_SOFTMAX,
-    NO_SCALE,
-    NO_SUPER_INIT,
-    NOT_LOW_ENOUGH,
-    OF_THE_MASK,
-    OF_THE_MASKS_SHAPE,
-    OF_THE_METHODS,
-    OF_THE_PRODUCT,
-    OF_THE_SCALE,
-    OF_THE_SOFTMAX,
-    OVER_QUERIES,
-    ROLES_EXCHANGED,
-    SCALED_AFTERWARDS,
-    SIGMOIDS,
-    TOO_LITTLE_OFF,
-    WEIGHTS_ARE_OUTPUT,
-    WEIGHTS_MISSING,
-    Slip,
-    attention_class,
-    filled_with,
-    made,
-    mixed,
-    shared_out,
-    zero_at_start,
-)
+from attncourse.checks.mistakes import Slip, attention_class, linear, made, mixed, shared_out
 from attncourse.checks.modules import (
     ModuleTable,
     State,
@@ -136,22 +100,13 @@ def three(method: str = "", **mask):
 # --- usual mistakes --------------------------------------------------------------------------
 
 
-def linear(sizes, biased=()):
-    """Layers of these sizes, by name; some with a bias."""
-    return {name: nn.Linear(*size, bias=name in biased) for name, size in sizes.items()}
-
-
-def cross_sizes(d_x, d_y, d_k, d_v):
-    return {"W_q": (d_x, d_k), "W_k": (d_y, d_k), "W_v": (d_y, d_v)}
-
-
-def cross_biases(names):
-    return {"layers": lambda *sizes: linear(cross_sizes(*sizes), names)}
+def cross_layers(d_x, d_y, d_k, d_v):
+    return linear({"W_q": (d_x, d_k), "W_k": (d_y, d_k), "W_v": (d_y, d_v)})
 
 
 @composition
 def cross(
-    layers=lambda *sizes: linear(cross_sizes(*sizes)),
+    layers=cross_layers,
     query=lambda self, x, y: self.W_q(x),
     key=lambda self, x, y: self.W_k(y),
     value=lambda self, x, y: self.W_v(y),
@@ -161,32 +116,28 @@ def cross(
     return attention_class("CrossAttention", layers, query, key, value, 2, **options)
 
 
+def by_root_of(width, other):
+    return Slip(
+        f"divided by √{width}",
+        f"You divide by the root of {width}. After the projections queries and keys have d_k "
+        "features, and it is √d_k that keeps their products in range.",
+        {"factor": lambda q, k, other: other.shape[-1] ** -0.5, "other": other},
+    )
+
+
 def along(x, y):
     """y with the batch axes of x."""
     return y.expand(*x.shape[:-2], *y.shape[-2:])
 
 
-def pool_layers(d, n_queries, biased=()):
+def pool_layers(d, n_queries=1):
     queries = nn.Parameter(torch.randn(n_queries, d))
-    return {"queries": queries, **linear({"W_k": (d, d), "W_v": (d, d)}, biased)}
-
-
-def pool_biases(names):
-    return {"layers": lambda d, n_queries=1: pool_layers(d, n_queries, names)}
-
-
-def held(queries):
-    """What is held where ``queries(d, n_queries)`` makes the parameter of this name."""
-    return {
-        "layers": lambda d, n_queries=1: (
-            pool_layers(d, n_queries) | {"queries": queries(d, n_queries)}
-        )
-    }
+    return {"queries": queries, **linear({"W_k": (d, d), "W_v": (d, d)})}
 
 
 @composition
 def pool(
-    layers=lambda d, n_queries=1: pool_layers(d, n_queries),
+    layers=pool_layers,
     query=lambda self, x: self.queries,
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
@@ -210,22 +161,24 @@ def alike(scores):
     return allowed / allowed.sum(-1, keepdim=True)
 
 
-PADDING_ATTENDED = MASK_IGNORED.called("padding is attended to")
-INVERTED = MASK_INVERTED.said(
-    "You shut out what the mask allows. True means allowed, here and in "
-    "`F.scaled_dot_product_attention`; in `nn.MultiheadAttention` it is the reverse."
-)
+def answered(change):
+    """What ``forward`` returns is changed."""
+    return {"answer": lambda attention, *given: change(mixed(attention, *given))}
+
+
+SQUEEZED = {"shares": lambda attention, *given: shared_out(attention, *given).squeeze(-2)}
 OF_BOTH = (
-    *(s for s in OF_THE_MASK if s not in (MASK_IGNORED, MASK_INVERTED, NOT_LOW_ENOUGH)),
-    NOT_LOW_ENOUGH.likewise(filled_with(-1e2), filled_with(-1e3)),
-    TOO_LITTLE_OFF,
-    *OF_THE_MASKS_SHAPE,
-    GUARD_AFTER_THE_MASK,
-    INVERTED,
-    *MORE_OF_THE_SOFTMAX,
-    SCALED_AFTERWARDS,
-    DIVIDED_BY_ROOT_M,
-    COSINE,
+    *mistakes.OF_THE_SCALE,
+    mistakes.DIVIDED_BY_ROOT_M,
+    mistakes.SCALED_AFTERWARDS,
+    *mistakes.OF_THE_SOFTMAX,
+    *mistakes.MORE_OF_THE_SOFTMAX,
+    mistakes.BEST_ONLY,
+    *mistakes.OF_THE_MASK,
+    mistakes.TOO_LITTLE_OFF,
+    *mistakes.OF_THE_MASKS_SHAPE,
+    mistakes.GUARD_AFTER_THE_MASK,
+    mistakes.COSINE,
 )
 
 
@@ -316,51 +269,24 @@ CROSS = Exercise(
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
-        *made(cross, *OF_THE_METHODS, *OF_THE_PRODUCT),
+        *made(cross, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
         *made(
             cross,
-            *OF_THE_SCALE,
-            DIVIDED_BY_OTHER_WIDTH.called("divided by √d_x").said(
-                "You divide by the root of the width of x. After the projections queries and keys "
-                "have d_k features, and it is √d_k that keeps their products in range."
-            ),
-            Slip(
-                "divided by √d_y",
-                "You divide by the root of the width of y. After the projections queries and keys "
-                "have d_k features, and it is √d_k that keeps their products in range.",
-                {
-                    "factor": lambda q, k, other: other.shape[-1] ** -0.5,
-                    "other": lambda self, x, y: y,
-                },
-            ),
-            Slip(
-                "divided by √d_v",
-                DIVIDED_BY_OTHER_WIDTH.explanation,
-                {
-                    "factor": lambda q, k, other: other.shape[-1] ** -0.5,
-                    "other": lambda self, x, y: self.W_v(y),
-                },
-            ),
-            *(s for s in OF_THE_SOFTMAX if s is not OVER_QUERIES),
-            OVER_QUERIES.said(
-                "Your softmax runs down the columns, so that the questions share out each key. "
-                "Each question has a budget of 1 for all keys: `softmax(dim=-1)`."
-            ),
-            BEST_ONLY,
-            PADDING_ATTENDED.said(
-                "Your result is the same with and without the mask. Scores where it is False "
-                "become −∞ before the softmax; a key of zeros has the score 0, and still gets "
-                "weight."
-            ),
             *OF_BOTH,
-            ROLES_EXCHANGED.called("the scores are transposed").said(
+            by_root_of("d_x", lambda self, x, y: x),
+            by_root_of("d_y", lambda self, x, y: y),
+            by_root_of("d_v", lambda self, x, y: self.W_v(y)),
+            mistakes.ROLES_EXCHANGED.called("the scores are transposed").said(
                 "Your scores are `key @ query.mT`: row j belongs to token j of y. Row i belongs to "
                 "token i of x, who asks: `query @ key.mT`."
             ),
-            beside=IN_ONE_METHOD,
+            beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
             cross,
+            *mistakes.OF_THE_VIEWS,
+            mistakes.QUERIES_NOT_PROJECTED,
+            mistakes.ONE_VIEW_TO_COMPARE,
             Slip(
                 "keys from x",
                 "You compare the queries with `W_k(x)`. Those who are asked are the tokens of y: "
@@ -403,8 +329,8 @@ CROSS = Exercise(
                 "You join x and y and attend to both. In cross-attention only y is asked: n keys, "
                 "not m + n.",
                 {
-                    "key": lambda self, x, y: self.W_k(torch.cat([x, y], dim=-2)),
-                    "value": lambda self, x, y: self.W_v(torch.cat([x, y], dim=-2)),
+                    "key": lambda self, *both: self.W_k(torch.cat(both, dim=-2)),
+                    "value": lambda self, *both: self.W_v(torch.cat(both, dim=-2)),
                 },
             ),
             Slip(
@@ -417,45 +343,10 @@ CROSS = Exercise(
                 },
             ),
             Slip(
-                "the queries are not projected",
-                "You compare the tokens of x themselves. What asks is a view of them, "
-                "`self.W_q(x)`.",
-                {"query": lambda self, x, y: x},
-            ),
-            Slip(
-                "the keys are not projected",
-                "You compare the queries with y itself. The keys are a view of it, `self.W_k(y)`.",
-                {"key": lambda self, x, y: y},
-            ),
-            Slip(
-                "the values are not projected",
-                "You mix the tokens of y themselves. What is mixed is a view of them, "
-                "`self.W_v(y)`.",
-                {"value": lambda self, x, y: y},
-            ),
-            Slip(
-                "one view for query and key",
-                "You make queries and keys with one layer. Queries are `W_q(x)`, keys `W_k(y)`.",
-                {"key": lambda self, x, y: self.W_q(y)},
-                also=({"query": lambda self, x, y: self.W_k(x)},),
-            ),
-            Slip(
                 "the layers of query and key exchanged",
                 "You use `W_k(x)` as the queries and `W_q(y)` as the keys. Queries are `W_q(x)`, "
                 "keys `W_k(y)`.",
                 {"query": lambda self, x, y: self.W_k(x), "key": lambda self, x, y: self.W_q(y)},
-            ),
-            Slip(
-                "one view for key and value",
-                "You mix `W_k(y)`. The keys say what can be found, the values what is taken away: "
-                "mix `self.W_v(y)`.",
-                {"value": lambda self, x, y: self.W_k(y)},
-            ),
-            Slip(
-                "keys and values exchanged",
-                "You compare the queries with `W_v(y)` and mix `W_k(y)`. It is the keys that are "
-                "compared and the values that are mixed.",
-                {"key": lambda self, x, y: self.W_v(y), "value": lambda self, x, y: self.W_k(y)},
             ),
             Slip(
                 "x is added to the output",
@@ -463,38 +354,8 @@ CROSS = Exercise(
                 "not here: return the mixed values alone.",
                 {"answer": lambda attention, *given: mixed(attention, *given) + given[2]},
             ),
-            Slip(
-                "layers sized for x",
-                "Your `W_k` takes d_x features. It is applied to y, and so is `W_v`: "
-                "`nn.Linear(d_y, d_k)` and `nn.Linear(d_y, d_v)`.",
-                {"layers": lambda d_x, d_y, d_k, d_v: linear(cross_sizes(d_x, d_x, d_k, d_v))},
-            ),
-            Slip(
-                "d_v assumed equal to d_k",
-                "Your `W_v` has d_k outputs. Values have a width of their own: "
-                "`nn.Linear(d_y, d_v)`.",
-                {"layers": lambda d_x, d_y, d_k, d_v: linear(cross_sizes(d_x, d_y, d_k, d_k))},
-            ),
-            Slip(
-                "in and out exchanged",
-                "You built `nn.Linear(d_k, d_x)`. Its first argument is the number of features "
-                "that come in: `nn.Linear(d_x, d_k)`.",
-                {
-                    "layers": lambda *sizes: linear(
-                        {name: size[::-1] for name, size in cross_sizes(*sizes).items()}
-                    )
-                },
-            ),
-            Slip(
-                "a bias that was not asked for",
-                "`nn.Linear` has a bias unless told otherwise: `nn.Linear(d_x, d_k, bias=False)`, "
-                "and the same for the other two.",
-                cross_biases(("W_q", "W_k", "W_v")),
-                cross_biases,
-                (("W_q",), ("W_k",), ("W_v",), ("W_q", "W_k"), ("W_k", "W_v")),
-            ),
-            NO_SUPER_INIT,
-            LAYERS_HIDDEN,
+            mistakes.NO_SUPER_INIT,
+            mistakes.LAYERS_HIDDEN,
             Slip(
                 "y is cut off from the gradient",
                 "The numbers are right, but nothing that made y can learn from them, or from a "
@@ -508,10 +369,6 @@ CROSS = Exercise(
                     {"key": lambda self, x, y: self.W_k(y.data)},
                     {"value": lambda self, x, y: self.W_v(y.data)},
                 ),
-            ),
-            GRADIENT_CUT.said(
-                "The numbers are right, but training would change nothing: `.detach()`, `.data` or "
-                "`torch.no_grad()` cut the weights' history."
             ),
         ),
     ),
@@ -608,99 +465,55 @@ POOLING = Exercise(
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
+        *made(pool, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
         *made(
             pool,
-            *(s for s in OF_THE_METHODS if s not in (WEIGHTS_MISSING, WEIGHTS_ARE_OUTPUT)),
-            WEIGHTS_MISSING.said(
-                "The output is right, but there is no method `weights`. It takes the arguments of "
-                "`forward` and returns the map (..., n_queries, n) that `forward` used."
-            ),
-            WEIGHTS_ARE_OUTPUT.said(
-                "Your `weights` returns the mixed values. It is to return the map "
-                "(..., n_queries, n) that they were mixed with."
-            ),
-            *OF_THE_PRODUCT,
-        ),
-        *made(
-            pool,
-            *(s for s in OF_THE_SCALE if s not in (DIVIDED_BY_D_K, NO_SCALE, DIVIDED_BY_ROOT_N)),
-            NO_SCALE.said("You take the softmax of the bare scores. Divide them by √d first."),
-            DIVIDED_BY_D_K.called("divided by d").said(
-                "You divide the scores by d. The formula has its root, √d."
-            ),
-            DIVIDED_BY_ROOT_N.said(
-                "You divide by the root of the number of elements. The root in the formula is that "
-                "of d, the width of a query."
-            ),
-            *(s for s in OF_THE_SOFTMAX if s not in (OVER_QUERIES, SIGMOIDS)),
-            OVER_QUERIES.said(
-                "Your softmax runs over the queries. With one query every weight is then 1, and "
-                "the output is a sum. Each query shares 1 among the elements: `softmax(dim=-1)`."
-            ),
-            SIGMOIDS.called("gates in place of shares").said(
-                "You weigh each element by a sigmoid of its own score, so the weights do not sum "
-                "to 1 and the output grows with the set. Elements compete: a softmax over all of "
-                "them."
-            ),
-            BEST_ONLY.called("only the best match").said(
-                "You return the value with the largest score. A hard choice has no gradient and "
-                "learns nothing; the softmax gives every element its share."
-            ),
+            *(slip.naming(d_k="d") for slip in OF_BOTH),
             Slip(
                 "mean pooling",
                 "Every element gets the same weight, whatever the queries are. The weights are a "
                 "softmax of the queries' scores with the keys.",
                 {"normalize": alike},
             ),
-            PADDING_ATTENDED,
-            *OF_BOTH,
-            beside=IN_ONE_METHOD,
+            beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
             pool,
+            *mistakes.OF_THE_VIEWS,
             Slip(
                 "the axis of the queries is squeezed away",
-                "You return (..., d) for one query. The output keeps its axis, (..., 1, d), so "
-                "that one query and many are the same code.",
-                {"answer": lambda attention, *given: mixed(attention, *given).squeeze(-2)},
+                "You drop the axis of the queries, or, by `squeeze()`, every axis of length 1. "
+                "One query and many are the same code: the output is always (..., n_queries, d).",
+                answered(lambda output: output.squeeze(-2)),
                 also=(
-                    {
-                        "answer": lambda attention, *given: mixed(attention, *given).squeeze(-2),
-                        "shares": lambda attention, *given: shared_out(attention, *given).squeeze(
-                            -2
+                    answered(lambda output: output.squeeze()),
+                    answered(lambda output: output.squeeze(-2)) | SQUEEZED,
+                ),
+            ),
+            Slip(
+                "weights is squeezed",
+                "Your `weights` drops the axis of a single query. Like the output it keeps it: "
+                "(..., 1, n).",
+                SQUEEZED,
+            ),
+            Slip(
+                "the answers do not stay apart",
+                "You average the answers, add them up, run them together, or keep the first alone. "
+                "Each query has an answer of its own: return all of them, (..., n_queries, d).",
+                answered(lambda output: output.mean(-2, True)),
+                also=tuple(
+                    map(
+                        answered,
+                        (
+                            lambda output: output.mean(-2),
+                            lambda output: output.sum(-2, True),
+                            lambda output: output.sum(-2),
+                            lambda output: output.flatten(-2),
+                            lambda output: output[..., :1, :],
+                            lambda output: output[..., 0, :],
                         ),
-                    },
+                    )
                 ),
-            ),
-            Slip(
-                "squeezed along every axis",
-                "`squeeze()` without an axis drops every axis of length 1, a batch of 1 too. The "
-                "output is (..., n_queries, d), never squeezed.",
-                {"answer": lambda attention, *given: mixed(attention, *given).squeeze()},
-            ),
-            Slip(
-                "only the first answer is kept",
-                "You return the answer to query 0 alone. There is one row for each query, "
-                "(..., n_queries, d).",
-                {"answer": lambda attention, *given: mixed(attention, *given)[..., :1, :]},
-                also=({"answer": lambda attention, *given: mixed(attention, *given)[..., 0, :]},),
-            ),
-            Slip(
-                "the answers are averaged",
-                "You take the mean of the answers, or add them up. Each query has an answer of its "
-                "own: return all of them, (..., n_queries, d).",
-                {"answer": lambda attention, *given: mixed(attention, *given).mean(-2, True)},
-                also=(
-                    {"answer": lambda attention, *given: mixed(attention, *given).mean(-2)},
-                    {"answer": lambda attention, *given: mixed(attention, *given).sum(-2, True)},
-                    {"answer": lambda attention, *given: mixed(attention, *given).sum(-2)},
-                ),
-            ),
-            Slip(
-                "the answers are run together",
-                "You put the answers behind each other in one row. Each has a row of its own: "
-                "(..., n_queries, d).",
-                {"answer": lambda attention, *given: mixed(attention, *given).flatten(-2)},
             ),
             Slip(
                 "the queries are added to the output",
@@ -711,10 +524,7 @@ POOLING = Exercise(
                 "the elements ask, not the queries",
                 "You let the elements attend to each other and average the result. Those who ask "
                 "are the learned `queries`.",
-                {
-                    "query": lambda self, x: x,
-                    "answer": lambda attention, *given: mixed(attention, *given).mean(-2, True),
-                },
+                {"query": lambda self, x: x, **answered(lambda output: output.mean(-2, True))},
             ),
             Slip(
                 "the queries are projected too",
@@ -723,32 +533,9 @@ POOLING = Exercise(
                 {"query": lambda self, x: self.W_k(self.queries)},
             ),
             Slip(
-                "the keys are not projected",
-                "You compare the queries with x itself. The keys are a view of it, `self.W_k(x)`.",
-                {"key": lambda self, x: x},
-            ),
-            Slip(
-                "the values are not projected",
-                "You mix the elements themselves. What is mixed is a view of them, `self.W_v(x)`.",
-                {"value": lambda self, x: x},
-            ),
-            Slip(
-                "one view for key and value",
-                "You mix `W_k(x)`. The keys say what can be found, the values what is taken away: "
-                "mix `self.W_v(x)`.",
-                {"value": lambda self, x: self.W_k(x)},
-            ),
-            Slip(
-                "keys and values exchanged",
-                "You compare the queries with `W_v(x)` and mix `W_k(x)`. It is the keys that are "
-                "compared and the values that are mixed.",
-                {"key": lambda self, x: self.W_v(x), "value": lambda self, x: self.W_k(x)},
-            ),
-            Slip(
                 "one batch axis is assumed",
-                "You expand the queries to `x.shape[0]` copies, which is right for exactly one "
-                "batch axis. Leave them (n_queries, d): a product with (..., d, n) takes them "
-                "along.",
+                "You expand the queries to `x.shape[0]` copies, right for exactly one batch axis. "
+                "Leave them (n_queries, d): a product with (..., d, n) takes them along.",
                 {"query": lambda self, x: self.queries.expand(x.shape[0], -1, -1)},
                 also=(
                     {
@@ -757,90 +544,24 @@ POOLING = Exercise(
                     },
                 ),
             ),
-            Slip(
-                "queries do not start at random",
-                "Your queries begin with the same number everywhere, so that all of them ask the "
-                "same and learn the same. Fill them with random numbers: "
-                "`nn.Parameter(torch.randn(n_queries, d))`.",
-                zero_at_start("queries"),
-            ),
+            mistakes.not_random("queries"),
             Slip(
                 "queries is a plain tensor",
                 "`queries` is a tensor that the module does not know as its own: it would neither "
-                "be learned nor saved. Wrap it: "
-                "`self.queries = nn.Parameter(torch.randn(n_queries, d))`.",
-                held(lambda d, n_queries: torch.zeros(n_queries, d)),
-            ),
-            Slip(
-                "queries is a layer",
-                "You made `queries` an `nn.Linear` or `nn.Embedding`. It is a single parameter of "
-                "shape (n_queries, d): `nn.Parameter(torch.randn(n_queries, d))`.",
-                held(lambda d, n_queries: nn.Linear(d, n_queries, bias=False)),
-                also=(held(lambda d, n_queries: nn.Linear(d, n_queries)),),
-            ),
-            Slip(
-                "queries lie on their side",
-                "Your `queries` have the shape (d, n_queries). A query is a row: (n_queries, d).",
-                held(lambda d, n_queries: nn.Parameter(torch.randn(d, n_queries))),
-            ),
-            Slip(
-                "a batch axis in the parameter",
-                "Your `queries` have the shape (1, n_queries, d). They are (n_queries, d), and "
-                "broadcasting adds the batch axes, however many there are.",
-                held(lambda d, n_queries: nn.Parameter(torch.randn(1, n_queries, d))),
-            ),
-            Slip(
-                "a single query as a vector",
-                "Your `queries` have the shape (d,). Also for one query it is (n_queries, d), that "
-                "is (1, d).",
-                held(lambda d, n_queries: nn.Parameter(torch.randn(d))),
-            ),
-            Slip(
-                "n_queries is ignored",
-                "You always make one query. Hand the argument on: "
-                "`nn.Parameter(torch.randn(n_queries, d))`.",
-                held(lambda d, n_queries: nn.Parameter(torch.randn(1, d))),
-            ),
-            Slip(
-                "a layer for the queries",
-                "Your module has a `W_q`. The queries are learned as they are; to multiply them by "
-                "a learned matrix would add parameters and nothing else.",
+                "be learned nor saved. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.",
                 {
                     "layers": lambda d, n_queries=1: {
                         **pool_layers(d, n_queries),
-                        "W_q": nn.Linear(d, d, bias=False),
+                        "queries": torch.zeros(n_queries, d),
                     }
                 },
             ),
-            Slip(
-                "a bias that was not asked for",
-                "`nn.Linear` has a bias unless told otherwise: `nn.Linear(d, d, bias=False)`.",
-                pool_biases(("W_k", "W_v")),
-                pool_biases,
-                (("W_k",), ("W_v",)),
-            ),
-            NO_SUPER_INIT,
+            mistakes.NO_SUPER_INIT,
             Slip(
                 "padding is zeroed and still attended to",
                 "You set the masked elements of x to 0. Their keys then have the score 0, and "
                 "exp(0) = 1, so they take weight from the others. Put −∞ into the scores.",
                 {"answer": padding_zeroed},
-            ),
-            Slip(
-                "weights is squeezed",
-                "Your `weights` drops the axis of a single query. Like the output it keeps it: "
-                "(..., 1, n).",
-                {"shares": lambda attention, *given: shared_out(attention, *given).squeeze(-2)},
-            ),
-            Slip(
-                "the queries do not learn",
-                "The numbers are right, but no gradient reaches `queries`: `.detach()` or `.data` "
-                "cut their history. The question is what is to be learned.",
-                {"query": lambda self, x: self.queries.detach()},
-            ),
-            GRADIENT_CUT.said(
-                "The numbers are right, but training would change nothing: `.detach()`, `.data` or "
-                "`torch.no_grad()` cut the weights' history."
             ),
         ),
     ),

@@ -5,9 +5,9 @@ computed in float32 is no mistake.
 """
 
 import torch
-from torch import nn
 
 from attncourse import kqv
+from attncourse.checks import mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Drawn,
@@ -28,34 +28,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import (
-    COSINE,
-    DIVIDED_BY_OTHER_WIDTH,
-    DIVIDED_BY_ROOT_D_MODEL,
-    DIVIDED_BY_SCALE,
-    GRADIENT_CUT,
-    KEYS_BLENDED,
-    LAYERS_HIDDEN,
-    NO_SUPER_INIT,
-    OF_THE_MASK,
-    OF_THE_METHODS,
-    OF_THE_PRODUCT,
-    OF_THE_SCALE,
-    OF_THE_SOFTMAX,
-    ROLES_EXCHANGED,
-    SCALE_IGNORED,
-    SCALE_OF_ZERO,
-    SCALE_ON_TOP,
-    SCALED_AFTERWARDS,
-    T_ON_A_BATCH,
-    WEIGHTS_MISSING,
-    Attention,
-    Slip,
-    attention_class,
-    hide,
-    made,
-    reversed_axes,
-)
+from attncourse.checks.mistakes import Attention, Slip, attention_class, dot, linear, made
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases -----------------------------------------------------------------------------------
@@ -63,9 +36,7 @@ from attncourse.checks.modules import ModuleTable, State, module_case, spread, t
 
 PROJECT_CASES = Table({"x": "... n d_in", "weight": "d_in d_out"}, how=normal)
 PROJECT_ROWS = standard(PROJECT_CASES)
-PROJECT_BY_HAND = Case(
-    (tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 2], [0, 1], [3, -1]])),
-)
+PROJECT_BY_HAND = Case((tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 2], [0, 1], [3, -1]])))
 PROJECT_SQUARE = Case(
     (tensor([[1, 2], [0, 1]]), tensor([[1, 1], [0, 2]])),
     note="as many tokens as features in and out",
@@ -97,9 +68,7 @@ MASKED_FAR_BELOW = Case(
     ),
     note="scores around −1000",
 )
-MASKED_BY_HAND = Case(
-    (*TWO_ASK_THREE, torch.tensor([[True, True, False], [False, True, True]])),
-)
+MASKED_BY_HAND = Case((*TWO_ASK_THREE, torch.tensor([[True, True, False], [False, True, True]])))
 NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
@@ -149,22 +118,15 @@ def attend(finish=lambda output, weights: output, **options):
     return answer
 
 
-def query_in_place(query, key, value, mask=None, *, scale=None):
-    query *= query.shape[-1] ** -0.5 if scale is None else scale
-    return hide(query @ key.mT, mask).softmax(-1) @ value
-
-
-def layers_of(d_model, d_k, d_v, bias):
-    return {
-        "W_q": nn.Linear(d_model, d_k, bias=bias),
-        "W_k": nn.Linear(d_model, d_k, bias=bias),
-        "W_v": nn.Linear(d_model, d_v or d_k, bias=bias),
-    }
+def layers_of(d_model, d_k, d_v=None, bias=False):
+    return linear(
+        {"W_q": (d_model, d_k), "W_k": (d_model, d_k), "W_v": (d_model, d_v or d_k)}, bias
+    )
 
 
 @composition
 def head(
-    layers=lambda d_model, d_k, d_v=None, bias=False: layers_of(d_model, d_k, d_v, bias),
+    layers=layers_of,
     query=lambda self, x: self.W_q(x),
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
@@ -238,34 +200,10 @@ PROJECT = Exercise(
             lambda x, weight: x * weight,
         ),
         Misconception(
-            "a matrix product that knows no batch",
-            "`torch.mm` takes two matrices and nothing else. `@` (torch.matmul) takes leading axes "
-            "along.",
-            lambda x, weight: torch.mm(x, weight),
-        ),
-        Misconception(
             "the batch axes are lost",
             "You flatten all tokens into one long list and do not restore the shape. The result "
             "has the axes of x, with d_out in place of d_in.",
             lambda x, weight: x.reshape(-1, x.shape[-1]) @ weight,
-        ),
-        Misconception(
-            "divided by the root of the width",
-            "You divide by √d_in. A projection is the bare product; the scale in attention belongs "
-            "to the scores.",
-            lambda x, weight: x @ weight / x.shape[-1] ** 0.5,
-        ),
-        Misconception(
-            "a non-linearity on top",
-            "You set negative results to 0. A projection is linear: no ReLU here.",
-            lambda x, weight: (x @ weight).relu(),
-        ),
-        Misconception(
-            "the gradient is cut off",
-            "The numbers are right, but the result has no history: after `.detach()`, `.data`, "
-            "`.numpy()` or inside `torch.no_grad()` nothing can be learned through it. Stay with "
-            "torch operations on x and weight themselves.",
-            lambda x, weight: x.detach() @ weight.detach(),
         ),
     ),
     hints=(
@@ -324,80 +262,7 @@ SCORES = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=(
-        Misconception(
-            ".T on a batch",
-            "`key.T` turns all axes around, the batch axis too, so a batch (b, n, d_k) becomes "
-            "(d_k, n, b). `key.mT`, or `key.transpose(-2, -1)`, swaps the last two only.",
-            lambda query, key: query @ reversed_axes(key),
-        ),
-        Misconception(
-            "axes 0 and 1 swapped",
-            "`transpose(0, 1)` swaps the first two axes. With a batch in front those are not the "
-            "two you mean: count from the end, `key.transpose(-2, -1)`.",
-            lambda query, key: query @ key.transpose(0, 1),
-        ),
-        Misconception(
-            "axes 1 and 2 swapped",
-            "`transpose(1, 2)` is right for exactly one batch axis and for nothing else. Count "
-            "from the end: `key.transpose(-2, -1)` fits any number.",
-            lambda query, key: query @ key.transpose(1, 2),
-        ),
-        Misconception(
-            ".t() on a batch",
-            "`.t()` takes matrices only. `key.mT` swaps the last two axes behind any batch.",
-            lambda query, key: query @ key.t(),
-        ),
-        Misconception(
-            "key and query swapped",
-            "You return `key @ query.mT`: row i belongs to key i. Row i is to belong to query i, "
-            "shape (..., m, n): `query @ key.mT`.",
-            lambda query, key: key @ query.mT,
-        ),
-        Misconception(
-            "the tokens are summed over, not the features",
-            "`query.mT @ key` sums over tokens and compares feature a with feature b, shape "
-            "(d_k, d_k). A score compares two tokens and sums over their features.",
-            lambda query, key: query.mT @ key,
-        ),
-        Misconception(
-            "only pairs at the same place",
-            "`(query * key).sum(-1)` compares query i with key i alone. Every query meets every "
-            "key: a matrix (..., m, n).",
-            lambda query, key: (query * key).sum(-1),
-        ),
-        Misconception(
-            "already divided by √d_k",
-            "You scale the scores. Here they are the bare products; the scale is a step of its "
-            "own, taken later.",
-            lambda query, key: query @ key.mT / query.shape[-1] ** 0.5,
-        ),
-        Misconception(
-            "already divided by d_k",
-            "You divide by d_k. Here the scores are the bare products; the scale, by √d_k, is a "
-            "step of its own, taken later.",
-            lambda query, key: query @ key.mT / query.shape[-1],
-        ),
-        Misconception(
-            "already a softmax",
-            "You return weights. Scores come first: any real numbers, before the softmax.",
-            lambda query, key: (query @ key.mT).softmax(-1),
-        ),
-        Misconception(
-            "cosine similarity",
-            "You divide by the lengths of query and key. A score is the bare dot product: a long "
-            "key may count for more.",
-            lambda query, key: (
-                nn.functional.normalize(query, dim=-1) @ nn.functional.normalize(key, dim=-1).mT
-            ),
-        ),
-        Misconception(
-            "the gradient is cut off",
-            "The numbers are right, but nothing can be learned through them: `.detach()`, "
-            "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-            lambda query, key: query.detach() @ key.detach().mT,
-        ),
-    ),
+    misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
     hints=(
         "One score is a dot product: S[i, j] is the sum over the features a of "
         "query[i, a] key[j, a].",
@@ -488,41 +353,19 @@ ATTENTION = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=(
-        *made(
-            attend,
-            *OF_THE_SCALE,
-            DIVIDED_BY_OTHER_WIDTH,
-            SCALED_AFTERWARDS,
-            SCALE_IGNORED,
-            SCALE_ON_TOP,
-            DIVIDED_BY_SCALE,
-            SCALE_OF_ZERO,
-            *OF_THE_SOFTMAX,
-            *OF_THE_MASK,
-            ROLES_EXCHANGED,
-            KEYS_BLENDED,
-            T_ON_A_BATCH,
-            COSINE,
-            GRADIENT_CUT,
-            Slip(
-                "the weights come back too",
-                "You return the output and the weights. Functions in this course return one thing, "
-                "here the output.",
-                {"finish": lambda output, weights: (output, weights)},
-            ),
-            Slip(
-                "the values are forgotten",
-                "You return the weights (..., m, n). Multiply them with the values.",
-                {"finish": lambda output, weights: weights},
-            ),
-        ),
-        Misconception(
-            "the query is changed in place",
-            "`query *= …` or `query /= …` writes into the caller's tensor. Scale the scores, or "
-            "write `query = query * …`, which makes a new tensor.",
-            query_in_place,
-        ),
+    misconceptions=made(
+        attend,
+        *mistakes.OF_THE_SCALE,
+        mistakes.DIVIDED_BY_OTHER_WIDTH,
+        mistakes.SCALED_AFTERWARDS,
+        *mistakes.OF_A_GIVEN_SCALE,
+        *mistakes.OF_THE_SOFTMAX,
+        *mistakes.OF_THE_MASK,
+        mistakes.ROLES_EXCHANGED,
+        mistakes.KEYS_BLENDED,
+        mistakes.T_ON_A_BATCH,
+        mistakes.COSINE,
+        *mistakes.OF_THE_RESULT,
     ),
     hints=(
         "Four steps, each a line: scores, scale, mask, softmax. Then the weights times the values.",
@@ -614,75 +457,21 @@ HEAD = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         head,
-        *OF_THE_SCALE,
-        DIVIDED_BY_ROOT_D_MODEL,
-        SCALED_AFTERWARDS,
-        *OF_THE_SOFTMAX,
-        *OF_THE_MASK,
-        ROLES_EXCHANGED.said(
+        *mistakes.OF_THE_SCALE,
+        mistakes.DIVIDED_BY_ROOT_D_MODEL,
+        mistakes.SCALED_AFTERWARDS,
+        *mistakes.OF_THE_SOFTMAX,
+        *mistakes.OF_THE_MASK,
+        mistakes.ROLES_EXCHANGED.said(
             "You compare `W_k(x)` as the queries with `W_q(x)` as the keys, so row i says who "
             "looks for token i. Row i belongs to token i as a query."
         ),
-        *OF_THE_PRODUCT,
-        NO_SUPER_INIT,
-        LAYERS_HIDDEN,
-        WEIGHTS_MISSING.said(
-            "The output is right, but there is no method `weights`. It takes the arguments of "
-            "`forward` and returns the attention map (..., n, n) that `forward` used."
-        ),
-        *(s for s in OF_THE_METHODS if s is not WEIGHTS_MISSING),
-        Slip(
-            "d_v assumed equal to d_k",
-            "Your `W_v` has d_k outputs. Values may have another width: `nn.Linear(d_model, d_v)`, "
-            "where d_v is d_k only if it is not given.",
-            {
-                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
-                    d_model, d_k, d_k, bias
-                )
-            },
-        ),
-        Slip(
-            "d_v taken to be d_model",
-            "Where d_v is not given, your values are as wide as the tokens. They are to be as wide "
-            "as the keys then: `d_v = d_k if d_v is None else d_v`.",
-            {
-                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
-                    d_model, d_k, d_v or d_model, bias
-                )
-            },
-        ),
-        Slip(
-            "in and out exchanged",
-            "You built `nn.Linear(d_k, d_model)`. Its first argument is the number of features "
-            "that come in: `nn.Linear(d_model, d_k)`.",
-            {
-                "layers": lambda d_model, d_k, d_v=None, bias=False: {
-                    "W_q": nn.Linear(d_k, d_model, bias=bias),
-                    "W_k": nn.Linear(d_k, d_model, bias=bias),
-                    "W_v": nn.Linear(d_v or d_k, d_model, bias=bias),
-                }
-            },
-        ),
-        Slip(
-            "bias is ignored",
-            "Your projections never have a bias. Hand the argument on: "
-            "`nn.Linear(d_model, d_k, bias=bias)`.",
-            {
-                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
-                    d_model, d_k, d_v, False
-                )
-            },
-        ),
-        Slip(
-            "a bias that was not asked for",
-            "`nn.Linear` has a bias unless told otherwise. Hand the argument on: "
-            "`nn.Linear(d_model, d_k, bias=bias)`.",
-            {
-                "layers": lambda d_model, d_k, d_v=None, bias=False: layers_of(
-                    d_model, d_k, d_v, True
-                )
-            },
-        ),
+        *mistakes.OF_THE_PRODUCT,
+        mistakes.NO_SUPER_INIT,
+        mistakes.LAYERS_HIDDEN,
+        *mistakes.OF_THE_METHODS,
+        mistakes.ONE_VIEW_TO_COMPARE,
+        *mistakes.OF_THE_VALUES,
         Slip(
             "the biases are there and not used",
             "Your layers have biases, but you multiply by their weights alone. Call the layer, "
@@ -692,39 +481,6 @@ HEAD = Exercise(
                 "key": lambda self, x: x @ self.W_k.weight.mT,
                 "value": lambda self, x: x @ self.W_v.weight.mT,
             },
-        ),
-        Slip(
-            "bare matrices in place of nn.Linear",
-            "You hold the weights as `nn.Parameter`. The exercise asks for `nn.Linear` layers "
-            "named W_q, W_k and W_v, which bring weight and bias with them.",
-            {
-                "layers": lambda d_model, d_k, d_v=None, bias=False: {
-                    "W_q": nn.Parameter(torch.zeros(d_model, d_k)),
-                    "W_k": nn.Parameter(torch.zeros(d_model, d_k)),
-                    "W_v": nn.Parameter(torch.zeros(d_model, d_v or d_k)),
-                }
-            },
-        ),
-        Slip(
-            "the values are not projected",
-            "You mix the tokens themselves. What is mixed is their third view, `self.W_v(x)`.",
-            {"value": lambda self, x: x},
-        ),
-        Slip(
-            "one view for query and key",
-            "You compare `W_q(x)` with itself, so the scores are symmetric. The keys are a view "
-            "of their own, `self.W_k(x)`.",
-            {"key": lambda self, x: self.W_q(x)},
-        ),
-        Slip(
-            "one view for key and value",
-            "You mix `W_k(x)`. The keys say what can be found, the values what is taken away: "
-            "mix `self.W_v(x)`.",
-            {"value": lambda self, x: self.W_k(x)},
-        ),
-        GRADIENT_CUT.said(
-            "The numbers are right, but training would change nothing: `.detach()`, `.data` or "
-            "`torch.no_grad()` cut the weights' history."
         ),
     ),
     hints=(

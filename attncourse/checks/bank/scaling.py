@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from attncourse import scaling
+from attncourse.checks import mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Count,
@@ -187,15 +188,17 @@ def experiment(
 
 @composition
 def scaling_by(
+    factor=mistakes.by_root_of_d_k,
     take=lambda scores: scores,
-    factor=lambda scores, d_k: d_k**-0.5,
-    times=lambda scores, factor: scores * factor,
+    times=mistakes.times,
     finish=lambda scaled: scaled,
 ):
-    """The scaling made of decisions; ``factor`` is what the scores are multiplied by."""
+    """The scaling made of decisions; ``factor`` sees empty queries and keys, and d_k."""
 
     def scale_scores(scores, d_k):
-        return finish(times(take(scores), factor(scores, d_k)))
+        *batch, m, n = scores.shape
+        query, key = (scores.new_empty(*batch, length, d_k) for length in (m, n))
+        return finish(times(take(scores), factor(query, key, d_k)))
 
     return scale_scores
 
@@ -223,11 +226,6 @@ def entropy(
     return attention_entropy
 
 
-def zeros_replaced_in_place(weights):
-    weights[weights == 0] = 1
-    return weights
-
-
 def outer(p):
     return p[..., :, None] * p[..., None, :]  # (..., n, n)
 
@@ -251,11 +249,6 @@ def jacobian(
         return finish(combine(first(taken), second(taken)))
 
     return softmax_jacobian
-
-
-def plain_transpose(p):
-    column = p[..., None]
-    return column @ reversed_axes(column)
 
 
 def all_rows_by_all_rows(J):
@@ -472,110 +465,56 @@ SCALE = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         scaling_by,
+        *mistakes.OF_THE_SCALE,
+        mistakes.DIVIDED_BY_ROOT_M,
         Slip(
-            "divided by d_k",
-            "You divide by d_k. Divided by its root the scores keep a variance of 1; divided by "
-            "d_k it becomes 1/d_k.",
-            {"factor": lambda scores, d_k: 1 / d_k},
-        ),
-        Slip(
-            "multiplied by √d_k",
-            "You make the scores larger. They grow with d_k by themselves, and the scale takes "
-            "that back: divide.",
-            {"factor": lambda scores, d_k: d_k**0.5},
-        ),
-        Slip(
-            "not scaled",
-            "You return the scores as they came.",
-            {"factor": lambda scores, d_k: 1},
-        ),
-        Slip(
-            "d_k taken from the axis of the keys",
-            "You divide by the root of `scores.shape[-1]`. That axis counts the keys. The scores "
-            "no longer show how wide queries and keys were, which is why d_k is an argument.",
-            {"factor": lambda scores, d_k: scores.shape[-1] ** -0.5},
-        ),
-        Slip(
-            "d_k taken from the axis of the queries",
-            "You divide by the root of `scores.shape[-2]`. That axis counts the queries. Use the "
-            "argument d_k.",
-            {"factor": lambda scores, d_k: scores.shape[-2] ** -0.5},
-        ),
-        Slip(
-            "`scores / d_k ** 1/2`",
-            "Powers come before divisions, so this is `(scores / d_k) / 2`, and there is no root "
-            "in it. Write `d_k ** 0.5` or `math.sqrt(d_k)`.",
-            {"factor": lambda scores, d_k: 1 / d_k**1 / 2},
-        ),
-        Slip(
-            "`d_k ** 1/2` in parentheses",
-            "`(d_k ** 1/2)` is d_k / 2: the power binds more closely than the division. Write "
-            "`d_k ** 0.5` or `math.sqrt(d_k)`.",
-            {"factor": lambda scores, d_k: 1 / (d_k**1 / 2)},
-        ),
-        Slip(
-            "the fourth root",
-            "You divide by the fourth root of d_k. That is right for queries and keys *each*, "
-            "before they are multiplied. These are scores, the product has been taken: √d_k.",
-            {"factor": lambda scores, d_k: d_k**-0.25},
-        ),
-        Slip(
-            "another power of d_k",
-            "You multiply the scores by some power of d_k, but not by its power −1/2. Divide by "
-            "`math.sqrt(d_k)`.",
-            {"factor": lambda scores, d_k: d_k**-2.0},
-            lambda power: {"factor": lambda scores, d_k: d_k**power},
-            (-2.0, -1.5, -0.75, 0.25, 1.0, 2.0),
-        ),
-        Slip(
-            "a scale that does not follow d_k",
-            "You multiply the scores by one and the same number, whatever d_k is. Divide by the "
-            "root of the argument: `math.sqrt(d_k)`.",
-            {"factor": lambda scores, d_k: 1 / 8},
-            lambda number: {"factor": lambda scores, d_k: number},
-            Between(1e-4, 1e4),
+            "`d_k ** 1/2`",
+            "Powers come before divisions: `d_k ** 1/2` is d_k / 2, and `scores / d_k ** 1/2` is "
+            "`(scores / d_k) / 2`. Write `d_k ** 0.5` or `math.sqrt(d_k)`.",
+            {"factor": lambda q, k, d_k: 1 / d_k**1 / 2},
+            also=({"factor": lambda q, k, d_k: 1 / (d_k**1 / 2)},),
         ),
         Slip(
             "a number is added to d_k",
             "You divide by the root of d_k plus a number. d_k is the width itself, and it needs no "
             "guard: `math.sqrt(d_k)`.",
-            {"factor": lambda scores, d_k: (d_k + 1) ** -0.5},
-            lambda number: {"factor": lambda scores, d_k: (d_k + number) ** -0.5},
+            {"factor": lambda q, k, d_k: (d_k + 1) ** -0.5},
+            lambda number: {"factor": lambda q, k, d_k: (d_k + number) ** -0.5},
             Between(1e-7, 10.0),
         ),
         Slip(
             "a guard in the divisor",
             "You add a small number to √d_k, and every score comes out too small. A width is at "
             "least 1: its root needs no guard.",
-            {"factor": lambda scores, d_k: 1 / (d_k**0.5 + 1e-6)},
-            lambda number: {"factor": lambda scores, d_k: 1 / (d_k**0.5 + number)},
+            {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + 1e-6)},
+            lambda number: {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)},
             Between(5e-9, 0.5),
         ),
         Slip(
             "divided by the logarithm of d_k",
             "You divide by a logarithm of d_k. The typical size of a score grows as the root of "
             "the width: `math.sqrt(d_k)`.",
-            {"factor": lambda scores, d_k: 1 / math.log(d_k)},
-            also=({"factor": lambda scores, d_k: 1 / math.log2(d_k)},),
+            {"factor": lambda q, k, d_k: 1 / math.log(d_k)},
+            also=({"factor": lambda q, k, d_k: 1 / math.log2(d_k)},),
         ),
         Slip(
             "the root is cut to a whole number",
             "Your root is right for 4, 16 and 64 and wrong for 7: `int(…)`, `round(…)`, `//` or "
             "`math.isqrt` make it a whole number. Divide by `math.sqrt(d_k)` itself.",
-            {"factor": lambda scores, d_k: 1 / math.isqrt(d_k)},
+            {"factor": lambda q, k, d_k: 1 / math.isqrt(d_k)},
             also=(
-                {"factor": lambda scores, d_k: 1 / round(d_k**0.5)},
-                {"factor": lambda scores, d_k: 1 / math.ceil(d_k**0.5)},
+                {"factor": lambda q, k, d_k: 1 / round(d_k**0.5)},
+                {"factor": lambda q, k, d_k: 1 / math.ceil(d_k**0.5)},
             ),
         ),
         Slip(
             "the variance is forced to 1",
             "You divide by the standard deviation of these scores. The scale does not look at the "
             "scores: large ones stay larger than small ones. Divide by √d_k.",
-            {"factor": lambda scores, d_k: 1 / scores.std()},
+            {"times": lambda scores, factor: scores / scores.std()},
             also=(
-                {"factor": lambda scores, d_k: 1 / scores.std(correction=0)},
-                {"factor": lambda scores, d_k: 1 / scores.std(-1, keepdim=True)},
+                {"times": lambda scores, factor: scores / scores.std(correction=0)},
+                {"times": lambda scores, factor: scores / scores.std(-1, keepdim=True)},
             ),
         ),
         Slip(
@@ -585,34 +524,11 @@ SCALE = Exercise(
             {"take": lambda scores: scores - scores.mean(-1, keepdim=True)},
             also=({"take": lambda scores: scores - scores.amax(-1, keepdim=True)},),
         ),
-        Slip(
-            "clipped to [−1, 1]",
-            "You divide and then cut off at −1 and 1. Scaled scores have a typical size of 1 and "
-            "no bound: leave them as they are.",
-            {"finish": lambda scaled: scaled.clamp(-1, 1)},
-        ),
-        Slip(
-            "squeezed by tanh",
-            "You apply tanh after dividing, which keeps scores between −1 and 1. Nothing bounds "
-            "scaled scores: leave it out.",
+        mistakes.SQUASHED.by(
             {"finish": lambda scaled: scaled.tanh()},
+            also=({"finish": lambda scaled: scaled.clamp(-1, 1)},),
         ),
-        Slip(
-            "already a softmax",
-            "You return weights. The scaled scores are what goes into the softmax.",
-            {"finish": lambda scaled: scaled.softmax(-1)},
-        ),
-        Slip(
-            "the scores are changed in place",
-            "`scores /= …` writes into the caller's tensor. `scores / …` makes a new one.",
-            {"times": lambda scores, factor: scores.mul_(factor)},
-        ),
-        Slip(
-            "the gradient is cut off",
-            "The numbers are right, but nothing can be learned through them: `.detach()`, "
-            "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-            {"take": lambda scores: scores.detach()},
-        ),
+        mistakes.ALREADY_WEIGHTS.by({"finish": lambda scaled: scaled.softmax(-1)}),
     ),
     hints=(
         "Which number has to divide the scores so that a variance of d_k becomes 1?",
@@ -697,16 +613,11 @@ ENTROPY = Exercise(
                 {"log": lambda weights: weights.log()},
             ),
             Slip(
-                "logarithms to base 2",
-                "Your entropy is in bits, larger by 1/ln 2. Asked for are nats: `torch.log`, the "
-                "natural logarithm.",
+                "logarithms to another base",
+                "Your entropy is in bits (`log2`), larger by 1/ln 2, or your logarithm is `log10`. "
+                "Asked for are nats: `torch.log`, the natural logarithm.",
                 {"unit": lambda h, weights: h / math.log(2)},
-            ),
-            Slip(
-                "logarithms to base 10",
-                "Your logarithm is `log10`. Asked for are nats: `torch.log`, the natural "
-                "logarithm.",
-                {"unit": lambda h, weights: h / math.log(10)},
+                also=({"unit": lambda h, weights: h / math.log(10)},),
             ),
             Slip(
                 "the minus is missing",
@@ -721,16 +632,11 @@ ENTROPY = Exercise(
                 {"total": lambda terms: terms.sum(-2)},
             ),
             Slip(
-                "summed over axis 1",
-                "`sum(dim=1)` is the keys' axis for exactly one axis in front. Count from the end: "
-                "`sum(dim=-1)` fits any number.",
+                "axes counted from the front",
+                "`sum(dim=1)` is the keys' axis for exactly one axis in front, `sum(dim=0)` for "
+                "none. Count from the end: `sum(dim=-1)` fits any number.",
                 {"total": lambda terms: terms.sum(1)},
-            ),
-            Slip(
-                "summed over axis 0",
-                "`sum(dim=0)` is the keys' axis for a single row only. Count from the end: "
-                "`sum(dim=-1)` fits any number of axes.",
-                {"total": lambda terms: terms.sum(0)},
+                also=({"total": lambda terms: terms.sum(0)},),
             ),
             Slip(
                 "averaged over the keys",
@@ -740,16 +646,10 @@ ENTROPY = Exercise(
             ),
             Slip(
                 "one number for the whole map",
-                "You sum over everything. (`weights[weights > 0]` does it by the way: it flattens "
-                "all rows into one list.) Each query has an entropy of its own: sum over the last "
-                "axis.",
+                "You sum or average over the queries too (as `weights[weights > 0]` does, which "
+                "flattens all rows). Each query has an entropy of its own: sum over the last axis.",
                 {"total": lambda terms: terms.sum()},
-            ),
-            Slip(
-                "averaged over the queries",
-                "You return the mean entropy of all queries. Asked for is one number for each of "
-                "them, the shape of `weights` without its last axis.",
-                {"total": lambda terms: terms.sum(-1).mean()},
+                also=({"total": lambda terms: terms.sum(-1).mean()},),
             ),
             Slip(
                 "not summed at all",
@@ -758,31 +658,18 @@ ENTROPY = Exercise(
                 {"total": lambda terms: terms},
             ),
             Slip(
-                "divided by ln n",
-                "You divide by the largest possible entropy, which makes the result 1 for equal "
-                "weights. Asked for is the entropy itself.",
+                "compared with ln n",
+                "You divide by ln n, the largest possible entropy, or return the distance from it. "
+                "Asked for is the entropy itself.",
                 {"unit": lambda h, weights: h / math.log(weights.shape[-1])},
-            ),
-            Slip(
-                "the distance from equal weights",
-                "You return ln n − H, how far the weights are from equal ones. Asked for is H.",
-                {"unit": lambda h, weights: math.log(weights.shape[-1]) - h},
-            ),
-            Slip(
-                "the number of keys",
-                "You return exp(H), the number of keys that the query listens to. Asked for is H.",
-                {"unit": lambda h, weights: h.exp()},
+                also=({"unit": lambda h, weights: math.log(weights.shape[-1]) - h},),
             ),
             Slip(
                 "another softmax",
-                "You apply a softmax. `weights` are weights already: they sum to 1.",
+                "You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have "
+                "been through one: they sum to 1.",
                 {"take": lambda weights: weights.softmax(-1)},
-            ),
-            Slip(
-                "log_softmax in place of a logarithm",
-                "`log_softmax` takes scores and applies a softmax before its logarithm. `weights` "
-                "have been through one: `torch.log`, with care for the zeros.",
-                {"log": lambda weights: weights.log_softmax(-1)},
+                also=({"log": lambda weights: weights.log_softmax(-1)},),
             ),
             Slip(
                 "the logarithms are not weighted",
@@ -794,52 +681,42 @@ ENTROPY = Exercise(
                 "each weight and its rest",
                 "You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either "
                 "side. The keys of a row are the sides of one die: −Σ a ln a is all.",
-                {
-                    "weigh": lambda weights, logs: (
-                        weights * logs + torch.xlogy(1 - weights, 1 - weights)
-                    )
-                },
+                {"weigh": lambda a, logs: a * logs + torch.xlogy(1 - a, 1 - a)},
             ),
             Slip(
                 "ln(1 + a)",
-                "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function: "
-                "ln(1 + a). Take care of the zeros and leave the others as they are.",
+                "`log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function. Take "
+                "care of the zeros and leave the others as they are.",
                 {"log": lambda weights: weights.log1p()},
             ),
             Slip(
                 "a guard that shows",
-                "You add a small number such as 1e-9 inside the logarithm. It lowers every entropy "
-                "by n times as much, also where no weight is 0. Treat the zeros apart "
-                "(`torch.xlogy`, `torch.where`, `clamp`), or make the guard 1e-12 or less.",
+                "You add a small number inside the logarithm, and it lowers every entropy. Treat "
+                "the zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.",
                 {"log": lambda weights: (weights + 1e-9).log()},
                 lambda guard: {"log": lambda weights: (weights + guard).log()},
                 Between(1e-10, 0.5),
             ),
             Slip(
                 "a floor that shows",
-                "You lift small weights to a number such as 1e-6 inside the logarithm "
-                "(`clamp(min=…)`), and weights below it count too little. Treat the zeros apart "
-                "(`torch.xlogy`, `torch.where`), or put the floor at 1e-12 or less.",
+                "You lift small weights inside the logarithm (`clamp(min=…)`), and they count too "
+                "little. Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.",
                 {"log": lambda weights: weights.clamp(min=1e-6).log()},
                 lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
                 Between(1e-7, 0.1),
             ),
             Slip(
                 "a guard on the weights themselves",
-                "You add a small number to the weights, inside the logarithm and before it, so "
-                "that a weight of 0 adds something and the sum is no longer 1. Let the weights "
-                "be, and treat the zeros inside the logarithm alone: `torch.xlogy(weights, "
-                "weights)`.",
+                "You add a small number to the weights, outside of the logarithm too, so that a "
+                "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
                 {"take": lambda weights: weights + 1e-9},
                 lambda guard: {"take": lambda weights: weights + guard},
                 Between(1e-9, 0.5),
             ),
             Slip(
                 "small weights are lifted",
-                "You lift small weights to a number such as 1e-6 (`clamp(min=…)`), inside the "
-                "logarithm and before it, so that a weight of 0 adds something. Let the weights "
-                "be, and treat the zeros inside the logarithm alone: `torch.xlogy(weights, "
-                "weights)`.",
+                "You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a "
+                "weight of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.",
                 {"take": lambda weights: weights.clamp(min=1e-6)},
                 lambda floor: {"take": lambda weights: weights.clamp(min=floor)},
                 Between(1e-9, 0.1),
@@ -847,46 +724,22 @@ ENTROPY = Exercise(
             Slip(
                 "the weights are normalised anew",
                 "Your entropies are right, but you divide the weights by their sum first (as "
-                "`torch.distributions.Categorical` does), and that adds a term to the gradient. "
-                "They sum to 1 already: −Σ a ln a, with nothing around it.",
+                "`torch.distributions.Categorical` does), and that adds a term to the gradient.",
                 {"take": lambda weights: weights / weights.sum(-1, keepdim=True)},
             ),
             Slip(
                 "the gradient of the logarithm is cut off",
-                "Your entropies are right, but no gradient passes through the logarithm, so that "
-                "its share, −1, is missing: `.detach()` or `torch.no_grad()` around `log`. Take "
-                "the logarithm of the weights themselves.",
+                "Your entropies are right, but no gradient passes through the logarithm: there is "
+                "a `.detach()` or `torch.no_grad()` around it. Its share, −1, is missing.",
                 {"weigh": lambda weights, logs: weights * logs.detach()},
             ),
-            Slip(
-                "the axis of the keys is kept",
-                "Your result has a last axis of length 1 (`keepdim=True`). There is one number for "
-                "each query: shape `weights.shape[:-1]`.",
-                {"total": lambda terms: terms.sum(-1, keepdim=True)},
-            ),
-            Slip(
-                "the zeros are overwritten",
-                "Your entropies are right, but `weights[weights == 0] = …` writes into the "
-                "caller's tensor. `weights.masked_fill(weights == 0, 1)` makes a new one.",
-                {"take": zeros_replaced_in_place},
-            ),
-            Slip(
-                "the gradient is cut off",
-                "The numbers are right, but nothing can be learned through them: `.detach()`, "
-                "`.numpy()` or `torch.no_grad()` cut the history. Stay with torch operations.",
-                {"take": lambda weights: weights.detach()},
-            ),
         ),
         Misconception(
-            "squares in place of logarithms",
-            "You return 1 − Σ a². That measures spread too (Gini's index), but it is not the "
-            "entropy −Σ a ln a.",
+            "another measure of spread",
+            "You return 1 − Σ a², Gini's index, or −ln of the largest weight. These measure spread "
+            "too, but the entropy is −Σ a ln a.",
             lambda weights: 1 - weights.square().sum(-1),
-        ),
-        Misconception(
-            "the largest weight alone",
-            "You return −ln of the largest weight. All weights of a row take part: −Σ a ln a.",
-            lambda weights: -weights.amax(-1).log(),
+            also=(lambda weights: -weights.amax(-1).log(),),
         ),
     ),
     hints=(
@@ -945,34 +798,21 @@ JACOBIAN = Exercise(
     misconceptions=made(
         jacobian,
         Slip(
-            "the sign off the diagonal",
-            "Your diagonal is right, and the rest has the wrong sign. What one key gains the "
-            "others lose: off the diagonal stands −p_i p_j, and every row sums to 0.",
-            {"second": lambda p: outer(p) * (2 * eye(p) - 1)},
-        ),
-        Slip(
-            "all signs reversed",
-            "You return p pᵀ − diag(p). A higher score means a higher weight: the diagonal is "
-            "positive.",
+            "a sign is wrong",
+            "It is diag(p) − p pᵀ: with its own score a weight grows, so the diagonal is positive; "
+            "what it gains the others lose, so the rest is negative and every row sums to 0.",
             {"combine": lambda first, second: second - first},
+            also=(
+                {"combine": lambda first, second: first + second},
+                {"second": lambda p: outer(p) * (2 * eye(p) - 1)},
+            ),
         ),
         Slip(
-            "p pᵀ is added",
-            "You return diag(p) + p pᵀ. What one key gains the others lose: p pᵀ is taken away, "
-            "and every row sums to 0.",
-            {"combine": lambda first, second: first + second},
-        ),
-        Slip(
-            "diag(p) is missing",
-            "You return −p pᵀ alone. A weight also grows with its own score: p_i is added on the "
-            "diagonal.",
+            "a term is missing",
+            "You return diag(p) or −p pᵀ alone. A weight grows with its own score, by p_i, and "
+            "all of them share the sum that they are divided by: diag(p) − p pᵀ.",
             {"first": lambda p: 0},
-        ),
-        Slip(
-            "p pᵀ is missing",
-            "You return diag(p). Raising one score also raises the sum that all weights are "
-            "divided by: from diag(p) the products p_i p_j are taken away.",
-            {"second": lambda p: 0},
+            also=({"second": lambda p: 0},),
         ),
         Slip(
             "each weight by its own score only",
@@ -987,29 +827,18 @@ JACOBIAN = Exercise(
             {"finish": lambda J: J.diagonal(dim1=-2, dim2=-1)},
         ),
         Slip(
-            "the identity in place of diag(p)",
-            "You return I − p pᵀ. On the diagonal stands p_i − p_i², not 1 − p_i²: the first "
-            "term is p_i δ_ij.",
+            "another matrix in place of diag(p)",
+            "Your first term is the identity, or has p in every row or column. It is p_i on the "
+            "diagonal and 0 elsewhere: `torch.diag_embed(p)`.",
             {"first": eye},
+            also=({"first": lambda p: p[..., :, None]}, {"first": lambda p: p[..., None, :]}),
         ),
         Slip(
-            "p along the whole row in place of diag(p)",
-            "Your first term has p_i, or p_j, in every place. δ_ij keeps it on the diagonal: "
-            "`torch.diag_embed(p)`, or `torch.eye(n) * p`.",
-            {"first": lambda p: p[..., :, None]},
-            also=({"first": lambda p: p[..., None, :]},),
-        ),
-        Slip(
-            "p_i twice where p_j belongs",
-            "You compute p_i (δ_ij − p_i), so that a row has one number everywhere off the "
-            "diagonal. The second factor belongs to the score that moves: p_i (δ_ij − p_j).",
+            "one index twice",
+            "You compute p_i (δ_ij − p_i) or p_j (δ_ij − p_j). The first factor belongs to the "
+            "weight that moves, the second to the score that moves it: p_i (δ_ij − p_j).",
             {"second": lambda p: p[..., :, None] ** 2},
-        ),
-        Slip(
-            "p_j twice where p_i belongs",
-            "You compute p_j (δ_ij − p_j), so that a column has one number everywhere off the "
-            "diagonal. The first factor belongs to the weight that moves: p_i (δ_ij − p_j).",
-            {"second": lambda p: p[..., None, :] ** 2},
+            also=({"second": lambda p: p[..., None, :] ** 2},),
         ),
         Slip(
             "the factor p_i is missing",
@@ -1018,18 +847,14 @@ JACOBIAN = Exercise(
             {"first": eye, "second": lambda p: p[..., None, :]},
         ),
         Slip(
-            "the dot product in place of the outer product",
-            "You take away p · p, one number (`p @ p.T` of a single row is no other). p pᵀ is a "
-            "matrix, the products of every entry with every other: "
-            "`p[..., :, None] * p[..., None, :]`.",
-            {"second": lambda p: (p * p).sum(-1)[..., None, None]},
-            also=({"second": lambda p: p @ reversed_axes(p)},),
-        ),
-        Slip(
-            "entries multiplied one by one",
-            "`p * p` holds the products of every entry with itself. p pᵀ has those of every entry "
-            "with every other: `p[..., :, None] * p[..., None, :]`.",
+            "no outer product",
+            "You take away `p * p`, every entry times itself, or the sum of these. p pᵀ has every "
+            "entry times every other: `p[..., :, None] * p[..., None, :]`.",
             {"second": lambda p: p * p},
+            also=(
+                {"second": lambda p: (p * p).sum(-1)[..., None, None]},
+                {"second": lambda p: p @ reversed_axes(p)},
+            ),
         ),
         Slip(
             "another softmax",
@@ -1037,37 +862,21 @@ JACOBIAN = Exercise(
             {"take": lambda p: p.softmax(-1)},
         ),
         Slip(
-            "one row only",
-            "`torch.diag` and `torch.outer` take a single row. With rows in front, "
-            "`torch.diag_embed(p)` makes a matrix of each, and `p[..., :, None] * p[..., None, :]` "
-            "the products.",
+            "a number of batch axes is assumed",
+            "`torch.diag`, `torch.outer` and `.T` are for a single row, `p[:, :, None]` and "
+            "`torch.bmm` for one batch axis. Count from the end: `p[..., :, None]`.",
             {"first": torch.diag, "second": lambda p: torch.outer(p, p)},
-        ),
-        Slip(
-            "exactly one batch axis",
-            "`p[:, :, None]`, `torch.bmm` or `einsum('bi,bj->bij', …)` fit one axis in front and "
-            "nothing else. Count from the end: `p[..., :, None] * p[..., None, :]`.",
-            {"second": lambda p: torch.bmm(p[:, :, None], p[:, None, :])},
-            also=({"second": lambda p: torch.einsum("bi,bj->bij", p, p)},),
-        ),
-        Slip(
-            ".T on a batch",
-            "`.T` turns all axes around, those of the batch too. `.mT` swaps the last two only.",
-            {"second": plain_transpose},
+            also=(
+                {"second": lambda p: torch.bmm(p[:, :, None], p[:, None, :])},
+                {"second": lambda p: torch.einsum("bi,bj->bij", p, p)},
+                {"second": lambda p: p[..., None] @ reversed_axes(p[..., None])},
+            ),
         ),
         Slip(
             "every row by the scores of every row",
-            "Your result has the shape (..., n, ..., n), as `torch.autograd.functional.jacobian` "
-            "of a whole batch has. Rows do not depend on each other; asked for is one matrix for "
-            "each: (..., n, n).",
+            "Your result is (..., n, ..., n), as of `torch.autograd.functional.jacobian` for a "
+            "whole batch. Rows do not depend on each other: one matrix for each, (..., n, n).",
             {"finish": all_rows_by_all_rows},
-        ),
-        Slip(
-            "the gradient is cut off",
-            "The numbers are right, but they have no history: `.detach()`, `.numpy()` or "
-            "`torch.no_grad()` cut it, and so does a Jacobian from autograd without "
-            "`create_graph=True`. Compute it from p by torch operations.",
-            {"take": lambda p: p.detach()},
         ),
     ),
     hints=(

@@ -1,14 +1,14 @@
 """The exercises of chapter 6, ways to compare a query with a key."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from attncourse import scoring
+from attncourse.checks import mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Drawn,
@@ -30,30 +30,15 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import (
-    AXIS_ON_THE_MASK,
-    BEST_ONLY,
-    GRADIENT_CUT,
-    GUARD_AFTER_THE_MASK,
-    LAYERS_HIDDEN,
-    MASK_NOT_BROADCAST,
-    MORE_OF_THE_SOFTMAX,
-    NO_SUPER_INIT,
-    NOT_LOW_ENOUGH,
-    OF_THE_MASK,
-    OF_THE_SOFTMAX,
-    OVER_EVERYTHING,
-    SOFTMAX_TWICE,
-    TOO_LITTLE_OFF,
-    ZERO_SCORES,
     Attention,
-    Decisions,
+    Score,
     Slip,
+    dot,
     filled_with,
+    linear,
     made,
     module_class,
-    reversed_axes,
     unit,
-    zero_at_start,
 )
 from attncourse.checks.modules import ModuleTable, State, module_case, start_case, tensor
 
@@ -123,34 +108,6 @@ def far_below(rng: Rng, shape: tuple[int, ...]):
 # --- usual mistakes --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Score(Decisions):
-    """A product of queries and keys as decisions; between them stands W, where there is one."""
-
-    prepare: Callable = lambda query, key: (query, key)
-    through: Callable = lambda query, W: query if W is None else query @ W
-    project: Callable = lambda key, W: key
-    turn: Callable = lambda key: key.mT
-    multiply: Callable = lambda query, turned: query @ turned
-    finish: Callable = lambda scores, query, key: scores
-
-    def __call__(self, query, key, W=None):
-        query, key = self.prepare(query, key)
-        turned = self.turn(self.project(key, W))
-        return self.finish(self.multiply(self.through(query, W), turned), query, key)
-
-
-@composition
-def dot(**options):
-    """A product of every query with every key, made of decisions."""
-    score = Score.of(options)
-
-    def answer(query, key):
-        return score(query, key)
-
-    return answer
-
-
 @composition
 def bilinear(layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_k))}, **options):
     """A ``BilinearScore`` made of decisions: what it holds, how it scores."""
@@ -162,22 +119,13 @@ def bilinear(layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_k))},
     return module_class("BilinearScore", layers, forward=forward, **options)
 
 
-def linear(sizes, biased=()):
-    """Layers of these sizes, by name; some with a bias."""
-    return {name: nn.Linear(*size, bias=name in biased) for name, size in sizes.items()}
-
-
-def sizes_of(d_q, d_k, d_hidden):
-    return {"W_q": (d_q, d_hidden), "W_k": (d_k, d_hidden), "w": (d_hidden, 1)}
-
-
-def with_biases(names):
-    return {"layers": lambda *sizes: linear(sizes_of(*sizes), names)}
+def additive_layers(d_q, d_k, d_hidden):
+    return linear({"W_q": (d_q, d_hidden), "W_k": (d_k, d_hidden), "w": (d_hidden, 1)})
 
 
 @composition
 def additive(
-    layers=lambda *sizes: linear(sizes_of(*sizes)),
+    layers=additive_layers,
     project=lambda self, query, key: (self.W_q(query), self.W_k(key)),
     pair=lambda query, key: query.unsqueeze(-2) + key.unsqueeze(-3),
     bend=lambda self, hidden: torch.tanh(hidden),
@@ -213,16 +161,6 @@ def attend(
     return answer
 
 
-def with_second(name):
-    """A second parameter, of this name, beside W."""
-
-    def layers(d_q, d_k):
-        second = nn.Parameter(torch.zeros(1))
-        return {"W": nn.Parameter(torch.randn(d_q, d_k)), name: second}
-
-    return {"layers": layers}
-
-
 def in_place(scores, hidden, mask):
     return hidden if mask is None else scores.copy_(hidden)
 
@@ -231,13 +169,10 @@ def times_a_number(number):
     return {"prepare": lambda scores, values: number * scores}
 
 
-def bent_by(function):
-    return {"bend": lambda self, hidden: function(hidden)}
-
-
 OTHER_BENDS = (
-    *(F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan, torch.exp, torch.sin),
-    *(lambda x: F.gelu(x, approximate="tanh"), lambda x: x.clamp(-1, 1), lambda x: x.softmax(-1)),
+    *(F.relu, F.sigmoid, F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan),
+    *(torch.exp, torch.sin, lambda x: F.gelu(x, approximate="tanh"), lambda x: x.clamp(-1, 1)),
+    lambda x: x.softmax(-1),
 )
 
 
@@ -245,101 +180,6 @@ def one_for_all_keys(query, key):
     hidden = (query + key).unsqueeze(-2)
     return hidden.expand(*hidden.shape[:-2], key.shape[-2], -1)
 
-
-def squared_distance(query, turned):
-    """|q − k|² for every pair, (..., m, n)."""
-    return (query.unsqueeze(-2) - turned.mT.unsqueeze(-3)).square().sum(-1)
-
-
-ONLY_PAIRS = Slip(
-    "only pairs at the same place",
-    "You compare query i with key i alone. Every query meets every key, so there are m · n "
-    "scores: a matrix (..., m, n).",
-    {"multiply": lambda query, turned: (query * turned.mT).sum(-1)},
-)
-SWAPPED = Slip(
-    "key and query swapped",
-    "Row i of your scores belongs to key i. Row i is to belong to query i, (..., m, n).",
-    {"multiply": lambda query, turned: (query @ turned).mT},
-)
-SOFTMAX = Slip(
-    "already a softmax",
-    "You return weights. A score is any real number; the softmax comes later, in `attend`.",
-    {"finish": lambda scores, query, key: scores.softmax(-1)},
-    also=({"finish": lambda scores, query, key: scores.softmax(-2)},),
-)
-COSINE = Slip(
-    "cosine similarity",
-    "You divide by the lengths of query and key, which is the cosine of chapter 1. In a dot "
-    "product a longer key gets a larger score.",
-    {"prepare": lambda query, key: (unit(query), unit(key))},
-    also=(
-        {"prepare": lambda query, key: (unit(query), key)},
-        {"prepare": lambda query, key: (query, unit(key))},
-    ),
-)
-SQUASHED = Slip(
-    "squashed",
-    "You squash the score, into −1 to 1 or 0 to 1. A score is any real number.",
-    {"finish": lambda scores, query, key: torch.tanh(scores)},
-    also=({"finish": lambda scores, query, key: torch.sigmoid(scores)},),
-)
-OF_THE_KEYS = (
-    Slip(
-        "the key is not turned",
-        "`query @ key` sums over the features of a query and over the tokens of key. A product "
-        "sums over the first axis of its right factor: turn the key, `query @ key.mT`.",
-        {"turn": lambda key: key},
-    ),
-    Slip(
-        "reshaped, not transposed",
-        "`reshape` and `view` fill a new shape in the old order, so the features of one key end up "
-        "in several. `key.mT` exchanges the axes.",
-        {"turn": lambda key: key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])},
-    ),
-    Slip(
-        ".T on a batch",
-        "`key.T` turns all axes around, the batch axes too. `key.mT` swaps the last two only.",
-        {"turn": reversed_axes},
-    ),
-    Slip(
-        "axes 0 and 1 swapped",
-        "`key.transpose(0, 1)` swaps the first two axes, and with a batch in front those are the "
-        "wrong ones. Count from the end: `key.transpose(-2, -1)`.",
-        {"turn": lambda key: key.transpose(0, 1)},
-    ),
-    Slip(
-        "axes 1 and 2 swapped",
-        "`key.transpose(1, 2)` is right for exactly one batch axis and for nothing else. Count "
-        "from the end: `key.transpose(-2, -1)`.",
-        {"turn": lambda key: key.transpose(1, 2)},
-        also=({"turn": lambda key: key.permute(0, 2, 1)},),
-    ),
-    Slip(
-        "a product for exactly one batch axis",
-        "`torch.bmm` and an einsum over `b` take three axes and nothing else; a loop over the batch"
-        " runs over one axis. `@` takes any number of leading axes.",
-        {"multiply": lambda query, turned: torch.bmm(query, turned)},
-        also=(
-            {
-                "turn": lambda key: key.transpose(1, 2),
-                "multiply": lambda query, turned: torch.bmm(query, turned),
-            },
-            {"multiply": lambda query, turned: torch.einsum("bmd,bdn->bmn", query, turned)},
-            {
-                "multiply": lambda query, turned: torch.stack(
-                    [q @ k.T for q, k in zip(query, turned.mT, strict=True)]
-                )
-            },
-        ),
-    ),
-    Slip(
-        "a product that knows no batch",
-        "`torch.mm` takes two matrices and nothing else. `@` takes leading axes along.",
-        {"turn": lambda key: key.t(), "multiply": lambda q, turned: torch.mm(q, turned)},
-        also=({"multiply": lambda q, turned: torch.mm(q, turned)},),
-    ),
-)
 
 # --- exercises -------------------------------------------------------------------------------
 
@@ -387,68 +227,7 @@ DOT = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
-        dot,
-        ONLY_PAIRS,
-        Slip(
-            "the products are not added up",
-            "You multiply every query with every key, feature by feature, and leave it at that: "
-            "shape (..., m, n, d). A dot product adds the products up: `.sum(-1)`.",
-            {"multiply": lambda query, turned: query.unsqueeze(-2) * turned.mT.unsqueeze(-3)},
-        ),
-        Slip(
-            "the mean of the products",
-            "You take the mean over the features, which divides the dot product by d. A dot "
-            "product is the sum.",
-            {"finish": lambda scores, query, key: scores / key.shape[-1]},
-        ),
-        Slip(
-            "already scaled by √d",
-            "That is the scaled dot product. Here the score is the bare dot product, `query @ "
-            "key.mT`.",
-            {"finish": lambda scores, query, key: scores / key.shape[-1] ** 0.5},
-        ),
-        COSINE,
-        Slip(
-            "a distance in place of a product",
-            "You return how far query and key are apart, which is small where they fit. A dot "
-            "product is large there: multiply the features and add up.",
-            {"multiply": squared_distance},
-            also=(
-                {"multiply": lambda query, turned: -squared_distance(query, turned)},
-                {"multiply": lambda query, turned: squared_distance(query, turned).sqrt()},
-                {"multiply": lambda query, turned: -squared_distance(query, turned).sqrt()},
-            ),
-        ),
-        SWAPPED,
-        Slip(
-            "the features are compared, not the tokens",
-            "`query.mT @ key` adds up over tokens and compares feature a with feature b. A score "
-            "compares two tokens and adds up over their features: `query @ key.mT`.",
-            {"multiply": lambda query, turned: query.mT @ turned.mT},
-        ),
-        *OF_THE_KEYS,
-        Slip(
-            "queries meet the keys of other sequences",
-            "`torch.inner`, and a product of what `reshape(-1, d)` made, compares every sequence "
-            "of a batch with every other. Each has keys of its own: `query @ key.mT`.",
-            {"multiply": lambda query, turned: torch.inner(query, turned.mT)},
-            also=({"prepare": lambda query, key: (query.flatten(0, -2), key.flatten(0, -2))},),
-        ),
-        SOFTMAX,
-        SQUASHED,
-        Slip(
-            "the query is changed in place",
-            "`query /= …` writes into the caller's tensor (and a dot product divides by nothing). "
-            "Make a new tensor: `query = query / …`.",
-            {"prepare": lambda query, key: (query.div_(query.norm(dim=-1, keepdim=True)), key)},
-        ),
-        Slip(
-            "the gradient is cut off",
-            GRADIENT_CUT.explanation,
-            {"prepare": lambda query, key: (query.detach(), key.detach())},
-        ),
-    ),
+    misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
     hints=(
         "One score: S[i, j] is the sum over the features a of query[i, a] key[j, a].",
         "As a product of matrices, (..., m, d) times (..., d, n). Which axes of key change places?",
@@ -483,11 +262,7 @@ BILINEAR = Exercise(
                 row("m=3 n=5 d_q=1 d_k=1", note="one feature"),
             ),
         ),
-        Criterion(
-            "batches",
-            1,
-            BILINEAR_CASES(*BILINEAR_ROWS.batches),
-        ),
+        Criterion("batches", 1, BILINEAR_CASES(*BILINEAR_ROWS.batches)),
         Criterion(
             "float32 and large entries",
             1,
@@ -505,37 +280,16 @@ BILINEAR = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         bilinear,
-        NO_SUPER_INIT,
-        Slip(
-            "sizes forced equal",
-            "Your W is square. Queries and keys may have different widths, which is what this "
-            "score is for: W is (d_q, d_k).",
-            {"layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_q))}},
-            also=({"layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_k))}},),
-        ),
+        mistakes.NO_SUPER_INIT,
         Slip(
             "W lies on its side",
-            "Your W has the shape (d_k, d_q), as papers have it that write tokens as columns. With "
-            "tokens as rows the query stands on the left of W: `query @ W @ key.mT`, so W is "
-            "(d_q, d_k).",
+            "Your W is (d_k, d_q), as papers have it that write tokens as columns. With tokens as "
+            "rows the query stands on the left, `query @ W @ key.mT`, so W is (d_q, d_k).",
             {
                 "layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_q))},
                 "through": lambda query, W: query @ W.mT,
             },
             also=({"layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_q))}},),
-        ),
-        Slip(
-            "W is an nn.Linear",
-            "You hold W as `nn.Linear`, whose matrix is called `W.weight` and is stored the other "
-            "way round. Here W is the matrix itself: `nn.Parameter(torch.randn(d_q, d_k))`.",
-            {"layers": lambda d_q, d_k: {"W": nn.Linear(d_q, d_k, bias=False)}},
-            also=({"layers": lambda d_q, d_k: {"W": nn.Linear(d_q, d_k)}},),
-        ),
-        Slip(
-            "W has an axis in front",
-            "Your W is (1, d_q, d_k), as `nn.Bilinear` holds it for several outputs. Here there "
-            "is one score: W is (d_q, d_k).",
-            {"layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(1, d_q, d_k))}},
         ),
         Slip(
             "W is not a parameter",
@@ -553,20 +307,7 @@ BILINEAR = Exercise(
                 }
             },
         ),
-        Slip(
-            "W does not start at random",
-            "Your W begins with the same number everywhere, or with few different ones, so that "
-            "all scores are alike. Fill it with random numbers: `torch.randn(d_q, d_k)`.",
-            zero_at_start("W"),
-        ),
-        Slip(
-            "a bias that was not asked for",
-            "Your module has a second parameter. A bilinear score has W and nothing else; a bias "
-            "would be the same for all keys and cancel in the softmax.",
-            with_second("bias"),
-            with_second,
-            ("b", "bias_q", "b_q", "beta"),
-        ),
+        mistakes.not_random("W"),
         Slip(
             "W is transposed",
             "You multiply by `W.T`, so that feature a of the query meets what was meant for "
@@ -580,8 +321,8 @@ BILINEAR = Exercise(
         ),
         Slip(
             "query and key are both projected",
-            "You multiply query and key by W both. That is a dot product of two projections, "
-            "q W Wᵀ kᵀ, which is symmetric. W stands between them once.",
+            "You multiply query and key by W both: q W Wᵀ kᵀ, a dot product of two projections. W "
+            "stands between them once.",
             {"project": lambda key, W: key @ W},
         ),
         Slip(
@@ -590,34 +331,16 @@ BILINEAR = Exercise(
             "the key: two matrix products, `query @ W @ key.mT`.",
             {"through": lambda query, W: query * W.diagonal()},
         ),
-        ONLY_PAIRS,
-        SWAPPED,
-        *OF_THE_KEYS,
-        Slip(
-            "already scaled",
-            "You divide by the root of a width. W is learned and can make itself as small as it "
-            "needs to be; the bilinear score is q W kᵀ.",
-            {"finish": lambda scores, query, key: scores / key.shape[-1] ** 0.5},
-            also=(
-                {"finish": lambda scores, query, key: scores / query.shape[-1] ** 0.5},
-                {"finish": lambda s, query, key: s / (query.shape[-1] * key.shape[-1]) ** 0.5},
-            ),
+        *(s for s in mistakes.OF_A_SCORE if s not in (mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)),
+        mistakes.COSINE.likewise(
+            {"prepare": lambda query, key: (unit(query), unit(key))},
+            {"prepare": lambda query, key: (unit(query), key)},
         ),
-        COSINE.said(
-            "You divide by the lengths of query and key. A bilinear score is the bare product "
-            "q W kᵀ: a long key may count for more."
+        mistakes.SQUASHED.called("a tanh around it").said(
+            "You squash the score, into −1 to 1 or 0 to 1. The tanh belongs to the additive score, "
+            "inside; this score is linear in query and key."
         ),
-        SQUASHED.called("a tanh around it").said(
-            "You squash the score into −1 to 1, or by a sigmoid into 0 to 1. The tanh belongs to "
-            "the additive score, inside; this score is linear in query and key."
-        ),
-        SOFTMAX,
-        Slip(
-            "the gradient is cut off",
-            "The numbers are right, but training would change nothing: `.detach()`, `.data` or "
-            "`torch.no_grad()` cut the history of W or of the query.",
-            {"through": lambda query, W: query.detach() @ W.detach()},
-        ),
+        mistakes.ALREADY_WEIGHTS,
     ),
     hints=(
         "`__init__` begins with `super().__init__()` and makes one `nn.Parameter` of shape "
@@ -654,11 +377,7 @@ ADDITIVE = Exercise(
                 ADDITIVE_ROW.but("m=2 d_q=1 d_k=1", note="one feature"),
             ),
         ),
-        Criterion(
-            "batches",
-            1,
-            ADDITIVE_CASES(*ADDITIVE_ROWS.batches),
-        ),
+        Criterion("batches", 1, ADDITIVE_CASES(*ADDITIVE_ROWS.batches)),
         Criterion(
             "float32 and large entries",
             1,
@@ -673,9 +392,7 @@ ADDITIVE = Exercise(
         Criterion(
             "gradients reach the query and every weight",
             2,
-            ADDITIVE_CASES(
-                *ADDITIVE_ROWS.gradients,
-            ),
+            ADDITIVE_CASES(*ADDITIVE_ROWS.gradients),
         ),
         leaves_arguments_alone(),
     ),
@@ -684,9 +401,8 @@ ADDITIVE = Exercise(
         additive,
         Slip(
             "tanh after w",
-            "You apply w first and the tanh to the finished sum. Then a score is tanh of a number "
-            "for the query plus a number for the key, and all queries put the keys in the same "
-            "order. The tanh belongs between the sum and w.",
+            "You apply w first and the tanh to the finished sum: then all queries put the keys in "
+            "the same order. The tanh belongs between the sum and w.",
             {
                 "bend": lambda self, hidden: hidden,
                 "last": lambda self, hidden: torch.tanh(self.w(hidden)),
@@ -715,21 +431,12 @@ ADDITIVE = Exercise(
             },
         ),
         Slip(
-            "ReLU in place of tanh",
-            "You set negative sums to 0. The additive score has a tanh.",
-            {"bend": lambda self, hidden: hidden.relu()},
-        ),
-        Slip(
-            "sigmoid in place of tanh",
-            "Your hidden units lie between 0 and 1. The additive score has a tanh, which lies "
-            "between −1 and 1.",
-            {"bend": lambda self, hidden: hidden.sigmoid()},
-        ),
-        Slip(
             "another function in place of tanh",
-            "You bend the sums by another function. The additive score has a tanh.",
+            "You bend the sums by another function. The additive score has a tanh, which lies "
+            "between −1 and 1.",
             {"bend": lambda self, hidden: F.gelu(hidden)},
-            also=tuple(map(bent_by, OTHER_BENDS)),
+            lambda function: {"bend": lambda self, hidden: function(hidden)},
+            OTHER_BENDS,
         ),
         Slip(
             "query and key added before one projection",
@@ -748,8 +455,7 @@ ADDITIVE = Exercise(
         ),
         Slip(
             "missing broadcast: only pairs at the same place",
-            "You add query i to key i, which fails unless there are as many of both, and then "
-            "compares the diagonal alone. Put an axis of length 1 into each, (..., m, 1, h) and "
+            "You add query i to key i alone. Put an axis of length 1 into each, (..., m, 1, h) and "
             "(..., 1, n, h), and every query meets every key.",
             {"pair": lambda query, key: query + key},
             also=({"pair": one_for_all_keys},),
@@ -762,26 +468,15 @@ ADDITIVE = Exercise(
         ),
         Slip(
             "axes counted from the front",
-            "`unsqueeze(1)` for the queries and `unsqueeze(0)` for the keys is right without a "
-            "batch and wrong with one. Count from the end: `unsqueeze(-2)` and `unsqueeze(-3)`.",
+            "`unsqueeze(1)` and `unsqueeze(0)` are right without a batch, `unsqueeze(2)` and "
+            "`unsqueeze(1)` for one batch axis. Count from the end: −2 for queries, −3 for keys.",
             {"pair": lambda query, key: query.unsqueeze(1) + key.unsqueeze(0)},
-        ),
-        Slip(
-            "axes counted for exactly one batch axis",
-            "`unsqueeze(2)` for the queries and `unsqueeze(1)` for the keys is right for one batch "
-            "axis and for nothing else. Count from the end: `unsqueeze(-2)` and `unsqueeze(-3)`.",
-            {"pair": lambda query, key: query.unsqueeze(2) + key.unsqueeze(1)},
-        ),
-        Slip(
-            "an axis of length 1 is left",
-            "You return (..., m, n, 1): `w` has one output, and its axis is still there. Take it "
-            "away with `.squeeze(-1)`.",
-            {"finish": lambda scores: scores},
+            also=({"pair": lambda query, key: query.unsqueeze(2) + key.unsqueeze(1)},),
         ),
         Slip(
             "squeezed too much",
-            "`.squeeze()` without a number removes *every* axis of length 1, and with one query "
-            "or one key that is theirs. `.squeeze(-1)` removes the last axis only.",
+            "`.squeeze()` without a number removes *every* axis of length 1, the batch's or the "
+            "only query's too. `.squeeze(-1)` removes the last axis alone.",
             {"finish": lambda scores: scores.squeeze()},
         ),
         Slip(
@@ -790,12 +485,6 @@ ADDITIVE = Exercise(
             "`self.w(…)`.",
             {"last": lambda self, hidden: hidden.sum(-1, keepdim=True)},
             also=({"last": lambda self, hidden: hidden.mean(-1, keepdim=True)},),
-        ),
-        Slip(
-            "projections multiplied",
-            "You multiply the projections of query and key. In this score they are added, hence "
-            "its name.",
-            {"pair": lambda query, key: query.unsqueeze(-2) * key.unsqueeze(-3)},
         ),
         Slip(
             "a dot product of the projections",
@@ -811,112 +500,28 @@ ADDITIVE = Exercise(
                     "pair": lambda query, key: (query @ key.mT).unsqueeze(-1),
                     "last": lambda self, hidden: hidden,
                 },
-                {
-                    "pair": lambda q, k: (torch.tanh(q) @ torch.tanh(k).mT).unsqueeze(-1),
-                    "bend": lambda self, hidden: hidden,
-                    "last": lambda self, hidden: hidden,
-                },
             ),
         ),
         Slip(
-            "projections subtracted",
-            "You subtract the projected key from the projected query. In this score they are "
-            "added; W_k can learn the sign.",
-            {"pair": lambda query, key: query.unsqueeze(-2) - key.unsqueeze(-3)},
-            also=({"pair": lambda query, key: key.unsqueeze(-3) - query.unsqueeze(-2)},),
+            "the projections are not added",
+            "You multiply the projections of query and key, or subtract one from the other. In "
+            "this score they are added, hence its name; W_k can learn the sign.",
+            {"pair": lambda query, key: query.unsqueeze(-2) * key.unsqueeze(-3)},
+            also=(
+                {"pair": lambda query, key: query.unsqueeze(-2) - key.unsqueeze(-3)},
+                {"pair": lambda query, key: key.unsqueeze(-3) - query.unsqueeze(-2)},
+            ),
         ),
         Slip(
             "divided by the root of the width",
-            "You divide the score by √d_hidden. That belongs to the dot product; here the tanh "
-            "keeps the hidden units in range.",
+            "You divide by √d_hidden, the score or the sums. That belongs to the dot product; here "
+            "the tanh keeps the hidden units in range.",
             {"last": lambda self, hidden: self.w(hidden) / hidden.shape[-1] ** 0.5},
+            also=({"bend": lambda self, x: torch.tanh(x / x.shape[-1] ** 0.5)},),
         ),
-        Slip(
-            "scaled before the tanh",
-            "You divide the sums by √d_hidden before the tanh. There is no scale in this score.",
-            {"bend": lambda self, hidden: torch.tanh(hidden / hidden.shape[-1] ** 0.5)},
-        ),
-        Slip(
-            "already a softmax",
-            SOFTMAX.explanation,
-            {"finish": lambda scores: scores.squeeze(-1).softmax(-1)},
-        ),
-        NO_SUPER_INIT,
-        Slip(
-            "sizes forced equal",
-            "Your `W_k` has d_q inputs. Keys have d_k features, which may be another number.",
-            {
-                "layers": lambda d_q, d_k, d_hidden: linear(
-                    {"W_q": (d_q, d_hidden), "W_k": (d_q, d_hidden), "w": (d_hidden, 1)}
-                )
-            },
-        ),
-        Slip(
-            "d_hidden is ignored",
-            "Your hidden layer has d_q units. Its width is an argument of its own, d_hidden: both "
-            "projections lead there.",
-            {
-                "layers": lambda d_q, d_k, d_hidden: linear(
-                    {"W_q": (d_q, d_q), "W_k": (d_k, d_q), "w": (d_q, 1)}
-                )
-            },
-        ),
-        Slip(
-            "in and out exchanged",
-            "You built `nn.Linear(d_hidden, d_q)`. Its first argument is the number of features "
-            "that come in: `nn.Linear(d_q, d_hidden, bias=False)`.",
-            {
-                "layers": lambda d_q, d_k, d_hidden: linear(
-                    {"W_q": (d_hidden, d_q), "W_k": (d_hidden, d_k), "w": (1, d_hidden)}
-                )
-            },
-        ),
-        Slip(
-            "w keeps the width",
-            "Your `w` has d_hidden outputs. It makes one number of each pair: "
-            "`nn.Linear(d_hidden, 1, bias=False)`.",
-            {
-                "layers": lambda d_q, d_k, d_hidden: linear(
-                    {"W_q": (d_q, d_hidden), "W_k": (d_k, d_hidden), "w": (d_hidden, d_hidden)}
-                )
-            },
-        ),
-        Slip(
-            "a bias that was not asked for",
-            "`nn.Linear` has a bias unless told otherwise: `bias=False` in all three layers.",
-            with_biases(("W_q", "W_k", "w")),
-            with_biases,
-            (("w",), ("W_q",), ("W_k",), ("W_q", "W_k"), ("W_q", "w"), ("W_k", "w")),
-        ),
-        Slip(
-            "one layer for the concatenation",
-            "You hold one matrix for query and key behind each other. That computes the same, but "
-            "the exercise asks for two layers, W_q and W_k, so that each query and each key is "
-            "projected once and not once for every pair.",
-            {
-                "layers": lambda d_q, d_k, d_hidden: linear(
-                    {"W": (d_q + d_k, d_hidden), "w": (d_hidden, 1)}
-                )
-            },
-        ),
-        Slip(
-            "w is a vector",
-            "You hold w as `nn.Parameter`. The exercise asks for `nn.Linear(d_hidden, 1, "
-            "bias=False)`.",
-            {
-                "layers": lambda d_q, d_k, d_hidden: {
-                    **linear({"W_q": (d_q, d_hidden), "W_k": (d_k, d_hidden)}),
-                    "w": nn.Parameter(torch.randn(d_hidden)),
-                }
-            },
-        ),
-        LAYERS_HIDDEN,
-        Slip(
-            "the gradient is cut off",
-            "The numbers are right, but training would change nothing: `.detach()`, `.data` or "
-            "`torch.no_grad()` cut the history.",
-            {"bend": lambda self, hidden: torch.tanh(hidden).detach()},
-        ),
+        mistakes.ALREADY_WEIGHTS.by({"finish": lambda scores: scores.squeeze(-1).softmax(-1)}),
+        mistakes.NO_SUPER_INIT,
+        mistakes.LAYERS_HIDDEN,
     ),
     hints=(
         "`__init__` begins with `super().__init__()` and makes three layers without a bias.",
@@ -1007,24 +612,9 @@ ATTEND = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         attend,
-        *(s for s in OF_THE_SOFTMAX if s not in (OVER_EVERYTHING, SOFTMAX_TWICE)),
-        replace(
-            OVER_EVERYTHING.called("softmax over the whole matrix"),
-            also=({"normalize": lambda s: s.flatten().softmax(0).reshape(s.shape)},),
-        ),
-        SOFTMAX_TWICE.called("softmax taken twice"),
-        *MORE_OF_THE_SOFTMAX,
-        BEST_ONLY,
-        Slip(
-            "scores divided by their sum",
-            "You divide each row by its sum. Scores may be negative and may sum to 0; softmax "
-            "takes their exponentials first.",
-            {
-                "hide": lambda s, mask: s if mask is None else s * mask,
-                "normalize": lambda s: s / s.sum(-1, keepdim=True),
-            },
-            also=({"normalize": lambda s: s / s.sum(-1, keepdim=True)},),
-        ),
+        *mistakes.OF_THE_SOFTMAX,
+        *mistakes.MORE_OF_THE_SOFTMAX,
+        mistakes.BEST_ONLY,
         Slip(
             "exponentials that are not shared out",
             "You blend by the exponentials themselves. Divide each row by its sum, so that the "
@@ -1040,23 +630,19 @@ ATTEND = Exercise(
         ),
         Slip(
             "scaled once more",
-            "You divide by the root of the number of keys. Any scaling there is belongs to the "
-            "score; `attend` takes the scores as they are.",
+            "You divide by the root of the number of keys, or of the width of the values. Any "
+            "scaling there is belongs to the score: `attend` takes the scores as they are.",
             {"prepare": lambda scores, values: scores / scores.shape[-1] ** 0.5},
-        ),
-        Slip(
-            "scaled by the width of the values",
-            "You divide by the root of d_v. Any scaling there is belongs to the score, whose width "
-            "`attend` does not know: it takes the scores as they are.",
-            {"prepare": lambda scores, values: scores / values.shape[-1] ** 0.5},
+            also=({"prepare": lambda scores, values: scores / values.shape[-1] ** 0.5},),
         ),
         Slip(
             "scores times a number",
-            "You multiply the scores by a number, or use another base than e, which is the same. "
-            "`attend` takes the exponentials of the scores as they are.",
-            times_a_number(0.5),
-            times_a_number,
+            "You multiply the scores by a number, −1 it may be, or use another base than e, which "
+            "is the same. `attend` takes the exponentials of the scores as they are.",
+            {"prepare": lambda scores, values: 0.5 * scores},
+            lambda number: {"prepare": lambda scores, values: number * scores},
             Between(1e-3, 1e3),
+            also=({"prepare": lambda scores, values: -scores},),
         ),
         Slip(
             "the weights are transposed",
@@ -1071,62 +657,27 @@ ATTEND = Exercise(
             {"mix": lambda weights, values: weights * values},
         ),
         Slip(
-            "the mean of what the weights shared out",
-            "You divide by the number of keys as well. The weights sum to 1 already: add up, by "
-            "`weights @ values`.",
-            {"mix": lambda weights, values: weights @ values / values.shape[-2]},
-        ),
-        Slip(
-            "the smallest score gets the most",
-            "You turn the sign of the scores around. The larger a score, the larger its weight.",
-            {"prepare": lambda scores, values: -scores},
-        ),
-        Slip(
             "scores and values exchanged",
             "You take the softmax of the values and blend the scores. The first argument are the "
             "scores.",
             {"order": lambda scores, values: (values, scores)},
         ),
-        Slip(
-            "a product for exactly one batch axis",
-            "`torch.bmm` and an einsum over `b` take three axes and nothing else. `@` takes any "
-            "number of leading axes and broadcasts them.",
+        mistakes.ONE_BATCH_AXIS.by(
             {"mix": lambda weights, values: torch.bmm(weights, values)},
             also=({"mix": lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v)},),
         ),
-        TOO_LITTLE_OFF,
-        *(s for s in OF_THE_MASK if s not in (NOT_LOW_ENOUGH, ZERO_SCORES)),
-        NOT_LOW_ENOUGH.likewise(filled_with(-1e4)),
-        ZERO_SCORES.likewise({**ZERO_SCORES.options, "into": in_place}),
-        MASK_NOT_BROADCAST,
-        AXIS_ON_THE_MASK,
-        GUARD_AFTER_THE_MASK,
+        mistakes.TOO_LITTLE_OFF,
+        *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
+        mistakes.NOT_LOW_ENOUGH.likewise(filled_with(-1e4)),
+        *mistakes.OF_THE_MASKS_SHAPE,
+        mistakes.GUARD_AFTER_THE_MASK,
         Slip(
             "the scores are masked in place",
             "`masked_fill_`, with the underscore, writes −∞ into the caller's scores. "
             "`masked_fill` makes a new tensor.",
             {"into": in_place},
         ),
-        Slip(
-            "the values are forgotten",
-            "You return the weights (..., m, n). Multiply them with the values: `weights @ "
-            "values`.",
-            {"finish": lambda output, weights: weights},
-        ),
-        Slip(
-            "the weights come back too",
-            "You return the output and the weights. Functions in this course return one thing, "
-            "here the output.",
-            {"finish": lambda output, weights: (output, weights)},
-        ),
-        Slip(
-            "the gradient is cut off",
-            GRADIENT_CUT.explanation,
-            {
-                "prepare": lambda scores, values: scores.detach(),
-                "mix": lambda weights, values: weights @ values.detach(),
-            },
-        ),
+        *mistakes.OF_THE_RESULT,
     ),
     hints=(
         "Three steps: the mask, the softmax over the keys, the weights times the values.",
