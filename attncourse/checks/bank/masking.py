@@ -974,7 +974,7 @@ SOFTMAX = Exercise(
         weigh,
         Slip(
             "a row with no key is NaN",
-            "The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask afterwards. "
+            "The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask later. "
             "Leave the scores of such a row as they are, and set its weights to 0 at the end.",
             FORGOTTEN,
             also=(
@@ -1043,6 +1043,13 @@ SOFTMAX = Exercise(
             "You return exponentials, and a row does not sum to 1. Divide by the sum of the row.",
             {"normalize": exponentials},
             also=({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask},),
+        ),
+        Slip(
+            "float16 comes back as float32",
+            "You compute in float32, which is a good idea, and return that. The result keeps the "
+            "dtype of the scores: end with `.to(scores.dtype)`.",
+            {"cast": lambda s: s.float() if s.dtype == torch.float16 else s},
+            also=({"cast": lambda s: s.float()},),
         ),
         replace(
             mistakes.MASK_NOT_BROADCAST,

@@ -5,14 +5,13 @@ as many sequences as heads are among the cases: there a batch axis that meets th
 gives wrong numbers and no error.
 """
 
-from dataclasses import replace
 from itertools import combinations, permutations
 
 import torch
 from torch import nn
 
 from attncourse import multihead
-from attncourse.checks import mistakes
+from attncourse.checks import drivers, mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Count,
@@ -23,14 +22,6 @@ from attncourse.checks.cases import (
     once_more,
     row,
     standard,
-)
-from attncourse.checks.drivers import (
-    call_module_with_each_gradient,
-    call_module_with_gradients,
-    output_of_made,
-    parameters_made,
-    shared_by_made,
-    type_built,
 )
 from attncourse.checks.exercise import (
     Case,
@@ -50,7 +41,6 @@ SPLIT_CASES = Table({"x": "... n h*d_head", "n_heads": Count("h")}, how=normal)
 SPLIT_BY_HAND = Case((torch.arange(12).reshape(2, 6).double(), 3), note="two tokens, three heads")
 MERGE_CASES = Table({"x": "... h n d_head"}, how=normal)
 MERGE_BY_HAND = Case((torch.arange(12).reshape(3, 2, 2).double(),), note="three heads, two tokens")
-EVERY_FEATURE = "the numbers of tokens, features and sequences are the same"
 
 
 def there_or_back(
@@ -74,25 +64,18 @@ def there_or_back(
         *rows.batches,
         row("n=5 h=3 d_head=4", batch=(3,), note="as many sequences as heads"),
         row("n=7 h=5 d_head=2", batch=(2, 3), note="two batch axes"),
-        row("n=12 h=3 d_head=4", batch=(12,), note=EVERY_FEATURE),
+        row("n=12 h=3 d_head=4", batch=(12,), note="n, d and the batch are the same"),
         row("n=5 h=3 d_head=4", batch=(1,), note="a batch of 1"),
     )
     return (
-        Criterion(order, 2, table(by_hand, *in_order)),
-        Criterion("one token, one head, any memory layout", 1, table(*special)),
-        Criterion("batches", 2, table(*batches)),
-        Criterion("float32 and large entries", 1, table(*rows.numbers, once_more(by_hand))),
-        Criterion("gradients reach x", 1, table(*rows.gradients)),
+        table.criterion(order, 2, by_hand, *in_order),
+        table.criterion("one token, one head, any memory layout", 1, *special),
+        table.criterion("batches", 2, *batches),
+        table.criterion("float32 and large entries", 1, *rows.numbers, once_more(by_hand)),
+        table.criterion("gradients reach x", 1, *rows.gradients),
         *more,
         leaves_arguments_alone(),
     )
-
-
-def refusals(rng: Rng) -> list[Case]:
-    return [
-        Case((spread(rng, *shape), h), raises=ValueError, note=f"{shape[-1]} features, {h} heads")
-        for shape, h in (((5, 7), 2), ((6, 8), 3), ((2, 4, 7), 2))
-    ]
 
 
 # --- cases: MultiHeadAttention ---------------------------------------------------------------
@@ -134,14 +117,9 @@ WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
 CROSSED = row("m=5 n=7 d_model=8 h=2")
 
 
-def masked(axes: str) -> dict:
-    """A mask where neither key nor value is given."""
-    return {"key": None, "value": None, "mask": hole(axes)}
-
-
-def behind_key(axes: str) -> dict:
-    """A mask where no value is given."""
-    return KEY | {"value": None, "mask": hole(axes)}
+def masked(axes: str, key: Drawn | None = None) -> dict:
+    """A mask, and no value."""
+    return {"key": key, "value": None, "mask": hole(axes)}
 
 
 # Three tokens of two features and two heads of one: each head sees one number of each token.
@@ -171,13 +149,6 @@ SOME_ARE_0 = [
         ("W_v.weight",),
     )
 ]
-
-
-def heads_refusals(rng: Rng) -> list[Case]:
-    return [
-        Case((d, h), use=type_built, shown=f"MultiHeadAttention({d}, {h})", raises=ValueError)
-        for d, h in ((7, 2), (12, 5))
-    ]
 
 
 # --- cases: naive_to_batched -----------------------------------------------------------------
@@ -210,11 +181,11 @@ def naive_case(
 
     Without either, the tensors that it shares with naive.
     """
-    use, asked = shared_by_made, {}
+    use, asked = drivers.shared_by_made, {}
     if names:
-        use, asked = parameters_made, {"names": names}
+        use, asked = drivers.parameters_made, {"names": names}
     elif on:
-        use, asked = output_of_made, {"inputs": ("x",), "x": spread(rng, *on).float()}
+        use, asked = drivers.output_of_made, {"inputs": ("x",), "x": spread(rng, *on).float()}
     built = f"MultiHeadNaive({d_model}, {n_heads}{'' if bias else ', bias=False'})"
     shown = f"naive_to_batched(naive), naive = {built}"
     state = naive_state(rng, d_model, n_heads, bias)
@@ -229,7 +200,7 @@ SMALL_NAIVE = Case(
         for i in range(2)
         for k, name in enumerate(WEIGHTS)
     },
-    use=parameters_made,
+    use=drivers.parameters_made,
     shown="naive_to_batched(naive), naive = MultiHeadNaive(2, 2, bias=False)",
 )
 
@@ -253,10 +224,6 @@ def across_tokens(x, h):
 def by_its_axes(x, h):
     b, n, d = x.shape
     return x.reshape(b, n, h, d // h)
-
-
-def into_three_axes(x, h):
-    return x.reshape(x.shape[0], -1, h, x.shape[-1] // h)
 
 
 def heads_first(x):
@@ -331,10 +298,6 @@ def in_their_places(query, key, value):
     return query, key, key if value is None else value
 
 
-def projected(self, query, key, value):
-    return self.W_q(query), self.W_k(key), self.W_v(value)
-
-
 def shared_in_runs(x, group):
     return x.repeat_interleave(group, -3)
 
@@ -351,7 +314,9 @@ def heads(
     layers=four_layers,
     hold=mistakes.assigned,
     defaults=in_their_places,
-    views=projected,
+    query=lambda self, x: self.W_q(x),
+    key=lambda self, x: self.W_k(x),
+    value=lambda self, x: self.W_v(x),
     cut=in_runs,
     move=heads_first,
     share=shared_in_runs,
@@ -377,23 +342,26 @@ def heads(
             self.n_heads, self.n_kv_heads = n_heads, n_kv_heads or n_heads
             hold(self, layers(d_model, n_heads, self.n_kv_heads, bias))
 
-        def of_heads(self, query, key, value, mask):
-            q, k, v = views(self, *defaults(query, key, value))
+        def of_heads(self, *given, mask):
+            asking, *seen = defaults(*given)
+            q = move(cut(query(self, asking), self.n_heads))
             group = self.n_heads // self.n_kv_heads
-            k, v = (share(move(cut(x, self.n_kv_heads)), group) for x in (k, v))
-            q = move(cut(q, self.n_heads))
+            k, v = (
+                share(move(cut(view(self, x), self.n_kv_heads)), group)
+                for view, x in zip((key, value), seen, strict=True)
+            )
             return (q, k, v), mask_for(mask, q.ndim)
 
         def forward(self, query, key=None, value=None, mask=None):
-            given = query, key, value, mask
-            output = mistakes.mixed(attention, *self.of_heads(*given), query)
-            return finish(self, mix(self, merge(output), query), *given)
+            heads = self.of_heads(query, key, value, mask=mask)
+            output = mix(self, merge(mistakes.mixed(attention, *heads, query)), query)
+            return finish(self, output, query, key, value, mask)
 
         if shares:
 
             def weights(self, query, key=None, value=None, mask=None):
-                given = query, key, value, mask
-                return shown(self, shares(attention, *self.of_heads(*given), query), *given)
+                heads = self.of_heads(query, key, value, mask=mask)
+                return shown(self, shares(attention, *heads, query), query, key, value, mask)
 
     return MultiHeadAttention
 
@@ -533,17 +501,6 @@ ADDED_UP = Slip(
     {"move": lambda x: x.mean(-3), "join": lambda x: x},
     also=({"move": lambda x: x.sum(-3), "join": lambda x: x},),
 )
-WORDS = (("query.shape[-1]", "q.shape[-1]"), ("d_k", "d_head"), ("(..., m, n)", "(..., h, m, n)"))
-
-
-def in_this_chapter(slip: Slip) -> Slip:
-    """A slip of one head, in the words of many."""
-    name, said = slip.name, slip.explanation
-    for one, other in WORDS:
-        name, said = name.replace(one, other), said.replace(one, other)
-    return slip.called(name).said(said)
-
-
 # --- exercises -------------------------------------------------------------------------------
 
 SPLIT = Exercise(
@@ -556,7 +513,14 @@ SPLIT = Exercise(
         SPLIT_CASES,
         SPLIT_BY_HAND,
         "head i gets features i·d/h to (i+1)·d/h − 1 of every token",
-        Criterion("refuses a width that n_heads does not divide", 1, refusals),
+        Criterion(
+            "refuses a width that n_heads does not divide",
+            1,
+            lambda rng: [
+                Case((spread(rng, *shape), h), raises=ValueError, note=f"{h} heads")
+                for shape, h in (((5, 7), 2), ((6, 8), 3), ((2, 4, 7), 2))
+            ],
+        ),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -566,31 +530,24 @@ SPLIT = Exercise(
         WIDTH_FOR_NUMBER,
         FROM_THE_FRONT.likewise(
             {"cut": by_its_axes},
-            {"cut": into_three_axes, "move": lambda x: x.transpose(1, 2)},
+            {
+                "cut": lambda x, h: x.reshape(len(x), -1, h, x.shape[-1] // h),
+                "move": lambda x: x.transpose(1, 2),
+            },
             {"move": lambda x: x.movedim(-2, 0)},
         ),
         Slip(
-            "the axes are left as they are",
-            "You return (..., n, h, d/h). The heads are to come before the tokens: "
-            "`.transpose(-3, -2)`.",
-            {"move": lambda x: x},
-        ),
-        Slip(
-            "every head gets all features",
-            "You repeat x for every head. The heads share the features out: d/h for each.",
+            "heads that are not parts of the features",
+            "Every head sees every token, and d/h of its features. You repeat x for every head, or "
+            "cut the sequence into h pieces.",
             {"cut": lambda x, h: x.unsqueeze(-2).expand(*x.shape[:-1], h, -1)},
+            also=({"cut": lambda x, h: torch.stack(x.chunk(h, -2), -3), "move": lambda x: x},),
         ),
         Slip(
             "a list of heads",
             "You return a tuple or a list of h tensors. Put them on an axis of their own: "
             "`torch.stack(parts, dim=-3)`.",
             {"finish": lambda heads: heads.unbind(-3)},
-        ),
-        Slip(
-            "the tokens are shared out",
-            "You cut the sequence into h pieces. Every head sees every token, and a part of its "
-            "features.",
-            {"cut": lambda x, h: torch.stack(x.chunk(h, -2), -3), "move": lambda x: x},
         ),
         NOT_REFUSED.likewise(
             {"refuse": lambda width, h: None, "take": lambda x, h: x[..., : x.shape[-1] // h * h]}
@@ -661,125 +618,121 @@ HEADS = Exercise(
     minutes=45,
     forbids=("multi_head_attention_forward",),
     criteria=(
-        Criterion(
+        HEADS_CASES.criterion(
             "attention in every head, merged, and mixed by W_o",
             3,
-            HEADS_CASES(
-                HEADS_BY_HAND,
-                ONE,
-                ONE.but("m=3", note="as many tokens as heads"),
-                row("m=5 d_model=4 h=1", note="one head"),
-                row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
-                row("m=1 d_model=8 h=2", note="one token"),
-                *SOME_ARE_0,
-            ),
+            HEADS_BY_HAND,
+            ONE,
+            ONE.but("m=3", note="as many tokens as heads"),
+            row("m=5 d_model=4 h=1", note="one head"),
+            row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
+            row("m=1 d_model=8 h=2", note="one token"),
+            *SOME_ARE_0,
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "keys and values from elsewhere",
             2,
-            HEADS_CASES(
-                CROSSED.but(given=KEY, note="no value given: it is the key"),
-                ACROSS,
-                ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
-                CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
-                CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
-                CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
-            ),
+            CROSSED.but(given=KEY, note="no value given: it is the key"),
+            ACROSS,
+            ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
+            CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
+            CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
+            CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "fewer key and value heads",
             2,
-            HEADS_CASES(
-                GROUPED.but("m=7"),
-                GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
-                WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
-                WIDE.but(options={"n_kv_heads": 3}, given=KEY, note="keys from elsewhere"),
-                row(
-                    "m=4 n=4 d_model=4 h=4",
-                    batch=(4,),
-                    options={"n_kv_heads": 4},
-                    given=KEY,
-                    note="every axis of length 4",
-                ),
+            GROUPED.but("m=7"),
+            GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
+            WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
+            WIDE.but(options={"n_kv_heads": 3}, given=KEY, note="keys from elsewhere"),
+            row(
+                "m=4 n=4 d_model=4 h=4",
+                batch=(4,),
+                options={"n_kv_heads": 4},
+                given=KEY,
+                note="every axis of length 4",
             ),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "bias=False leaves every bias out",
             1,
-            HEADS_CASES(ONE.but(options=NO_BIAS), GROUPED.but(options=GROUPED.options | NO_BIAS)),
+            ONE.but(options=NO_BIAS),
+            GROUPED.but(options=GROUPED.options | NO_BIAS),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "a mask for every head",
             2,
-            HEADS_CASES(
-                ONE.but(given=masked("m m"), note="(m, n)"),
-                THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
-                TWO.but(given=masked("... m m"), note="(b, m, n)"),
-                THREE.but(given=masked("... m m"), note="(b, m, n), as many as heads"),
-                CROSSED.but(
-                    batch=(2,),
-                    given=behind_key("... m n"),
-                    note="(b, m, n), keys from elsewhere, as many sequences as heads",
-                ),
+            ONE.but(given=masked("m m"), note="(m, n)"),
+            THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
+            TWO.but(given=masked("... m m"), note="(b, m, n)"),
+            THREE.but(given=masked("... m m"), note="(b, m, n), as many as heads"),
+            CROSSED.but(
+                batch=(2,),
+                given=masked("... m n", **KEY),
+                note="(b, m, n), keys from elsewhere, as many sequences as heads",
             ),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "a mask for each head",
             1,
-            HEADS_CASES(
-                TWO.but(given=masked("... h m m"), note="(b, h, m, n)"),
-                THREE.but(given=masked("... h m m"), note="(b, h, m, n), b = h"),
-                GROUPED.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
-            ),
+            TWO.but(given=masked("... h m m"), note="(b, h, m, n)"),
+            THREE.but(given=masked("... h m m"), note="(b, h, m, n), b = h"),
+            GROUPED.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "weights(...) returns a map for each head",
             2,
-            HEADS_CASES(
-                MAPS_BY_HAND,
-                ONE.but(method="weights"),
-                ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
-                ACROSS.but(method="weights", note="a value that plays no part"),
-                GROUPED.but(method="weights"),
-                THREE.but(
-                    given=masked("... m m"), method="weights", note="(b, m, n), as many as heads"
-                ),
-                TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
+            MAPS_BY_HAND,
+            ONE.but(method="weights"),
+            ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
+            ACROSS.but(method="weights", note="a value that plays no part"),
+            GROUPED.but(method="weights"),
+            THREE.but(
+                given=masked("... m m"), method="weights", note="(b, m, n), as many as heads"
             ),
+            TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "batches",
             1,
-            HEADS_CASES(
-                *HEADS_ROWS.batches, row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes")
-            ),
+            *HEADS_ROWS.batches,
+            row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "float32 and large scores",
             1,
-            HEADS_CASES(
-                HEADS_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
-                *HEADS_ROWS.extreme,
+            HEADS_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
+            *HEADS_ROWS.extreme,
+        ),
+        HEADS_CASES.criterion(
+            "gradients reach query, key and every weight",
+            2,
+            ACROSS.but(
+                batch=(2,),
+                use=drivers.call_module_with_each_gradient,
+                note="a batch of 2, each gradient alone",
+            ),
+            GROUPED.but(
+                "n=7",
+                given=masked("m n", **KEY),
+                use=drivers.call_module_with_gradients,
+                note="with a mask, all at once",
             ),
         ),
         Criterion(
-            "gradients reach query, key and every weight",
-            2,
-            HEADS_CASES(
-                ACROSS.but(
-                    batch=(2,),
-                    use=call_module_with_each_gradient,
-                    note="a batch of 2, each gradient alone",
-                ),
-                GROUPED.but(
-                    "n=7",
-                    given=behind_key("m n"),
-                    use=call_module_with_gradients,
-                    note="with a mask, all at once",
-                ),
-            ),
+            "refuses a d_model that n_heads does not divide",
+            1,
+            lambda rng: [
+                Case(
+                    (d, h),
+                    use=drivers.type_built,
+                    shown=f"MultiHeadAttention({d}, {h})",
+                    raises=ValueError,
+                )
+                for d, h in ((7, 2), (12, 5))
+            ],
         ),
-        Criterion("refuses a d_model that n_heads does not divide", 1, heads_refusals),
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
@@ -793,15 +746,13 @@ HEADS = Exercise(
         FROM_THE_FRONT.likewise(
             {"cut": by_its_axes}, {"compare": lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k)}
         ),
-        replace(NOT_PUT_BACK, options={"merge": across_heads}),
-        replace(INTERLEAVED, options={"merge": joined_in_turns}),
-        replace(
-            ADDED_UP,
-            options={
+        NOT_PUT_BACK.by({"merge": across_heads}),
+        INTERLEAVED.by({"merge": joined_in_turns}),
+        ADDED_UP.by(
+            {
                 "layers": lambda d, h, *more: other_W_o(d // h, d, h, *more),
                 "merge": lambda x: x.mean(-3),
-            },
-            also=(),
+            }
         ),
         Slip(
             "the heads attend to each other",
@@ -816,7 +767,10 @@ HEADS = Exercise(
             {"factor": lambda q, k, other: other.shape[-1] ** -0.5},
             also=({"factor": lambda q, k, other: q.shape[-3] ** -0.5},),
         ),
-        *map(in_this_chapter, (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)),
+        *(
+            slip.naming(d_k="d_head")
+            for slip in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)
+        ),
         *(
             slip.likewise({"normalize": lambda s: s}) if slip is mistakes.NO_SOFTMAX else slip
             for slip in mistakes.OF_THE_SOFTMAX
@@ -849,27 +803,17 @@ HEADS = Exercise(
         mistakes.ROLES_EXCHANGED,
         mistakes.T_ON_A_BATCH,
         mistakes.COSINE,
-        Slip(
-            "a view is taken for another",
-            "Query, key and value have a view each: compare `W_q(query)` with `W_k(key)`, and mix "
-            "`W_v(value)`. You use one of the layers twice, exchange two or leave one out.",
-            {"views": lambda self, q, k, v: (self.W_q(q), self.W_q(k), self.W_v(v))},
-            also=(
-                {"views": lambda self, q, k, v: (self.W_q(q), self.W_k(k), self.W_k(v))},
-                {"views": lambda self, q, k, v: (self.W_q(q), self.W_v(k), self.W_k(v))},
-                {"views": lambda self, q, k, v: (self.W_k(q), self.W_q(k), self.W_v(v))},
-                {"views": lambda self, q, k, v: (self.W_q(q), self.W_k(k), v)},
-            ),
-        ),
+        mistakes.QUERIES_NOT_PROJECTED,
+        mistakes.ONE_VIEW_TO_COMPARE,
+        *mistakes.OF_THE_VIEWS,
         Slip(
             "the biases are there and not used",
             "Your layers have biases, but you multiply by their weights alone. Call the layer, "
             "`self.W_q(query)`, which adds its bias too.",
             {
-                "views": lambda self, *given: [
-                    x @ layer.weight.mT
-                    for x, layer in zip(given, (self.W_q, self.W_k, self.W_v), strict=True)
-                ]
+                "query": lambda self, x: x @ self.W_q.weight.mT,
+                "key": lambda self, x: x @ self.W_k.weight.mT,
+                "value": lambda self, x: x @ self.W_v.weight.mT,
             },
             also=({"mix": lambda self, merged, query: merged @ self.W_o.weight.mT},),
         ),
@@ -892,16 +836,11 @@ HEADS = Exercise(
             {"defaults": lambda query, key, value: (query, key or query, value or key or query)},
         ),
         Slip(
-            "key/value heads in turns",
-            "You hand the key and value heads out in turns, 0, 1, 0, 1 (`repeat`). Each serves a "
-            "run of neighbouring query heads, 0, 0, 1, 1: `repeat_interleave`.",
+            "key/value heads are not repeated in runs",
+            "Each serves a run of neighbouring query heads, 0, 0, 1, 1: `repeat_interleave(n_heads "
+            "// n_kv_heads, dim=-3)`. You take them in turns (`repeat`), or do not repeat them.",
             {"share": lambda x, group: torch.cat([x] * group, -3)},
-        ),
-        Slip(
-            "key/value heads are not shared",
-            "There are fewer key and value heads than query heads, and broadcasting makes up for "
-            "that only where there is one: `repeat_interleave(n_heads // n_kv_heads, dim=-3)`.",
-            {"share": lambda x, group: x},
+            also=({"share": lambda x, group: x},),
         ),
         Slip(
             "n_kv_heads is ignored",
@@ -954,7 +893,7 @@ HEADS = Exercise(
             "Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.",
             {"mask_for": lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)},
         ),
-        in_this_chapter(mistakes.WEIGHTS_MISSING),
+        mistakes.WEIGHTS_MISSING,
         mistakes.WEIGHTS_ARE_SCORES,
         mistakes.WEIGHTS_WITHOUT_MASK,
         Slip(
@@ -963,15 +902,9 @@ HEADS = Exercise(
             "unless told otherwise). It is to return all h of them: they were made to differ.",
             {"shown": lambda self, maps, *given: maps.mean(-3)},
         ),
-        in_this_chapter(
-            replace(
-                mistakes.WEIGHTS_ARE_OUTPUT,
-                options={"shown": lambda self, maps, *given: self(*given)},
-            )
-        ),
-        replace(
-            mistakes.WEIGHTS_COME_BACK,
-            options={"finish": lambda self, output, *given: (output, self.weights(*given))},
+        mistakes.WEIGHTS_ARE_OUTPUT.by({"shown": lambda self, maps, *given: self(*given)}),
+        mistakes.WEIGHTS_COME_BACK.by(
+            {"finish": lambda self, output, *given: (output, self.weights(*given))}
         ),
         NOT_REFUSED,
     ),
