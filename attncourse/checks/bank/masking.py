@@ -22,8 +22,6 @@ from attncourse.checks.exercise import (
     Case,
     Criterion,
     Exercise,
-    Family,
-    Misconception,
     Rng,
     composition,
     leaves_arguments_alone,
@@ -49,13 +47,9 @@ CAUSAL_BY_HAND, PADDING_BY_HAND, WINDOW_BY_HAND = (
     Case((lengths(3, 1, 4), 5)),
     Case((5, 3)),
 )
+FIXED = Table({})  # nothing is drawn
 PADDING_CASES = Table({"lengths": Drawn("..."), "max_length": cases.Count("n")})
 BEHIND = {"causal": True}
-
-
-def of(*several: Case) -> Callable[[Rng], tuple[Case, ...]]:
-    """Cases with nothing drawn."""
-    return lambda rng: several
 
 
 # --- cases: masked_softmax -------------------------------------------------------------------
@@ -87,23 +81,24 @@ def heights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 WEIGHTS_CASES = Table({"scores": "... m n", "mask": hole("... m n")}, how=normal)
 WEIGHTS_ROWS = standard(WEIGHTS_CASES)
-WEIGHTS_BY_HAND = Case(
-    (
-        tensor([[0, 0, 2, 1], [3, 1, 1, 0]]),
-        torch.tensor([[True, True, False, False], [False, True, True, False]]),
-    ),
-    note="half and half in both rows",
+
+
+def by_hand(scores: list, mask: list, note: str) -> Case:
+    return Case((tensor(scores), torch.tensor(mask).bool()), note=note)
+
+
+WEIGHTS_BY_HAND = by_hand(
+    [[0, 0, 2, 1], [3, 1, 1, 0]], [[1, 1, 0, 0], [0, 1, 1, 0]], "half and half in both rows"
 )
-EMPTY_BY_HAND = Case(
-    (
-        tensor([[0, 0, 2], [1, 4, 0]]),
-        torch.tensor([[True, True, False], [False, False, False]]),
-    ),
-    note="the second query may attend to nothing",
+EMPTY_BY_HAND = by_hand(
+    [[0, 0, 2], [1, 4, 0]], [[1, 1, 0], [0, 0, 0]], "the second query may attend to nothing"
 )
 FIVE = row("m=5 n=7")
+FOR_ALL = {"mask": hole("m n")}
 EMPTY = {"mask": Drawn("... m n", empty_rows)}
+LEARNING = FIVE.but(use=with_gradients("scores"))
 HALF = FIVE.but(dtype="float16", note="float16")
+ABOVE_11 = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)}
 LARGE = {"scores": Drawn("m n", falling), "mask": Drawn("m n", first_allowed)}
 
 # --- cases: leak -----------------------------------------------------------------------------
@@ -165,15 +160,32 @@ class LeakTable(Table):
 
 LEAK_CASES = LeakTable({"x": "... n d", "mask": hole("m n")}, how=normal)
 LEAK_ROWS = standard(LEAK_CASES)
-LEAK_BY_HAND = leak_case(
-    "linear_mix",
-    tensor([[1, 2], [0, 1], [3, -1]]),
-    lower(3),
-    A=tensor([[1, 2, 0], [0, 1, -5], [9, 0, 1]]),
-    W=tensor([[1, 0], [-1, 2]]),
+LEAK_BY_HAND, NO_LEAK, ONE_FEATURE = (
+    leak_case(
+        "linear_mix",
+        tensor(x, dtype),
+        lower(len(x)),
+        note,
+        A=tensor(A, dtype),
+        W=tensor(W, dtype),
+    )
+    for x, A, W, dtype, note in (
+        (
+            [[1, 2], [0, 1], [3, -1]],
+            [[1, 2, 0], [0, 1, -5], [9, 0, 1]],
+            [[1, 0], [-1, 2]],
+            torch.float64,
+            "",
+        ),
+        ([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]], torch.float64, ""),
+        ([[1], [2], [4]], [[1, -3, 2], [0, 1, 1], [7, 0, 1]], [[2]], torch.float32, "one feature"),
+    )
 )
 SQUARE = row("m=5 n=5 d=3", given={"mask": Drawn("m n", triangle)})
-PRODUCT = {"f": "mixed_product"}
+ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
+NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
+PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}
+MASKED_LATE = {"f": "small_attention_masked_late", "ahead": 0}
 
 # --- usual mistakes: masks -------------------------------------------------------------------
 
@@ -318,10 +330,18 @@ def reaching(decision: str, *reaches: Callable) -> tuple[dict, ...]:
     return tuple({decision: lambda n, w, reach=reach: band(n, n, *reach(w))} for reach in reaches)
 
 
-def in_either(name: str, explanation: str, around: Callable, behind: Callable) -> Slip:
+def in_either(name: str, explanation: str, *ways: tuple[Callable, Callable]) -> Slip:
     """A slip in the window around each token, in the one behind it, or in both."""
-    parts = {"around": around}, {"behind": behind}
-    return Slip(name, explanation, parts[0] | parts[1], also=parts)
+    options = [
+        one
+        for around, behind in ways
+        for one in (
+            {"around": around, "behind": behind},
+            {"around": around},
+            {"behind": behind},
+        )
+    ]
+    return Slip(name, explanation, options[0], also=tuple(options[1:]))
 
 
 # --- usual mistakes: masked_softmax ----------------------------------------------------------
@@ -435,6 +455,7 @@ def only(J, hidden):
 @composition
 def leaking(
     at=as_it_is,
+    derive=derivatives,
     outputs=as_it_is,
     tokens=as_it_is,
     size=torch.abs,
@@ -445,7 +466,7 @@ def leaking(
     """``leak`` made of decisions: where to differentiate, what is added up, which pairs count."""
 
     def leak(f, x, mask):
-        J = tokens(outputs(derivatives(f, at(x))))
+        J = tokens(outputs(derive(f, at(x))))
         return give(gather(size(J), pairs(mask, J)))
 
     return leak
@@ -465,43 +486,18 @@ def as_many_rows_as_tokens(J, hidden):
     return torch.stack([kept[..., i, :, :, :] for i in range(J.shape[-2])]).max()
 
 
-def by_changing(change: Callable) -> Callable:
-    """No derivative: how much out_i moves when x_j becomes ``change(x_j)``, one feature of it or
-    all."""
-
-    def leak(f, x, mask):
-        out = f(x)
-        allowed = mask.broadcast_to(*out.shape[:-1], x.shape[-2])
-        worst = 0.0
-        for j in range(x.shape[-2]):
-            for other, step in change(x, j):
-                moved = (f(other) - out).abs() / step
-                moved = moved.masked_fill(allowed[..., :, j, None], 0)
-                worst = max(worst, float(moved.max()))
-        return worst
-
-    return leak
+def moved(f, x, change):
+    """How far the outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
+    steps = []
+    for j, c in product(range(x.shape[-2]), range(x.shape[-1])):
+        other = x.clone()
+        change(other, j, c)
+        steps.append(f(other) - f(x))
+    return torch.stack(steps, -1).unflatten(-1, x.shape[-2:])
 
 
-def nudged_by(step: float) -> Callable:
-    def nudged(x, j):
-        for c in range(x.shape[-1]):
-            other = x.clone()
-            other[..., j, c] += step
-            yield other, step
-
-    return nudged
-
-
-def zeroed(x, j):
-    other = x.clone()
-    other[..., j, :] = 0
-    yield other, 1.0
-
-
-def no_gradient_asked_for(f, x, mask):
-    out = f(x)
-    return float(torch.autograd.grad(out[..., 0, 0].sum(), x)[0].abs().max())
+def differences(step: float) -> dict:
+    return {"derive": lambda f, x: moved(f, x, lambda x, j, c: x[..., j, c].add_(step)) / step}
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -529,16 +525,14 @@ CAUSAL = Exercise(
                 Case((67, 71), note="many tokens"),
             ],
         ),
-        Criterion(
+        FIXED.criterion(
             "one query, one token",
             1,
-            of(
-                Case((1, 5), note="one query, the last of five positions"),
-                Case((1, 2), note="one query, two keys"),
-                Case((1,), note="n = 1"),
-                Case((4, 4), note="n_keys given, and equal"),
-                once_more(CAUSAL_BY_HAND),
-            ),
+            Case((1, 5), note="one query, the last of five positions"),
+            Case((1, 2), note="one query, two keys"),
+            Case((1,), note="n = 1"),
+            Case((4, 4), note="n_keys given, and equal"),
+            once_more(CAUSAL_BY_HAND),
         ),
     ),
     misconceptions=made(
@@ -546,9 +540,8 @@ CAUSAL = Exercise(
         *OF_WHAT_COMES_BACK,
         Slip(
             "a token does not see itself",
-            "Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, or an offset that is "
-            "too small. A token may attend to itself; without that, the first one has nothing to "
-            "attend to.",
+            "Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, an offset too small. "
+            "A token may attend to itself; without that, the first one has nothing to attend to.",
             {"compare": lambda ahead: ahead < 0},
             lambda k: {"compare": lambda ahead: ahead <= k},
             (-2, -3, -4),
@@ -633,28 +626,24 @@ PADDING = Exercise(
                 Case((lengths(4, 1, 18, 11, 3), 19), note="many tokens"),
             ],
         ),
-        Criterion(
+        FIXED.criterion(
             "full, empty and single sequences",
             1,
-            of(
-                Case((lengths(5, 2), 5), note="a sequence without padding"),
-                Case((lengths(2, 0, 3), 4), note="an empty sequence"),
-                Case((lengths(1), 1), note="one sequence of one token"),
-                Case((lengths(3, 3, 3), 3), note="no padding at all"),
-                Case((lengths(1, 2, 1), 2), note="up to two tokens"),
-                Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
-            ),
+            Case((lengths(5, 2), 5), note="a sequence without padding"),
+            Case((lengths(2, 0, 3), 4), note="an empty sequence"),
+            Case((lengths(1), 1), note="one sequence of one token"),
+            Case((lengths(3, 3, 3), 3), note="no padding at all"),
+            Case((lengths(1, 2, 1), 2), note="up to two tokens"),
+            Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
         ),
-        Criterion(
+        PADDING_CASES.criterion(
             "two batch axes and more",
             1,
-            PADDING_CASES(
-                padded(5, 2, 3, note="two batch axes"),
-                padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
-                padded(7, 2, 1, 3, note="three batch axes"),
-                padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
-                once_more(PADDING_BY_HAND),
-            ),
+            padded(5, 2, 3, note="two batch axes"),
+            padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
+            padded(7, 2, 1, 3, note="three batch axes"),
+            padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
+            once_more(PADDING_BY_HAND),
         ),
         leaves_arguments_alone(),
     ),
@@ -674,17 +663,14 @@ PADDING = Exercise(
             ),
         ),
         Slip(
-            "a sequence without padding is hidden",
-            "A slice that begins at −0 is the whole sequence: `mask[-padding:] = False` hides all "
-            "of it where there is no padding. Count from the front: `mask[length:]`.",
+            "no padding or no token is taken for something else",
+            "A slice from −0 or up to −0, `lengths or …` and `clamp(min=1)` make another number of "
+            "0: a sequence without padding has no False, an empty one no True. Use `j < length`.",
             {"allow": lambda j, length, n: (j < length) & (length < n)},
-        ),
-        Slip(
-            "an empty sequence has tokens",
-            "A sequence of length 0 has no token, and all its keys are False. `lengths or …`, a "
-            "slice up to −0 and `clamp(min=1)` let it see some.",
-            {"allow": lambda j, length, n: (j < length) | (length == 0)},
-            also=({"read": lambda lengths: lengths.clamp(min=1)},),
+            also=(
+                {"allow": lambda j, length, n: (j < length) | (length == 0)},
+                {"read": lambda lengths: lengths.clamp(min=1)},
+            ),
         ),
         Slip(
             "the axis of 1 does not stand for the queries",
@@ -765,26 +751,22 @@ WINDOW = Exercise(
                 Case((8, 5), BEHIND),
             ],
         ),
-        Criterion(
+        FIXED.criterion(
             "width 1, and wider than the sequence",
             1,
-            of(
-                Case((4, 1), note="width 1"),
-                Case((4, 1), BEHIND, note="width 1"),
-                Case((3, 7), note="wider than the sequence"),
-                Case((3, 6), BEHIND, note="wider than the sequence"),
-                Case((2, 3), note="n = 2"),
-                Case((1, 3), note="n = 1"),
-                once_more(WINDOW_BY_HAND),
-            ),
+            Case((4, 1), note="width 1"),
+            Case((4, 1), BEHIND, note="width 1"),
+            Case((3, 7), note="wider than the sequence"),
+            Case((3, 6), BEHIND, note="wider than the sequence"),
+            Case((2, 3), note="n = 2"),
+            Case((1, 3), note="n = 1"),
+            once_more(WINDOW_BY_HAND),
         ),
-        Criterion(
+        FIXED.criterion(
             "an even width has no centre: ValueError",
             1,
-            of(
-                Case((7, 4), note="even width", raises=ValueError),
-                Case((5, 2), note="even width", raises=ValueError),
-            ),
+            Case((7, 4), note="even width", raises=ValueError),
+            Case((5, 2), note="even width", raises=ValueError),
         ),
     ),
     misconceptions=made(
@@ -808,25 +790,17 @@ WINDOW = Exercise(
             ),
         ),
         in_either(
-            "a ring",
-            "Your distance wraps around, so that the first token sees the last. At the edges the "
-            "window is cut off: use |i − j|.",
-            lambda n, w: on_a_ring(n, w // 2, w // 2),
-            lambda n, w: on_a_ring(n, w - 1, 0),
-        ),
-        in_either(
             "blocks in place of a window",
             "Your tokens share fixed blocks (`i // width == j // width`). A window moves along "
             "with its token.",
-            in_blocks,
-            lambda n, w: in_blocks(n, w).tril(),
+            (in_blocks, lambda n, w: in_blocks(n, w).tril()),
         ),
         in_either(
-            "a negative start counts from the end",
-            "A slice whose start is below 0, `mask[i, i − width + 1 : i + 1]` in the first rows, "
-            "counts from the last token and is empty. Begin at `max(0, …)`.",
-            lambda n, w: sliced(n, w // 2, w // 2),
-            lambda n, w: sliced(n, w - 1, 0),
+            "the window wraps around",
+            "Your first token sees the last, or a slice starts below 0 (`mask[i, i − width + 1:]`) "
+            "and counts from the end. At the edges it is cut off: |i − j|, or `max(0, …)`.",
+            (lambda n, w: on_a_ring(n, w // 2, w // 2), lambda n, w: on_a_ring(n, w - 1, 0)),
+            (lambda n, w: sliced(n, w // 2, w // 2), lambda n, w: sliced(n, w - 1, 0)),
         ),
         Slip(
             "causal is ignored",
@@ -902,70 +876,49 @@ SOFTMAX = Exercise(
             3,
             WEIGHTS_CASES(WEIGHTS_BY_HAND, FIVE, row("m=5 n=5", note="as many queries as keys")),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "one row, one key, one mask for all",
             1,
-            WEIGHTS_CASES(
-                FIVE.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
-                row("m=3 n=7", turned=True, note="not contiguous in memory"),
-                row("m=1 n=5", note="one query"),
-                row("m=5 n=1", note="one key"),
-            ),
+            FIVE.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
+            row("m=3 n=7", turned=True, note="not contiguous in memory"),
+            row("m=1 n=5", note="one query"),
+            row("m=5 n=1", note="one key"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "batches",
             1,
-            WEIGHTS_CASES(
-                *WEIGHTS_ROWS.batches,
-                FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
-                FIVE.but(batch=(2,), given={"mask": hole("m n")}, note="one mask for both"),
-            ),
+            *WEIGHTS_ROWS.batches,
+            FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
+            FIVE.but(batch=(2,), given=FOR_ALL, note="one mask for both"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "float32, large and small scores",
             1,
-            WEIGHTS_CASES(
-                FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
-                FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
-                WEIGHTS_ROWS.extreme[1],
-                FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
-                once_more(WEIGHTS_BY_HAND),
-            ),
+            FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
+            FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
+            WEIGHTS_ROWS.extreme[1],
+            FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
+            once_more(WEIGHTS_BY_HAND),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "rows with no key: all 0",
             2,
-            WEIGHTS_CASES(
-                EMPTY_BY_HAND,
-                FIVE.but(given=EMPTY, note="two queries may attend to nothing"),
-                row("m=5 n=3", batch=(2,), given=EMPTY, note="a batch of 2, with empty rows"),
-            ),
+            EMPTY_BY_HAND,
+            FIVE.but(given=EMPTY, note="two queries may attend to nothing"),
+            row("m=5 n=3", batch=(2,), given=EMPTY, note="a batch of 2, with empty rows"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "float16",
             1,
-            WEIGHTS_CASES(
-                HALF,
-                HALF.but(given=EMPTY, note="float16, empty rows"),
-                HALF.but(
-                    "m=3 n=5",
-                    given={"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)},
-                    note="float16, large scores",
-                ),
-            ),
+            HALF,
+            HALF.but(given=EMPTY, note="float16, empty rows"),
+            HALF.but("m=3 n=5", given=ABOVE_11, note="float16, large scores"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "gradients reach the scores, none is NaN",
             2,
-            WEIGHTS_CASES(
-                FIVE.but(
-                    batch=(2,),
-                    given={"mask": hole("m n")},
-                    use=with_gradients("scores"),
-                    note="a batch of 2",
-                ),
-                FIVE.but(given=EMPTY, use=with_gradients("scores"), note="with empty rows"),
-            ),
+            LEARNING.but(batch=(2,), given=FOR_ALL, note="a batch of 2"),
+            LEARNING.but(given=EMPTY, note="with empty rows"),
         ),
         leaves_arguments_alone(),
     ),
@@ -1076,219 +1029,157 @@ LEAK = Exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
+        LEAK_CASES.criterion(
             "the largest derivative over the masked pairs",
             3,
-            LEAK_CASES(
-                LEAK_BY_HAND,
-                SQUARE,
-                SQUARE.but(options=PRODUCT),
-                SQUARE.but(given={}),
-            ),
+            LEAK_BY_HAND,
+            SQUARE,
+            SQUARE.but(options=PRODUCT),
+            SQUARE.but(given={}),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "finds what attention leaks",
             2,
-            LEAK_CASES(
-                SQUARE.but(
-                    options={"f": "small_attention", "ahead": 1},
-                    note="allowed looks one step ahead",
-                ),
-                SQUARE.but(
-                    options={"f": "small_attention_masked_late", "ahead": 0},
-                    note="masked after the softmax",
-                ),
-            ),
+            SQUARE.but(options=ATTENTION | {"ahead": 1}, note="allowed looks one step ahead"),
+            SQUARE.but(options=MASKED_LATE, note="masked after the softmax"),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "0 where nothing leaks",
             1,
-            LEAK_CASES(
-                leak_case(
-                    "linear_mix",
-                    tensor([[1, 2], [3, 4]]),
-                    lower(2),
-                    A=tensor([[2, 0], [3, -4]]),
-                    W=tensor([[1, 1], [0, 5]]),
-                ),
-                SQUARE.but(
-                    options={"f": "small_attention", "ahead": 0}, note="allowed is the mask"
-                ),
-                SQUARE.but(
-                    options={"f": "linear_mix"},
-                    given={"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))},
-                    note="nothing is masked",
-                ),
-            ),
+            NO_LEAK,
+            SQUARE.but(options=ATTENTION | {"ahead": 0}, note="allowed is the mask"),
+            SQUARE.but(options={"f": "linear_mix"}, given=ALL, note="nothing is masked"),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "any number of queries, keys and features, of any size",
             1,
-            LEAK_CASES(
-                row("m=2 n=5 d=3", note="two queries, five keys"),
-                row(
-                    "m=5 n=3 d=4",
-                    given={"mask": hole("1 n")},
-                    note="one row of the mask for all queries",
-                ),
-                row(
-                    "m=1 n=1 d=3",
-                    given={"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))},
-                    note="one token, which may not see itself",
-                ),
-                leak_case(
-                    "linear_mix",
-                    tensor([[1], [2], [4]], torch.float32),
-                    lower(3),
-                    "one feature, float32",
-                    A=tensor([[1, -3, 2], [0, 1, 1], [7, 0, 1]], torch.float32),
-                    W=tensor([[2]], torch.float32),
-                ),
-                *(one.but(options=PRODUCT) for one in LEAK_ROWS.extreme),
-                once_more(LEAK_BY_HAND),
-            ),
+            row("m=2 n=5 d=3", note="two queries, five keys"),
+            row("m=5 n=3 d=4", given={"mask": hole("1 n")}, note="one row of the mask for all"),
+            row("m=1 n=1 d=3", given=NONE, note="one token, which may not see itself"),
+            ONE_FEATURE,
+            *(one.but(options=PRODUCT) for one in LEAK_ROWS.extreme),
+            once_more(LEAK_BY_HAND),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "batches",
             1,
-            LEAK_CASES(
-                *LEAK_ROWS.batches[:3],
-                *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
-                SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
-            ),
+            *LEAK_ROWS.batches[:3],
+            *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
+            SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
         leaves_arguments_alone(),
     ),
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
-    misconceptions=(
-        *made(
-            leaking,
-            Slip(
-                "the wrong pairs are measured",
-                "Only pairs where the mask is False count, and row i of it belongs to output i. "
-                "You measure those that are allowed, or all, or look up mask[j, i].",
-                {"pairs": lambda mask, J: masked_pairs(~mask, J)},
-                also=(
-                    {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
-                    {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
-                ),
+    misconceptions=made(
+        leaking,
+        Slip(
+            "the wrong pairs are measured",
+            "Only pairs where the mask is False count, and row i of it belongs to output i. "
+            "You measure those that are allowed, or all, or look up mask[j, i].",
+            {"pairs": lambda mask, J: masked_pairs(~mask, J)},
+            also=(
+                {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
+                {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
             ),
-            Slip(
-                "the mask does not broadcast",
-                "You look up a row of the mask for each output, and one row may stand for all of "
-                "them. Give it all its rows first: `mask.broadcast_to(*out.shape[:-1], n)`.",
-                {"pairs": row_by_row},
+        ),
+        Slip(
+            "outputs do not have their rows of the mask",
+            "Each of the `out.shape[-2]` outputs has a row of the mask, and one row may stand for "
+            "all: `mask.broadcast_to(*out.shape[:-1], n)`. You take rows as they come, or go "
+            "through as many outputs as x has tokens.",
+            {"pairs": row_by_row},
+            also=({"gather": as_many_rows_as_tokens},),
+        ),
+        Slip(
+            "the sign is kept",
+            "You take the maximum of the derivatives themselves. A large negative one is as "
+            "much a leak: take the absolute value first.",
+            {"size": as_it_is},
+        ),
+        Slip(
+            "the features are not taken one by one",
+            "You add up or average over the features of an output (`out[i].sum()`) or of a "
+            "token, or look at the first alone. Derivatives can cancel in a sum: every single "
+            "one counts.",
+            {"outputs": lambda J: J.sum(-3, keepdim=True)},
+            also=(
+                {"outputs": lambda J: J.mean(-3, keepdim=True)},
+                {"outputs": lambda J: J[..., :1, :, :]},
+                {"tokens": lambda J: J.sum(-1, keepdim=True)},
+                {"tokens": lambda J: J.mean(-1, keepdim=True)},
+                {"tokens": lambda J: J[..., :1]},
+                {"tokens": lambda J: J.abs().sum(-1, keepdim=True)},
+                {"tokens": lambda J: J.abs().mean(-1, keepdim=True)},
             ),
-            Slip(
-                "as many outputs as tokens are assumed",
-                "You go through as many outputs as x has tokens. Their number is that of f(x), "
-                "`out.shape[-2]`, which may be less or more.",
-                {"gather": as_many_rows_as_tokens},
+        ),
+        Slip(
+            "several outputs in one gradient",
+            "`f(x).sum()` has one gradient for all outputs, and `backward()` adds to what `x.grad` "
+            "holds. Each out[..., i, a] has its own: `torch.autograd.grad` adds nothing up.",
+            {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
+            also=({"outputs": piled_up}, {"outputs": lambda J: J.cumsum(-3)}),
+        ),
+        Slip(
+            "something else than the largest",
+            "You average what leaks, add it up, or take the norm of a block. One leaking pair "
+            "among a thousand is a leak: the largest single derivative is asked for.",
+            {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
+            also=(
+                {"gather": lambda J, h: only(J, h).mean()},
+                {"gather": lambda J, h: only(J, h).sum()},
+                {"gather": lambda J, h: only(J, h).square().sum((-3, -1)).sqrt().max()},
             ),
-            Slip(
-                "the sign is kept",
-                "You take the maximum of the derivatives themselves. A large negative one is as "
-                "much a leak: take the absolute value first.",
-                {"size": as_it_is},
+        ),
+        Slip(
+            "only one query is tested",
+            "You return after the first output, or keep what the last one gave. The largest of "
+            "all outputs is asked for: `worst = max(worst, …)`.",
+            {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
+            also=(
+                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
+                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},
             ),
-            Slip(
-                "the features are not taken one by one",
-                "You add up or average over the features of an output (`out[i].sum()`) or of a "
-                "token, or look at the first alone. Derivatives can cancel in a sum: every single "
-                "one counts.",
-                {"outputs": lambda J: J.sum(-3, keepdim=True)},
-                also=(
-                    {"outputs": lambda J: J.mean(-3, keepdim=True)},
-                    {"outputs": lambda J: J[..., :1, :, :]},
-                    {"tokens": lambda J: J.sum(-1, keepdim=True)},
-                    {"tokens": lambda J: J.mean(-1, keepdim=True)},
-                    {"tokens": lambda J: J[..., :1]},
-                    {"tokens": lambda J: J.abs().sum(-1, keepdim=True)},
-                    {"tokens": lambda J: J.abs().mean(-1, keepdim=True)},
-                ),
-            ),
-            Slip(
-                "all outputs in one gradient",
-                "You differentiate the sum of all outputs, `f(x).sum()`. That tells how much token "
-                "j matters to anyone; whether to output i takes a gradient for each i.",
-                {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
-            ),
-            Slip(
-                "something else than the largest",
-                "You average what leaks, add it up, or take the norm of a block. One leaking pair "
-                "among a thousand is a leak: the largest single derivative is asked for.",
-                {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
-                also=(
-                    {"gather": lambda J, h: only(J, h).mean()},
-                    {"gather": lambda J, h: only(J, h).sum()},
-                    {"gather": lambda J, h: only(J, h).square().sum((-3, -1)).sqrt().max()},
-                ),
-            ),
-            Slip(
-                "gradients pile up in x.grad",
-                "`backward()` adds to `x.grad`. After the first output you see sums. Set `x.grad` "
-                "to None before each, or use `torch.autograd.grad`, which adds nothing up.",
-                {"outputs": piled_up},
-                also=({"outputs": lambda J: J.cumsum(-3)},),
-            ),
-            Slip(
-                "only one query is tested",
-                "You return after the first output, or keep what the last one gave. The largest of "
-                "all outputs is asked for: `worst = max(worst, …)`.",
-                {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
-                also=(
-                    {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
-                    {"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},
-                ),
-            ),
-            Slip(
-                "a number for every sequence",
-                "You return one number for each sequence of a batch. The largest of them is asked "
-                "for.",
+        ),
+        Slip(
+            "nothing masked is not provided for",
+            "Where no pair is masked, there is nothing to take the largest of, and `max` "
+            "raises an error. The answer is 0 there.",
+            {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
+            also=({"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},),
+        ),
+        Slip(
+            "the derivative is taken elsewhere",
+            "You differentiate at zeros, or at numbers of your own. The derivative at x is "
+            "asked for; elsewhere it is another.",
+            {"at": torch.zeros_like},
+            also=({"at": torch.ones_like},),
+        ),
+        Slip(
+            "not one number",
+            "You return whether there is a leak, or a number for each sequence. The answer is one "
+            "number: the largest absolute derivative of all, 0.0 where nothing leaks.",
+            {"give": lambda worst: bool(worst > 0)},
+            also=(
                 {
                     "gather": lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)),
                     "give": as_it_is,
                 },
             ),
-            Slip(
-                "nothing masked is not provided for",
-                "Where no pair is masked, there is nothing to take the largest of, and `max` "
-                "raises an error. The answer is 0 there.",
-                {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
-                also=({"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},),
-            ),
-            Slip(
-                "the derivative is taken elsewhere",
-                "You differentiate at zeros, or at numbers of your own. The derivative at x is "
-                "asked for; elsewhere it is another.",
-                {"at": torch.zeros_like},
-                also=({"at": torch.ones_like},),
-            ),
-            Slip(
-                "yes or no",
-                "You return whether there is a leak. Its size is asked for: the largest absolute "
-                "derivative, 0.0 where there is none.",
-                {"give": lambda worst: bool(worst > 0)},
-            ),
         ),
-        Misconception(
+        Slip(
             "a difference in place of the derivative",
-            "You move a token a little and divide. That is near the derivative and not equal to "
-            "it. `torch.autograd.grad` gives it exactly.",
-            by_changing(nudged_by(1e-3)),
-            Family(lambda step: by_changing(nudged_by(step)), (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
+            "You move a token a little, or set it to 0, and see how far the outputs move. The "
+            "derivative at x itself is asked for: `torch.autograd.grad` gives it exactly.",
+            differences(1e-3),
+            differences,
+            (0.1, 1e-2, 1e-4, 1e-5, 1e-6),
+            ({"derive": lambda f, x: moved(f, x, lambda x, j, c: x[..., j, :].zero_())},),
         ),
-        Misconception(
-            "the token is set to 0",
-            "You set token j to 0 and see how the outputs change. That finds leaks too, but the "
-            "exercise asks for the size of the derivative at x.",
-            by_changing(zeroed),
-        ),
-        Misconception(
+        Slip(
             "x does not ask for a gradient",
             "Nothing can be differentiated by x as it comes. Make a copy that can: "
             "`x = x.detach().clone().requires_grad_()`.",
-            no_gradient_asked_for,
+            {"derive": lambda f, x: torch.autograd.grad(f(x)[..., 0, 0].sum(), x)[0]},
         ),
     ),
     hints=(

@@ -5,7 +5,7 @@ as many sequences as heads are among the cases: there a batch axis that meets th
 gives wrong numbers and no error.
 """
 
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import torch
 from torch import nn
@@ -396,24 +396,21 @@ def converted(
     biased=lambda naive: naive.W_o.bias is not None,
     weights=torch.cat,
     biases=torch.cat,
-    weights_of=lambda name: name,
-    biases_of=lambda name: name,
+    origin=lambda name, part: name,
     W_o=weight_and_bias,
     finish=lambda made, naive: made,
 ):
-    """A ``naive_to_batched`` made of decisions; ``weights_of`` names the layer to copy from."""
+    """A ``naive_to_batched`` made of decisions; ``origin`` names the layer to copy from."""
 
     def naive_to_batched(naive):
         bias = biased(naive)
         made = multihead.MultiHeadAttention(naive.W_o.in_features, number(naive), bias=bias)
+        joins = {"weight": weights, "bias": bias and naive.W_o.bias is not None and biases}
         with torch.no_grad():
-            for name in NAMES[:3]:
-                layer = getattr(made, name)
-                of = [getattr(head, weights_of(name)).weight for head in heads(naive)]
-                layer.weight.copy_(weights(of))
-                if bias and naive.W_o.bias is not None and biases is not None:
-                    of = [getattr(head, biases_of(name)).bias for head in heads(naive)]
-                    layer.bias.copy_(biases(of))
+            for name, (part, join) in product(NAMES[:3], joins.items()):
+                if join:
+                    of = [getattr(getattr(head, origin(name, part)), part) for head in heads(naive)]
+                    getattr(getattr(made, name), part).copy_(join(of))
             if W_o is not None:
                 W_o(made.W_o, naive.W_o)
         return finish(made, naive)
@@ -426,22 +423,19 @@ def shared_layer(made, naive):
     return made
 
 
-def keys_from_queries(name):
+def keys_from_queries(name, part):
     return "W_q" if name == "W_k" else name
 
 
-def from_another(origins: tuple[tuple[str, str], ...]) -> dict:
-    """The options by which projections get others' weights and biases: which one gets whose."""
-    return weights_from_another(origins) | {"biases_of": lambda name: dict(origins).get(name, name)}
+def from_another(choice: tuple) -> dict:
+    """Some parameters of projections come from others: which from which, and of what kind."""
+    origins, parts = choice
+    return {"origin": lambda name, part: dict(origins).get(name, name) if part in parts else name}
 
 
-def weights_from_another(origins: tuple[tuple[str, str], ...]) -> dict:
-    return {"weights_of": lambda name: dict(origins).get(name, name)}
-
-
-ONE_FROM_ANOTHER = tuple((pair,) for pair in permutations(NAMES[:3], 2))
-EXCHANGED = tuple(((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2))
-ORIGINS = ONE_FROM_ANOTHER + EXCHANGED
+ONE_FROM_ANOTHER = [(pair,) for pair in permutations(NAMES[:3], 2)]
+EXCHANGED = [((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2)]
+ORIGINS = tuple(product(ONE_FROM_ANOTHER + EXCHANGED, (("weight",), ("weight", "bias"))))
 
 # --- usual mistakes: of several exercises ----------------------------------------------------
 
@@ -1004,9 +998,7 @@ CONVERT = Exercise(
                 "one projection is filled from another",
                 "One of W_q, W_k and W_v holds what the heads have in another of these. Each of "
                 "the three has its own source.",
-                {"weights_of": keys_from_queries, "biases_of": keys_from_queries},
-                weights_from_another,
-                ORIGINS,
+                {"origin": keys_from_queries},
                 also=tuple(map(from_another, ORIGINS)),
             ),
             Slip(

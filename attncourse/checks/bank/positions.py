@@ -40,30 +40,6 @@ ROTATION_BY_HAND = plain(1, 2, note="one pair")
 ALIBI_BY_HAND = plain(2, 2, note="slopes 1/16 and 1/256")
 
 
-def sinusoidal_values(rng: Rng) -> list[Case]:
-    several = plain(int(rng.integers(19, 40)), 2 * int(rng.integers(6, 12)))
-    return [SINUSOIDAL_BY_HAND, plain(5, 10), several]
-
-
-def sinusoidal_bases(rng: Rng) -> list[Case]:
-    return [plain(5, 10, base=100.0), plain(5, 8, base=float(rng.uniform(2, 50)))]
-
-
-def rotation_values(rng: Rng) -> list[Case]:
-    far = plain(int(rng.integers(5, 40)), 10)
-    two = plain(1, 4, note="two pairs, of frequency 1 and 1/100")
-    return [ROTATION_BY_HAND, two, plain(3, 6), far, plain(7, 16), once_more(ROTATION_BY_HAND)]
-
-
-def rotation_back(rng: Rng) -> list[Case]:
-    return [
-        plain(0, 4, note="no step"),
-        plain(-1, 4, note="one step back"),
-        plain(-int(rng.integers(2, 30)), 8),
-        plain(-2, 2, note="back, one pair"),
-    ]
-
-
 def from_0(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return np.arange(*shape)
 
@@ -481,6 +457,19 @@ OF_THE_BLOCK = (
         ),
     ),
 )
+PAIRS_OF_HALVES = Slip(
+    "pairs (i, i + d/2)",
+    "You turn feature i together with feature i + d/2, as Llama's programs do. Here neighbours are "
+    "a pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the diagonal.",
+    {"cut": halves, "join": in_blocks},
+    also=(
+        {
+            "cut": halves,
+            "join": in_blocks,
+            "frequency": lambda base, i, d, c: base ** (-2 * ((i + c * d // 2) // 2) / d),
+        },
+    ),
+)
 WRONG_ORDER = Slip(
     "a reshape that keeps the wrong order",
     "You stack both features of all pairs along a new axis in front and reshape, which brings no "
@@ -508,7 +497,15 @@ SINUSOIDAL = Exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("sine and cosine of every position, pair by pair", 3, sinusoidal_values),
+        Criterion(
+            "sine and cosine of every position, pair by pair",
+            3,
+            lambda rng: [
+                SINUSOIDAL_BY_HAND,
+                plain(5, 10),
+                plain(int(rng.integers(19, 40)), 2 * int(rng.integers(6, 12))),
+            ],
+        ),
         Criterion(
             "one position, one pair, any n and d",
             1,
@@ -521,7 +518,11 @@ SINUSOIDAL = Exercise(
                 once_more(SINUSOIDAL_BY_HAND),
             ],
         ),
-        Criterion("another base", 1, sinusoidal_bases),
+        Criterion(
+            "another base",
+            1,
+            lambda rng: [plain(5, 10, base=100.0), plain(5, 8, base=float(rng.uniform(2, 50)))],
+        ),
         Criterion(
             "an odd d is refused",
             1,
@@ -587,8 +588,26 @@ ROTATION = Exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("leads from every position to the one k places on", 3, rotation_values),
-        Criterion("no step, and steps back", 2, rotation_back),
+        Criterion(
+            "leads from every position to the one k places on",
+            3,
+            lambda rng: [
+                ROTATION_BY_HAND,
+                plain(1, 4, note="two pairs, of frequency 1 and 1/100"),
+                *(plain(k, d) for k, d in ((3, 6), (int(rng.integers(5, 40)), 10), (7, 16))),
+                once_more(ROTATION_BY_HAND),
+            ],
+        ),
+        Criterion(
+            "no step, and steps back",
+            2,
+            lambda rng: [
+                plain(0, 4, note="no step"),
+                plain(-1, 4, note="one step back"),
+                plain(-int(rng.integers(2, 30)), 8),
+                plain(-2, 2, note="back, one pair"),
+            ],
+        ),
         Criterion(
             "an odd d is refused",
             1,
@@ -610,12 +629,7 @@ ROTATION = Exercise(
             "[[cos, sin], [−sin, cos]] and not that of the plane in textbooks."
         ),
         *OF_THE_BLOCK,
-        Slip(
-            "pairs (i, i + d/2)",
-            "Your matrix turns feature i together with feature i + d/2. In this encoding sine and "
-            "cosine are neighbours: blocks of 2 by 2 along the diagonal.",
-            {"put": in_quarters},
-        ),
+        PAIRS_OF_HALVES.by({"put": in_quarters}),
         Slip(
             "blocks one row apart",
             "Your block i begins in row i, so each writes over a part of the one before. It begins "
@@ -647,48 +661,40 @@ ROPE = Exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
-            "every pair turned by its position",
-            3,
-            ROPE_CASES(ROPE_BY_HAND, ROPE_ROW.but("d=10")),
+        ROPE_CASES.criterion(
+            "every pair turned by its position", 3, ROPE_BY_HAND, ROPE_ROW.but("d=10")
         ),
-        Criterion(
+        ROPE_CASES.criterion(
             "the positions that are given",
             2,
-            ROPE_CASES(
-                at(from_3, "from position 3 on"),
-                at(anywhere, "in any order, negative too"),
-                at(between_whole, "not whole"),
-            ),
+            at(from_3, "from position 3 on"),
+            at(anywhere, "in any order, negative too"),
+            at(between_whole, "not whole"),
         ),
-        Criterion(
+        ROPE_CASES.criterion(
             "one token, one pair, large numbers",
             1,
-            ROPE_CASES(
-                at(from_3, "one token", ROPE_ROW.but("n=1")),
-                ROPE_ROW.but("d=2", note="one pair"),
-                ROPE_ROW.but("n=6", note="n = d"),
-                *single(ROPE_ROWS.extreme[0]),
-                once_more(ROPE_BY_HAND),
-            ),
+            at(from_3, "one token", ROPE_ROW.but("n=1")),
+            ROPE_ROW.but("d=2", note="one pair"),
+            ROPE_ROW.but("n=6", note="n = d"),
+            *single(ROPE_ROWS.extreme[0]),
+            once_more(ROPE_BY_HAND),
         ),
-        Criterion("batches", 1, ROPE_CASES(*single(*ROPE_ROWS.batches))),
+        ROPE_CASES.criterion("batches", 1, *single(*ROPE_ROWS.batches)),
         Criterion(
             "another base",
             1,
             lambda rng: ROPE_CASES(ROPE_ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng),
         ),
-        Criterion(
+        ROPE_CASES.criterion(
             "angles in float64, results in the dtype of x",
             1,
-            ROPE_CASES(
-                IN_FLOAT64,
-                at(far, "float32, far from 0"),
-                at(far, "float64, far from 0", IN_FLOAT64),
-                replace(ROPE_ROWS.extreme[1], note="float64, small, each row adds up to 0"),
-            ),
+            IN_FLOAT64,
+            at(far, "float32, far from 0"),
+            at(far, "float64, far from 0", IN_FLOAT64),
+            replace(ROPE_ROWS.extreme[1], note="float64, small, each row adds up to 0"),
         ),
-        Criterion("gradients reach x", 1, ROPE_CASES(*single(*ROPE_ROWS.gradients))),
+        ROPE_CASES.criterion("gradients reach x", 1, *single(*ROPE_ROWS.gradients)),
         Criterion(
             "an odd d is refused",
             1,
@@ -719,19 +725,7 @@ ROPE = Exercise(
             "You add sines and cosines to x. RoPE adds nothing: it turns each pair of features.",
             {"mix": lambda a, b, block: (a + block[1][0], b + block[0][0])},
         ),
-        Slip(
-            "pairs (i, i + d/2)",
-            "You pair the first half of the features with the second, as Llama's programs do. Here "
-            "neighbours are a pair: `x[..., 0::2]` with `x[..., 1::2]`.",
-            {"cut": halves, "join": in_blocks},
-            also=(
-                {
-                    "cut": halves,
-                    "join": in_blocks,
-                    "frequency": lambda base, i, d, c: base ** (-2 * ((i + c * d // 2) // 2) / d),
-                },
-            ),
-        ),
+        PAIRS_OF_HALVES,
         Slip(
             "neighbours on one side, halves on the other",
             "You cut x into even and odd features and join half by half, or the other way round, "
