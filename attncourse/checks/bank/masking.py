@@ -16,7 +16,7 @@ import torch
 from attncourse import masking
 from attncourse.checks import cases, mistakes
 from attncourse.checks.cases import Drawn, Row, Table, hole, holes, normal, once_more, row, standard
-from attncourse.checks.drivers import FUNCTIONS, call_on_function, with_gradients
+from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -110,35 +110,24 @@ FORMULAS = {
     "small_attention": "f(x) = softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys",
     "small_attention_masked_late": "f(x) = (softmax(x W_q (x W_k)ᵀ) · allowed) x W_v",
 }
-PROJECTIONS = {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"}
+MIXED, PROJECTED = {"A": "m n", "W": "d 2"}, {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"}
 TENSORS = {
-    "squashed_mix": {"A": "m n", "W": "d 2"},
-    "linear_mix": {"A": "m n", "W": "d 2"},
+    "squashed_mix": MIXED,
+    "linear_mix": MIXED,
     "mixed_product": {"A": "m n", "B": "m n"},
-    "small_attention": PROJECTIONS,
-    "small_attention_masked_late": PROJECTIONS,
+    "small_attention": PROJECTED,
+    "small_attention_masked_late": PROJECTED,
 }
 
 
 def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **tensors) -> Case:
-    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` and these tensors."""
-    assert kind in FUNCTIONS
-    formula = FORMULAS[kind]
-    return Case(
-        (kind, x, mask),
-        tensors,
-        use=call_on_function,
-        note=f"{formula}; {note}" if note else formula,
-        shown="leak(f, x, mask)",
-    )
+    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` of the drivers and these tensors."""
+    told = "; ".join(text for text in (FORMULAS[kind], note) if text)
+    return Case((kind, x, mask), tensors, use=call_on_function, note=told, shown="leak(f, x, mask)")
 
 
 def lower(n: int, above: int = 0) -> torch.Tensor:
     return torch.ones(n, n, dtype=torch.bool).tril(above)
-
-
-def triangle(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return np.tri(*shape, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -160,28 +149,28 @@ class LeakTable(Table):
 
 LEAK_CASES = LeakTable({"x": "... n d", "mask": hole("m n")}, how=normal)
 LEAK_ROWS = standard(LEAK_CASES)
-LEAK_BY_HAND, NO_LEAK, ONE_FEATURE = (
-    leak_case(
-        "linear_mix",
-        tensor(x, dtype),
-        lower(len(x)),
-        note,
-        A=tensor(A, dtype),
-        W=tensor(W, dtype),
-    )
-    for x, A, W, dtype, note in (
-        (
-            [[1, 2], [0, 1], [3, -1]],
-            [[1, 2, 0], [0, 1, -5], [9, 0, 1]],
-            [[1, 0], [-1, 2]],
-            torch.float64,
-            "",
-        ),
-        ([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]], torch.float64, ""),
-        ([[1], [2], [4]], [[1, -3, 2], [0, 1, 1], [7, 0, 1]], [[2]], torch.float32, "one feature"),
-    )
+
+
+def linear_case(x: list, A: list, W: list, note: str = "", dtype=torch.float64) -> Case:
+    """A x W by hand, where no token may look ahead."""
+    x, A, W = (tensor(numbers, dtype) for numbers in (x, A, W))
+    return leak_case("linear_mix", x, lower(len(x)), note, A=A, W=W)
+
+
+LEAK_BY_HAND = linear_case(
+    [[1, 2], [0, 1], [3, -1]], [[1, 2, 0], [0, 1, -5], [9, 0, 1]], [[1, 0], [-1, 2]]
 )
-SQUARE = row("m=5 n=5 d=3", given={"mask": Drawn("m n", triangle)})
+NO_LEAK = linear_case([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]])
+ONE_FEATURE = linear_case(
+    [[1], [2], [4]],
+    [[1, -3, 2], [0, 1, 1], [7, 0, 1]],
+    [[2]],
+    "one feature, float32",
+    torch.float32,
+)
+SQUARE = row(
+    "m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(*shape, dtype=bool))}
+)
 ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
 NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
 PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}

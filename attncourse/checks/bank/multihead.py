@@ -972,13 +972,16 @@ CONVERT = Exercise(
                 also=({"weights": lambda tensors: torch.cat([w.T for w in tensors], dim=1)},),
             ),
             Slip(
-                "the heads' rows in another order",
-                "Head i uses the i-th run of features, so all rows of head 0 come first, then "
-                "those of head 1. You take the heads backwards, or a row of each in turn.",
+                "the heads are not each in their place",
+                "Head i uses the i-th run of features: all rows of head 0 come first, then those "
+                "of head 1. You take the heads backwards, a row of each in turn, or one head "
+                "everywhere: does the loop use its index?",
                 {"weights": interleaved},
                 also=(
                     {"weights": interleaved, "biases": interleaved},
                     {"heads": lambda naive: list(naive.heads)[::-1]},
+                    {"heads": lambda naive: [naive.heads[0] for _ in naive.heads]},
+                    {"heads": lambda naive: [naive.heads[-1] for _ in naive.heads]},
                 ),
             ),
             Slip(
@@ -986,13 +989,6 @@ CONVERT = Exercise(
                 "You mix the heads' weights, as one average or sum for all. Every head keeps its "
                 "own rows, one head below the other: `torch.cat(weights)`.",
                 {"weights": lambda tensors: sum(tensors).repeat(len(tensors), 1) / len(tensors)},
-            ),
-            Slip(
-                "one head in every place",
-                "Every run of rows holds the weights of one and the same head, the first or the "
-                "last. Does the loop use its index, and keep each result?",
-                {"heads": lambda naive: [naive.heads[0] for _ in naive.heads]},
-                also=({"heads": lambda naive: [naive.heads[-1] for _ in naive.heads]},),
             ),
             Slip(
                 "one projection is filled from another",
@@ -1015,17 +1011,14 @@ CONVERT = Exercise(
                 {"finish": shared_layer},
             ),
             Slip(
-                "biases, whether or not naive has some",
-                "The new module is to have biases exactly where naive has: hand it on, "
-                "`bias=naive.W_o.bias is not None`.",
-                {"biased": lambda naive: False, "W_o": weight_alone},
-                also=({"biased": lambda naive: True},),
-            ),
-            Slip(
-                "the biases are not copied",
-                "The biases of W_q, W_k and W_v are still what they were built with. Join the "
-                "heads' biases, as the weights.",
+                "the biases are not those of naive",
+                "The new module has biases exactly where naive has, `bias=naive.W_o.bias is not "
+                "None`. They are the heads' biases, joined like the weights.",
                 {"biases": None},
+                also=(
+                    {"biased": lambda naive: False, "W_o": weight_alone},
+                    {"biased": lambda naive: True},
+                ),
             ),
             Slip(
                 "the number of heads is lost",

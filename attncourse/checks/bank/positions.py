@@ -550,17 +550,15 @@ SINUSOIDAL = Exercise(
             {"join": in_blocks},
         ),
         Slip(
-            "cosine before sine",
-            "Sine and cosine have changed places. The even columns, from 0, are sines; so row 0 "
-            "begins 0, 1, 0, 1.",
+            "a pair is not sine and cosine",
+            "Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1. "
+            "Yours are exchanged, or hold the same function twice.",
             {"join": lambda sin, cos: in_turns(cos, sin)},
-        ),
-        Slip(
-            "two sines or two cosines in a pair",
-            "Both columns of a pair hold the same function, and two positions of one round may "
-            "look alike. Column 2i is the sine, column 2i + 1 the cosine, in every row.",
-            {"join": lambda sin, cos: in_turns(sin, sin)},
-            also=({"join": lambda sin, cos: in_turns(cos, cos)}, {"join": row_by_row}),
+            also=(
+                {"join": lambda sin, cos: in_turns(sin, sin)},
+                {"join": lambda sin, cos: in_turns(cos, cos)},
+                {"join": row_by_row},
+            ),
         ),
         WRONG_ORDER,
         Slip(
@@ -830,28 +828,19 @@ ALIBI = Exercise(
             {"distance": lambda i, j: i - j},
         ),
         Slip(
-            "not linear in the distance",
-            "You take the square, the root or the logarithm of the distance. ALiBi is linear in "
-            "it: each step costs the same.",
+            "another function of the distance",
+            "The bias is −slope · |i − j|: 0 on the diagonal, and a step costs the same in every "
+            "sequence. You count distances from 1, divide them by n, or square or bend them.",
             {"distance": lambda i, j: (i - j) ** 2},
-            also=(
+            lambda number: {"distance": lambda i, j: (i - j).abs() + number},
+            (-1, 0.5, 1, 2),
+            (
+                {"distance": lambda i, j: (i - j).abs() + 1},
                 {"distance": lambda i, j: (i - j).abs().sqrt()},
                 {"distance": lambda i, j: (1 + (i - j).abs()).log()},
+                {"distance": lambda i, j: (i - j).abs() / len(j)},
+                {"distance": lambda i, j: (i - j).abs() / max(len(j) - 1, 1)},
             ),
-        ),
-        Slip(
-            "distance counted from 1",
-            "A token is at distance 0 from itself, and the diagonal of the bias is 0.",
-            {"distance": lambda i, j: (i - j).abs() + 1},
-            lambda number: {"distance": lambda i, j: (i - j).abs() + number},
-            (-1, 0.5, 2),
-        ),
-        Slip(
-            "distance divided by n",
-            "You divide the distance by the length. A step costs the same in every sequence, "
-            "however long: that is what lets ALiBi go on beyond the trained length.",
-            {"distance": lambda i, j: (i - j).abs() / len(j)},
-            also=({"distance": lambda i, j: (i - j).abs() / max(len(j) - 1, 1)},),
         ),
         Slip(
             "only one of the two places counts",
