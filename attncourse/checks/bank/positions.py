@@ -763,7 +763,7 @@ ROPE = Exercise(
             ),
         ),
         Slip(
-            "angles that are not float64",
+            "angles in float32",
             "Your angles are float32, torch's default, or have the dtype of x: at position 100 000 "
             "they are wrong by a thousandth. `torch.arange(…, dtype=torch.float64)`, then cast the "
             "cosines and sines to x.dtype.",
