@@ -266,6 +266,10 @@ def padding(
     return padding_mask
 
 
+def one_by_one(lengths):
+    return torch.stack([length if length > 0 else 0 * length for length in lengths])
+
+
 def odd_unless_causal(n, width, causal):
     if not causal and width % 2 == 0:
         raise ValueError("expected an odd width")
@@ -701,6 +705,17 @@ PADDING = Exercise(
                 {"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},
                 {"read": lambda lengths: lengths.sort(descending=True)[0]},
                 {"read": lambda lengths: lengths.sort()[0]},
+            ),
+        ),
+        Slip(
+            "only one batch axis",
+            "`lengths[:, None, None]`, `unsqueeze(1)`, a loop over the first axis or a flattening "
+            "fit lengths (b,) alone. `lengths[..., None, None]` counts from the end.",
+            {"align": lambda lengths: lengths[:, None, None]},
+            also=(
+                {"align": lambda lengths: lengths.reshape(-1, 1, 1)},
+                {"align": lambda lengths: one_by_one(lengths)[:, None, None]},
+                {"form": lambda mask: mask[..., 0, :].unsqueeze(1)},
             ),
         ),
     ),
