@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.checks.drivers import each_gradient
-from attncourse.checks.exercise import Case, Rng, call_it
+from attncourse.checks.exercise import Case, Criterion, Rng, call_it
 
 FLOATS_ONLY = ("integers in *", "Results keep the floating dtype of what came in.")
 SEQUENCES = ("m", "n")  # the axes of tokens; those of features begin with d
@@ -109,6 +109,10 @@ class Table:
     def __call__(self, *rows: Row | Case) -> Callable[[Rng], list[Case]]:
         """A criterion's cases, one for each row. A case made by hand stays as it is."""
         return lambda rng: [r if isinstance(r, Case) else self.case(rng, r) for r in rows]
+
+    def criterion(self, name: str, points: int, *rows: Row | Case) -> Criterion:
+        """A criterion with a case for each row."""
+        return Criterion(name, points, self(*rows))
 
     def case(self, rng: Rng, row: Row) -> Case:
         """Arguments that are drawn go by position, others of ``given`` by name."""

@@ -16,14 +16,12 @@ import torch
 from attncourse import masking
 from attncourse.checks import cases, mistakes
 from attncourse.checks.cases import Drawn, Row, Table, hole, holes, normal, once_more, row, standard
-from attncourse.checks.drivers import FUNCTIONS, call_on_function, with_gradients
+from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import (
     Between,
     Case,
     Criterion,
     Exercise,
-    Family,
-    Misconception,
     Rng,
     composition,
     leaves_arguments_alone,
@@ -49,13 +47,9 @@ CAUSAL_BY_HAND, PADDING_BY_HAND, WINDOW_BY_HAND = (
     Case((lengths(3, 1, 4), 5)),
     Case((5, 3)),
 )
+FIXED = Table({})  # nothing is drawn
 PADDING_CASES = Table({"lengths": Drawn("..."), "max_length": cases.Count("n")})
 BEHIND = {"causal": True}
-
-
-def of(*several: Case) -> Callable[[Rng], tuple[Case, ...]]:
-    """Cases with nothing drawn."""
-    return lambda rng: several
 
 
 # --- cases: masked_softmax -------------------------------------------------------------------
@@ -87,23 +81,24 @@ def heights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 WEIGHTS_CASES = Table({"scores": "... m n", "mask": hole("... m n")}, how=normal)
 WEIGHTS_ROWS = standard(WEIGHTS_CASES)
-WEIGHTS_BY_HAND = Case(
-    (
-        tensor([[0, 0, 2, 1], [3, 1, 1, 0]]),
-        torch.tensor([[True, True, False, False], [False, True, True, False]]),
-    ),
-    note="half and half in both rows",
+
+
+def by_hand(scores: list, mask: list, note: str) -> Case:
+    return Case((tensor(scores), torch.tensor(mask).bool()), note=note)
+
+
+WEIGHTS_BY_HAND = by_hand(
+    [[0, 0, 2, 1], [3, 1, 1, 0]], [[1, 1, 0, 0], [0, 1, 1, 0]], "half and half in both rows"
 )
-EMPTY_BY_HAND = Case(
-    (
-        tensor([[0, 0, 2], [1, 4, 0]]),
-        torch.tensor([[True, True, False], [False, False, False]]),
-    ),
-    note="the second query may attend to nothing",
+EMPTY_BY_HAND = by_hand(
+    [[0, 0, 2], [1, 4, 0]], [[1, 1, 0], [0, 0, 0]], "the second query may attend to nothing"
 )
 FIVE = row("m=5 n=7")
+FOR_ALL = {"mask": hole("m n")}
 EMPTY = {"mask": Drawn("... m n", empty_rows)}
+LEARNING = FIVE.but(use=with_gradients("scores"))
 HALF = FIVE.but(dtype="float16", note="float16")
+ABOVE_11 = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)}
 LARGE = {"scores": Drawn("m n", falling), "mask": Drawn("m n", first_allowed)}
 
 # --- cases: leak -----------------------------------------------------------------------------
@@ -115,35 +110,24 @@ FORMULAS = {
     "small_attention": "f(x) = softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys",
     "small_attention_masked_late": "f(x) = (softmax(x W_q (x W_k)ᵀ) · allowed) x W_v",
 }
-PROJECTIONS = {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"}
+MIXED, PROJECTED = {"A": "m n", "W": "d 2"}, {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"}
 TENSORS = {
-    "squashed_mix": {"A": "m n", "W": "d 2"},
-    "linear_mix": {"A": "m n", "W": "d 2"},
+    "squashed_mix": MIXED,
+    "linear_mix": MIXED,
     "mixed_product": {"A": "m n", "B": "m n"},
-    "small_attention": PROJECTIONS,
-    "small_attention_masked_late": PROJECTIONS,
+    "small_attention": PROJECTED,
+    "small_attention_masked_late": PROJECTED,
 }
 
 
 def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **tensors) -> Case:
-    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` and these tensors."""
-    assert kind in FUNCTIONS
-    formula = FORMULAS[kind]
-    return Case(
-        (kind, x, mask),
-        tensors,
-        use=call_on_function,
-        note=f"{formula}; {note}" if note else formula,
-        shown="leak(f, x, mask)",
-    )
+    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` of the drivers and these tensors."""
+    told = "; ".join(text for text in (FORMULAS[kind], note) if text)
+    return Case((kind, x, mask), tensors, use=call_on_function, note=told, shown="leak(f, x, mask)")
 
 
 def lower(n: int, above: int = 0) -> torch.Tensor:
     return torch.ones(n, n, dtype=torch.bool).tril(above)
-
-
-def triangle(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return np.tri(*shape, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -165,15 +149,32 @@ class LeakTable(Table):
 
 LEAK_CASES = LeakTable({"x": "... n d", "mask": hole("m n")}, how=normal)
 LEAK_ROWS = standard(LEAK_CASES)
-LEAK_BY_HAND = leak_case(
-    "linear_mix",
-    tensor([[1, 2], [0, 1], [3, -1]]),
-    lower(3),
-    A=tensor([[1, 2, 0], [0, 1, -5], [9, 0, 1]]),
-    W=tensor([[1, 0], [-1, 2]]),
+
+
+def linear_case(x: list, A: list, W: list, note: str = "", dtype=torch.float64) -> Case:
+    """A x W by hand, where no token may look ahead."""
+    x, A, W = (tensor(numbers, dtype) for numbers in (x, A, W))
+    return leak_case("linear_mix", x, lower(len(x)), note, A=A, W=W)
+
+
+LEAK_BY_HAND = linear_case(
+    [[1, 2], [0, 1], [3, -1]], [[1, 2, 0], [0, 1, -5], [9, 0, 1]], [[1, 0], [-1, 2]]
 )
-SQUARE = row("m=5 n=5 d=3", given={"mask": Drawn("m n", triangle)})
-PRODUCT = {"f": "mixed_product"}
+NO_LEAK = linear_case([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]])
+ONE_FEATURE = linear_case(
+    [[1], [2], [4]],
+    [[1, -3, 2], [0, 1, 1], [7, 0, 1]],
+    [[2]],
+    "one feature, float32",
+    torch.float32,
+)
+SQUARE = row(
+    "m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(*shape, dtype=bool))}
+)
+ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
+NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
+PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}
+MASKED_LATE = {"f": "small_attention_masked_late", "ahead": 0}
 
 # --- usual mistakes: masks -------------------------------------------------------------------
 
@@ -197,26 +198,20 @@ def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
     return kind(form(truth(mask)))
 
 
-FLOATS = Slip(
-    "a mask of floats",
-    "Your mask is right, but it holds numbers of a floating dtype. Masks in this course are "
-    "boolean: compare (`<=`, `<`) instead of counting, start from "
-    "`torch.ones(m, n, dtype=torch.bool)`, or end with `.bool()`.",
+NUMBERS = Slip(
+    "a mask of numbers",
+    "Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` "
+    "would turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.",
     {"kind": lambda mask: mask.float()},
-    also=({"kind": lambda mask: mask.double()}, {"kind": lambda mask: mask.half()}),
-)
-INTEGERS = Slip(
-    "a mask of whole numbers",
-    "Your mask is right, but it holds whole numbers 0 and 1. `~` would turn 1 into −2 there: make "
-    "it boolean, with `dtype=torch.bool` or `.bool()`.",
-    {"kind": lambda mask: mask.long()},
-    also=({"kind": lambda mask: mask.int()}, {"kind": lambda mask: mask.byte()}),
+    also=tuple(
+        {"kind": lambda mask, dtype=dtype: mask.to(dtype)}
+        for dtype in (torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8)
+    ),
 )
 ADDITIVE = Slip(
     "0 and −∞",
     "You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A "
-    "boolean mask is asked for, True where attention is allowed; "
-    "`torch.where(mask, 0.0, -torch.inf)` makes the one of the other.",
+    "boolean mask is asked for, True where attention is allowed.",
     {"kind": as_additive},
     lambda number: {"kind": lambda mask: as_additive(mask, number)},
     Between(-3.4e38, -1.0),
@@ -234,14 +229,7 @@ INVERTED = Slip(
     "course, and in `F.scaled_dot_product_attention`, True means allowed.",
     {"truth": lambda mask: ~mask},
 )
-OF_WHAT_COMES_BACK = (FLOATS, INTEGERS, ADDITIVE, NO_TENSOR, INVERTED)
-AXIS_TOO_MANY = Slip(
-    "an axis too many",
-    "Your mask has a batch axis of 1 in front. A mask for all sequences is (m, n); it broadcasts "
-    "without further axes.",
-    {"form": lambda mask: mask[None]},
-    also=({"form": lambda mask: mask[None, None]},),
-)
+OF_WHAT_COMES_BACK = (NUMBERS, ADDITIVE, NO_TENSOR, INVERTED)
 
 
 @composition
@@ -278,13 +266,8 @@ def padding(
     return padding_mask
 
 
-def counted_down(lengths):
-    lengths -= 1
-    return lengths + 1
-
-
 def one_by_one(lengths):
-    return torch.stack([length if length > 0 else 0 * length for length in lengths])[:, None, None]
+    return torch.stack([length if length > 0 else 0 * length for length in lengths])
 
 
 def odd_unless_causal(n, width, causal):
@@ -335,6 +318,25 @@ def sliced(n, back, ahead):
     return mask
 
 
+def reaching(decision: str, *reaches: Callable) -> tuple[dict, ...]:
+    """Windows that end elsewhere: ``reaches`` say how far back and ahead for a width."""
+    return tuple({decision: lambda n, w, reach=reach: band(n, n, *reach(w))} for reach in reaches)
+
+
+def in_either(name: str, explanation: str, *ways: tuple[Callable, Callable]) -> Slip:
+    """A slip in the window around each token, in the one behind it, or in both."""
+    options = [
+        one
+        for around, behind in ways
+        for one in (
+            {"around": around, "behind": behind},
+            {"around": around},
+            {"behind": behind},
+        )
+    ]
+    return Slip(name, explanation, options[0], also=tuple(options[1:]))
+
+
 # --- usual mistakes: masked_softmax ----------------------------------------------------------
 
 
@@ -379,12 +381,6 @@ def no_zero(total):
     return total.masked_fill(total == 0, 1)
 
 
-def by_index(scores, mask):
-    scores = scores.clone()
-    scores[~mask] = -math.inf
-    return scores
-
-
 def nowhere_near(number: float) -> dict:
     """Masked scores become a number, and rows with no key are forgotten."""
     return FORGOTTEN | filled_with(number)
@@ -399,6 +395,29 @@ def guarded_shares(choice: tuple[Callable, float]) -> dict:
         return kept / (kept.sum(-1, keepdim=True) + number)
 
     return {**FORGOTTEN, **NOT_HIDDEN, "normalize": normalize, "after": after}
+
+
+GUARDS = (1e-6, 1e-15, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+MORE = {  # other ways to make the catalogue's mistakes, where rows may have no key
+    mistakes.NO_MAXIMUM.name: (
+        {"normalize": lambda s: s.exp() / no_zero(s.exp().sum(-1, keepdim=True))},
+        {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
+    ),
+    mistakes.ONE_MAXIMUM.name: (
+        {"normalize": lambda s: (e := (s - s.max()).exp()) / no_zero(e.sum(-1, keepdim=True))},
+    ),
+    mistakes.MASK_INVERTED.name: ({"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},),
+    mistakes.MASK_IGNORED.name: ({"see": lambda mask, scores: torch.ones_like(scores).bool()},),
+    mistakes.ZERO_SCORES.name: (FORGOTTEN | {"hide": lambda s, mask: s * mask},),
+    mistakes.NOT_LOW_ENOUGH.name: (
+        filled_with(-1e4),
+        filled_with(-1e4) | {"after": lambda w, mask, f: w * mask},
+        filled_with(-1e6),
+    ),
+    mistakes.ZERO_TIMES_INFINITY.name: (
+        FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -math.inf},
+    ),
+}
 
 
 # --- usual mistakes: leak --------------------------------------------------------------------
@@ -429,6 +448,7 @@ def only(J, hidden):
 @composition
 def leaking(
     at=as_it_is,
+    derive=derivatives,
     outputs=as_it_is,
     tokens=as_it_is,
     size=torch.abs,
@@ -439,7 +459,7 @@ def leaking(
     """``leak`` made of decisions: where to differentiate, what is added up, which pairs count."""
 
     def leak(f, x, mask):
-        J = tokens(outputs(derivatives(f, at(x))))
+        J = tokens(outputs(derive(f, at(x))))
         return give(gather(size(J), pairs(mask, J)))
 
     return leak
@@ -459,43 +479,18 @@ def as_many_rows_as_tokens(J, hidden):
     return torch.stack([kept[..., i, :, :, :] for i in range(J.shape[-2])]).max()
 
 
-def by_changing(change: Callable) -> Callable:
-    """No derivative: how much out_i moves when x_j becomes ``change(x_j)``, one feature of it or
-    all."""
-
-    def leak(f, x, mask):
-        out = f(x)
-        allowed = mask.broadcast_to(*out.shape[:-1], x.shape[-2])
-        worst = 0.0
-        for j in range(x.shape[-2]):
-            for other, step in change(x, j):
-                moved = (f(other) - out).abs() / step
-                moved = moved.masked_fill(allowed[..., :, j, None], 0)
-                worst = max(worst, float(moved.max()))
-        return worst
-
-    return leak
+def moved(f, x, change):
+    """How far the outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
+    steps = []
+    for j, c in product(range(x.shape[-2]), range(x.shape[-1])):
+        other = x.clone()
+        change(other, j, c)
+        steps.append(f(other) - f(x))
+    return torch.stack(steps, -1).unflatten(-1, x.shape[-2:])
 
 
-def nudged_by(step: float) -> Callable:
-    def nudged(x, j):
-        for c in range(x.shape[-1]):
-            other = x.clone()
-            other[..., j, c] += step
-            yield other, step
-
-    return nudged
-
-
-def zeroed(x, j):
-    other = x.clone()
-    other[..., j, :] = 0
-    yield other, 1.0
-
-
-def no_gradient_asked_for(f, x, mask):
-    out = f(x)
-    return float(torch.autograd.grad(out[..., 0, 0].sum(), x)[0].abs().max())
+def differences(step: float) -> dict:
+    return {"derive": lambda f, x: moved(f, x, lambda x, j, c: x[..., j, c].add_(step)) / step}
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -523,16 +518,14 @@ CAUSAL = Exercise(
                 Case((67, 71), note="many tokens"),
             ],
         ),
-        Criterion(
+        FIXED.criterion(
             "one query, one token",
             1,
-            of(
-                Case((1, 5), note="one query, the last of five positions"),
-                Case((1, 2), note="one query, two keys"),
-                Case((1,), note="n = 1"),
-                Case((4, 4), note="n_keys given, and equal"),
-                once_more(CAUSAL_BY_HAND),
-            ),
+            Case((1, 5), note="one query, the last of five positions"),
+            Case((1, 2), note="one query, two keys"),
+            Case((1,), note="n = 1"),
+            Case((4, 4), note="n_keys given, and equal"),
+            once_more(CAUSAL_BY_HAND),
         ),
     ),
     misconceptions=made(
@@ -540,9 +533,8 @@ CAUSAL = Exercise(
         *OF_WHAT_COMES_BACK,
         Slip(
             "a token does not see itself",
-            "Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, or an offset that is "
-            "too small. A token may attend to itself; without that, the first one has nothing to "
-            "attend to.",
+            "Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, an offset too small. "
+            "A token may attend to itself; without that, the first one has nothing to attend to.",
             {"compare": lambda ahead: ahead < 0},
             lambda k: {"compare": lambda ahead: ahead <= k},
             (-2, -3, -4),
@@ -556,49 +548,29 @@ CAUSAL = Exercise(
             (2, 3, 4),
         ),
         Slip(
-            "the future, not the past",
-            "Your mask is True on and above the diagonal (`triu`, or i and j exchanged): each "
-            "token sees itself and what comes after. Row i is the query; its keys have j <= i.",
+            "what is allowed is not the past",
+            "Row i is the query; its keys are those with j <= i, its own place and all before it. "
+            "You allow the future (`triu`, or i and j exchanged), the diagonal alone, or all.",
             {"compare": lambda ahead: ahead >= 0},
-        ),
-        Slip(
-            "only the token itself",
-            "Your mask is the identity: a token sees itself and nothing before it.",
-            {"compare": lambda ahead: ahead == 0},
-        ),
-        Slip(
-            "nothing is forbidden",
-            "Your mask is True everywhere. Keys that come after the query are to be False.",
-            {"compare": lambda ahead: ahead == ahead},
-        ),
-        Slip(
-            "the queries are counted from the first key",
-            "With fewer queries than keys you compare i with j as they are, as `.tril()` does, or "
-            "keep the first rows of the square mask. The queries are the last m of n positions: "
-            "query i stands at position i + n − m.",
-            {"offset": lambda m, n: 0},
+            also=(
+                {"compare": lambda ahead: ahead == 0},
+                {"compare": lambda ahead: ahead == ahead},
+            ),
         ),
         Slip(
             "the diagonal does not follow the sizes",
-            "You use `tril(k)` with one number k, whatever the sizes. The queries are the last m "
-            "of n positions, and each sees itself: k is n − m.",
-            {"offset": lambda m, n: 0, "compare": lambda ahead: ahead < 0},
-            lambda k: {"offset": lambda m, n: k},
+            "The queries are the last m of n positions, and each sees itself: query i stands at "
+            "i + n − m, so it is `tril(n − m)`. Your offset is another: none (`.tril()`), a fixed "
+            "number, m − n, or a step too far.",
+            {"offset": lambda m, n: 0},
+            lambda number: {"offset": lambda m, n: number},
             (-2, 2, 3),
-            also=({"offset": lambda m, n: 1},),
-        ),
-        Slip(
-            "the offset has the wrong sign",
-            "Your triangle moves to the left where it should move to the right: n − m, not m − n.",
-            {"offset": lambda m, n: m - n},
-        ),
-        Slip(
-            "off by one behind old keys",
-            "For a square your mask is right; with more keys than queries it ends in the wrong "
-            "column, a step too early or too late. Query i stands at position i + n − m.",
-            {"offset": lambda m, n: n - m - (n > m)},
-            lambda k: {"offset": lambda m, n: n - m + k * (n > m)},
-            (1, -2, 2),
+            also=(
+                {"offset": lambda m, n: 1},
+                {"offset": lambda m, n: -1},
+                {"offset": lambda m, n: m - n},
+                *({"offset": lambda m, n, k=k: n - m + k * (n > m)} for k in (-1, 1, -2, 2)),
+            ),
         ),
         Slip(
             "the old keys are shut out",
@@ -607,33 +579,20 @@ CAUSAL = Exercise(
             {"truth": lambda mask: mask.triu(mask.shape[1] - len(mask)).any(0) & mask},
         ),
         Slip(
-            "n_keys is ignored",
-            "You always return (n_queries, n_queries). With `n_keys` there are that many columns.",
+            "rows and columns are not queries and keys",
+            "The mask is (n_queries, n_keys), the last rows of a square. In yours `n_keys` is "
+            "ignored, or counts the rows too, or the two are exchanged.",
             {"sizes": lambda m, n: (m, m)},
-        ),
-        Slip(
-            "a row for every key",
-            "You return (n_keys, n_keys). There is one row for each query: the last n_queries rows "
-            "of that square are the answer.",
-            {"sizes": lambda m, n: (n or m, n or m)},
-        ),
-        Slip(
-            "rows and columns exchanged",
-            "Your matrix has a row for each key. Queries are rows, keys are columns: (m, n).",
-            {"form": lambda mask: mask.T},
-            also=({"sizes": lambda m, n: (n or m, m)},),
+            also=(
+                {"sizes": lambda m, n: (n or m, n or m)},
+                {"sizes": lambda m, n: (n or m, m)},
+                {"form": lambda mask: mask.T},
+            ),
         ),
         Slip(
             "n_keys=None is not provided for",
             "Without `n_keys` your function computes with None. As many keys as queries are meant.",
             {"sizes": lambda m, n: (m, n + 0)},
-        ),
-        AXIS_TOO_MANY,
-        Slip(
-            "the axis of a single query is lost",
-            "For one query you return a row without its axis, (n,). A mask has two axes: (1, n).",
-            {"form": lambda mask: mask.squeeze()},
-            also=({"form": lambda mask: mask.squeeze(0)},),
         ),
     ),
     hints=(
@@ -660,28 +619,24 @@ PADDING = Exercise(
                 Case((lengths(4, 1, 18, 11, 3), 19), note="many tokens"),
             ],
         ),
-        Criterion(
+        FIXED.criterion(
             "full, empty and single sequences",
             1,
-            of(
-                Case((lengths(5, 2), 5), note="a sequence without padding"),
-                Case((lengths(2, 0, 3), 4), note="an empty sequence"),
-                Case((lengths(1), 1), note="one sequence of one token"),
-                Case((lengths(3, 3, 3), 3), note="no padding at all"),
-                Case((lengths(1, 2, 1), 2), note="up to two tokens"),
-                Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
-            ),
+            Case((lengths(5, 2), 5), note="a sequence without padding"),
+            Case((lengths(2, 0, 3), 4), note="an empty sequence"),
+            Case((lengths(1), 1), note="one sequence of one token"),
+            Case((lengths(3, 3, 3), 3), note="no padding at all"),
+            Case((lengths(1, 2, 1), 2), note="up to two tokens"),
+            Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
         ),
-        Criterion(
+        PADDING_CASES.criterion(
             "two batch axes and more",
             1,
-            PADDING_CASES(
-                padded(5, 2, 3, note="two batch axes"),
-                padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
-                padded(7, 2, 1, 3, note="three batch axes"),
-                padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
-                once_more(PADDING_BY_HAND),
-            ),
+            padded(5, 2, 3, note="two batch axes"),
+            padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
+            padded(7, 2, 1, 3, note="three batch axes"),
+            padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
+            once_more(PADDING_BY_HAND),
         ),
         leaves_arguments_alone(),
     ),
@@ -690,76 +645,44 @@ PADDING = Exercise(
         padding,
         *OF_WHAT_COMES_BACK,
         Slip(
-            "one key too many",
-            "You compare with `<=`. Positions count from 0, so a sequence of length 3 has the "
-            "positions 0, 1 and 2: those below its length.",
+            "positions are not counted from 0",
+            "A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You compare with "
+            "`<=` or with length − 1, or leave out position 0.",
             {"allow": lambda j, length, n: j <= length},
+            also=(
+                {"allow": lambda j, length, n: j < length - 1},
+                {"allow": lambda j, length, n: (j > 0) & (j < length)},
+                {"allow": lambda j, length, n: (j > 0) & (j <= length)},
+            ),
         ),
         Slip(
-            "one key too few",
-            "The last token of each sequence is masked: you counted positions from 1, or compared "
-            "with the length − 1.",
-            {"allow": lambda j, length, n: j < length - 1},
-        ),
-        Slip(
-            "the first token is masked",
-            "You count positions from 1 and leave out the first token. It stands at position 0.",
-            {"allow": lambda j, length, n: (j > 0) & (j < length)},
-            also=({"allow": lambda j, length, n: (j > 0) & (j <= length)},),
-        ),
-        Slip(
-            "a sequence without padding is hidden",
-            "A slice that begins at −0 is the whole sequence: `mask[-padding:] = False` hides all "
-            "of it where there is no padding. cases.Count from the front: `mask[length:]`.",
+            "no padding or no token is taken for something else",
+            "A slice from −0 or up to −0, `lengths or …` and `clamp(min=1)` make another number of "
+            "0: a sequence without padding has no False, an empty one no True. Use `j < length`.",
             {"allow": lambda j, length, n: (j < length) & (length < n)},
+            also=(
+                {"allow": lambda j, length, n: (j < length) | (length == 0)},
+                {"read": lambda lengths: lengths.clamp(min=1)},
+            ),
         ),
         Slip(
-            "an empty sequence is seen as a whole",
-            "A sequence of length 0 has no token, and every key is False. `lengths or …`, or a "
-            "slice up to −0, takes 0 for none.",
-            {"allow": lambda j, length, n: (j < length) | (length == 0)},
-        ),
-        Slip(
-            "an empty sequence keeps a token",
-            "You allow at least one key. A sequence of length 0 has none: its keys are all False.",
-            {"read": lambda lengths: lengths.clamp(min=1)},
-        ),
-        Slip(
-            "no axis for the queries",
-            "You return (b, max_length). Beside masks (m, n) that would be read as b queries: put "
-            "an axis of 1 in front of the keys, (b, 1, max_length).",
+            "the axis of 1 does not stand for the queries",
+            "The mask is (b, 1, max_length): the batch, an axis of 1 that stands for all queries, "
+            "the keys. Yours has no such axis, one more, or has it elsewhere.",
             {"form": lambda mask: mask[..., 0, :]},
-            also=({"align": lambda lengths: lengths[:, None]},),
+            also=(
+                {"align": lambda lengths: lengths[:, None]},
+                {"form": lambda mask: mask.mT},
+                {"form": lambda mask: mask[..., None, :]},
+                {"form": lambda mask: mask[..., 0, :][None]},
+            ),
         ),
         Slip(
-            "queries masked in place of keys",
-            "You return (b, max_length, 1): padded *queries* see nothing, and everyone sees the "
-            "padding. The keys are the last axis: (b, 1, max_length).",
-            {"form": lambda mask: mask.mT},
-        ),
-        Slip(
-            "padded queries are masked as well",
-            "You return (b, n, n), with empty rows for the padded queries. What they compute is "
-            "thrown away, and an empty row is a risk of NaN: mask the keys only.",
+            "a row for every query",
+            "You return (b, n, n). An axis of 1 stands for all queries, however many; empty rows "
+            "for padded ones are a risk of NaN, and what those compute is thrown away.",
             {"form": lambda mask: mask & mask.mT},
-        ),
-        Slip(
-            "written out for every query",
-            "You return (b, n, n), the same row for each query. An axis of 1 stands for all of "
-            "them, however many there are: (b, 1, max_length).",
-            {"form": lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)},
-        ),
-        Slip(
-            "an axis for heads",
-            "You return (b, 1, 1, max_length). That fits scores (b, h, m, n); here the mask is "
-            "(b, 1, max_length).",
-            {"form": lambda mask: mask[..., None, :]},
-        ),
-        Slip(
-            "the axis of 1 stands in front",
-            "You return (1, b, max_length). The axis of 1 is for the queries, which stand beside "
-            "the keys: (b, 1, max_length).",
-            {"form": lambda mask: mask[..., 0, :][None]},
+            also=({"form": lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)},),
         ),
         Slip(
             "padding expected on the left",
@@ -774,36 +697,26 @@ PADDING = Exercise(
             {"width": lambda lengths, n: max(1, int(lengths.max()))},
         ),
         Slip(
-            "one length for all",
-            "You mask every sequence at one length, that of the longest or of the first. Each has "
-            "a row of its own: compare with `lengths[..., None, None]`.",
+            "the lengths are not those of their sequences",
+            "You mask every sequence at one length, or sort them. Each has a row of its own, in "
+            "the order in which they come: compare with `lengths[..., None, None]`.",
             {"read": lambda lengths: torch.full_like(lengths, int(lengths.max()))},
-            also=({"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},),
-        ),
-        Slip(
-            "the sequences are sorted",
-            "You sort the lengths. Row b belongs to sequence b, in the order in which they come.",
-            {"read": lambda lengths: lengths.sort(descending=True)[0]},
-            also=({"read": lambda lengths: lengths.sort()[0]},),
+            also=(
+                {"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},
+                {"read": lambda lengths: lengths.sort(descending=True)[0]},
+                {"read": lambda lengths: lengths.sort()[0]},
+            ),
         ),
         Slip(
             "only one batch axis",
-            "You take `lengths` for a single axis: `lengths[:, None, None]`, `unsqueeze(1)`, or a "
-            "loop over the first axis that takes what it meets for a number. With two batch axes "
-            "it is a row: index with `lengths[..., None, None]`, which counts from the end.",
+            "`lengths[:, None, None]`, `unsqueeze(1)`, a loop over the first axis or a flattening "
+            "fit lengths (b,) alone. `lengths[..., None, None]` counts from the end.",
             {"align": lambda lengths: lengths[:, None, None]},
-            also=({"align": one_by_one}, {"form": lambda mask: mask[..., 0, :].unsqueeze(1)}),
-        ),
-        Slip(
-            "the batch axes are run together",
-            "You flatten the lengths and do not restore their axes: lengths (a, b) give "
-            "(a, b, 1, max_length). Index with `lengths[..., None, None]`.",
-            {"align": lambda lengths: lengths.reshape(-1, 1, 1)},
-        ),
-        Slip(
-            "the lengths are changed in place",
-            "`lengths -= 1` writes into the caller's tensor. `lengths - 1` makes a new one.",
-            {"read": counted_down},
+            also=(
+                {"align": lambda lengths: lengths.reshape(-1, 1, 1)},
+                {"align": lambda lengths: one_by_one(lengths)[:, None, None]},
+                {"form": lambda mask: mask[..., 0, :].unsqueeze(1)},
+            ),
         ),
     ),
     hints=(
@@ -842,95 +755,56 @@ WINDOW = Exercise(
                 Case((8, 5), BEHIND),
             ],
         ),
-        Criterion(
+        FIXED.criterion(
             "width 1, and wider than the sequence",
             1,
-            of(
-                Case((4, 1), note="width 1"),
-                Case((4, 1), BEHIND, note="width 1"),
-                Case((3, 7), note="wider than the sequence"),
-                Case((3, 6), BEHIND, note="wider than the sequence"),
-                Case((2, 3), note="n = 2"),
-                Case((1, 3), note="n = 1"),
-                once_more(WINDOW_BY_HAND),
-            ),
+            Case((4, 1), note="width 1"),
+            Case((4, 1), BEHIND, note="width 1"),
+            Case((3, 7), note="wider than the sequence"),
+            Case((3, 6), BEHIND, note="wider than the sequence"),
+            Case((2, 3), note="n = 2"),
+            Case((1, 3), note="n = 1"),
+            once_more(WINDOW_BY_HAND),
         ),
-        Criterion(
+        FIXED.criterion(
             "an even width has no centre: ValueError",
             1,
-            of(
-                Case((7, 4), note="even width", raises=ValueError),
-                Case((5, 2), note="even width", raises=ValueError),
-            ),
+            Case((7, 4), note="even width", raises=ValueError),
+            Case((5, 2), note="even width", raises=ValueError),
         ),
     ),
     misconceptions=made(
         window,
         *OF_WHAT_COMES_BACK,
-        AXIS_TOO_MANY,
         Slip(
-            "width taken for the reach",
-            "You allow `width` tokens to each side, or (with `<`) width − 1. The width counts the "
-            "whole window, the token itself included: width // 2 to each side.",
+            "the centred window has another reach",
+            "Without `causal` the window reaches width // 2 to each side, as far forward as back: "
+            "`|i − j| <= width // 2`. The width counts the whole window, the token included.",
             {"around": lambda n, w: band(n, n, -w, w)},
-            also=({"around": lambda n, w: band(n, n, 1 - w, w - 1)},),
-        ),
-        Slip(
-            "the centred window is one too narrow",
-            "The outermost token is missing, on each side (`<`) or on one (a slice or a `range` "
-            "leaves out its end). `|i − j| <= width // 2`.",
-            {"around": lambda n, w: band(n, n, 1 - w // 2, w // 2 - 1)},
-            also=(
-                {"around": lambda n, w: band(n, n, -(w // 2), w // 2 - 1)},
-                {"around": lambda n, w: band(n, n, 1 - w // 2, w // 2)},
+            also=reaching(
+                "around",
+                lambda w: (1 - w, w - 1),
+                lambda w: (1 - w // 2, w // 2 - 1),
+                lambda w: (-(w // 2), w // 2 - 1),
+                lambda w: (1 - w // 2, w // 2),
+                lambda w: (1 - w, 0),
+                lambda w: (-(w // 2), 0),
+                lambda w: (0, w - 1),
+                lambda w: (0, w // 2),
             ),
         ),
-        Slip(
-            "the window is cut to one side",
-            "Without `causal` your window reaches to one side only. It is centred: as far forward "
-            "as back.",
-            {"around": behind_each},
-            also=(
-                {"around": lambda n, w: band(n, n, -(w // 2), 0)},
-                {"around": lambda n, w: band(n, n, 0, w - 1)},
-                {"around": lambda n, w: band(n, n, 0, w // 2)},
-            ),
-        ),
-        Slip(
-            "a ring",
-            "Your distance wraps around, so that the first token sees the last. At the edges the "
-            "window is cut off: use |i − j|.",
-            {"around": lambda n, w: on_a_ring(n, w // 2, w // 2)},
-            also=(
-                {"behind": lambda n, w: on_a_ring(n, w - 1, 0)},
-                {
-                    "around": lambda n, w: on_a_ring(n, w // 2, w // 2),
-                    "behind": lambda n, w: on_a_ring(n, w - 1, 0),
-                },
-            ),
-        ),
-        Slip(
+        in_either(
             "blocks in place of a window",
             "Your tokens share fixed blocks (`i // width == j // width`). A window moves along "
             "with its token.",
-            {"around": in_blocks},
-            also=(
-                {"around": in_blocks, "behind": lambda n, w: in_blocks(n, w).tril()},
-                {"behind": lambda n, w: in_blocks(n, w).tril()},
-            ),
+            (in_blocks, lambda n, w: in_blocks(n, w).tril()),
         ),
-        Slip(
-            "a negative start counts from the end",
-            "`mask[i, i − width + 1 : i + 1]` with a negative start counts from the last token; in "
-            "the first rows the slice is empty. Begin at `max(0, …)`.",
-            {"behind": lambda n, w: sliced(n, w - 1, 0)},
-            also=(
-                {"around": lambda n, w: sliced(n, w // 2, w // 2)},
-                {
-                    "around": lambda n, w: sliced(n, w // 2, w // 2),
-                    "behind": lambda n, w: sliced(n, w - 1, 0),
-                },
-            ),
+        in_either(
+            "the window wraps around",
+            "Your first token sees the last, or a slice starts below 0 (`mask[i, i − width + 1:]`) "
+            "and counts from the end. At the edges it is cut off: |i − j|, or `max(0, …)`.",
+            (lambda n, w: on_a_ring(n, w // 2, w // 2), lambda n, w: on_a_ring(n, w - 1, 0)),
+            (lambda n, w: sliced(n, w // 2, w // 2), lambda n, w: sliced(n, w - 1, 0)),
         ),
         Slip(
             "causal is ignored",
@@ -943,47 +817,21 @@ WINDOW = Exercise(
             ),
         ),
         Slip(
-            "causal keeps half the window",
-            "You cut the centred window at the diagonal, which leaves width // 2 + 1 tokens. With "
-            "`causal` all `width` tokens lie behind: `0 <= i − j < width`.",
+            "the causal window has another reach",
+            "With `causal` the window holds the token itself and width − 1 before it, and none "
+            "that comes later: `0 <= i − j < width`, both sides of it.",
             {"behind": lambda n, w: band(n, n, -(w // 2), 0)},
-        ),
-        Slip(
-            "the causal window is one too wide",
-            "You compare with `<=` and allow width + 1 tokens. The token itself counts: "
-            "`i − j < width`.",
-            {"behind": lambda n, w: band(n, n, -w, 0)},
-        ),
-        Slip(
-            "the causal window is one too narrow",
-            "You allow width − 1 tokens. The token itself and width − 1 before it make `width`.",
-            {"behind": lambda n, w: band(n, n, 2 - w, 0)},
-        ),
-        Slip(
-            "the causal window leaves out the token itself",
-            "You allow tokens before each token and not the token itself, so the first one sees "
-            "nothing. `0 <= i − j < width`.",
-            {"behind": lambda n, w: band(n, n, -w, -1)},
-            also=({"behind": lambda n, w: band(n, n, 1 - w, -1)},),
-        ),
-        Slip(
-            "causal looks ahead",
-            "Your causal window begins with the token and reaches forward: i and j are exchanged. "
-            "Row i is the query; keys before it have j < i.",
-            {"behind": lambda n, w: band(n, n, 0, w - 1)},
-        ),
-        Slip(
-            "causal does not cut off the future",
-            "`i − j < width` alone holds for every token that comes later too. The window ends "
-            "with the token itself: `0 <= i − j` as well.",
-            {"behind": lambda n, w: band(n, n, 1 - w, math.inf)},
-            also=({"behind": lambda n, w: band(n, n, 1 - w, w - 1)},),
-        ),
-        Slip(
-            "causal allows the whole past",
-            "With `causal` your mask does not depend on the width. Of the past, only the last "
-            "width − 1 tokens are allowed: `i − j < width` as well.",
-            {"behind": lambda n, w: band(n, n, -math.inf, 0)},
+            also=reaching(
+                "behind",
+                lambda w: (-w, 0),
+                lambda w: (2 - w, 0),
+                lambda w: (-w, -1),
+                lambda w: (1 - w, -1),
+                lambda w: (-math.inf, 0),
+                lambda w: (0, w - 1),
+                lambda w: (1 - w, math.inf),
+                lambda w: (1 - w, w - 1),
+            ),
         ),
         Slip(
             "even widths are let through",
@@ -1000,26 +848,17 @@ WINDOW = Exercise(
             ),
         ),
         Slip(
-            "even widths are refused with causal too",
-            "Only a centred window needs an odd width. With `causal=True` the window ends with the "
-            "token, and any width will do.",
+            "a width that is right is refused",
+            "Only a centred window needs an odd width: with `causal=True` any will do. And a "
+            "window may be wider than the sequence, then it allows all that it reaches.",
             {"refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
-        ),
-        Slip(
-            "wide windows are refused",
-            "A window may be wider than the sequence: then it allows everything that it reaches.",
-            {"refuse": at_most_n},
+            also=({"refuse": at_most_n},),
         ),
         Slip(
             "a wide window is narrowed",
             "You use at most n for the width. In a window that is wider than the sequence the "
             "first token sees the last: its reach is still `width // 2`.",
             {"refuse": lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)},
-        ),
-        Slip(
-            "a token does not see itself",
-            "Your diagonal is False. The window counts the token itself.",
-            {"truth": lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)},
         ),
     ),
     hints=(
@@ -1041,70 +880,49 @@ SOFTMAX = Exercise(
             3,
             WEIGHTS_CASES(WEIGHTS_BY_HAND, FIVE, row("m=5 n=5", note="as many queries as keys")),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "one row, one key, one mask for all",
             1,
-            WEIGHTS_CASES(
-                FIVE.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
-                row("m=3 n=7", turned=True, note="not contiguous in memory"),
-                row("m=1 n=5", note="one query"),
-                row("m=5 n=1", note="one key"),
-            ),
+            FIVE.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
+            row("m=3 n=7", turned=True, note="not contiguous in memory"),
+            row("m=1 n=5", note="one query"),
+            row("m=5 n=1", note="one key"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "batches",
             1,
-            WEIGHTS_CASES(
-                *WEIGHTS_ROWS.batches,
-                FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
-                FIVE.but(batch=(2,), given={"mask": hole("m n")}, note="one mask for both"),
-            ),
+            *WEIGHTS_ROWS.batches,
+            FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
+            FIVE.but(batch=(2,), given=FOR_ALL, note="one mask for both"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "float32, large and small scores",
             1,
-            WEIGHTS_CASES(
-                FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
-                FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
-                WEIGHTS_ROWS.extreme[1],
-                FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
-                once_more(WEIGHTS_BY_HAND),
-            ),
+            FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
+            FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
+            WEIGHTS_ROWS.extreme[1],
+            FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
+            once_more(WEIGHTS_BY_HAND),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "rows with no key: all 0",
             2,
-            WEIGHTS_CASES(
-                EMPTY_BY_HAND,
-                FIVE.but(given=EMPTY, note="two queries may attend to nothing"),
-                row("m=5 n=3", batch=(2,), given=EMPTY, note="a batch of 2, with empty rows"),
-            ),
+            EMPTY_BY_HAND,
+            FIVE.but(given=EMPTY, note="two queries may attend to nothing"),
+            row("m=5 n=3", batch=(2,), given=EMPTY, note="a batch of 2, with empty rows"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "float16",
             1,
-            WEIGHTS_CASES(
-                HALF,
-                HALF.but(given=EMPTY, note="float16, empty rows"),
-                HALF.but(
-                    "m=3 n=5",
-                    given={"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)},
-                    note="float16, large scores",
-                ),
-            ),
+            HALF,
+            HALF.but(given=EMPTY, note="float16, empty rows"),
+            HALF.but("m=3 n=5", given=ABOVE_11, note="float16, large scores"),
         ),
-        Criterion(
+        WEIGHTS_CASES.criterion(
             "gradients reach the scores, none is NaN",
             2,
-            WEIGHTS_CASES(
-                FIVE.but(
-                    batch=(2,),
-                    given={"mask": hole("m n")},
-                    use=with_gradients("scores"),
-                    note="a batch of 2",
-                ),
-                FIVE.but(given=EMPTY, use=with_gradients("scores"), note="with empty rows"),
-            ),
+            LEARNING.but(batch=(2,), given=FOR_ALL, note="a batch of 2"),
+            LEARNING.but(given=EMPTY, note="with empty rows"),
         ),
         leaves_arguments_alone(),
     ),
@@ -1113,10 +931,13 @@ SOFTMAX = Exercise(
         weigh,
         Slip(
             "a row with no key is NaN",
-            "A row of nothing but −∞ has no largest entry to subtract, and its softmax is NaN. "
-            "Leave the scores of such a row as they are and set its weights to 0 afterwards.",
-            options=FORGOTTEN,
-            also=(FORGOTTEN | {"hide": lambda s, mask: s + mask.log()},),
+            "The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask later. "
+            "Leave the scores of such a row as they are, and set its weights to 0 at the end.",
+            FORGOTTEN,
+            also=(
+                FORGOTTEN | {"hide": lambda s, mask: s + mask.log()},
+                FORGOTTEN | NOT_HIDDEN | {"after": shares},
+            ),
         ),
         Slip(
             "a row with no key keeps its weights",
@@ -1129,7 +950,7 @@ SOFTMAX = Exercise(
             "Your weights are right, but NaN was made on the way and covered up at the end "
             "(`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. "
             "See to it that no row of nothing but −∞ reaches the softmax.",
-            options=UNSPARED
+            UNSPARED
             | {
                 "hide": lambda s, mask: s + as_additive(mask).to(s.dtype),
                 "finish": lambda weights, some: weights.nan_to_num(0),
@@ -1137,11 +958,19 @@ SOFTMAX = Exercise(
             also=(NOT_HIDDEN | {"after": shares},),
         ),
         Slip(
-            "−1e9 in place of −∞",
+            "a low number in place of −∞",
             "A row with no key becomes a row of equal scores, so its weights are 1/n each and not "
-            "0. And float16 has no −1e9: it reaches to ±65504. Use −∞, and look after empty rows.",
-            options=FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
-            also=(FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)},),
+            "0; other scores may come near the number, and float16 ends at ±65504. Use −∞, and "
+            "look after empty rows.",
+            FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
+            nowhere_near,
+            Between(-800.0, -1e-3),
+            (
+                FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)},
+                FORGOTTEN
+                | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)},
+                *map(nowhere_near, (-100.0, -1e4, -1e6)),
+            ),
         ),
         Slip(
             "float16 has no −1e9",
@@ -1150,141 +979,27 @@ SOFTMAX = Exercise(
             {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
         ),
         Slip(
-            "the lowest finite number in place of −∞",
-            "`torch.finfo(dtype).min` fits every dtype, but a row with no key becomes a row of "
-            "equal scores, and its weights are 1/n each, as if you had filled them in. They are to "
-            "be 0.",
-            options=FORGOTTEN
-            | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)},
-        ),
-        replace(
-            mistakes.NOT_LOW_ENOUGH,
-            also=(
-                filled_with(-1e4),
-                filled_with(-1e4) | {"after": lambda w, mask, f: w * mask},
-                filled_with(-1e6),
-            ),
-        ),
-        Slip(
-            "a low number in place of −∞",
-            "You fill masked scores with a number that other scores can come near, or fall below, "
-            "and a row with no key becomes a row of equal scores, with weights of 1/n. Fill in "
-            "−∞, and look after empty rows.",
-            options=nowhere_near(-100.0),
-            family=nowhere_near,
-            values=Between(-800.0, -1e-3),
-            also=(nowhere_near(-1e4), nowhere_near(-1e6)),
-        ),
-        Slip(
             "−1e9 is added to the scores",
             "A sum with −1e9 keeps what float32 has room for, steps of 64, and a row with no key "
-            "still gets weights that sum to 1: in float64 those of no mask at all. In float16 the "
-            "sum is no float16 any more, or −∞. `masked_fill` replaces, it does not add.",
-            options=FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9},
+            "still gets weights that sum to 1. In float16 it is no float16 any more, or −∞. "
+            "`masked_fill` replaces, it does not add.",
+            FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9},
             also=(FORGOTTEN | {"hide": lambda s, mask: s + (1 - mask.to(s.dtype)) * -1e9},),
         ),
         Slip(
-            "0 · ∞ in the mask",
-            "You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. "
-            "`masked_fill` puts −∞ where it belongs and nowhere else.",
-            options=FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -math.inf},
-            also=({"hide": lambda s, mask: s + ~mask * -math.inf},),
-        ),
-        Slip(
-            "the mask is inverted",
-            "You shut out what the mask allows. True means allowed: fill where the mask is False, "
-            "`scores.masked_fill(~mask, -torch.inf)`.",
-            {"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},
-            also=({"hide": lambda s, mask: s.masked_fill(mask, -math.inf)},),
-        ),
-        Slip(
-            "the mask is ignored",
-            "Your result is the softmax of all scores. Those where the mask is False take no part.",
-            {"see": lambda mask, scores: torch.ones_like(scores, dtype=torch.bool)},
-        ),
-        Slip(
-            "a mask that broadcasts is not provided for",
-            "`scores[~mask] = …` asks for a mask of the shape of the scores. One row may stand for "
-            "all queries, and one mask for a batch: `masked_fill` broadcasts.",
-            {"see": lambda mask, scores: mask, "hide": by_index},
-        ),
-        mistakes.MASKED_LATE.said(
-            "You set weights to 0 after the softmax, and the rest of the row sums to less than 1; "
-            "what it sums to depends on the hidden scores. Hide them before the softmax."
-        ),
-        Slip(
-            "renormalised by a sum of 0",
-            "You mask after the softmax and divide by the row sums. In a row with no key that sum "
-            "is 0, and 0/0 is NaN.",
-            options={**FORGOTTEN, **NOT_HIDDEN, "after": shares},
-        ),
-        Slip(
-            "a guard too small for float16",
-            "You add something like 1e-9 to the sum of a row. The smallest float16 above 0 is "
-            "6e-8: the guard is rounded to 0, and 0/0 is NaN. Replace a sum of 0 by 1.",
-            options=guarded_shares((exponentials, 1e-12)),
-            family=guarded_shares,
-            values=tuple(product((exponentials, over_keys), (1e-8, 1e-9, 1e-10, 1e-11, 1e-15))),
-        ),
-        Slip(
-            "a guard in the denominator",
-            "You add a small number to the sum of a row, and its weights no longer sum to 1. "
-            "Replace a sum of 0 by 1, and leave the other sums as they are.",
-            options=guarded_shares((over_keys, 1e-6)),
-            family=guarded_shares,
-            values=tuple(
-                product((exponentials, over_keys), (1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
-            ),
-        ),
-        Slip(
-            "a score of 0 is not −∞",
-            "You multiply the scores by the mask. exp(0) = 1, so a masked key gets the weight of a "
-            "score of 0, often more than the allowed ones.",
-            {"hide": lambda s, mask: s * mask},
-            also=(FORGOTTEN | {"hide": lambda s, mask: s * mask},),
-        ),
-        mistakes.MASK_ADDED,
-        mistakes.OVER_QUERIES.said(
-            "Your softmax runs down the columns. Each query has a budget of 1: `softmax(dim=-1)`."
-        ),
-        mistakes.OVER_AXIS_1,
-        mistakes.OVER_AXIS_0,
-        mistakes.OVER_EVERYTHING.called("all rows share one budget").said(
-            "Your weights sum to 1 over the whole matrix. Each row sums to 1 by itself."
-        ),
-        mistakes.NO_SOFTMAX.said(
-            "You return the scores, with 0 where the mask is False. They have to become weights "
-            "first, positive and summing to 1: a softmax over the keys."
+            "a guard beside the allowed weights",
+            "You add a small number to the sum of a row. Its weights no longer sum to 1, or the "
+            "number is 0 in float16, as all below 6e-8 are, and 0/0 is NaN. Replace a sum of 0 by "
+            "1, and leave the others as they are.",
+            guarded_shares((over_keys, 1e-6)),
+            guarded_shares,
+            tuple(product((over_keys, exponentials), GUARDS)),
         ),
         Slip(
             "not divided by the sum",
             "You return exponentials, and a row does not sum to 1. Divide by the sum of the row.",
             {"normalize": exponentials},
             also=({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask},),
-        ),
-        mistakes.SIGMOIDS,
-        mistakes.SOFTMAX_TWICE,
-        Slip(
-            "no maximum subtracted",
-            "exp of a large score overflows, above 709 in float64 and above 11 in float16, and ∞/∞ "
-            "is NaN. Subtract each row's largest score first, or use `torch.softmax`.",
-            {"normalize": lambda s: s.exp() / no_zero(s.exp().sum(-1, keepdim=True))},
-            also=(
-                {"normalize": mistakes.no_max_subtracted},
-                {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
-            ),
-        ),
-        Slip(
-            "one maximum for all rows",
-            "You subtract the largest score of the whole array. A row whose scores are all much "
-            "smaller becomes exp(−1000) = 0. Each row has a maximum of its own: `amax(-1, "
-            "keepdim=True)`.",
-            {
-                "normalize": lambda s: (
-                    (s - s.max()).exp() / no_zero((s - s.max()).exp().sum(-1, keepdim=True))
-                )
-            },
-            also=({"normalize": lambda s: mistakes.no_max_subtracted(s - s.max())},),
         ),
         Slip(
             "float16 comes back as float32",
@@ -1293,14 +1008,14 @@ SOFTMAX = Exercise(
             {"cast": lambda s: s.float() if s.dtype == torch.float16 else s},
             also=({"cast": lambda s: s.float()},),
         ),
-        Slip(
-            "the scores are changed in place",
-            "`masked_fill_`, with an underscore at the end, writes into the caller's tensor. "
-            "`masked_fill` makes a new one.",
-            options=UNSPARED | {"hide": lambda s, mask: s.masked_fill_(~mask, -math.inf)},
-            also=({"hide": lambda s, mask: s.masked_fill_(~mask, -math.inf)},),
+        replace(
+            mistakes.MASK_NOT_BROADCAST,
+            options={"see": lambda mask, scores: mask} | mistakes.MASK_NOT_BROADCAST.options,
         ),
-        replace(mistakes.GRADIENT_CUT, options={"cast": lambda s: s.detach()}),
+        *(
+            slip.likewise(*MORE.get(slip.name, ()))
+            for slip in (*mistakes.OF_THE_SOFTMAX, mistakes.ONE_MAXIMUM, *mistakes.OF_THE_MASK)
+        ),
     ),
     hints=(
         "For rows with a key, `scores.masked_fill(~mask, -torch.inf)` and a softmax are all.",
@@ -1318,255 +1033,157 @@ LEAK = Exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
+        LEAK_CASES.criterion(
             "the largest derivative over the masked pairs",
             3,
-            LEAK_CASES(
-                LEAK_BY_HAND,
-                SQUARE,
-                SQUARE.but(options=PRODUCT),
-                SQUARE.but(given={}),
-            ),
+            LEAK_BY_HAND,
+            SQUARE,
+            SQUARE.but(options=PRODUCT),
+            SQUARE.but(given={}),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "finds what attention leaks",
             2,
-            LEAK_CASES(
-                SQUARE.but(
-                    options={"f": "small_attention", "ahead": 1},
-                    note="allowed looks one step ahead",
-                ),
-                SQUARE.but(
-                    options={"f": "small_attention_masked_late", "ahead": 0},
-                    note="masked after the softmax",
-                ),
-            ),
+            SQUARE.but(options=ATTENTION | {"ahead": 1}, note="allowed looks one step ahead"),
+            SQUARE.but(options=MASKED_LATE, note="masked after the softmax"),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "0 where nothing leaks",
             1,
-            LEAK_CASES(
-                leak_case(
-                    "linear_mix",
-                    tensor([[1, 2], [3, 4]]),
-                    lower(2),
-                    A=tensor([[2, 0], [3, -4]]),
-                    W=tensor([[1, 1], [0, 5]]),
-                ),
-                SQUARE.but(
-                    options={"f": "small_attention", "ahead": 0}, note="allowed is the mask"
-                ),
-                SQUARE.but(
-                    options={"f": "linear_mix"},
-                    given={"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))},
-                    note="nothing is masked",
-                ),
-            ),
+            NO_LEAK,
+            SQUARE.but(options=ATTENTION | {"ahead": 0}, note="allowed is the mask"),
+            SQUARE.but(options={"f": "linear_mix"}, given=ALL, note="nothing is masked"),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "any number of queries, keys and features, of any size",
             1,
-            LEAK_CASES(
-                row("m=2 n=5 d=3", note="two queries, five keys"),
-                row(
-                    "m=5 n=3 d=4",
-                    given={"mask": hole("1 n")},
-                    note="one row of the mask for all queries",
-                ),
-                row(
-                    "m=1 n=1 d=3",
-                    given={"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))},
-                    note="one token, which may not see itself",
-                ),
-                leak_case(
-                    "linear_mix",
-                    tensor([[1], [2], [4]], torch.float32),
-                    lower(3),
-                    "one feature, float32",
-                    A=tensor([[1, -3, 2], [0, 1, 1], [7, 0, 1]], torch.float32),
-                    W=tensor([[2]], torch.float32),
-                ),
-                *(one.but(options=PRODUCT) for one in LEAK_ROWS.extreme),
-                once_more(LEAK_BY_HAND),
-            ),
+            row("m=2 n=5 d=3", note="two queries, five keys"),
+            row("m=5 n=3 d=4", given={"mask": hole("1 n")}, note="one row of the mask for all"),
+            row("m=1 n=1 d=3", given=NONE, note="one token, which may not see itself"),
+            ONE_FEATURE,
+            *(one.but(options=PRODUCT) for one in LEAK_ROWS.extreme),
+            once_more(LEAK_BY_HAND),
         ),
-        Criterion(
+        LEAK_CASES.criterion(
             "batches",
             1,
-            LEAK_CASES(
-                *LEAK_ROWS.batches[:3],
-                *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
-                SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
-            ),
+            *LEAK_ROWS.batches[:3],
+            *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
+            SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
         leaves_arguments_alone(),
     ),
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
-    misconceptions=(
-        *made(
-            leaking,
-            Slip(
-                "the allowed pairs are measured",
-                "You take the largest derivative where the mask is True: how much is seen that may "
-                "be seen. A leak is what is seen where it is False.",
-                {"pairs": lambda mask, J: masked_pairs(~mask, J)},
-            ),
-            Slip(
-                "all pairs are measured",
-                "Your result does not depend on the mask. Only pairs where it is False count.",
+    misconceptions=made(
+        leaking,
+        Slip(
+            "the wrong pairs are measured",
+            "Only pairs where the mask is False count, and row i of it belongs to output i. "
+            "You measure those that are allowed, or all, or look up mask[j, i].",
+            {"pairs": lambda mask, J: masked_pairs(~mask, J)},
+            also=(
                 {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
-            ),
-            Slip(
-                "outputs and tokens exchanged",
-                "You look up mask[j, i] for the derivative of output i by token j. Row i of the "
-                "mask belongs to output i.",
                 {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
             ),
-            Slip(
-                "the mask does not broadcast",
-                "You look up a row of the mask for each output, and one row may stand for all of "
-                "them. Give it all its rows first: `mask.broadcast_to(*out.shape[:-1], n)`.",
-                {"pairs": row_by_row},
-            ),
-            Slip(
-                "as many outputs as tokens are assumed",
-                "You go through as many outputs as x has tokens. Their number is that of f(x), "
-                "`out.shape[-2]`, which may be less or more.",
-                {"gather": as_many_rows_as_tokens},
-            ),
-            Slip(
-                "the sign is kept",
-                "You take the maximum of the derivatives themselves. A large negative one is as "
-                "much a leak: take the absolute value first.",
-                {"size": as_it_is},
-            ),
-            Slip(
-                "the features of an output are summed",
-                "You differentiate `out[i].sum()`. Derivatives of different features can cancel in "
-                "the sum: take them one by one.",
-                {"outputs": lambda J: J.sum(-3, keepdim=True)},
-            ),
-            Slip(
-                "the features of a token are summed",
-                "You add up the derivatives by the features of token j. They can cancel: the "
-                "largest single one counts.",
-                {"tokens": lambda J: J.sum(-1, keepdim=True)},
-                also=(
-                    {
-                        "size": as_it_is,
-                        "tokens": lambda J: J.abs().sum(-1, keepdim=True),
-                    },
-                ),
-            ),
-            Slip(
-                "an average over features",
-                "You average the derivatives, over the features of a token or of an output. The "
-                "largest single one counts.",
-                {"tokens": lambda J: J.mean(-1, keepdim=True)},
-                also=(
-                    {"size": as_it_is, "tokens": lambda J: J.abs().mean(-1, keepdim=True)},
-                    {"outputs": lambda J: J.mean(-3, keepdim=True)},
-                ),
-            ),
-            Slip(
-                "only the first feature is tested",
-                "You differentiate the first feature of each output, or by the first of each "
-                "token, and no other. All of them count.",
+        ),
+        Slip(
+            "outputs do not have their rows of the mask",
+            "Each of the `out.shape[-2]` outputs has a row of the mask, and one row may stand for "
+            "all: `mask.broadcast_to(*out.shape[:-1], n)`. You take rows as they come, or go "
+            "through as many outputs as x has tokens.",
+            {"pairs": row_by_row},
+            also=({"gather": as_many_rows_as_tokens},),
+        ),
+        Slip(
+            "the sign is kept",
+            "You take the maximum of the derivatives themselves. A large negative one is as "
+            "much a leak: take the absolute value first.",
+            {"size": as_it_is},
+        ),
+        Slip(
+            "the features are not taken one by one",
+            "You add up or average over the features of an output (`out[i].sum()`) or of a "
+            "token, or look at the first alone. Derivatives can cancel in a sum: every single "
+            "one counts.",
+            {"outputs": lambda J: J.sum(-3, keepdim=True)},
+            also=(
+                {"outputs": lambda J: J.mean(-3, keepdim=True)},
                 {"outputs": lambda J: J[..., :1, :, :]},
-                also=({"tokens": lambda J: J[..., :1]},),
+                {"tokens": lambda J: J.sum(-1, keepdim=True)},
+                {"tokens": lambda J: J.mean(-1, keepdim=True)},
+                {"tokens": lambda J: J[..., :1]},
+                {"tokens": lambda J: J.abs().sum(-1, keepdim=True)},
+                {"tokens": lambda J: J.abs().mean(-1, keepdim=True)},
             ),
-            Slip(
-                "all outputs in one gradient",
-                "You differentiate the sum of all outputs, `f(x).sum()`. That tells how much token "
-                "j matters to anyone; whether to output i takes a gradient for each i.",
-                {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
+        ),
+        Slip(
+            "several outputs in one gradient",
+            "`f(x).sum()` has one gradient for all outputs, and `backward()` adds to what `x.grad` "
+            "holds. Each out[..., i, a] has its own: `torch.autograd.grad` adds nothing up.",
+            {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
+            also=({"outputs": piled_up}, {"outputs": lambda J: J.cumsum(-3)}),
+        ),
+        Slip(
+            "something else than the largest",
+            "You average what leaks, add it up, or take the norm of a block. One leaking pair "
+            "among a thousand is a leak: the largest single derivative is asked for.",
+            {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
+            also=(
+                {"gather": lambda J, h: only(J, h).mean()},
+                {"gather": lambda J, h: only(J, h).sum()},
+                {"gather": lambda J, h: only(J, h).square().sum((-3, -1)).sqrt().max()},
             ),
-            Slip(
-                "the mean in place of the largest",
-                "You average over the masked pairs. One leaking pair among a thousand is a leak: "
-                "the largest counts.",
-                {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
-                also=({"gather": lambda J, hidden: only(J, hidden).mean()},),
-            ),
-            Slip(
-                "the sum in place of the largest",
-                "You add up what leaks. The largest single derivative is asked for.",
-                {"gather": lambda J, hidden: only(J, hidden).sum()},
-            ),
-            Slip(
-                "the norm of a block",
-                "You take the Euclidean norm of the derivatives of out_i by x_j. The largest "
-                "single entry is asked for.",
-                {"gather": lambda J, hidden: only(J, hidden).square().sum((-3, -1)).sqrt().max()},
-            ),
-            Slip(
-                "gradients pile up in x.grad",
-                "`backward()` adds to `x.grad`. After the first output you see sums. Set `x.grad` "
-                "to None before each, or use `torch.autograd.grad`, which adds nothing up.",
-                {"outputs": piled_up},
-                also=({"outputs": lambda J: J.cumsum(-3)},),
-            ),
-            Slip(
-                "only the first query is tested",
-                "You return after the first output, a `return` inside the loop perhaps. Every "
-                "output has a row of the mask.",
-                {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
-            ),
-            Slip(
-                "only the last query is tested",
-                "You keep what the last output gave and forget those before it. The largest of all "
-                "outputs is asked for: `worst = max(worst, …)`.",
+        ),
+        Slip(
+            "only one query is tested",
+            "You return after the first output, or keep what the last one gave. The largest of "
+            "all outputs is asked for: `worst = max(worst, …)`.",
+            {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
+            also=(
                 {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
-                also=({"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},),
+                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},
             ),
-            Slip(
-                "a number for every sequence",
-                "You return one number for each sequence of a batch. The largest of them is asked "
-                "for.",
+        ),
+        Slip(
+            "nothing masked is not provided for",
+            "Where no pair is masked, there is nothing to take the largest of, and `max` "
+            "raises an error. The answer is 0 there.",
+            {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
+            also=({"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},),
+        ),
+        Slip(
+            "the derivative is taken elsewhere",
+            "You differentiate at zeros, or at numbers of your own. The derivative at x is "
+            "asked for; elsewhere it is another.",
+            {"at": torch.zeros_like},
+            also=({"at": torch.ones_like},),
+        ),
+        Slip(
+            "not one number",
+            "You return whether there is a leak, or a number for each sequence. The answer is one "
+            "number: the largest absolute derivative of all, 0.0 where nothing leaks.",
+            {"give": lambda worst: bool(worst > 0)},
+            also=(
                 {
                     "gather": lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)),
                     "give": as_it_is,
                 },
             ),
-            Slip(
-                "nothing masked is not provided for",
-                "Where no pair is masked, there is nothing to take the largest of, and `max` "
-                "raises an error. The answer is 0 there.",
-                {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
-                also=({"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},),
-            ),
-            Slip(
-                "the derivative is taken elsewhere",
-                "You differentiate at zeros, or at numbers of your own. The derivative at x is "
-                "asked for; elsewhere it is another.",
-                {"at": torch.zeros_like},
-                also=({"at": torch.ones_like},),
-            ),
-            Slip(
-                "yes or no",
-                "You return whether there is a leak. Its size is asked for: the largest absolute "
-                "derivative, 0.0 where there is none.",
-                {"give": lambda worst: bool(worst > 0)},
-            ),
         ),
-        Misconception(
+        Slip(
             "a difference in place of the derivative",
-            "You move a token a little and divide. That is near the derivative and not equal to "
-            "it. `torch.autograd.grad` gives it exactly.",
-            by_changing(nudged_by(1e-3)),
-            Family(lambda step: by_changing(nudged_by(step)), (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
+            "You move a token a little, or set it to 0, and see how far the outputs move. The "
+            "derivative at x itself is asked for: `torch.autograd.grad` gives it exactly.",
+            differences(1e-3),
+            differences,
+            (0.1, 1e-2, 1e-4, 1e-5, 1e-6),
+            ({"derive": lambda f, x: moved(f, x, lambda x, j, c: x[..., j, :].zero_())},),
         ),
-        Misconception(
-            "the token is set to 0",
-            "You set token j to 0 and see how the outputs change. That finds leaks too, but the "
-            "exercise asks for the size of the derivative at x.",
-            by_changing(zeroed),
-        ),
-        Misconception(
+        Slip(
             "x does not ask for a gradient",
             "Nothing can be differentiated by x as it comes. Make a copy that can: "
             "`x = x.detach().clone().requires_grad_()`.",
-            no_gradient_asked_for,
+            {"derive": lambda f, x: torch.autograd.grad(f(x)[..., 0, 0].sum(), x)[0]},
         ),
     ),
     hints=(

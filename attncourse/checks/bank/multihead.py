@@ -5,12 +5,13 @@ as many sequences as heads are among the cases: there a batch axis that meets th
 gives wrong numbers and no error.
 """
 
-from dataclasses import replace
+from itertools import combinations, permutations, product
 
 import torch
 from torch import nn
 
 from attncourse import multihead
+from attncourse.checks import drivers, mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Count,
@@ -22,14 +23,6 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.drivers import (
-    call_module_with_each_gradient,
-    call_module_with_gradients,
-    output_of_made,
-    parameters_made,
-    shared_by_made,
-    type_built,
-)
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -39,62 +32,55 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import (
-    ANOTHER_FACTOR,
-    ANOTHER_POWER,
-    COSINE,
-    DIVIDED_BY_D_K,
-    DIVIDED_BY_ROOT_D_MODEL,
-    DIVIDED_BY_ROOT_N,
-    GRADIENT_CUT,
-    GUARD,
-    MASK_ADDED,
-    MASK_IGNORED,
-    MASK_INVERTED,
-    MASKED_LATE,
-    MULTIPLIED_BY_ROOT,
-    NO_MAXIMUM,
-    NO_SCALE,
-    NO_SOFTMAX,
-    NOT_LOW_ENOUGH,
-    OVER_AXIS_0,
-    OVER_AXIS_1,
-    OVER_EVERYTHING,
-    OVER_QUERIES,
-    ROLES_EXCHANGED,
-    SCALED_AFTERWARDS,
-    SIGMOIDS,
-    SOFTMAX_TWICE,
-    T_ON_A_BATCH,
-    ZERO_SCORES,
-    ZERO_TIMES_INFINITY,
-    Attention,
-    Slip,
-    made,
-)
+from attncourse.checks.mistakes import Attention, Slip, made
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
-# --- cases -----------------------------------------------------------------------------------
+# --- cases: split_heads, merge_heads ---------------------------------------------------------
 
 SPLIT_CASES = Table({"x": "... n h*d_head", "n_heads": Count("h")}, how=normal)
-SPLIT_ROWS = standard(SPLIT_CASES, h=3)
 SPLIT_BY_HAND = Case((torch.arange(12).reshape(2, 6).double(), 3), note="two tokens, three heads")
-
 MERGE_CASES = Table({"x": "... h n d_head"}, how=normal)
-MERGE_ROWS = standard(MERGE_CASES, h=3)
 MERGE_BY_HAND = Case((torch.arange(12).reshape(3, 2, 2).double(),), note="three heads, two tokens")
 
 
-def refusals(rng: Rng) -> list[Case]:
-    shapes = (((5, 7), 2), ((6, 8), 3), ((2, 4, 7), 2))
-    return [
-        Case(
-            (tensor(rng.normal(size=shape)), h),
-            raises=ValueError,
-            note=f"{shape[-1]} features, {h} heads",
-        )
-        for shape, h in shapes
-    ]
+def there_or_back(
+    table: Table, by_hand: Case, order: str, *more: Criterion
+) -> tuple[Criterion, ...]:
+    """The criteria of both directions: ``order`` says where the features stand."""
+    rows = standard(table, h=3)
+    in_order = (
+        row("n=7 h=4 d_head=3"),
+        row("n=3 h=3 d_head=4", note="as many tokens as heads"),
+        row("n=5 h=3 d_head=3", note="as many heads as features in a head"),
+        row("n=2 h=5 d_head=2", note="as many tokens as features in a head"),
+    )
+    special = (
+        row("n=1 h=3 d_head=2", note="one token"),
+        row("n=5 h=1 d_head=6", note="one head"),
+        row("n=5 h=4 d_head=1", note="one feature in a head"),
+        row("n=7 h=4 d_head=3", turned=True, note="not contiguous in memory"),
+    )
+    batches = (
+        *rows.batches,
+        row("n=5 h=3 d_head=4", batch=(3,), note="as many sequences as heads"),
+        row("n=7 h=5 d_head=2", batch=(2, 3), note="two batch axes"),
+        row("n=12 h=3 d_head=4", batch=(12,), note="n, d and the batch are the same"),
+        row("n=5 h=3 d_head=4", batch=(1,), note="a batch of 1"),
+    )
+    return (
+        table.criterion(order, 2, by_hand, *in_order),
+        table.criterion("one token, one head, any memory layout", 1, *special),
+        table.criterion("batches", 2, *batches),
+        table.criterion("float32 and large entries", 1, *rows.numbers, once_more(by_hand)),
+        table.criterion("gradients reach x", 1, *rows.gradients),
+        *more,
+        leaves_arguments_alone(),
+    )
+
+
+# --- cases: MultiHeadAttention ---------------------------------------------------------------
+
+NAMES = ("W_q", "W_k", "W_v", "W_o")
 
 
 def layers(rng: Rng, bias: bool, **shapes: tuple[int, int]) -> State:
@@ -119,133 +105,107 @@ HEADS_CASES = ModuleTable(
     {"query": "... m d_model"}, name="MultiHeadAttention", build="d_model h", state=heads_state
 )
 HEADS_ROWS = standard(HEADS_CASES, d_model=12, h=3)
-HEADS_ROW = row("m=7 d_model=12 h=3")
-ACROSS = row("m=5 n=7 d_model=12 h=3")  # with keys from elsewhere
 KEY = {"key": Drawn("... n d_model")}
 BOTH = KEY | {"value": Drawn("... n d_model")}
+NO_BIAS = {"bias": False}
+ONE = row("m=7 d_model=12 h=3")
+TWO = ONE.but(batch=(2,))
+THREE = ONE.but(batch=(3,))  # as many sequences as heads
+ACROSS = row("m=5 n=7 d_model=12 h=3", given=BOTH)
+GROUPED = row("m=5 d_model=16 h=4", options={"n_kv_heads": 2})
+WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
+CROSSED = row("m=5 n=7 d_model=8 h=2")
 
 
-def sharing(n_kv_heads: int) -> dict[str, int]:
-    return {"n_kv_heads": n_kv_heads}
-
-
-def masked(axes: str) -> dict:
-    """A mask where neither key nor value is given."""
-    return {"key": None, "value": None, "mask": hole(axes)}
+def masked(axes: str, key: Drawn | None = None) -> dict:
+    """A mask, and no value."""
+    return {"key": key, "value": None, "mask": hole(axes)}
 
 
 # Three tokens of two features and two heads of one: each head sees one number of each token.
-SMALL = {"query": tensor([[1, 0], [0, 1], [2, 1]])}
 SMALL_STATE = {
     "W_q.weight": tensor([[1, 0], [1, 2]]),
     "W_k.weight": tensor([[1, 1], [0, -1]]),
     "W_v.weight": tensor([[1, 0], [0, 10]]),
     "W_o.weight": tensor([[1, 0], [1, 1]]),
 }
-NO_BIAS = {"bias": False}
 HEADS_BY_HAND, MAPS_BY_HAND = (
     module_case(
         "MultiHeadAttention",
         (2, 2),
         SMALL_STATE,
-        SMALL,
+        {"query": tensor([[1, 0], [0, 1], [2, 1]])},
         options=NO_BIAS,
         method=method,
         note="each head has one feature",
     )
     for method in ("", "weights")
 )
+SOME_ARE_0 = [
+    ONE.but(zero=zero, note="some weights are 0")
+    for zero in (
+        ("W_q.weight", "W_k.bias", "W_v.bias", "W_o.weight"),
+        ("W_q.bias", "W_k.weight", "W_o.bias"),
+        ("W_v.weight",),
+    )
+]
 
 
-def heads_refusals(rng: Rng) -> list[Case]:
-    return [
-        Case((d, h), use=type_built, shown=f"MultiHeadAttention({d}, {h})", raises=ValueError)
-        for d, h in ((7, 2), (12, 5))
-    ]
+# --- cases: naive_to_batched -----------------------------------------------------------------
+
+WEIGHTS = tuple(f"{name}.weight" for name in NAMES[:3])
+BIASES = tuple(f"{name}.bias" for name in NAMES[:3])
 
 
-NAMES = ("W_q", "W_k", "W_v", "W_o")
-
-
-def naive_state(rng: Rng, d_model: int, n_heads: int, *, bias: bool = True) -> State:
+def naive_state(rng: Rng, d_model: int, n_heads: int, bias: bool) -> State:
     """The state of a ``MultiHeadNaive``: float32, like a module as it is built."""
     d_head = d_model // n_heads
-    state = {}
+    state = layers(rng, bias, W_o=(d_model, d_model))
     for i in range(n_heads):
         parts = layers(rng, bias, **{name: (d_head, d_model) for name in NAMES[:3]})
         state |= {f"heads.{i}.{name}": w for name, w in parts.items()}
-    state |= layers(rng, bias, W_o=(d_model, d_model))
     return {name: w.float() for name, w in state.items()}
 
 
 def naive_case(
-    rng: Rng, d_model: int, n_heads: int, names: tuple[str, ...] = (), *, bias: bool = True, **more
+    rng: Rng,
+    d_model: int,
+    n_heads: int,
+    names: tuple[str, ...] = (),
+    *,
+    on: tuple[int, ...] = (),
+    bias: bool = True,
+    note: str = "",
 ) -> Case:
-    """The parameters of these names after a conversion; of another driver what it is for."""
-    state = naive_state(rng, d_model, n_heads, bias=bias)
-    call = f"naive_to_batched(naive), naive = MultiHeadNaive({d_model}, {n_heads}"
-    call += ")" if bias else ", bias=False)"
-    kwargs = {"names": names} if names else {}
-    return Case(kwargs=kwargs | more.pop("inputs", {}) | state, shown=call, **more)
+    """What is made of a naive module: parameters of these names, an output on an input of a shape.
+
+    Without either, the tensors that it shares with naive.
+    """
+    use, asked = drivers.shared_by_made, {}
+    if names:
+        use, asked = drivers.parameters_made, {"names": names}
+    elif on:
+        use, asked = drivers.output_of_made, {"inputs": ("x",), "x": spread(rng, *on).float()}
+    built = f"MultiHeadNaive({d_model}, {n_heads}{'' if bias else ', bias=False'})"
+    shown = f"naive_to_batched(naive), naive = {built}"
+    state = naive_state(rng, d_model, n_heads, bias)
+    return Case(kwargs=asked | state, use=use, note=note, shown=shown)
 
 
-def small_naive() -> Case:
-    """Whole numbers: two heads of one feature. Their rows are to stand below one another."""
-    names = [f"heads.{i}.{name}.weight" for i in range(2) for name in NAMES[:3]]
-    state = {name: tensor([[k, k + 1]], torch.float32) for k, name in enumerate(names)}
-    state["W_o.weight"] = tensor([[1, 2], [3, 4]], torch.float32)
-    return Case(
-        kwargs={"names": ("W_q.weight", "W_k.weight", "W_v.weight")} | state,
-        use=parameters_made,
-        shown="naive_to_batched(naive), naive = MultiHeadNaive(2, 2, bias=False)",
-    )
+# Whole numbers: two heads of one feature. Their rows are to stand below one another.
+SMALL_NAIVE = Case(
+    kwargs={"names": WEIGHTS, "W_o.weight": tensor([[1, 2], [3, 4]], torch.float32)}
+    | {
+        f"heads.{i}.{name}": tensor([[3 * i + k, 3 * i + k + 1]], torch.float32)
+        for i in range(2)
+        for k, name in enumerate(WEIGHTS)
+    },
+    use=drivers.parameters_made,
+    shown="naive_to_batched(naive), naive = MultiHeadNaive(2, 2, bias=False)",
+)
 
 
-def naive_weights(rng: Rng) -> list[Case]:
-    names = ("W_q.weight", "W_k.weight", "W_v.weight")
-    return [
-        small_naive(),
-        naive_case(rng, 12, 3, names, use=parameters_made),
-        naive_case(rng, 8, 4, names, bias=False, use=parameters_made),
-        naive_case(rng, 5, 1, names, use=parameters_made, note="one head"),
-    ]
-
-
-def naive_biases(rng: Rng) -> list[Case]:
-    names = ("W_q.bias", "W_k.bias", "W_v.bias")
-    return [
-        naive_case(rng, 12, 3, names, use=parameters_made),
-        naive_case(rng, 10, 2, names, use=parameters_made),
-    ]
-
-
-def naive_outputs(rng: Rng) -> list[Case]:
-    return [
-        naive_case(rng, 12, 3, ("W_o.weight", "W_o.bias"), use=parameters_made),
-        naive_case(rng, 8, 4, ("W_o.weight",), bias=False, use=parameters_made),
-    ]
-
-
-def naive_same(rng: Rng) -> list[Case]:
-    def on(*shape: int) -> dict:
-        return {"inputs": ("x",), "x": spread(rng, *shape).float()}
-
-    return [
-        naive_case(rng, 12, 3, use=output_of_made, inputs=on(7, 12)),
-        naive_case(rng, 8, 4, use=output_of_made, inputs=on(4, 5, 8), note="a batch of 4"),
-        naive_case(rng, 10, 2, bias=False, use=output_of_made, inputs=on(3, 10)),
-        once_more(small_naive()),
-    ]
-
-
-def naive_own(rng: Rng) -> list[Case]:
-    return [
-        naive_case(rng, 12, 3, use=shared_by_made, note="tensors of naive that live on in it"),
-        naive_case(rng, 5, 1, use=shared_by_made, note="one head"),
-    ]
-
-
-# --- usual mistakes --------------------------------------------------------------------------
+# --- decisions -------------------------------------------------------------------------------
 
 
 def in_runs(x, h):
@@ -277,6 +237,10 @@ def side_by_side(x):
 def across_heads(x):
     """In the order of memory, (..., n, h * d_head)."""
     return x.reshape(*x.shape[:-3], x.shape[-2], -1)
+
+
+def joined_in_turns(x):
+    return x.movedim(-3, -1).flatten(-2)
 
 
 def refused(width, h):
@@ -323,18 +287,15 @@ def four_layers(d_model, n_heads, n_kv_heads, bias):
     return {name: nn.Linear(d_model, size, bias=bias) for name, size in sizes.items()}
 
 
-def assigned(self, layers):
-    for name, layer in layers.items():
-        setattr(self, name, layer)
+def other_W_o(d_in, *sizes):
+    """The four layers, but W_o takes another number of features."""
+    d, *_, bias = sizes
+    return four_layers(*sizes) | {"W_o": nn.Linear(d_in, d, bias=bias)}
 
 
 def in_their_places(query, key, value):
     key = query if key is None else key
     return query, key, key if value is None else value
-
-
-def projected(self, query, key, value):
-    return self.W_q(query), self.W_k(key), self.W_v(value)
 
 
 def shared_in_runs(x, group):
@@ -348,12 +309,14 @@ def for_every_head(mask, n_axes):
 
 @composition
 def heads(
-    begin=nn.Module.__init__,
+    super_init=mistakes.begun,
     refuse=refused,
     layers=four_layers,
-    hold=assigned,
+    hold=mistakes.assigned,
     defaults=in_their_places,
-    views=projected,
+    query=lambda self, x: self.W_q(x),
+    key=lambda self, x: self.W_k(x),
+    value=lambda self, x: self.W_v(x),
     cut=in_runs,
     move=heads_first,
     share=shared_in_runs,
@@ -361,72 +324,51 @@ def heads(
     merge=multihead.merge_heads,
     mix=lambda self, merged, query: self.W_o(merged),
     finish=lambda self, output, *given: output,
-    seen=lambda mask: mask,
-    shown=lambda maps: maps,
+    shares=mistakes.shared_out,
+    shown=lambda self, maps, *given: maps,
     **options,
 ):
     """A ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
 
-    ``seen`` is the mask that ``weights`` uses, ``shown`` what it returns. Other options are
-    decisions of ``Attention``, or replace methods; None removes one.
+    ``shares`` makes the maps that ``weights`` returns, ``shown`` is done to them. Other options are
+    decisions of ``Attention``.
     """
     attention = Attention.of(options)
 
     class MultiHeadAttention(nn.Module):
         def __init__(self, d_model, n_heads, n_kv_heads=None, bias=True):
-            begin(self)
+            super_init(self)
             refuse(d_model, n_heads)
             self.n_heads, self.n_kv_heads = n_heads, n_kv_heads or n_heads
             hold(self, layers(d_model, n_heads, self.n_kv_heads, bias))
 
-        def of_heads(self, query, key, value):
-            q, k, v = views(self, *defaults(query, key, value))
+        def of_heads(self, *given, mask):
+            asking, *seen = defaults(*given)
+            q = move(cut(query(self, asking), self.n_heads))
             group = self.n_heads // self.n_kv_heads
-            k, v = (share(move(cut(x, self.n_kv_heads)), group) for x in (k, v))
-            return move(cut(q, self.n_heads)), k, v
-
-        def weights(self, query, key=None, value=None, mask=None):
-            q, k, _ = self.of_heads(query, key, value)
-            return shown(attention.weights(q, k, query, mask_for(seen(mask), q.ndim)))
+            k, v = (
+                share(move(cut(view(self, x), self.n_kv_heads)), group)
+                for view, x in zip((key, value), seen, strict=True)
+            )
+            return (q, k, v), mask_for(mask, q.ndim)
 
         def forward(self, query, key=None, value=None, mask=None):
-            q, k, v = self.of_heads(query, key, value)
-            output = attention.output(q, k, v, mask_for(mask, q.ndim), other=query)
-            output = mix(self, merge(output), query)
+            heads = self.of_heads(query, key, value, mask=mask)
+            output = mix(self, merge(mistakes.mixed(attention, *heads, query)), query)
             return finish(self, output, query, key, value, mask)
 
-    for name, method in options.items():
-        if method is None:
-            delattr(MultiHeadAttention, name)
-        else:
-            setattr(MultiHeadAttention, name, method)
+        if shares:
+
+            def weights(self, query, key=None, value=None, mask=None):
+                heads = self.of_heads(query, key, value, mask=mask)
+                return shown(self, shares(attention, *heads, query), query, key, value, mask)
+
     return MultiHeadAttention
 
 
-RIGHT = Attention()
-
-
-def scores_as_maps(self, query, key=None, value=None, mask=None):
-    q, k, _ = self.of_heads(query, key, value)
-    scores = q @ k.mT * q.shape[-1] ** -0.5
-    return RIGHT.hide(scores, for_every_head(mask, q.ndim))
-
-
-def output_as_maps(self, query, key=None, value=None, mask=None):
-    return self(query, key, value, mask)
-
-
-def in_this_chapter(slip: Slip) -> Slip:
-    """A slip of one head, in the words of many."""
-    words = (("`scores / math.sqrt(query.shape[-1])`", "√d_head"), ("`query.shape[-1]`", "d_head"))
-    name, said = slip.name, slip.explanation
-    for one, other in (*words, ("`query.shape[-1] ** 0.5`", "√d_head"), ("d_k", "d_head")):
-        name, said = name.replace(one, other), said.replace(one, other)
-    return replace(slip, name=name, explanation=said)
-
-
-def stacked(tensors):
-    return torch.cat(tensors)
+def head_0(mask, n_axes):
+    """Of a mask for each head, the first one."""
+    return mask[..., :1, :, :] if mask is not None and mask.ndim == n_axes else mask
 
 
 def interleaved(tensors):
@@ -434,9 +376,17 @@ def interleaved(tensors):
     return torch.stack(tensors, dim=1).flatten(0, 1)
 
 
+def weight_alone(layer, own):
+    layer.weight.copy_(own.weight)
+
+
 def weight_and_bias(layer, own):
-    weight_alone(layer, own)
-    bias_alone(layer, own)
+    layer.load_state_dict(own.state_dict(), strict=False)
+
+
+def transposed(layer, own):
+    weight_and_bias(layer, own)
+    layer.weight.copy_(own.weight.T)
 
 
 @composition
@@ -444,26 +394,23 @@ def converted(
     heads=lambda naive: list(naive.heads),
     number=lambda naive: len(naive.heads),
     biased=lambda naive: naive.W_o.bias is not None,
-    weights=stacked,
-    biases=stacked,
-    weights_of=lambda name: name,
-    biases_of=lambda name: name,
+    weights=torch.cat,
+    biases=torch.cat,
+    origin=lambda name, part: name,
     W_o=weight_and_bias,
     finish=lambda made, naive: made,
 ):
-    """A ``naive_to_batched`` made of decisions; ``weights_of`` names the layer to copy from."""
+    """A ``naive_to_batched`` made of decisions; ``origin`` names the layer to copy from."""
 
     def naive_to_batched(naive):
         bias = biased(naive)
         made = multihead.MultiHeadAttention(naive.W_o.in_features, number(naive), bias=bias)
+        joins = {"weight": weights, "bias": bias and naive.W_o.bias is not None and biases}
         with torch.no_grad():
-            for name in NAMES[:3]:
-                layer = getattr(made, name)
-                of = [getattr(head, weights_of(name)).weight for head in heads(naive)]
-                layer.weight.copy_(weights(of))
-                if bias and naive.W_o.bias is not None and biases is not None:
-                    of = [getattr(head, biases_of(name)).bias for head in heads(naive)]
-                    layer.bias.copy_(biases(of))
+            for name, (part, join) in product(NAMES[:3], joins.items()):
+                if join:
+                    of = [getattr(getattr(head, origin(name, part)), part) for head in heads(naive)]
+                    getattr(getattr(made, name), part).copy_(join(of))
             if W_o is not None:
                 W_o(made.W_o, naive.W_o)
         return finish(made, naive)
@@ -471,54 +418,84 @@ def converted(
     return naive_to_batched
 
 
-def bias_alone(layer, own):
-    if own.bias is not None:
-        layer.bias.copy_(own.bias)
-
-
-def weight_alone(layer, own):
-    layer.weight.copy_(own.weight)
-
-
-def transposed(layer, own):
-    layer.weight.copy_(own.weight.T)
-    bias_alone(layer, own)
-
-
 def shared_layer(made, naive):
     made.W_o = naive.W_o
     return made
 
 
-def keys_and_values_exchanged(name):
-    return {"W_k": "W_v", "W_v": "W_k"}.get(name, name)
-
-
-def keys_from_queries(name):
+def keys_from_queries(name, part):
     return "W_q" if name == "W_k" else name
 
 
-def one_from_another(pair: tuple[str, str]) -> dict:
-    """The options by which one projection is filled from another."""
-    place, origin = pair
-    other = {place: origin}
-    return {
-        "weights_of": lambda name: other.get(name, name),
-        "biases_of": lambda name: other.get(name, name),
-    }
+def from_another(choice: tuple) -> dict:
+    """Some parameters of projections come from others: which from which, and of what kind."""
+    origins, parts = choice
+    return {"origin": lambda name, part: dict(origins).get(name, name) if part in parts else name}
 
 
-def weights_from_another(pair: tuple[str, str]) -> dict:
-    return {"weights_of": one_from_another(pair)["weights_of"]}
+ONE_FROM_ANOTHER = [(pair,) for pair in permutations(NAMES[:3], 2)]
+EXCHANGED = [((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2)]
+ORIGINS = tuple(product(ONE_FROM_ANOTHER + EXCHANGED, (("weight",), ("weight", "bias"))))
 
+# --- usual mistakes: of several exercises ----------------------------------------------------
 
-# --- exercises -------------------------------------------------------------------------------
-
-EVERY_FEATURE = "the numbers of tokens, features and sequences are the same"
-CUT_OFF = (
-    "The numbers are right, but nothing can be learned through them: `.detach()`, `.data` or "
-    "`.numpy()` cut the history."
+RESHAPED = Slip(
+    "reshaped straight to (h, n, d/h)",
+    "A reshape hands out the numbers in the order in which they lie in memory, so your head 0 gets "
+    "the first tokens, not the first features. Cut the features, `(..., n, h, d/h)`, and then let "
+    "tokens and heads change places.",
+    {"cut": across_tokens, "move": lambda x: x},
 )
+EVERY_H_TH = Slip(
+    "a head takes every h-th feature",
+    "Your head i gets features i, i + h, i + 2h, … It is to get a run of d/h features: the axis of "
+    "the heads comes first when you cut, `(..., n, h, d/h)`.",
+    {"cut": in_turns},
+)
+WIDTH_FOR_NUMBER = Slip(
+    "n_heads taken for the width of a head",
+    "You make d/h heads of h features. It is h heads of d/h features.",
+    {"cut": lambda x, h: x.unflatten(-1, (-1, h))},
+)
+FROM_THE_FRONT = Slip(
+    "axes counted from the front",
+    "`transpose(1, 2)`, `flatten(2)`, a `permute` of four axes or `b, n, d = x.shape` fit exactly "
+    "one batch axis, `transpose(0, 1)` or an axis at the very front none. Count from the end, "
+    "`.transpose(-3, -2)`, and unpack `*batch, n, d = x.shape`.",
+    {"move": lambda x: x.transpose(1, 2)},
+    also=(
+        {"move": lambda x: x.permute(0, 2, 1, 3)},
+        {"move": lambda x: x.transpose(0, 1)},
+        {"move": lambda x: x.permute(1, 0, 2)},
+    ),
+)
+NOT_REFUSED = Slip(
+    "a width that n_heads does not divide is not refused",
+    "`d // n_heads` rounds down: features are lost, or torch fails far from the cause. An `assert` "
+    "raises AssertionError and is skipped under `python -O`. Test it and `raise ValueError(…)`.",
+    {"refuse": lambda width, h: None},
+    also=({"refuse": asserted},),
+)
+NOT_PUT_BACK = Slip(
+    "the axes are not put back",
+    "You reshape (h, n, d/h) straight to (n, d), so the first rows are made of head 0 alone. First "
+    "let tokens and heads change places again, `.transpose(-3, -2)`, then join the last two axes.",
+    {"move": lambda x: x, "join": across_heads},
+)
+INTERLEAVED = Slip(
+    "features of the heads interleaved",
+    "Your rows hold feature 0 of every head, then feature 1 of every head. Head 0's features come "
+    "first, all of them.",
+    {"move": lambda x: x.movedim(-3, -1)},
+)
+ADDED_UP = Slip(
+    "heads averaged or summed",
+    "You average the heads or add them up, which leaves d/h features. Their outputs stand side by "
+    "side; adding comes later, and W_o decides with which weights.",
+    {"move": lambda x: x.mean(-3), "join": lambda x: x},
+    also=({"move": lambda x: x.sum(-3), "join": lambda x: x},),
+)
+# --- exercises -------------------------------------------------------------------------------
 
 SPLIT = Exercise(
     target="multihead.split_heads",
@@ -526,116 +503,39 @@ SPLIT = Exercise(
     section="Chapter 9, “One projection for all heads”",
     difficulty=2,
     minutes=10,
-    criteria=(
+    criteria=there_or_back(
+        SPLIT_CASES,
+        SPLIT_BY_HAND,
+        "head i gets features i·d/h to (i+1)·d/h − 1 of every token",
         Criterion(
-            "head i gets features i·d/h to (i+1)·d/h − 1 of every token",
-            2,
-            SPLIT_CASES(
-                SPLIT_BY_HAND,
-                row("n=7 h=4 d_head=3"),
-                row("n=3 h=3 d_head=4", note="as many tokens as heads"),
-                row("n=5 h=3 d_head=3", note="as many heads as features in a head"),
-            ),
-        ),
-        Criterion(
-            "one token, one head, any memory layout",
+            "refuses a width that n_heads does not divide",
             1,
-            SPLIT_CASES(
-                row("n=1 h=3 d_head=2", note="one token"),
-                row("n=5 h=1 d_head=6", note="one head"),
-                row("n=5 h=4 d_head=1", note="one feature in a head"),
-                row("n=7 h=4 d_head=3", turned=True, note="not contiguous in memory"),
-            ),
+            lambda rng: [
+                Case((spread(rng, *shape), h), raises=ValueError, note=f"{h} heads")
+                for shape, h in (((5, 7), 2), ((6, 8), 3), ((2, 4, 7), 2))
+            ],
         ),
-        Criterion(
-            "batches",
-            2,
-            SPLIT_CASES(
-                *SPLIT_ROWS.batches,
-                row("n=5 h=3 d_head=4", batch=(3,), note="as many sequences as heads"),
-                row("n=7 h=5 d_head=2", batch=(2, 3), note="two batch axes"),
-                row("n=12 h=3 d_head=4", batch=(12,), note=EVERY_FEATURE),
-            ),
-        ),
-        Criterion(
-            "float32 and large entries",
-            1,
-            SPLIT_CASES(*SPLIT_ROWS.numbers, once_more(SPLIT_BY_HAND)),
-        ),
-        Criterion("gradients reach x", 1, SPLIT_CASES(*SPLIT_ROWS.gradients)),
-        Criterion("refuses a width that n_heads does not divide", 1, refusals),
-        leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         splitting,
-        Slip(
-            "reshaped straight to (h, n, d/h)",
-            "A reshape hands out the numbers in the order in which they lie in memory: all of "
-            "token 0, then all of token 1. So your head 0 gets the first tokens, not the first "
-            "features. Cut the features, `(..., n, h, d/h)`, and then let tokens and heads change "
-            "places.",
-            {"cut": across_tokens, "move": lambda x: x},
-        ),
-        Slip(
-            "the axes are left as they are",
-            "You return (..., n, h, d/h). The heads are to come before the tokens: "
-            "`.transpose(-3, -2)`.",
-            {"move": lambda x: x},
-        ),
-        Slip(
-            "a head takes every h-th feature",
-            "Your head i gets features i, i + h, i + 2h, … It is to get a run of d/h features, so "
-            "the axis of the heads comes first when you cut: `(..., n, h, d/h)`.",
-            {"cut": in_turns},
-        ),
-        Slip(
-            "n_heads taken for the width of a head",
-            "You make d/h heads of h features. It is h heads of d/h features.",
-            {"cut": lambda x, h: x.unflatten(-1, (-1, h))},
-        ),
-        Slip(
-            "axes 1 and 2 swapped",
-            "`transpose(1, 2)`, or a `permute` of four axes, is right for exactly one batch axis. "
-            "Count from the end: `.transpose(-3, -2)`.",
-            {"move": lambda x: x.transpose(1, 2)},
-            also=({"move": lambda x: x.permute(0, 2, 1, 3)},),
-        ),
-        Slip(
-            "axes 0 and 1 swapped",
-            "`transpose(0, 1)` swaps tokens and heads only as long as there is no batch in front. "
-            "Count from the end: `.transpose(-3, -2)`.",
-            {"move": lambda x: x.transpose(0, 1)},
-            also=({"move": lambda x: x.permute(1, 0, 2)},),
-        ),
-        Slip(
-            "the heads come before the batch",
-            "Your axis of the heads is the very first. It stands behind the batch, right before "
-            "the tokens: `dim=-3`, counted from the end.",
+        RESHAPED,
+        EVERY_H_TH,
+        WIDTH_FOR_NUMBER,
+        FROM_THE_FRONT.likewise(
+            {"cut": by_its_axes},
+            {
+                "cut": lambda x, h: x.reshape(len(x), -1, h, x.shape[-1] // h),
+                "move": lambda x: x.transpose(1, 2),
+            },
             {"move": lambda x: x.movedim(-2, 0)},
         ),
         Slip(
-            "exactly one batch axis",
-            "`b, n, d = x.shape` fits one batch axis and nothing else. `*batch, n, d = x.shape` "
-            "fits any number, none included.",
-            {"cut": by_its_axes},
-            also=(
-                {
-                    "cut": lambda x, h: x.reshape(x.shape[0], -1, h, x.shape[-1] // h),
-                    "move": lambda x: x.transpose(1, 2),
-                },
-            ),
-        ),
-        Slip(
-            "tokens and features of a head swapped",
-            "You return (..., h, d/h, n), which is how the keys stand in `query @ key.mT`. Here a "
-            "token is a row: (..., h, n, d/h).",
-            {"finish": lambda heads: heads.mT},
-        ),
-        Slip(
-            "every head gets all features",
-            "You repeat x for every head. The heads share the features out: d/h for each.",
+            "heads that are not parts of the features",
+            "Every head sees every token, and d/h of its features. You repeat x for every head, or "
+            "cut the sequence into h pieces.",
             {"cut": lambda x, h: x.unsqueeze(-2).expand(*x.shape[:-1], h, -1)},
+            also=({"cut": lambda x, h: torch.stack(x.chunk(h, -2), -3), "move": lambda x: x},),
         ),
         Slip(
             "a list of heads",
@@ -643,44 +543,15 @@ SPLIT = Exercise(
             "`torch.stack(parts, dim=-3)`.",
             {"finish": lambda heads: heads.unbind(-3)},
         ),
-        Slip(
-            "the tokens are shared out",
-            "You cut the sequence into h pieces. Every head sees every token, and a part of its "
-            "features.",
-            {
-                "cut": lambda x, h: torch.stack(x.chunk(h, dim=-2), dim=-3),
-                "move": lambda x: x,
-            },
-        ),
-        Slip(
-            "features are dropped in silence",
-            "Where h does not divide d, `d // h` rounds down and the last features are lost "
-            "without a word. Raise ValueError.",
-            {
-                "refuse": lambda width, h: None,
-                "take": lambda x, h: x[..., : x.shape[-1] // h * h],
-            },
-        ),
-        Slip(
-            "not a ValueError",
-            "You refuse a width that h does not divide, but by an `assert`, which raises "
-            "AssertionError and is skipped under `python -O`. (Torch's own complaint would be a "
-            "RuntimeError.) Test it yourself and `raise ValueError(…)`.",
-            {"refuse": asserted},
-            also=({"refuse": lambda width, h: None},),
+        NOT_REFUSED.likewise(
+            {"refuse": lambda width, h: None, "take": lambda x, h: x[..., : x.shape[-1] // h * h]}
         ),
         Slip(
             "another axis is tested",
-            "Your test for divisibility looks at the tokens, or at the batch, so that it refuses "
-            "sequences whose length h does not divide. The features are the last axis: "
-            "`x.shape[-1]`.",
+            "Your test for divisibility looks at the tokens, or at the batch. The features are the "
+            "last axis: `x.shape[-1]`.",
             {"asked": lambda x: x.shape[-2]},
             also=({"asked": lambda x: x.shape[1]}, {"asked": lambda x: x.shape[0]}),
-        ),
-        Slip(
-            "the gradient is cut off",
-            CUT_OFF,
-            {"take": lambda x, h: x.detach()},
         ),
     ),
     hints=(
@@ -696,55 +567,21 @@ MERGE = Exercise(
     section="Chapter 9, “One projection for all heads”",
     difficulty=1,
     minutes=8,
-    criteria=(
-        Criterion(
-            "the heads' features side by side, head 0 first",
-            2,
-            MERGE_CASES(
-                MERGE_BY_HAND,
-                row("h=4 n=7 d_head=3"),
-                row("h=3 n=3 d_head=4", note="as many tokens as heads"),
-                row("h=5 n=2 d_head=2", note="as many tokens as features in a head"),
-            ),
-        ),
-        Criterion(
-            "one token, one head, any memory layout",
-            1,
-            MERGE_CASES(
-                row("h=3 n=1 d_head=4", note="one token"),
-                row("h=1 n=5 d_head=4", note="one head"),
-                row("h=4 n=5 d_head=1", note="one feature in a head"),
-                row("h=3 n=5 d_head=4", turned=True, note="not contiguous in memory"),
-            ),
-        ),
-        Criterion(
-            "batches",
-            2,
-            MERGE_CASES(
-                *MERGE_ROWS.batches,
-                row("h=3 n=5 d_head=4", batch=(3,), note="as many sequences as heads"),
-                row("h=5 n=7 d_head=2", batch=(2, 3), note="two batch axes"),
-                row("h=3 n=12 d_head=4", batch=(12,), note=EVERY_FEATURE),
-                row("h=3 n=5 d_head=4", batch=(1,), note="a batch of 1"),
-            ),
-        ),
-        Criterion(
-            "float32 and large entries",
-            1,
-            MERGE_CASES(*MERGE_ROWS.numbers, once_more(MERGE_BY_HAND)),
-        ),
-        Criterion("gradients reach x", 1, MERGE_CASES(*MERGE_ROWS.gradients)),
-        leaves_arguments_alone(),
+    criteria=there_or_back(
+        MERGE_CASES, MERGE_BY_HAND, "the heads' features side by side, head 0 first"
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         merging,
-        Slip(
-            "the axes are not put back",
-            "You reshape (h, n, d/h) straight to (n, d), so the first rows are made of head 0 "
-            "alone. `.contiguous()` does not change that. First let tokens and heads change places "
-            "again, `.transpose(-3, -2)`, then join the last two axes.",
-            {"move": lambda x: x, "join": across_heads},
+        NOT_PUT_BACK,
+        INTERLEAVED,
+        ADDED_UP,
+        FROM_THE_FRONT.likewise(
+            {"join": lambda x: x.flatten(2)},
+            {"join": lambda x: x.flatten(1)},
+            {"join": lambda x: torch.cat(x.unbind(-2), 2)},
+            {"take": one_batch_axis},
+            {"finish": lambda merged: merged.reshape(-1, *merged.shape[-2:])},
         ),
         Slip(
             ".view where the memory is out of order",
@@ -753,85 +590,11 @@ MERGE = Exercise(
             {"join": lambda x: x.view(*x.shape[:-2], x.shape[-2] * x.shape[-1])},
         ),
         Slip(
-            "heads averaged",
-            "You average over the heads, which leaves d/h features and mixes what they found. The "
-            "heads' outputs stand side by side.",
-            {"move": lambda x: x.mean(-3), "join": lambda x: x},
-        ),
-        Slip(
-            "heads summed",
-            "You add the heads up, which leaves d/h features. Their outputs stand side by side; "
-            "adding comes later, and W_o decides with which weights.",
-            {"move": lambda x: x.sum(-3), "join": lambda x: x},
-        ),
-        Slip(
-            "heads below one another",
-            "You return (..., h·n, d/h): all tokens of head 0, then all of head 1. Each token is "
-            "to be one row again, (..., n, d).",
+            "a token is not one row",
+            "You return the heads below one another, (..., h·n, d/h), or (..., n, h, d/h). Bring "
+            "the heads behind the tokens, then join the last two axes: `.flatten(-2)`.",
             {"move": lambda x: x, "join": lambda x: x.flatten(-3, -2)},
-        ),
-        Slip(
-            "features of the heads interleaved",
-            "Your rows hold feature 0 of every head, then feature 1 of every head. Head 0's "
-            "features come first, all of them.",
-            {"move": lambda x: x.movedim(-3, -1)},
-        ),
-        Slip(
-            "transposed, not joined",
-            "You return (..., n, h, d/h). The last two axes are to be one: `.flatten(-2)`.",
-            {"join": lambda x: x},
-        ),
-        Slip(
-            "features in rows",
-            "You return (..., d, n). A token is a row: (..., n, d).",
-            {"finish": lambda merged: merged.mT},
-        ),
-        Slip(
-            "axes 1 and 2 swapped",
-            "`transpose(1, 2)` is right for exactly one batch axis. Count from the end: "
-            "`.transpose(-3, -2)`.",
-            {"move": lambda x: x.transpose(1, 2)},
-            also=({"move": lambda x: x.permute(0, 2, 1, 3)},),
-        ),
-        Slip(
-            "axes 0 and 1 swapped",
-            "`transpose(0, 1)` is right only without a batch. Count from the end: "
-            "`.transpose(-3, -2)`.",
-            {"move": lambda x: x.transpose(0, 1)},
-            also=({"move": lambda x: x.permute(1, 0, 2)},),
-        ),
-        Slip(
-            "joined from the front",
-            "`flatten(2)` or `cat(…, dim=2)` joins the heads with their features for exactly one "
-            "batch axis, and `flatten(1)` for none. Count from the end: `.flatten(-2)`.",
-            {"join": lambda x: x.flatten(2)},
-            also=(
-                {"join": lambda x: x.flatten(1)},
-                {"join": lambda x: torch.cat(x.unbind(-2), 2)},
-            ),
-        ),
-        Slip(
-            "exactly one batch axis",
-            "`b, h, n, d_head = x.shape` fits one batch axis and nothing else. "
-            "`*batch, h, n, d_head = x.shape` fits any number.",
-            {"take": one_batch_axis},
-        ),
-        Slip(
-            "the batch axes run together",
-            "Several batch axes come back as one. The result has the batch axes of x: "
-            "`*batch, h, n, d_head = x.shape`, and reshape to `(*batch, n, h * d_head)`.",
-            {"finish": lambda merged: merged.reshape(-1, *merged.shape[-2:])},
-        ),
-        Slip(
-            "axes of length 1 are dropped",
-            "`.squeeze()` takes every axis of length 1 away, and with a single token, or one "
-            "feature, that is one too many.",
-            {"finish": lambda merged: merged.squeeze()},
-        ),
-        Slip(
-            "the gradient is cut off",
-            CUT_OFF,
-            {"take": lambda x: x.detach()},
+            also=({"join": lambda x: x},),
         ),
     ),
     hints=(
@@ -849,193 +612,141 @@ HEADS = Exercise(
     minutes=45,
     forbids=("multi_head_attention_forward",),
     criteria=(
-        Criterion(
+        HEADS_CASES.criterion(
             "attention in every head, merged, and mixed by W_o",
             3,
-            HEADS_CASES(
-                HEADS_BY_HAND,
-                HEADS_ROW,
-                row("m=3 d_model=12 h=3", note="as many tokens as heads"),
-                row("m=5 d_model=4 h=1", note="one head"),
-                row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
-                row("m=1 d_model=8 h=2", note="one token"),
-                *(
-                    row("m=7 d_model=12 h=3", zero=zero, note="some weights are 0")
-                    for zero in (
-                        ("W_q.weight", "W_k.bias", "W_v.bias", "W_o.weight"),
-                        ("W_q.bias", "W_k.weight", "W_o.bias"),
-                        ("W_v.weight",),
-                    )
-                ),
-            ),
+            HEADS_BY_HAND,
+            ONE,
+            ONE.but("m=3", note="as many tokens as heads"),
+            row("m=5 d_model=4 h=1", note="one head"),
+            row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
+            row("m=1 d_model=8 h=2", note="one token"),
+            *SOME_ARE_0,
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "keys and values from elsewhere",
             2,
-            HEADS_CASES(
-                row("m=5 n=7 d_model=8 h=2", given=KEY, note="no value given: it is the key"),
-                ACROSS.but(given=BOTH),
-                row("m=19 n=3 d_model=12 h=3", given=KEY, note="as many keys as heads"),
-                row("m=1 n=17 d_model=8 h=2", given=BOTH, note="one query, many keys"),
-                row("m=2 n=1 d_model=8 h=2", given=BOTH, note="one key"),
-                row("m=3 n=2 d_model=8 h=2", batch=(2,), given=BOTH, note="a batch of 2"),
-            ),
+            CROSSED.but(given=KEY, note="no value given: it is the key"),
+            ACROSS,
+            ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
+            CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
+            CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
+            CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "fewer key and value heads",
             2,
-            HEADS_CASES(
-                row("m=7 d_model=16 h=4", options=sharing(2)),
-                row("m=5 d_model=16 h=4", options=sharing(1), note="one for all"),
-                row(
-                    "m=5 d_model=24 h=6",
-                    batch=(2,),
-                    options=sharing(2),
-                    note="runs of three, a batch of 2",
-                ),
-                row(
-                    "m=5 n=7 d_model=24 h=6",
-                    batch=(2,),
-                    options=sharing(3),
-                    given=KEY,
-                    note="keys from elsewhere",
-                ),
-                row(
-                    "m=4 n=4 d_model=4 h=4",
-                    batch=(4,),
-                    options=sharing(4),
-                    given=KEY,
-                    note="every axis of length 4",
-                ),
+            GROUPED.but("m=7"),
+            GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
+            WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
+            WIDE.but(options={"n_kv_heads": 3}, given=KEY, note="keys from elsewhere"),
+            row(
+                "m=4 n=4 d_model=4 h=4",
+                batch=(4,),
+                options={"n_kv_heads": 4},
+                given=KEY,
+                note="every axis of length 4",
             ),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "bias=False leaves every bias out",
             1,
-            HEADS_CASES(
-                HEADS_ROW.but(options=NO_BIAS),
-                row("m=5 d_model=16 h=4", options=sharing(2) | NO_BIAS),
-            ),
+            ONE.but(options=NO_BIAS),
+            GROUPED.but(options=GROUPED.options | NO_BIAS),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "a mask for every head",
             2,
-            HEADS_CASES(
-                HEADS_ROW.but(given=masked("m m"), note="(m, n)"),
-                HEADS_ROW.but(batch=(3,), given=masked("m m"), note="(m, n), a batch of 3"),
-                HEADS_ROW.but(batch=(2,), given=masked("... m m"), note="(b, m, n)"),
-                HEADS_ROW.but(
-                    batch=(3,), given=masked("... m m"), note="(b, m, n), as many as heads"
-                ),
-                row(
-                    "m=5 n=7 d_model=8 h=2",
-                    batch=(2,),
-                    given=KEY | {"value": None, "mask": hole("... m n")},
-                    note="(b, m, n), keys from elsewhere, as many sequences as heads",
-                ),
+            ONE.but(given=masked("m m"), note="(m, n)"),
+            THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
+            TWO.but(given=masked("... m m"), note="(b, m, n)"),
+            THREE.but(given=masked("... m m"), note="(b, m, n), as many as heads"),
+            CROSSED.but(
+                batch=(2,),
+                given=masked("... m n", **KEY),
+                note="(b, m, n), keys from elsewhere, as many sequences as heads",
             ),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "a mask for each head",
             1,
-            HEADS_CASES(
-                HEADS_ROW.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n)"),
-                HEADS_ROW.but(batch=(3,), given=masked("... h m m"), note="(b, h, m, n), b = h"),
-                row(
-                    "m=5 d_model=16 h=4",
-                    batch=(2,),
-                    options=sharing(2),
-                    given=masked("... h m m"),
-                    note="(b, h, m, n), n_kv_heads",
-                ),
-            ),
+            TWO.but(given=masked("... h m m"), note="(b, h, m, n)"),
+            THREE.but(given=masked("... h m m"), note="(b, h, m, n), b = h"),
+            GROUPED.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "weights(...) returns a map for each head",
             2,
-            HEADS_CASES(
-                MAPS_BY_HAND,
-                HEADS_ROW.but(method="weights"),
-                ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
-                ACROSS.but(given=BOTH, method="weights", note="a value that plays no part"),
-                row("m=5 d_model=16 h=4", options=sharing(2), method="weights"),
-                HEADS_ROW.but(
-                    batch=(3,),
-                    given=masked("... m m"),
-                    method="weights",
-                    note="(b, m, n), as many as heads",
-                ),
-                HEADS_ROW.but(
-                    batch=(2,), given=masked("... h m m"), method="weights", note="(b, h, m, n)"
-                ),
+            MAPS_BY_HAND,
+            ONE.but(method="weights"),
+            ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
+            ACROSS.but(method="weights", note="a value that plays no part"),
+            GROUPED.but(method="weights"),
+            THREE.but(
+                given=masked("... m m"), method="weights", note="(b, m, n), as many as heads"
             ),
+            TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "batches",
             1,
-            HEADS_CASES(
-                *HEADS_ROWS.batches,
-                row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes"),
-            ),
+            *HEADS_ROWS.batches,
+            row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes"),
         ),
-        Criterion(
+        HEADS_CASES.criterion(
             "float32 and large scores",
             1,
-            HEADS_CASES(
-                HEADS_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
-                *HEADS_ROWS.extreme,
+            HEADS_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
+            *HEADS_ROWS.extreme,
+        ),
+        HEADS_CASES.criterion(
+            "gradients reach query, key and every weight",
+            2,
+            ACROSS.but(
+                batch=(2,),
+                use=drivers.call_module_with_each_gradient,
+                note="a batch of 2, each gradient alone",
+            ),
+            GROUPED.but(
+                "n=7",
+                given=masked("m n", **KEY),
+                use=drivers.call_module_with_gradients,
+                note="with a mask, all at once",
             ),
         ),
         Criterion(
-            "gradients reach query, key and every weight",
-            2,
-            HEADS_CASES(
-                ACROSS.but(
-                    batch=(2,),
-                    given=BOTH,
-                    use=call_module_with_each_gradient,
-                    note="a batch of 2, each gradient alone",
-                ),
-                row(
-                    "m=5 n=7 d_model=16 h=4",
-                    options=sharing(2),
-                    given=KEY | {"value": None, "mask": hole("m n")},
-                    use=call_module_with_gradients,
-                    note="with a mask, all at once",
-                ),
-            ),
+            "refuses a d_model that n_heads does not divide",
+            1,
+            lambda rng: [
+                Case(
+                    (d, h),
+                    use=drivers.type_built,
+                    shown=f"MultiHeadAttention({d}, {h})",
+                    raises=ValueError,
+                )
+                for d, h in ((7, 2), (12, 5))
+            ],
         ),
-        Criterion("refuses a d_model that n_heads does not divide", 1, heads_refusals),
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         heads,
-        Slip(
-            "super().__init__() is missing",
-            "`nn.Module` creates its lists of parameters and layers in its own `__init__`. Call "
-            "`super().__init__()` before you assign the first layer.",
-            {"begin": lambda self: None},
+        mistakes.NO_SUPER_INIT,
+        mistakes.LAYERS_HIDDEN,
+        RESHAPED.likewise(RESHAPED.options | {"merge": across_heads}),
+        EVERY_H_TH.likewise({"cut": in_turns, "merge": joined_in_turns}),
+        WIDTH_FOR_NUMBER,
+        FROM_THE_FRONT.likewise(
+            {"cut": by_its_axes}, {"compare": lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k)}
         ),
-        Slip(
-            "reshaped straight to (b, h, n, d_head)",
-            "You cut the projections by `reshape(b, h, n, d_head)`, which hands the numbers out in "
-            "the order of memory: head 0 gets the first tokens with all their features. Cut the "
-            "features first, `(b, n, h, d_head)`, then `.transpose(1, 2)`: your `split_heads`.",
-            {"cut": across_tokens, "move": lambda x: x},
-        ),
-        Slip(
-            "merged without undoing the transpose",
-            "You reshape (b, h, n, d_head) straight to (b, n, d_model), so a row is made of "
-            "several tokens of one head. Transpose back first: your `merge_heads`.",
-            {"merge": across_heads},
-        ),
-        Slip(
-            "split and merged by reshape alone",
-            "Cutting by `reshape` and joining by `reshape` undo each other, so the shapes come out "
-            "right, but in between every head attends among mixed-up tokens. Both need the "
-            "transpose.",
-            {"cut": across_tokens, "move": lambda x: x, "merge": across_heads},
+        NOT_PUT_BACK.by({"merge": across_heads}),
+        INTERLEAVED.by({"merge": joined_in_turns}),
+        ADDED_UP.by(
+            {
+                "layers": lambda d, h, *more: other_W_o(d // h, d, h, *more),
+                "merge": lambda x: x.mean(-3),
+            }
         ),
         Slip(
             "the heads attend to each other",
@@ -1044,66 +755,25 @@ HEADS = Exercise(
             {"move": lambda x: x, "merge": side_by_side},
         ),
         Slip(
-            "a head takes every h-th feature",
-            "Your head i uses features i, i + h, i + 2h, … of the projections. It is to use a run, "
-            "i·d_head to (i+1)·d_head − 1; weights from elsewhere would not fit otherwise.",
-            {"cut": in_turns, "merge": lambda x: x.movedim(-3, -1).flatten(-2)},
+            "divided by √d_model or √h",
+            "You divide the scores by the root of d_model, or of the number of heads. The dot "
+            "products are taken within a head and have d_head terms: divide by √d_head.",
+            {"factor": lambda q, k, other: other.shape[-1] ** -0.5},
+            also=({"factor": lambda q, k, other: q.shape[-3] ** -0.5},),
         ),
-        Slip(
-            "cut in turns, joined in runs",
-            "Your heads take every h-th feature of the projections, and their outputs stand side "
-            "by side as if each had had a run. Head i is to use features i·d_head to "
-            "(i+1)·d_head − 1: your `split_heads`.",
-            {"cut": in_turns},
+        *(
+            slip.naming(d_k="d_head")
+            for slip in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)
         ),
-        Slip(
-            "cut in runs, joined in turns",
-            "Your heads use their runs of features, but you join feature 0 of every head, then "
-            "feature 1 of every head. All of head 0 comes first: your `merge_heads`.",
-            {"merge": lambda x: x.movedim(-3, -1).flatten(-2)},
-        ),
-        Slip(
-            "n_heads taken for the width of a head",
-            "You cut the projections into d_head heads of n_heads features. It is n_heads heads of "
-            "d_model / n_heads features.",
-            {"cut": lambda x, h: x.unflatten(-1, (-1, h))},
-        ),
-        DIVIDED_BY_ROOT_D_MODEL.said(
-            "You divide the scores by √d_model. The dot products are taken within a head and have "
-            "d_head terms: divide by √d_head."
-        ),
-        *map(in_this_chapter, (DIVIDED_BY_D_K, NO_SCALE, MULTIPLIED_BY_ROOT)),
-        Slip(
-            "divided by √h",
-            "You divide by the root of the number of heads. It is the width of a head that counts: "
-            "√d_head.",
-            {"factor": lambda q, k, other: q.shape[-3] ** -0.5},
-        ),
-        *map(in_this_chapter, (DIVIDED_BY_ROOT_N, ANOTHER_POWER, ANOTHER_FACTOR)),
-        in_this_chapter(SCALED_AFTERWARDS),
-        replace(NO_SOFTMAX, also=({"normalize": lambda s: s},)),
-        SIGMOIDS,
-        SOFTMAX_TWICE,
-        OVER_EVERYTHING,
-        NO_MAXIMUM,
-        GUARD,
-        OVER_QUERIES.said(
-            "Your softmax runs over the queries. Each query has a budget of 1 in each head: "
-            "`softmax(dim=-1)`."
+        *(
+            slip.likewise({"normalize": lambda s: s}) if slip is mistakes.NO_SOFTMAX else slip
+            for slip in mistakes.OF_THE_SOFTMAX
         ),
         Slip(
             "softmax over the heads",
             "Your softmax runs over the axis of the heads, so that they share a budget. Each head "
             "has its own, over the keys: `softmax(dim=-1)`.",
             {"normalize": lambda s: s.softmax(-3)},
-        ),
-        OVER_AXIS_1.said(
-            "`softmax(dim=1)` is the heads' axis for one batch axis and the queries' for none. The "
-            "keys are the last axis: `dim=-1`."
-        ),
-        OVER_AXIS_0.said(
-            "`softmax(dim=0)` runs over the batch, or over the heads where there is none. The keys "
-            "are the last axis: `dim=-1`."
         ),
         Slip(
             "W_o is forgotten",
@@ -1118,108 +788,40 @@ HEADS = Exercise(
             {"mix": lambda self, merged, query: query + self.W_o(merged)},
         ),
         Slip(
-            "the heads are averaged",
-            "Your W_o takes d_head features, because you average over the heads. Their outputs "
-            "stand side by side, d_model features in all.",
-            {
-                "layers": lambda d, h, kv, bias: (
-                    four_layers(d, h, kv, bias) | {"W_o": nn.Linear(d // h, d, bias=bias)}
-                ),
-                "merge": lambda x: x.mean(-3),
-            },
-        ),
-        Slip(
-            "one map for all heads",
-            "You average the heads' maps and mix with the average. Each head mixes its values with "
-            "its own map; otherwise there might as well be one.",
+            "one map or one set of keys for all heads",
+            "You mix with the average of the heads' maps, or all heads compare with head 0's keys. "
+            "Each has its own run of features of `W_k(key)`, and its own map.",
             {"after": lambda w, mask, factor: w.mean(-3, keepdim=True)},
+            also=({"compare": lambda q, k: q @ k[..., :1, :, :].mT},),
         ),
-        Slip(
-            "every head uses head 0's keys",
-            "All your heads compare with the same keys. Each has its own run of features of "
-            "`W_k(key)`, unless n_kv_heads says otherwise.",
-            {"compare": lambda q, k: q @ k[..., :1, :, :].mT},
-        ),
-        ROLES_EXCHANGED.said(
-            "You compute `k @ q.mT`, so that row i of a map belongs to key i. Row i belongs to "
-            "query i: `q @ k.mT`."
-        ),
-        T_ON_A_BATCH.said(
-            "`k.T` turns all axes around, those of the heads and the batch too. `k.mT` swaps the "
-            "last two only."
-        ),
-        COSINE,
-        Slip(
-            "one view for query and key",
-            "You compare `W_q(query)` with `W_q(key)`. The keys are a view of their own: "
-            "`self.W_k(key)`.",
-            {"views": lambda self, q, k, v: (self.W_q(q), self.W_q(k), self.W_v(v))},
-        ),
-        Slip(
-            "one view for key and value",
-            "You mix `W_k(value)`. The keys say what can be found, the values what is taken away: "
-            "mix `self.W_v(value)`.",
-            {"views": lambda self, q, k, v: (self.W_q(q), self.W_k(k), self.W_k(v))},
-        ),
-        Slip(
-            "W_k and W_v exchanged",
-            "You compare with `W_v` and mix what `W_k` makes. The keys are `W_k(key)`, the values "
-            "`W_v(value)`.",
-            {"views": lambda self, q, k, v: (self.W_q(q), self.W_v(k), self.W_k(v))},
-        ),
-        Slip(
-            "the values are not projected",
-            "You mix the tokens themselves. What is mixed is their third view, `self.W_v(value)`.",
-            {"views": lambda self, q, k, v: (self.W_q(q), self.W_k(k), v)},
-        ),
+        mistakes.ROLES_EXCHANGED,
+        mistakes.T_ON_A_BATCH,
+        mistakes.COSINE,
+        mistakes.QUERIES_NOT_PROJECTED,
+        mistakes.ONE_VIEW_TO_COMPARE,
+        *mistakes.OF_THE_VIEWS,
         Slip(
             "the biases are there and not used",
             "Your layers have biases, but you multiply by their weights alone. Call the layer, "
             "`self.W_q(query)`, which adds its bias too.",
             {
-                "views": lambda self, q, k, v: (
-                    q @ self.W_q.weight.mT,
-                    k @ self.W_k.weight.mT,
-                    v @ self.W_v.weight.mT,
-                )
+                "query": lambda self, x: x @ self.W_q.weight.mT,
+                "key": lambda self, x: x @ self.W_k.weight.mT,
+                "value": lambda self, x: x @ self.W_v.weight.mT,
             },
             also=({"mix": lambda self, merged, query: merged @ self.W_o.weight.mT},),
         ),
         Slip(
-            "key and value are ignored",
-            "You use the query for everything, also where keys and values are given. That is "
-            "self-attention only.",
+            "key or value is not what was given",
+            "The query stands for a key that is left out, and the key for a value: `key = query if "
+            "key is None else key`, then `value = key if value is None else value`. You use "
+            "another one for key or for value.",
             {"defaults": lambda query, key, value: (query, query, query)},
-        ),
-        Slip(
-            "key is ignored",
-            "You take keys from the query, also where a key is given. The query takes its place "
-            "only if it is left out.",
-            {
-                "defaults": lambda query, key, value: (
-                    query,
-                    query,
-                    in_their_places(query, key, value)[2],
-                )
-            },
-        ),
-        Slip(
-            "value is ignored",
-            "You project the keys where a value was given: `value` is the key only if it is left "
-            "out.",
-            {"defaults": lambda query, key, value: in_their_places(query, key, None)},
-        ),
-        Slip(
-            "value defaults to query",
-            "Where no value is given you use the query. It is the key that takes its place: what "
-            "was found is what is handed over.",
-            {
-                "defaults": lambda query, key, value: (
-                    query,
-                    query if key is None else key,
-                    query if value is None else value,
-                )
-            },
+            also=(
+                {"defaults": lambda q, k, v: (q, q, in_their_places(q, k, v)[2])},
+                {"defaults": lambda q, k, v: in_their_places(q, k, None)},
+                {"defaults": lambda q, k, v: (q, q if k is None else k, q if v is None else v)},
+            ),
         ),
         Slip(
             "a tensor taken for True or False",
@@ -1228,17 +830,11 @@ HEADS = Exercise(
             {"defaults": lambda query, key, value: (query, key or query, value or key or query)},
         ),
         Slip(
-            "key/value heads in turns",
-            "You hand the key and value heads out in turns, 0, 1, 0, 1 (`repeat`). Each serves a "
-            "run of neighbouring query heads, 0, 0, 1, 1: `repeat_interleave`.",
+            "key/value heads are not repeated in runs",
+            "Each serves a run of neighbouring query heads, 0, 0, 1, 1: `repeat_interleave(n_heads "
+            "// n_kv_heads, dim=-3)`. You take them in turns (`repeat`), or do not repeat them.",
             {"share": lambda x, group: torch.cat([x] * group, -3)},
-        ),
-        Slip(
-            "key/value heads are not shared",
-            "Your query heads outnumber the key and value heads, and broadcasting makes up for "
-            "that only where there is one. Repeat each: `repeat_interleave(n_heads // n_kv_heads, "
-            "dim=-3)`.",
-            {"share": lambda x, group: x},
+            also=({"share": lambda x, group: x},),
         ),
         Slip(
             "n_kv_heads is ignored",
@@ -1247,60 +843,38 @@ HEADS = Exercise(
             {"layers": lambda d, h, kv, bias: four_layers(d, h, h, bias)},
         ),
         Slip(
-            "bias is ignored",
-            "Your layers have biases even with `bias=False`. Hand it on to each `nn.Linear`.",
+            "bias is not handed on to every layer",
+            "Some layer has a bias with `bias=False`, or none with `bias=True`, the default. All "
+            "four go by it: `nn.Linear(…, bias=bias)`.",
             {"layers": lambda d, h, kv, bias: four_layers(d, h, kv, True)},
+            also=(
+                {"layers": lambda d, h, kv, bias: four_layers(d, h, kv, False)},
+                *(
+                    {
+                        "layers": lambda d, h, kv, bias, own=own: (
+                            four_layers(d, h, kv, bias) | {"W_o": nn.Linear(d, d, bias=own)}
+                        )
+                    }
+                    for own in (False, True)
+                ),
+            ),
         ),
-        Slip(
-            "never a bias",
-            "Your layers have no bias, whatever is asked for. With `bias=True`, the default, all "
-            "four have one: hand it on to each `nn.Linear`.",
-            {"layers": lambda d, h, kv, bias: four_layers(d, h, kv, False)},
-        ),
-        Slip(
-            "no bias in W_o",
-            "Your W_o never has a bias. With `bias=True` all four layers have one.",
-            {
-                "layers": lambda d, h, kv, bias: (
-                    four_layers(d, h, kv, bias) | {"W_o": nn.Linear(d, d, bias=False)}
-                )
-            },
-        ),
-        Slip(
-            "W_o always has a bias",
-            "Your W_o has a bias even with `bias=False`. Hand it on to each of the four layers.",
-            {
-                "layers": lambda d, h, kv, bias: (
-                    four_layers(d, h, kv, bias) | {"W_o": nn.Linear(d, d)}
-                )
-            },
-        ),
-        Slip(
-            "the layers are hidden from the module",
-            "Your module has no parameters. Layers in a plain list or dict are not found: assign "
-            "each to an attribute in `__init__`, `self.W_q = nn.Linear(…)`.",
-            {"hold": lambda self, layers: setattr(self, "layers", layers)},
-        ),
-        MASK_INVERTED.said(
-            "You shut out what the mask allows. True means allowed. (PyTorch's "
-            "`nn.MultiheadAttention` has it the other way round.)"
-        ),
-        MASK_IGNORED.said("Your result is the same with and without the mask."),
+        *mistakes.OF_THE_MASK,
         Slip(
             "the mask's batch axis meets the heads",
-            "A mask (b, m, n) is broadcast against scores (b, h, m, n) from the right, so its "
-            "batch axis meets the axis of the heads: an error, or, with as many sequences as "
-            "heads, wrong numbers without one. Give it an axis for the heads first: "
-            "`mask.unsqueeze(-3)`.",
+            "A mask (b, m, n) broadcasts against scores (b, h, m, n) from the right, so its batch "
+            "axis meets that of the heads: an error, or, with as many sequences as heads, wrong "
+            "numbers. Give it an axis for the heads first: `mask.unsqueeze(-3)`.",
             {"mask_for": lambda mask, n_axes: mask},
             also=({"mask_for": lambda mask, n_axes: None if mask is None else mask.unsqueeze(0)},),
         ),
         Slip(
-            "an axis for the heads where there is one",
-            "You insert an axis for the heads into every mask that has a batch axis. A mask "
-            "(b, h, m, n) has one already.",
+            "an axis for the heads where none is missing",
+            "Only a mask (b, m, n) lacks an axis for the heads. One that is (m, n) broadcasts as "
+            "it is, and one that is (b, h, m, n) has the axis: ask for the number of axes.",
             {"mask_for": lambda mask, n_axes: None if mask is None else mask.unsqueeze(-3)},
             also=(
+                {"mask_for": lambda mask, n_axes: None if mask is None else mask.unsqueeze(1)},
                 {
                     "mask_for": lambda mask, n_axes: (
                         mask.unsqueeze(1) if mask is not None and mask.ndim > 2 else mask
@@ -1309,85 +883,24 @@ HEADS = Exercise(
             ),
         ),
         Slip(
-            "axis 1 of every mask is for the heads",
-            "`mask.unsqueeze(1)` or `mask[:, None]` is right for a mask (b, m, n) alone. One that "
-            "is (m, n) broadcasts as it is, and one that is (b, h, m, n) has an axis for the "
-            "heads: ask for the number of axes.",
-            {"mask_for": lambda mask, n_axes: None if mask is None else mask.unsqueeze(1)},
-        ),
-        Slip(
             "head 0's mask for all heads",
             "Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.",
-            {
-                "mask_for": lambda mask, n_axes: (
-                    mask[..., :1, :, :]
-                    if mask is not None and mask.ndim == n_axes
-                    else for_every_head(mask, n_axes)
-                )
-            },
+            {"mask_for": lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)},
         ),
-        MASKED_LATE,
-        ZERO_SCORES,
-        NOT_LOW_ENOUGH,
-        MASK_ADDED,
-        ZERO_TIMES_INFINITY,
-        Slip(
-            "exactly one batch axis",
-            "`b, n, d = x.shape`, or `einsum('bhmd,bhnd->bhmn', …)`, fits one batch axis and "
-            "nothing else. Reshape with `*x.shape[:-1]` and count axes from the end.",
-            {"cut": by_its_axes},
-            also=({"compare": lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k)},),
-        ),
-        Slip(
-            "weights is missing",
-            "The output is right, but there is no method `weights`. It takes the arguments of "
-            "`forward` and returns the maps (..., h, m, n).",
-            {"weights": None},
-        ),
+        mistakes.WEIGHTS_MISSING,
+        mistakes.WEIGHTS_ARE_SCORES,
+        mistakes.WEIGHTS_WITHOUT_MASK,
         Slip(
             "weights averages over the heads",
             "Your `weights` returns one map, the average (which is what PyTorch's module does "
             "unless told otherwise). It is to return all h of them: they were made to differ.",
-            {"shown": lambda maps: maps.mean(-3)},
+            {"shown": lambda self, maps, *given: maps.mean(-3)},
         ),
-        Slip(
-            "weights ignores the mask",
-            "Your `forward` uses the mask and your `weights` does not.",
-            {"seen": lambda mask: None},
+        mistakes.WEIGHTS_ARE_OUTPUT.by({"shown": lambda self, maps, *given: self(*given)}),
+        mistakes.WEIGHTS_COME_BACK.by(
+            {"finish": lambda self, output, *given: (output, self.weights(*given))}
         ),
-        Slip(
-            "weights returns the scores",
-            "Your `weights` returns what goes into the softmax. It is to return what comes out.",
-            {"weights": scores_as_maps},
-        ),
-        Slip(
-            "weights returns the output",
-            "Your `weights` returns what `forward` does. It is to return the maps (..., h, m, n) "
-            "that the values were mixed with.",
-            {"weights": output_as_maps},
-        ),
-        Slip(
-            "the maps come back too",
-            "Your `forward` returns the output and the maps, as PyTorch's module does. Here it "
-            "returns the output alone; `weights` is a method of its own.",
-            {"finish": lambda self, output, *given: (output, self.weights(*given))},
-        ),
-        Slip(
-            "d_model not divisible by n_heads is accepted",
-            "`d_model // n_heads` rounds down, and features are lost or a shape fails far from the "
-            "cause. Raise ValueError when the module is built.",
-            {"refuse": lambda width, h: None},
-        ),
-        Slip(
-            "not a ValueError",
-            "You refuse a d_model that n_heads does not divide by an `assert`, which raises "
-            "AssertionError and is skipped under `python -O`. Raise ValueError.",
-            {"refuse": asserted},
-        ),
-        GRADIENT_CUT.said(
-            "The numbers are right, but training would not change all of W_q, W_k and W_v: "
-            "`.detach()`, `.data` or `torch.no_grad()` cut the history."
-        ),
+        NOT_REFUSED,
     ),
     hints=(
         "Project, split, attend, merge, project: five lines, and each exists already.",
@@ -1404,11 +917,47 @@ CONVERT = Exercise(
     difficulty=3,
     minutes=20,
     criteria=(
-        Criterion("W_q, W_k and W_v hold the heads' weights", 3, naive_weights),
-        Criterion("their biases hold the heads' biases", 1, naive_biases),
-        Criterion("W_o is the one of naive", 1, naive_outputs),
-        Criterion("the module returns what naive returns", 2, naive_same),
-        Criterion("the module has weights of its own", 1, naive_own),
+        Criterion(
+            "W_q, W_k and W_v hold the heads' weights",
+            3,
+            lambda rng: [
+                SMALL_NAIVE,
+                naive_case(rng, 12, 3, WEIGHTS),
+                naive_case(rng, 8, 4, WEIGHTS, bias=False),
+                naive_case(rng, 5, 1, WEIGHTS, note="one head"),
+            ],
+        ),
+        Criterion(
+            "their biases hold the heads' biases",
+            1,
+            lambda rng: [naive_case(rng, 12, 3, BIASES), naive_case(rng, 10, 2, BIASES)],
+        ),
+        Criterion(
+            "W_o is the one of naive",
+            1,
+            lambda rng: [
+                naive_case(rng, 12, 3, ("W_o.weight", "W_o.bias")),
+                naive_case(rng, 8, 4, ("W_o.weight",), bias=False),
+            ],
+        ),
+        Criterion(
+            "the module returns what naive returns",
+            2,
+            lambda rng: [
+                naive_case(rng, 12, 3, on=(7, 12)),
+                naive_case(rng, 8, 4, on=(4, 5, 8), note="a batch of 4"),
+                naive_case(rng, 10, 2, on=(3, 10), bias=False),
+                once_more(SMALL_NAIVE),
+            ],
+        ),
+        Criterion(
+            "the module has weights of its own",
+            1,
+            lambda rng: [
+                naive_case(rng, 12, 3, note="tensors of naive that live on in it"),
+                naive_case(rng, 5, 1, note="one head"),
+            ],
+        ),
         leaves_arguments_alone(),
     ),
     misconceptions=(
@@ -1416,23 +965,24 @@ CONVERT = Exercise(
             converted,
             Slip(
                 "the heads' weights side by side",
-                "You join the weights along their second axis. `nn.Linear` stores a weight as "
-                "(out, in), and what stands side by side in the *output* is rows of the weight: "
-                "`torch.cat(weights, dim=0)`.",
+                "You join the weights along their second axis, or transpose them first. "
+                "`nn.Linear` stores (out, in), and what stands side by side in the *output* is "
+                "rows of the weight: join them as they are, `torch.cat(weights, dim=0)`.",
                 {"weights": lambda tensors: torch.cat(tensors, dim=1)},
+                also=({"weights": lambda tensors: torch.cat([w.T for w in tensors], dim=1)},),
             ),
             Slip(
-                "the heads' weights transposed",
-                "You join the transposed weights side by side, the W of the page's formula (in, "
-                "out). `nn.Linear` stores (out, in): join them as they are, one below the other.",
-                {"weights": lambda tensors: torch.cat([w.T for w in tensors], dim=1)},
-            ),
-            Slip(
-                "the heads' rows interleaved",
-                "You take row 0 of every head, then row 1 of every head. Head i uses a run of "
-                "features, so all rows of head 0 come first.",
+                "the heads are not each in their place",
+                "Head i uses the i-th run of features: all rows of head 0 come first, then those "
+                "of head 1. You take the heads backwards, a row of each in turn, or one head "
+                "everywhere: does the loop use its index?",
                 {"weights": interleaved},
-                also=({"weights": interleaved, "biases": interleaved},),
+                also=(
+                    {"weights": interleaved, "biases": interleaved},
+                    {"heads": lambda naive: list(naive.heads)[::-1]},
+                    {"heads": lambda naive: [naive.heads[0] for _ in naive.heads]},
+                    {"heads": lambda naive: [naive.heads[-1] for _ in naive.heads]},
+                ),
             ),
             Slip(
                 "the heads' weights averaged",
@@ -1441,61 +991,18 @@ CONVERT = Exercise(
                 {"weights": lambda tensors: sum(tensors).repeat(len(tensors), 1) / len(tensors)},
             ),
             Slip(
-                "head 0 in every place",
-                "Every run of rows holds the weights of head 0: does the loop use its index?",
-                {"heads": lambda naive: [naive.heads[0] for _ in naive.heads]},
-            ),
-            Slip(
-                "the last head in every place",
-                "Every run of rows holds the weights of the last head: is the result written, or "
-                "kept, only once the loop is over?",
-                {"heads": lambda naive: [naive.heads[-1] for _ in naive.heads]},
-            ),
-            Slip(
-                "heads in reverse order",
-                "The last head comes first. Head 0 uses the first run of features, and its output "
-                "meets the first columns of W_o.",
-                {"heads": lambda naive: list(naive.heads)[::-1]},
-            ),
-            Slip(
-                "W_k is filled from W_q",
-                "You copy the heads' W_q into W_k as well. Each of the three has its own source.",
-                {"weights_of": keys_from_queries, "biases_of": keys_from_queries},
-                also=(weights_from_another(("W_k", "W_q")),),
-            ),
-            Slip(
                 "one projection is filled from another",
                 "One of W_q, W_k and W_v holds what the heads have in another of these. Each of "
                 "the three has its own source.",
-                weights_from_another(("W_v", "W_k")),
-                weights_from_another,
-                (("W_v", "W_k"), ("W_v", "W_q"), ("W_q", "W_k"), ("W_q", "W_v"), ("W_k", "W_v")),
-                also=tuple(
-                    one_from_another(pair)
-                    for pair in (("W_v", "W_k"), ("W_v", "W_q"), ("W_q", "W_k"), ("W_k", "W_v"))
-                ),
+                {"origin": keys_from_queries},
+                also=tuple(map(from_another, ORIGINS)),
             ),
             Slip(
-                "keys and values exchanged",
-                "W_k holds the heads' W_v and W_v their W_k.",
-                {"weights_of": keys_and_values_exchanged, "biases_of": keys_and_values_exchanged},
-            ),
-            Slip(
-                "W_o is not copied",
-                "W_o is still what it was built with, at random. Copy it: it needs no rearranging.",
+                "W_o is not copied as it is",
+                "Your W_o, or its bias alone, is still the random one that it was built with, or "
+                "it is transposed. Both modules hold it as an `nn.Linear`: copy weight and bias.",
                 {"W_o": None},
-            ),
-            Slip(
-                "the bias of W_o is not copied",
-                "The weight of W_o is right, its bias is still the random one that it was built "
-                "with. Copy both.",
-                {"W_o": weight_alone},
-            ),
-            Slip(
-                "W_o is transposed",
-                "You copy the transpose of W_o. Both modules hold it as an `nn.Linear`: copy it as "
-                "it is.",
-                {"W_o": transposed},
+                also=({"W_o": weight_alone}, {"W_o": transposed}),
             ),
             Slip(
                 "W_o is shared, not copied",
@@ -1504,22 +1011,14 @@ CONVERT = Exercise(
                 {"finish": shared_layer},
             ),
             Slip(
-                "the biases are left out",
-                "You build the new module without biases, but naive has some. `naive.W_o.bias` is "
-                "None only where there are none.",
-                {"biased": lambda naive: False, "W_o": weight_alone},
-            ),
-            Slip(
-                "biases where naive has none",
-                "The new module has biases, at random, where naive has none. Hand it on: "
-                "`bias=naive.W_o.bias is not None`.",
-                {"biased": lambda naive: True, "W_o": weight_and_bias},
-            ),
-            Slip(
-                "the biases are not copied",
-                "The biases of W_q, W_k and W_v are still what they were built with. Join the "
-                "heads' biases, as the weights.",
+                "the biases are not those of naive",
+                "The new module has biases exactly where naive has, `bias=naive.W_o.bias is not "
+                "None`. They are the heads' biases, joined like the weights.",
                 {"biases": None},
+                also=(
+                    {"biased": lambda naive: False, "W_o": weight_alone},
+                    {"biased": lambda naive: True},
+                ),
             ),
             Slip(
                 "the number of heads is lost",
