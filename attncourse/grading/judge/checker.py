@@ -190,7 +190,7 @@ class Checker:
         if self.is_late(step):
             return f"{step.name} could not be run to its end"
         why = self.session.ended
-        if self.session.stalled:
+        if why == DEAF:
             limits = self.limits
             limit = min(limits.cell, limits.call) if step.kind == "test" else limits.cell
             why = f"did not end within {self.in_words(self.session.watch, limit)} and {DEAF}"
@@ -392,7 +392,6 @@ class Checker:
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
                 self.session.close(DEAF)
-                self.session.stalled = True
             if watch is None:
                 watch = self.session.watch
                 self.session.longest = max(self.session.longest, limit)
