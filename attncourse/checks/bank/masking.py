@@ -777,6 +777,11 @@ WINDOW = Exercise(
         window,
         *OF_WHAT_COMES_BACK,
         Slip(
+            "a token does not see itself",
+            "Your diagonal is False. The window counts the token itself.",
+            {"truth": lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)},
+        ),
+        Slip(
             "the centred window has another reach",
             "Without `causal` the window reaches width // 2 to each side, as far forward as back: "
             "`|i − j| <= width // 2`. The width counts the whole window, the token included.",

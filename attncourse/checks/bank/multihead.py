@@ -519,6 +519,11 @@ SPLIT = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         splitting,
+        Slip(
+            "the axes are left as they are",
+            "You return (..., n, h, d/h). The heads come before the tokens: `.transpose(-3, -2)`.",
+            {"move": lambda x: x},
+        ),
         RESHAPED,
         EVERY_H_TH,
         WIDTH_FOR_NUMBER,

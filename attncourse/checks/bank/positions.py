@@ -822,6 +822,11 @@ ALIBI = Exercise(
     misconceptions=made(
         linear,
         Slip(
+            "the sign is missing",
+            "Your bias grows with the distance and favours far tokens. It is −slope · |i − j|.",
+            {"finish": lambda b: -b},
+        ),
+        Slip(
             "the sign of the distance is kept",
             "You use i − j, which is negative for keys that come later, so those are favoured. The "
             "distance is |i − j|.",
