@@ -16,13 +16,10 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from urllib.parse import unquote, urlsplit
 
-import bug_entries
-import check_source
 import pytest
-import symptoms
-import wrong_lines
 import yaml
 from conftest import ROOT, copy_course, run_tool
+from field_guide import check_source, listing, symptoms, wrong_lines
 
 from attncourse.checks import Misconception, exercises
 from attncourse.checks.judging import judge
@@ -35,7 +32,7 @@ each = pytest.mark.parametrize(("exercise", "misconception"), WRONG, ids=NAMES)
 
 @pytest.fixture(scope="module")
 def entries():
-    return bug_entries.entries()
+    return listing.entries()
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +209,7 @@ def test_a_misconception_that_is_written_nowhere_is_found_by_its_code():
 
 
 def test_nothing_on_it_depends_on_the_machine_or_the_run(entries, built):
-    assert bug_entries.entries(built.parent / "field_guide.json") == entries  # the build's own
+    assert listing.entries(built.parent / "field_guide.json") == entries  # the build's own
     for one in entries:
         assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|site-packages", one.html), one.id
         assert str(ROOT) not in one.html, one.id
@@ -221,14 +218,14 @@ def test_nothing_on_it_depends_on_the_machine_or_the_run(entries, built):
 
 def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries):
     cache = tmp_path / "_build" / "guide.json"
-    monkeypatch.setattr(bug_entries, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
-    first = bug_entries.entries(cache)
+    monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
+    first = listing.entries(cache)
     assert first == [one for one in entries if one.target == "tokens.embed"]
-    monkeypatch.setattr(bug_entries, "entry", lambda *_: pytest.fail("computed again"))
-    assert bug_entries.entries(cache) == first
-    monkeypatch.setattr(bug_entries, "key", lambda: "another")
+    monkeypatch.setattr(listing, "entry", lambda *_: pytest.fail("computed again"))
+    assert listing.entries(cache) == first
+    monkeypatch.setattr(listing, "key", lambda: "another")
     with pytest.raises(pytest.fail.Exception, match="computed again"):
-        bug_entries.entries(cache)
+        listing.entries(cache)
 
 
 @pytest.mark.slow
@@ -244,7 +241,7 @@ def test_every_misconception_is_on_the_page_once_and_every_link_resolves(built):
     shown = [text_of(name) for _, name in heads]
     assert shown == [name for _, name in expected]
     for _, misconception in WRONG:
-        said = re.sub(r"\s+", " ", text_of(bug_entries.with_code(misconception.explanation)))
+        said = re.sub(r"\s+", " ", text_of(listing.with_code(misconception.explanation)))
         assert said in re.sub(r"\s+", " ", text_of(article))
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)

@@ -67,7 +67,7 @@ def forget_if_stale(course: Course, everything: bool) -> None:
     if stale:
         print(f"The package has changed: {counted(stale)} to be run again.")
         forget(course, stale)
-    drawn = [*(course.root / "tools").glob("*.py"), *(package / "checks").rglob("*.py")]
+    drawn = [*(course.root / "tools").rglob("*.py"), *(package / "checks").rglob("*.py")]
     stamp, key = build / ".tools", digest_of(sorted(drawn))
     if stale or not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         for name in ("html", ".doctrees"):  # what was executed stays

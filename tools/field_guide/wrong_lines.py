@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
 
-from check_source import Definition, Source, names_in, source
-
 from attncourse.checks import Exercise, Misconception, chapter
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import judge_criteria
 from attncourse.checks.trials import try_out
+from field_guide.check_source import Definition, Source, names_in, source
 
 SEED = 0
 

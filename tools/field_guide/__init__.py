@@ -12,7 +12,6 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from bug_entries import Entry, entries, name_of_place, sources, with_code
 from course import Chapter, load
 from docutils import nodes
 from sphinx import addnodes
@@ -20,6 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 from attncourse.checks import Exercise, exercises
+from field_guide.listing import Entry, entries, name_of_place, sources, with_code
 
 SECTION = "attn-section"
 
@@ -101,7 +101,7 @@ def raw(html: str) -> nodes.raw:
 
 def by_symptom(found: list[Entry]) -> str:
     """Each symptom with the mistakes that show it, folded, as links."""
-    from symptoms import SYMPTOMS
+    from field_guide.symptoms import SYMPTOMS
 
     blocks = []
     for symptom in SYMPTOMS:

@@ -27,7 +27,7 @@ from attncourse.checks import Exercise, Misconception, exercises
 from attncourse.checks.verdict import Picture, short_number
 from attncourse.checks.verdict import inline as with_code
 
-TOOLS = ("bug_entries.py", "check_source.py", "symptoms.py", "wrong_lines.py")
+TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def distinct(found: Iterable[Entry]) -> list[Entry]:
 
 
 def entry(exercise: Exercise, misconception: Misconception) -> Entry:
-    from symptoms import example
-    from wrong_lines import wrong_line
+    from field_guide.symptoms import example
+    from field_guide.wrong_lines import wrong_line
 
     wrong, shown = wrong_line(exercise, misconception), example(exercise, misconception)
     lines = "line" if "\n" not in wrong.code else "lines"

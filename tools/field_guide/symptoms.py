@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from wrong_lines import SEED
 
 from attncourse.checks import Exercise, Misconception
 from attncourse.checks.compare import as_numbers, difference
@@ -20,6 +19,7 @@ from attncourse.checks.judging import call_text, judge_criteria, picture
 from attncourse.checks.outcome import Unusable
 from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import Picture
+from field_guide.wrong_lines import SEED
 
 ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")
 
