@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -101,15 +101,16 @@ class Search:
         self.trials = trials
         self.seed = seed
         self.attempts = mistakes(exercise, seed)
-        self.until = time.thread_time() + SECONDS
+        self.started = time.thread_time()
         self.wrong = [i for i, t in enumerate(trials) if t.stands_out]
         self.right = [i for i, t in enumerate(trials) if not t.stands_out]
         # What tells most first: of the same numbers, as many as possible.
         self.telling = [i for i in self.wrong if tells(trials[i])]
         self.order = [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
-    def in_time(self) -> bool:
-        return time.thread_time() < self.until
+    def in_time(self, share: float = 1.0) -> bool:
+        """Whether there is time left, of which a search may use a share with those before it."""
+        return time.thread_time() < self.started + share * SECONDS
 
     def worth_trying(self) -> bool:
         """Whether anything is known that returns what it returned, or raises what it raised."""
@@ -195,7 +196,7 @@ class Search:
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
         for a, b in product(seen, composed):  # one of the two shows in the first case
-            if not self.in_time():
+            if not self.in_time(0.6):
                 return None
             both = together(a, b, self.seed)
             if both is None or not self.hints_at(both, probe):
@@ -216,22 +217,21 @@ class Search:
         """In how many cases a mistake shows."""
         return sum(t.stands_out for t in attempt.all_trials())
 
-    def in_different_cases(self) -> "tuple[Attempt, Attempt] | None":
+    def in_different_cases(self) -> tuple["Attempt", "Attempt"] | None:
         """Two mistakes of which in every case one does the same and the other does not show."""
-        does: list[tuple[Attempt, set[int]]] = []
-        for attempt in self.attempts:
-            if not self.in_time():
-                return None
-            agreed = {i for i in self.wrong if self.agrees(attempt, i)}
-            if agreed and self.fits(attempt):
-                does.append((attempt, agreed))
-        does.sort(key=lambda one: -len(one[1]))
-        for (a, by_a), (b, by_b) in combinations(does, 2):
-            if len(by_a | by_b) < len(self.wrong) or a.misconception is b.misconception:
+        first = self.order[0]
+        for a in [a for a in self.attempts if self.agrees(a, first) and self.fits(a)]:
+            by_a = {i for i in self.wrong if self.agrees(a, i)}
+            left = [i for i in self.order if i in self.wrong and i not in by_a]
+            if any(a.trial(i).stands_out for i in left):
                 continue
-            hidden = not any(b.trial(i).stands_out for i in by_a - by_b)
-            if hidden and not any(a.trial(i).stands_out for i in by_b - by_a):
-                return a, b
+            for b in self.attempts:
+                if not self.in_time(0.8):
+                    return None
+                if not all(self.agrees(b, i) for i in left) or not self.fits(b):
+                    continue
+                if not any(b.trial(i).stands_out for i in by_a if not self.agrees(b, i)):
+                    return (a, b) if 2 * len(by_a) >= len(self.wrong) else (b, a)
         return None
 
     def layers(self) -> tuple["Attempt", str] | None:
@@ -257,7 +257,7 @@ class Search:
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
         for attempt in self.attempts:
-            if not self.in_time():
+            if not self.in_time(0.7):
                 return None
             first = pairs(self.beside(attempt, self.telling[:1]))
             if not first or not may_be_changed(first[0]) or not self.fits(attempt):

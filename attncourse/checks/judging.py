@@ -1,7 +1,9 @@
 """From an implementation to a verdict: run the cases, judge the criteria, find the mistake."""
 
 import secrets
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -18,7 +20,26 @@ ARRAYS = 3  # that an example shows in numbers
 
 def judge(exercise: Exercise, implementation: Callable, seed: int | None = None) -> Verdict:
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None)."""
-    seed = secrets.randbits(32) if seed is None else seed
+    with one_thread():
+        return judged(exercise, implementation, secrets.randbits(32) if seed is None else seed)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch computes in one thread: on small arrays more of them wait for each other, mostly."""
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch else 1
+    if before != 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if before != 1:
+            torch.set_num_threads(before)
+
+
+def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
+    """The verdict on ``implementation``, on the cases of this seed."""
     trials = try_out(exercise, implementation, seed)
     criteria = judge_criteria(exercise, trials)
     if all(c.passed for c in criteria):

@@ -74,7 +74,7 @@ def divided_in_place(dividend, divisor):
 
 COLUMNS = slip(
     "columns are normalised, not rows",
-    "You divide each column by what belongs to it. A row is one token, so sums and lengths run "
+    "You divide each column by its own sum or length. A row is one token, so these run "
     "along the last axis: `axis=-1, keepdims=True`.",
     along={"axis": -2, "keepdims": True},
 )
