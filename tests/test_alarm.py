@@ -245,7 +245,7 @@ def test_what_is_told_is_the_limit_whatever_was_measured(worked, monkeypatch):
     """A call may be stopped before or after its time where others are at the processor."""
     watch = Stopwatch(5, iter([0.0, worked]).__next__)
     monkeypatch.setattr(watch, "passed", lambda: 9.0)
-    assert watch.told(3) == "3 s of processor time"
+    assert watch.in_words(3) == "3 s of processor time"
 
 
 def test_what_had_half_of_the_processor_was_starved_or_waited(monkeypatch):

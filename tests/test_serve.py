@@ -7,6 +7,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,11 +26,25 @@ def book(tmp_path) -> Path:
     return tmp_path
 
 
+@contextmanager
+def serving(book: Path, text: bool) -> Iterator[subprocess.Popen]:
+    """The command as a shell starts it: a job in the background inherits a deaf ear to Ctrl-C."""
+    process = subprocess.Popen(
+        [*COMMAND, str(book), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=text,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_the_book_is_there_until_ctrl_c(book):
-    command = [*COMMAND, str(book), "--port", "0"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with serving(book, text=True) as process:
         address = process.stdout.readline().split()[-1]
         assert address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(address) as answer:
@@ -44,9 +60,7 @@ def test_the_book_is_there_until_ctrl_c(book):
 def test_readers_who_hang_up_are_not_worth_a_word(book):
     """Some before the answer is whole: a browser does so whenever its reader goes on."""
     (book / "large.js").write_bytes(bytes(30_000_000))
-    with subprocess.Popen(
-        [*COMMAND, str(book), "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with serving(book, text=False) as process:
         port = int(process.stdout.readline().rstrip(b"/\n").split(b":")[-1])
         for name in ("large.js", "missing.html", "large.js"):
             with socket.create_connection(("127.0.0.1", port)) as reader:

@@ -96,11 +96,11 @@ NUMBERS: tuple[tuple[str, Fits], ...] = (
     ("a wrong truth value", lambda g, w: g.dtype.kind == w.dtype.kind == "b"),
     (
         "columns sum to 1, not rows",
-        lambda g, w: w.ndim > 1 and of_weights(g, w) and rows_sum_to_one(g, -2),
+        lambda g, w: w.ndim == 2 and of_weights(g, w) and rows_sum_to_one(g, -2),
     ),
     (
         "the whole matrix sums to 1, not each row",
-        lambda g, w: w.ndim > 1 and of_weights(g, w) and rows_sum_to_one(g, (-2, -1)),
+        lambda g, w: w.ndim == 2 and of_weights(g, w) and rows_sum_to_one(g, (-2, -1)),
     ),
     ("rows do not sum to 1", of_weights),
     (
