@@ -10,7 +10,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
 ASSIGNMENT = "05_kqv"
-LIMITS = Limits(submission=90, cell=8)
+LIMITS = Limits(submission=90, cell=8, call=8)
 
 
 def make_course(source: Path, folder: Path) -> None:
