@@ -198,6 +198,7 @@ SYMPTOMS = [
     (lambda x, weight: (x @ weight).roll(1, -1), "moved by +1 along its last axis"),
     (lambda x, weight: (x @ weight)[..., None], "with an axis more behind"),
     (lambda x, weight: (x @ weight).square(), "the square of the expected one"),
+    (lambda x, weight: 1 - x @ weight, "the result is 1 minus the expected one"),
     (lambda x, weight: (x @ weight).clamp(min=-1, max=1), "cut off between −1 and 1"),
     (lambda x, weight: (x @ weight).sort(-1)[0], "the right numbers, but in other places"),
     (lambda x, weight: x.shape[-2] * (x @ weight), "second to last axis of argument 1"),

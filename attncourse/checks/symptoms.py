@@ -563,8 +563,10 @@ def shapes() -> Iterator[tuple[str, Change]]:
     yield "the diagonal of the expected one", lambda w: w * np.eye(*w.shape[-2:])
     yield "the lower triangle of the expected one", np.tril
     yield "the upper triangle of the expected one", np.triu
-    yield "the opposite of the expected one: True where it should be False", lambda w: 1 - w
-    yield "1 less the expected one", lambda w: 1 - w
+    yield (
+        "1 minus the expected one (of truth values, True where it should be False)",
+        lambda w: 1 - w,
+    )
     yield "0 and −∞ in place of True and False", lambda w: np.where(w != 0, 0.0, -np.inf)
     yield "the square of the expected one", np.square
     yield "the root of the expected one", np.sqrt
