@@ -139,8 +139,10 @@ def test_headings_go_down_one_level_at_a_time(html, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_picture_is_described(html, name):
     soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-    for image in soup.select("article img:not(.attn-badges img)"):
-        text = image.get("alt", "")
+    plots = soup.select("article :is(.attn-plots, .attn-plot:not(.attn-plots > *))")
+    assert all(plot.get("role") == "img" for plot in plots)
+    for image in [*soup.select("article img:not(.attn-badges img)"), *plots]:
+        text = image.get("alt") or image.get("aria-label", "")
         assert len(text) >= 30, image
         assert not re.fullmatch(r"\S*[0-9a-f]{12,}\S*|\S+\.(svg|png)", text), image
 
