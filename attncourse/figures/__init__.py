@@ -4,6 +4,7 @@ from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars
 from attncourse.figures.code import show_source, source
 from attncourse.figures.curves import Curves
+from attncourse.figures.diagram import Diagram, beside
 from attncourse.figures.matrix import Matrix
 from attncourse.figures.plots import curve_with_spread, head_grid, token_graph, weight_matrix
 from attncourse.figures.slider import Slider, slider
@@ -33,9 +34,11 @@ __all__ = [
     "AttentionView",
     "Bars",
     "Curves",
+    "Diagram",
     "Matrix",
     "Slider",
     "attention_view",
+    "beside",
     "curve_with_spread",
     "head_grid",
     "set_style",

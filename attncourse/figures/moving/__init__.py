@@ -1,0 +1,9 @@
+"""Figures that move: the reader changes a number, the page computes, by a few lines of JavaScript.
+
+One figure is one module here and one script of the same name. `Moving` puts them together with
+what they share: `moving.js` (softmax attention, checked input), `moving.css`, the first state.
+"""
+
+from attncourse.figures.moving.figure import Moving
+
+__all__ = ["Moving"]

@@ -1,0 +1,47 @@
+// What the moving figures share. Matrices are arrays of rows.
+const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+const transposed = A => A[0].map((_, j) => A.map(row => row[j]));
+const times = (A, B) => { const columns = transposed(B); return A.map(row => columns.map(column => dot(row, column))); };
+/** The weights of a row of scores over the keys that are allowed; all 0 where none is. */
+const softmax = (scores, allowed = scores.map(() => true)) => {
+  const top = Math.max(...scores.filter((_, j) => allowed[j]));
+  const raw = scores.map((s, j) => allowed[j] ? Math.exp(s - top) : 0), sum = raw.reduce((a, b) => a + b, 0);
+  return raw.map(r => sum ? r / sum : 0);
+};
+/** Scores, weights and blend of scaled dot-product attention; mask[i][j] is true where allowed. */
+const attention = (Q, K, V, {scale = 1 / Math.sqrt(K[0].length), mask} = {}) => {
+  const scores = times(Q, transposed(K)).map(row => row.map(s => s * scale));
+  const weights = scores.map((row, i) => softmax(row, mask?.[i]));
+  return {scores, weights, output: times(weights, V)};
+};
+/** An element with properties, attributes where a name has a hyphen, and children. */
+const make = (name, properties = {}, ...children) => {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) key.includes("-") || key === "role" || key === "for" ? node.setAttribute(key, value) : node[key] = value;
+  node.append(...children);
+  return node;
+};
+/** The same in SVG; all properties are attributes. */
+const draw = (name, properties = {}, ...children) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+};
+/** A number as the page writes it. */
+const shown = (x, digits = 2) => {
+  const text = x.toFixed(digits);
+  return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
+};
+/** What was typed as a number from low to high, or NaN. */
+const typed = (text, low = -100, high = 100) => {
+  const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
+  return number >= low && number <= high ? number : NaN;
+};
+/** Hands every figure of this name that does not move yet to its script. */
+const start = (name, begin) => {
+  for (const root of document.querySelectorAll(`.attncourse-moving[data-figure="${name}"]:not([data-moves])`)) {
+    root.dataset.moves = "";
+    begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
+  }
+};
