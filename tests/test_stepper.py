@@ -212,7 +212,7 @@ def test_a_phone_has_room_for_it(browser, scheme):
         reader.button(stage).click()
         assert reader.overflow() <= 0
         assert reader.small_text() == []
-    assert not reader.figure.locator(".st-left").is_visible()
+    assert not reader.figure.locator(".am-stage .st-left").is_visible()
     reader.close()
 
 
