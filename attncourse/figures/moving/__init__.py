@@ -4,6 +4,7 @@ One figure is one module here and one script of the same name. `Moving` puts the
 what they share: `moving.js` (softmax attention, checked input), `moving.css`, the first state.
 """
 
+from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.figure import Moving
 
-__all__ = ["Moving"]
+__all__ = ["Moving", "attention_stepper"]

@@ -38,10 +38,13 @@ const typed = (text, low = -100, high = 100) => {
   const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
   return number >= low && number <= high ? number : NaN;
 };
-/** Hands every figure of this name that does not move yet to its script. */
+/** Hands every figure of this name that does not move yet to its script; paper gets the first state. */
 const start = (name, begin) => {
   for (const root of document.querySelectorAll(`.attncourse-moving[data-figure="${name}"]:not([data-moves])`)) {
     root.dataset.moves = "";
+    const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
+    first.className = "am-first";
+    stage.after(first);
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
 };
