@@ -6,5 +6,6 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 
 from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.mask_painter import mask_painter
 
-__all__ = ["Moving", "attention_stepper"]
+__all__ = ["Moving", "attention_stepper", "mask_painter"]
