@@ -7,6 +7,7 @@ shown, and on paper neither.
 from html import escape
 
 from attncourse.figures.diagram import Diagram
+from attncourse.figures.ink import head, paint
 
 
 def controls(*parts: str) -> str:
@@ -52,6 +53,16 @@ def side_by_side(*parts: str) -> str:
 def live(drawing: Diagram, name: str, markup: str = "") -> None:
     """A group in the drawing which the script fills anew; until then it holds ``markup``."""
     drawing.parts.append(f'<g data-part="{name}">{markup}</g>')
+
+
+def arrow(x: float, y: float, to_x: float, to_y: float, role: str, thick: float = 1.5) -> str:
+    """An arrow between two points, as the scripts draw it."""
+    tip = head((x, y), (to_x, to_y), thick)
+    return (
+        f'<path style="stroke:{paint(role)};stroke-width:{thick:g}" '
+        f'd="M{x:.1f},{y:.1f}L{to_x:.1f},{to_y:.1f}"/>'
+        f'<path class="ad-head" style="fill:{paint(role)}" d="{tip}"/>'
+    )
 
 
 def signed(number: float, digits: int) -> str:

@@ -38,6 +38,14 @@ const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
     draw("path", {style: `stroke:currentColor;stroke-width:${thick}`, d: `M${x},${y}L${tipX},${tipY}`}),
     draw("path", {style: "stroke:none;fill:currentColor", d: `M${tipX},${tipY}L${tipX - dx - dy / 2},${tipY - dy + dx / 2}L${tipX - dx + dy / 2},${tipY - dy - dx / 2}Z`}));
 };
+/** Lets one button of a choice be down, and calls then with its number. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`[data-part="${name}"]`)];
+  buttons.forEach((button, i) => button.onclick = () => {
+    buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
+    then(i);
+  });
+};
 /** Calls show with shares from 0 to 1 for a third of a second, or with 1 at once where motion is not wanted. */
 const glide = (root, show) => {
   const turn = root.turn = (root.turn ?? 0) + 1, began = performance.now();
