@@ -5,6 +5,7 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 """
 
 from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.heads_off import heads_off
 from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
 from attncourse.figures.moving.position_dial import position_dial
 from attncourse.figures.moving.three_weights import three_weights
@@ -13,6 +14,7 @@ from attncourse.figures.moving.worked_row import worked_row
 
 __all__ = [
     "Moving",
+    "heads_off",
     "mean_shift_circle",
     "position_dial",
     "three_weights",

@@ -50,6 +50,21 @@ def side_by_side(*parts: str) -> str:
     return f'<div class="am-beside">{picture}<div>{"".join(others)}</div></div>'
 
 
+def cell(role: str, strength: float, words: str) -> str:
+    """A cell in the colour of a role, as strong as its number is large."""
+    percent = f"{abs(strength) * 45:.0f}%"
+    colour = f"color-mix(in srgb,var(--{role}) {percent},transparent)"
+    return f'<td style="background:{colour}">{words}</td>'
+
+
+def scrolling(rows: str, label: str) -> str:
+    """A table of coloured cells, which scrolls by itself where a phone is too narrow."""
+    return (
+        f'<div class="am-wide" tabindex="0" role="group" aria-label="{escape(label)}">'
+        f'<table class="am-cells">{rows}</table></div>'
+    )
+
+
 def live(drawing: Diagram, name: str, markup: str = "") -> None:
     """A group in the drawing which the script fills anew; until then it holds ``markup``."""
     drawing.parts.append(f'<g data-part="{name}">{markup}</g>')

@@ -74,3 +74,8 @@ const start = (name, begin) => {
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
 };
+/** Writes a number into a cell, which it colours the more the larger its strength, from 0 to 1. */
+const fill = (cell, role, strength, number, digits) => {
+  cell.textContent = shown(number, digits);
+  cell.style.background = `color-mix(in srgb,var(--${role}) ${Math.abs(strength) * 45}%,transparent)`;
+};

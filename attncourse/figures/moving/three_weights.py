@@ -51,7 +51,7 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
 def field(j: int, weight: float) -> str:
     """A weight to type or to slide."""
     return (
-        f'<div class="am-slider am-field"><label><span class="am-value">x<sub>{j}</sub></span> '
+        f'<div class="am-slider am-field am-controls"><label><span class="am-value">x<sub>{j}</sub></span> '
         f'weight <input type="text" inputmode="decimal" size="6" data-part="weight-{j}" '
         f'value="{weight:g}" autocomplete="off"></label><input type="range" data-part="slide-{j}" '
         f'min="-0.5" max="1.5" step="0.05" value="{weight:g}" autocomplete="off" '
@@ -82,7 +82,7 @@ def triangle(X: np.ndarray, a: np.ndarray, centre: np.ndarray, unit: float) -> D
     live(
         picture,
         "blend",
-        f'<path class="ad-thin" style="stroke-dasharray:3 4" d="{threads}"/><circle class="am-grip" '
-        f'cx="{x:.1f}" cy="{y:.1f}" r="9" style="fill:{fill};stroke-width:3"/>',
+        f'<path class="ad-thin" style="stroke-dasharray:3 4" d="{threads}"/>'
+        f'<circle class="am-grip" cx="{x:.1f}" cy="{y:.1f}" r="9" style="fill:{fill};stroke-width:3"/>',
     )
     return picture

@@ -8,10 +8,6 @@ root.compute = ({X, i, shift}) => {
 const rows = [...root.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td")]);
 const strongest = Math.max(...X.flat().map(Math.abs)) || 1;
 const large = x => x < 100 ? shown(x) : x < 1e5 ? x.toFixed(0) : x.toExponential(1);
-const fill = (cell, role, strength, number) => {
-  cell.textContent = shown(number);
-  cell.style.background = `color-mix(in srgb,var(--${role}) ${Math.abs(strength) * 45}%,transparent)`;
-};
 const show = i => {
   const {scores, raw, shares, parts, output} = root.compute({X, i, shift}), highest = Math.max(...scores.map(Math.abs)) || 1;
   rows.forEach(([score, power, share, ...cells], j) => {

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
-from attncourse.figures.moving.controls import choice, controls, signed
+from attncourse.figures.moving.controls import cell, choice, controls, scrolling, signed
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
@@ -60,20 +60,14 @@ def table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
     )
     below = "".join(cell("value", x / strongest, signed(x, 2)) for x in parts.sum(axis=0))
     power = "exp, less the largest" if shift else "exp"
-    return (
-        f'<div class="am-wide" tabindex="0" role="group" aria-label="the row"><table class="am-cells"><thead><tr><td></td><th scope="col">score'
-        f'</th><th scope="col">{power}</th><th scope="col">share</th><th scope="colgroup" '
-        f'colspan="{X.shape[1]}">share times vector</th></tr></thead><tbody>{lines}<tr '
-        f'class="am-sum"><th scope="row">sum</th><td></td><td>{large(raw.sum())}</td><td>1.00</td>'
-        f"{below}</tr></tbody></table></div>"
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("score", power, "share"))
+    span = f'<th scope="colgroup" colspan="{X.shape[1]}">share times vector</th>'
+    total = f"<td></td><td>{large(raw.sum())}</td><td>1.00</td>{below}"
+    return scrolling(
+        f"<thead><tr><td></td>{heads}{span}</tr></thead><tbody>{lines}"
+        f'<tr class="am-sum"><th scope="row">sum</th>{total}</tr></tbody>',
+        "scores, exponentials, shares and the blend",
     )
-
-
-def cell(role: str, strength: float, words: str) -> str:
-    """A cell in the colour of a role, as strong as its number is large."""
-    percent = f"{abs(strength) * 45:.0f}%"
-    colour = f"color-mix(in srgb,var(--{role}) {percent},transparent)"
-    return f'<td style="background:{colour}">{words}</td>'
 
 
 def large(number: float) -> str:
