@@ -4,6 +4,7 @@ One figure is one module here and one script of the same name. `Moving` puts the
 what they share: `moving.js` (softmax attention, checked input), `moving.css`, the first state.
 """
 
+from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.heads_off import heads_off
 from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
@@ -14,6 +15,7 @@ from attncourse.figures.moving.worked_row import worked_row
 
 __all__ = [
     "Moving",
+    "attention_stepper",
     "heads_off",
     "mean_shift_circle",
     "position_dial",

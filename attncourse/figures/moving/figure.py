@@ -3,7 +3,7 @@
 import json
 from html import escape
 
-from attncourse.figures.theme import beside, modes
+from attncourse.figures.theme import beside, has, modes
 
 
 class Moving:
@@ -15,6 +15,7 @@ class Moving:
     package. title: what the figure is called. body: its first state, as HTML, which stands where no
     script runs and on paper. moves: a sentence that says there what would move. data: numbers for
     the script. says: the sentence that goes with the first state, which the script replaces.
+    A style sheet ``<name>.css``, where there is one, comes along.
     """
 
     def __init__(self, name: str, title: str, body: str, moves: str, data: dict, says: str = ""):
@@ -26,6 +27,7 @@ class Moving:
 
     def _repr_html_(self) -> str:
         style = modes("attncourse-moving") + beside("moving/moving.css") + beside("diagram.css")
+        style += beside(f"moving/{self.name}.css") if has(f"moving/{self.name}.css") else ""
         script = (
             f"(() => {{\n{beside('moving/moving.js')}\n"
             f"const begin = (root, data) => {{\n{beside(f'moving/{self.name}.js')}\n}};\n"

@@ -15,7 +15,7 @@ const write = (name, rows, most, more = []) => [...part(name).querySelectorAll("
 let on = names.map(() => true);
 const first = root.compute({maps, values, W_o, on}), most = [strongest(first.concat), strongest(first.whole)];
 const show = () => {
-  const {concat, output, change} = root.compute({maps, values, W_o, on}), off = names.filter((_, h) => !on[h]);
+  const {concat, output, change} = root.now = root.compute({maps, values, W_o, on}), off = names.filter((_, h) => !on[h]);
   names.forEach((name, h) => {
     part(`head-${h}`).classList.toggle("am-off", !on[h]);
     part(`switch-${h}`).setAttribute("aria-pressed", on[h]);
@@ -23,6 +23,7 @@ const show = () => {
     part(`switch-${h}`).textContent = on[h] ? "on" : "off";
   });
   write("concat", concat, most[0]);
+  part("concat").querySelectorAll("th[scope=colgroup]").forEach((head, h) => head.classList.toggle("am-off", !on[h]));
   write("output", output, most[1], change);
   const largest = change.indexOf(Math.max(...change));
   root.querySelector(".am-say").textContent = off.length === 0 ? `All ${names.length} heads are on.`

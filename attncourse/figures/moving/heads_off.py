@@ -52,8 +52,8 @@ def heads_off(
         f'<div class="am-row am-heads">{heads}</div>'
         + controls(button("all", "All on"))
         + '<div class="am-row am-tables">'
-        + table("concat", concat, tokens, "side by side")
-        + table("output", concat @ W, tokens, "times W_o", change=True)
+        + table("concat", concat, tokens, [(escape(name), V.shape[2]) for name in names])
+        + table("output", concat @ W, tokens, [("times W<sub>o</sub>", W.shape[1])], change=True)
         + "</div>",
         "In a browser that runs scripts, a button under each map switches its head off.",
         {"maps": A.tolist(), "values": V.tolist(), "W_o": W.tolist(), "tokens": list(tokens)}
@@ -80,8 +80,8 @@ def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str) -> str:
     )
 
 
-def table(part: str, numbers: np.ndarray, tokens: list[str], title: str, change=False) -> str:
-    """Numbers in coloured cells, a row for each token."""
+def table(part: str, numbers: np.ndarray, tokens: list[str], over: list, change=False) -> str:
+    """Numbers in coloured cells, a row for each token; over: headings and how far they reach."""
     strongest = np.abs(numbers).max() or 1
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th>'
@@ -91,6 +91,6 @@ def table(part: str, numbers: np.ndarray, tokens: list[str], title: str, change=
         for token, row in zip(tokens, numbers, strict=True)
     )
     last = '<th scope="col">change</th>' if change else ""
-    span = f'<th scope="colgroup" colspan="{numbers.shape[1]}">{title}</th>'
+    span = "".join(f'<th scope="colgroup" colspan="{m}">{title}</th>' for title, m in over)
     rows = f"<thead><tr><td></td>{span}{last}</tr></thead><tbody>{lines}</tbody>"
-    return f'<div data-part="{part}">{scrolling(rows, title)}</div>'
+    return f'<div data-part="{part}">{scrolling(rows, part)}</div>'

@@ -5,6 +5,7 @@ import numpy as np
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
+    arrow,
     button,
     controls,
     live,

@@ -29,7 +29,7 @@ const draw = (name, properties = {}, ...children) => {
   return node;
 };
 /** What finds a part of a figure by the name that controls.py gave it. */
-const partsOf = root => name => root.querySelector(`[data-part="${name}"]`);
+const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
 /** An arrow between two points, in the colour of a role. */
 const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
   const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long);
@@ -40,7 +40,7 @@ const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
 };
 /** Lets one button of a choice be down, and calls then with its number. */
 const pick = (root, name, then) => {
-  const buttons = [...root.querySelectorAll(`[data-part="${name}"]`)];
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
   buttons.forEach((button, i) => button.onclick = () => {
     buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
     then(i);
@@ -67,10 +67,13 @@ const typed = (text, low = -100, high = 100) => {
   const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
   return number >= low && number <= high ? number : NaN;
 };
-/** Hands every figure of this name that does not move yet to its script. */
+/** Hands every figure of this name that does not move yet to its script; paper gets the first state. */
 const start = (name, begin) => {
   for (const root of document.querySelectorAll(`.attncourse-moving[data-figure="${name}"]:not([data-moves])`)) {
     root.dataset.moves = "";
+    const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
+    first.className = "am-first";
+    stage.after(first);
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
 };

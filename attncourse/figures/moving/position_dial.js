@@ -15,7 +15,7 @@ const turnedArrow = (name, role, vector) => {
     draw("text", {x: 170 + x * far, y: 129 - y * far, "text-anchor": "middle", style: `fill:var(--${role})`}, name));
 };
 const show = () => {
-  const m = at("m"), n = at("n"), now = root.compute({q, k, m, n, pair, d: 2 * hands, base});
+  const m = at("m"), n = at("n"), now = root.now = root.compute({q, k, m, n, pair, d: 2 * hands, base});
   part("m-now").textContent = m;
   part("n-now").textContent = n;
   now.pace.forEach((_, i) => {

@@ -49,13 +49,11 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
 
 
 def field(j: int, weight: float) -> str:
-    """A weight to type or to slide."""
+    """A weight to type, or to change by the arrow keys."""
     return (
-        f'<div class="am-slider am-field am-controls"><label><span class="am-value">x<sub>{j}</sub></span> '
-        f'weight <input type="text" inputmode="decimal" size="6" data-part="weight-{j}" '
-        f'value="{weight:g}" autocomplete="off"></label><input type="range" data-part="slide-{j}" '
-        f'min="-0.5" max="1.5" step="0.05" value="{weight:g}" autocomplete="off" '
-        f'aria-label="weight of x {j}"></div>'
+        f'<label class="am-row am-controls">weight of <span class="am-value">x<sub>{j}</sub></span>'
+        f'<input type="number" step="0.05" min="-2" max="2" data-part="weight-{j}" '
+        f'value="{weight:g}" autocomplete="off"></label>'
     )
 
 
@@ -83,6 +81,6 @@ def triangle(X: np.ndarray, a: np.ndarray, centre: np.ndarray, unit: float) -> D
         picture,
         "blend",
         f'<path class="ad-thin" style="stroke-dasharray:3 4" d="{threads}"/>'
-        f'<circle class="am-grip" cx="{x:.1f}" cy="{y:.1f}" r="9" style="fill:{fill};stroke-width:3"/>',
+        f'<circle class="am-grip" cx="{x:.1f}" cy="{y:.1f}" r="9" style="fill:{fill}"/>',
     )
     return picture

@@ -28,11 +28,11 @@ const names = ["1", "√d", "d"];
 let chosen = 0;
 const show = () => {
   const width = 2 ** part("width").value, d = data.draws;
-  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor})), {scores, weights} = all[chosen];
+  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor})), {scores, weights} = root.now = all[chosen];
   part("width-now").textContent = width;
   part("width").setAttribute("aria-valuetext", width);
   part("bars").replaceChildren(...scores.flatMap((s, j) => bar(j, s, weights[j])));
-  root.querySelectorAll(".am-measure").forEach((cell, i) => {
+  root.querySelectorAll(".am-stage .am-measure").forEach((cell, i) => {
     cell.textContent = shown([all[i % 3].largest, all[i % 3].entropy, all[i % 3].gradient][Math.floor(i / 3)], 3);
     cell.classList.toggle("am-chosen", i % 3 === chosen);
   });

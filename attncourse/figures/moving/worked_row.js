@@ -5,11 +5,11 @@ root.compute = ({X, i, shift}) => {
   const parts = X.map((x, j) => x.map(a => a * shares[j]));
   return {scores, raw: scores.map(s => Math.exp(s - top)), shares, parts, output: transposed(parts).map(column => column.reduce((a, b) => a + b))};
 };
-const rows = [...root.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td")]);
+const rows = [...root.querySelectorAll(".am-stage tbody tr")].map(row => [...row.querySelectorAll("td")]);
 const strongest = Math.max(...X.flat().map(Math.abs)) || 1;
 const large = x => x < 100 ? shown(x) : x < 1e5 ? x.toFixed(0) : x.toExponential(1);
 const show = i => {
-  const {scores, raw, shares, parts, output} = root.compute({X, i, shift}), highest = Math.max(...scores.map(Math.abs)) || 1;
+  const {scores, raw, shares, parts, output} = root.now = root.compute({X, i, shift}), highest = Math.max(...scores.map(Math.abs)) || 1;
   rows.forEach(([score, power, share, ...cells], j) => {
     const last = j === X.length;
     power.textContent = large(last ? raw.reduce((a, b) => a + b) : raw[j]);
