@@ -4,6 +4,9 @@ One figure is one module here and one script of the same name. `Moving` puts the
 what they share: `moving.js` (softmax attention, checked input), `moving.css`, the first state.
 """
 
+from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
+from attncourse.figures.moving.width_slider import width_slider
 
-__all__ = ["Moving"]
+__all__ = ["Moving", "attention_stepper", "mean_shift_circle", "width_slider"]
