@@ -29,7 +29,7 @@ const draw = (name, properties = {}, ...children) => {
   return node;
 };
 /** What finds a part of a figure by the name that controls.py gave it. */
-const partsOf = root => name => root.querySelector(`[data-part="${name}"]`);
+const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
 /** An arrow between two points, in the colour of a role. */
 const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
   const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long);
@@ -37,6 +37,14 @@ const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
   return draw("g", {style: `color:var(--${role})`},
     draw("path", {style: `stroke:currentColor;stroke-width:${thick}`, d: `M${x},${y}L${tipX},${tipY}`}),
     draw("path", {style: "stroke:none;fill:currentColor", d: `M${tipX},${tipY}L${tipX - dx - dy / 2},${tipY - dy + dx / 2}L${tipX - dx + dy / 2},${tipY - dy - dx / 2}Z`}));
+};
+/** Lets one button of a choice be down, and calls then with its number. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+  buttons.forEach((button, i) => button.onclick = () => {
+    buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
+    then(i);
+  });
 };
 /** Calls show with shares from 0 to 1 for a third of a second, or with 1 at once where motion is not wanted. */
 const glide = (root, show) => {
@@ -65,7 +73,15 @@ const start = (name, begin) => {
     root.dataset.moves = "";
     const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
     first.className = "am-first";
-    stage.after(first);
+    const paper = on => on ? stage.after(first) : first.remove();
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
+    matchMedia("print").addEventListener("change", event => paper(event.matches));
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
+};
+/** Writes a number into a cell, which it colours the more the larger its strength, from 0 to 1. */
+const fill = (cell, role, strength, number, digits) => {
+  cell.textContent = shown(number, digits);
+  cell.style.background = `color-mix(in srgb,var(--${role}) ${Math.abs(strength) * 45}%,transparent)`;
 };
