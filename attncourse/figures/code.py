@@ -7,14 +7,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from itertools import groupby
 from pathlib import Path
 
-from attncourse.figures.listing import listing, owner_of, source_of
+from attncourse.figures.listing import owner_of, source, whole_source
 
 ROOT = Path(__file__).resolve().parents[2]  # where attncourse/ stands
-
-
-def source(*things: Callable) -> str:
-    """The lines of these functions and classes that hold the idea: see ``listing``."""
-    return listing(*things)
 
 
 def show_source(*things: Callable):
@@ -24,7 +19,7 @@ def show_source(*things: Callable):
     """
     from IPython.display import Markdown
 
-    return Markdown(f"{fenced(listing(*things))}\n\n{folded(things)}")
+    return Markdown(f"{fenced(source(*things))}\n\n{folded(things)}")
 
 
 def folded(things: tuple[Callable, ...]) -> str:
@@ -33,7 +28,7 @@ def folded(things: tuple[Callable, ...]) -> str:
     parts = ['<details class="attn-source">\n<summary>Whole source</summary>']
     for file, members in groupby(whole, file_of):
         parts.append(linked(file))
-        parts.append(fenced("\n\n\n".join(map(source_of, members))))
+        parts.append(fenced("\n\n\n".join(map(whole_source, members))))
     return "\n\n".join([*parts, "</details>"])
 
 

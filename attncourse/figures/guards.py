@@ -72,9 +72,7 @@ def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[ast.stmt]
     if not isinstance(node, ast.Assign):
         return False
     names = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return bool(names & read(ast.walk(function))) and not names & read(
-        n for n in walk(function, left_out) if n not in left_out
-    )
+    return bool(names & read(ast.walk(function))) and not names & read(walk(function, left_out))
 
 
 def read(nodes: Iterator[ast.AST]) -> set[str]:

@@ -22,28 +22,24 @@ from attncourse.figures.signature import GLUE, head, wrap
 WIDTH = 72
 
 
-def listing(*things: Callable) -> str:
+def source(*things: Callable) -> str:
     """These functions and classes without their guards, in lines of at most 72 characters.
 
     Methods stand under the first line of their class. Raises ``ValueError`` where a line of code
-    does not fit: then the source wants a shorter one.
+    does not fit: then the package wants a shorter one.
     """
-    parts = []
+    texts = []
     for owner, members in groupby(things, owner_of):
-        texts = [source_of(member) for member in members]
+        those = [whole_source(member) for member in members]
         if owner is not None:
-            first = re.search(r"^class .*?:\n", source_of(owner), re.MULTILINE | re.DOTALL)[0]
-            texts = [first + textwrap.indent("\n\n".join(texts), "    ")]
-        for text in texts:
-            try:
-                parts.append(fitted(idea(text)))
-            except ValueError as error:
-                raise ValueError(f"{text.partition('(')[0]}: {error}") from None
-    return "\n\n\n".join(parts)
+            first = re.search(r"^class .*?:\n", whole_source(owner), re.MULTILINE | re.DOTALL)[0]
+            those = [first + textwrap.indent("\n\n".join(those), "    ")]
+        texts += map(idea, those)
+    return "\n\n\n".join(texts)
 
 
-def source_of(thing: Callable) -> str:
-    """The whole source of a function or class, as it stands."""
+def whole_source(thing: Callable) -> str:
+    """The source of a function or class as it stands."""
     return textwrap.dedent(inspect.getsource(inspect.unwrap(thing))).rstrip()
 
 
@@ -55,9 +51,8 @@ def owner_of(thing: Callable) -> type | None:
 
 def idea(code: str) -> str:
     """The source of one function or class without docstrings, checks and annotations."""
-    text = Edits(code).applied()
-    text = re.sub(r"\n{3,}", "\n\n", text)
-    return re.sub(r"(:|\n *#.*)\n\n", r"\1\n", text)  # a body follows its head at once
+    edits = Edits(code)
+    return fitted(edits.applied(), edits.top.name)
 
 
 class Edits:
@@ -67,16 +62,17 @@ class Edits:
         self.code = code + "\n"
         self.lines = self.code.splitlines(keepends=True)
         self.made: list[tuple[int, int, str]] = []
-        (top,) = ast.parse(code).body
-        left_out = guards(top)
-        for node in walk(top, left_out):
+        (self.top,) = ast.parse(code).body
+        left_out = guards(self.top)
+        for node in walk(self.top, left_out):
             if node in left_out:
-                self.cut(node.lineno, node.end_lineno, comments=True)
+                self.cut(*self.around(node))
             elif is_check(node):
                 self.put(node, ast.get_source_segment(code, checked(node)))
             elif is_silence(node):
-                self.cut(node.lineno, node.body[0].lineno - 1)
-                for number in range(node.body[0].lineno, node.end_lineno + 1):
+                first, _ = self.end_of_head(node)
+                self.cut(node.lineno, first)
+                for number in range(first + 1, node.end_lineno + 1):
                     self.edit((number, 0), (number, 4), "")
             elif isinstance(node, FUNCTIONS):
                 for one in node.decorator_list:
@@ -103,14 +99,22 @@ class Edits:
         start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
         self.edit(start, end, new)
 
-    def cut(self, first: int, last: int, comments: bool = False) -> None:
-        """Takes out whole lines, and the comments above them, which speak of them."""
-        while comments and first > 1 and self.lines[first - 2].lstrip().startswith("#"):
-            first -= 1
+    def cut(self, first: int, last: int) -> None:
+        """Takes out whole lines."""
         self.edit((first, 0), (last + 1, 0), "")
 
-    def end_of_head(self, node: ast.FunctionDef) -> tuple[int, int]:
-        """The place after the colon of a signature."""
+    def around(self, node: ast.stmt) -> tuple[int, int]:
+        """A statement's lines, with comments above and the gap before the next of its block."""
+        first, last = node.lineno, node.end_lineno
+        while self.lines[first - 2].lstrip().startswith("#"):
+            first -= 1
+        below = next((n for n in range(last, len(self.lines)) if self.lines[n].strip()), last)
+        text = "".join(self.lines[below : below + 1])
+        same_block = len(text) - len(text.lstrip()) == node.col_offset
+        return first, below if same_block else last
+
+    def end_of_head(self, node: ast.stmt) -> tuple[int, int]:
+        """The place after the colon that ends a signature or the first line of a block."""
         depth = 0
         rest = io.StringIO("".join(self.lines[node.lineno - 1 :]))
         for token in tokenize.generate_tokens(rest.readline):
@@ -121,7 +125,7 @@ class Edits:
         return node.lineno + row - 1, len(token.line[:column].encode())
 
 
-def fitted(code: str) -> str:
+def fitted(code: str, name: str) -> str:
     """The code in lines of at most 72 characters; a comment that is too long goes above its line.
 
     Raises ``ValueError`` where the code itself is too long.
@@ -144,7 +148,8 @@ def fitted(code: str) -> str:
             line = line[: comments[number]].rstrip()
             lines += refilled([said])
         if len(line) > WIDTH:
-            raise ValueError(f"expected at most {WIDTH} characters, got {len(line)} in: {line}")
+            said = f"expected lines of at most {WIDTH} characters, got {len(line)}"
+            raise ValueError(f"{name}: {said}: {line.strip()}")
         lines.append(line)
     return "\n".join(lines + refilled(block))
 
