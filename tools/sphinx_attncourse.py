@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, field
 from html import escape
@@ -78,6 +79,17 @@ def draw_map(app, doctree, page):
         node.replace_self(nodes.raw("", course_map(course, titles, links), format="html"))
 
 
+def link_sources(app, doctree, page):
+    """The name of a file of the package leads to it: `attncourse/kqv.py`."""
+    course = load(Path(app.srcdir))
+    for node in list(doctree.findall(nodes.literal)):
+        path = node.astext()
+        file = re.fullmatch(r"attncourse/[\w/]+\.py", path) and (course.root / path).is_file()
+        if file and not isinstance(node.parent, nodes.reference):
+            link = nodes.reference("", "", node.deepcopy(), refuri=course.blob(path))
+            node.replace_self(link)
+
+
 def add_libraries(app, config):
     """What the pages load comes with them: nothing is fetched from another host."""
     config.html_static_path.append(str(static(KEPT / "static")))
@@ -124,6 +136,7 @@ def setup(app):
     app.connect("config-inited", add_libraries)
     app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", add_badges)
+    app.connect("doctree-resolved", link_sources)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", launch_chapters_only, priority=900)
     app.connect("html-page-context", name_better)

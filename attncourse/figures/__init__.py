@@ -2,9 +2,10 @@
 
 from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars
-from attncourse.figures.code import show_source, source
+from attncourse.figures.code import show_source
 from attncourse.figures.curves import Curves
 from attncourse.figures.diagram import Diagram, beside
+from attncourse.figures.listing import source
 from attncourse.figures.matrix import Matrix
 from attncourse.figures.plots import curve_with_spread, head_grid, token_graph, weight_matrix
 from attncourse.figures.slider import Slider, slider
