@@ -14,6 +14,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import deeper
 import field_guide
 from course import load
 from navigation import course_map, line
@@ -118,6 +119,7 @@ def setup(app):
     )
     app.add_directive("course-map", CourseMap)
     app.add_node(MapNode)
+    deeper.setup(app)
     field_guide.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("doctree-resolved", draw_map)

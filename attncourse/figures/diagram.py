@@ -171,7 +171,7 @@ class Diagram:
         """The drawing as one ``<svg>``."""
         return (
             f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'style="max-width:{self.width * 1.15:g}px" aria-label="{escape(self.says)}">'
+            f'style="max-width:{self.width:g}px" aria-label="{escape(self.says)}">'
             f"<title>{escape(self.title)}</title><desc>{escape(self.says)}</desc>"
             f"{''.join(self.parts)}</svg>"
         )

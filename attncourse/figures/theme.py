@@ -37,3 +37,8 @@ def modes(name: str) -> str:
 def beside(name: str) -> str:
     """A file that lies in this folder or below it."""
     return files("attncourse.figures").joinpath(name).read_text(encoding="utf-8")
+
+
+def has(name: str) -> bool:
+    """Whether there is such a file in this folder or below it."""
+    return files("attncourse.figures").joinpath(name).is_file()

@@ -28,6 +28,35 @@ const draw = (name, properties = {}, ...children) => {
   node.append(...children);
   return node;
 };
+/** What finds a part of a figure by the name that controls.py gave it. */
+const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
+/** An arrow between two points, in the colour of a role. */
+const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
+  const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long);
+  const dx = (tipX - x) / long * size, dy = (tipY - y) / long * size;
+  return draw("g", {style: `color:var(--${role})`},
+    draw("path", {style: `stroke:currentColor;stroke-width:${thick}`, d: `M${x},${y}L${tipX},${tipY}`}),
+    draw("path", {style: "stroke:none;fill:currentColor", d: `M${tipX},${tipY}L${tipX - dx - dy / 2},${tipY - dy + dx / 2}L${tipX - dx + dy / 2},${tipY - dy - dx / 2}Z`}));
+};
+/** Lets one button of a choice be down, and calls then with its number. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+  buttons.forEach((button, i) => button.onclick = () => {
+    buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
+    then(i);
+  });
+};
+/** Calls show with shares from 0 to 1 for a third of a second, or with 1 at once where motion is not wanted. */
+const glide = (root, show) => {
+  const turn = root.turn = (root.turn ?? 0) + 1, began = performance.now();
+  const frame = now => {
+    const share = Math.min(1, Math.max(0, (now - began) / 350));
+    if (root.turn !== turn) return;
+    show(share * share * (3 - 2 * share));
+    if (share < 1) requestAnimationFrame(frame);
+  };
+  matchMedia("(prefers-reduced-motion: reduce)").matches ? show(1) : requestAnimationFrame(frame);
+};
 /** A number as the page writes it. */
 const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
@@ -38,10 +67,21 @@ const typed = (text, low = -100, high = 100) => {
   const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
   return number >= low && number <= high ? number : NaN;
 };
-/** Hands every figure of this name that does not move yet to its script. */
+/** Hands every figure of this name that does not move yet to its script; paper gets the first state. */
 const start = (name, begin) => {
   for (const root of document.querySelectorAll(`.attncourse-moving[data-figure="${name}"]:not([data-moves])`)) {
     root.dataset.moves = "";
+    const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
+    first.className = "am-first";
+    const paper = on => on ? stage.after(first) : first.remove();
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
+    matchMedia("print").addEventListener("change", event => paper(event.matches));
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
+};
+/** Writes a number into a cell, which it colours the more the larger its strength, from 0 to 1. */
+const fill = (cell, role, strength, number, digits) => {
+  cell.textContent = shown(number, digits);
+  cell.style.background = `color-mix(in srgb,var(--${role}) ${Math.abs(strength) * 45}%,transparent)`;
 };
