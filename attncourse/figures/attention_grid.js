@@ -24,7 +24,7 @@ table.addEventListener("focusin", event => {
 const shade = (node, i, j) => {
   const t = steps(i, j) / unit;
   node.textContent = masked(i, j) ? "–" : decimals(steps(i, j));
-  node.style.setProperty("--w", 100 * t + "%");
+  node.style.setProperty("--w", 100 * steps(i, j) / unit + "%");
   for (const [name, so] of [["b", t >= 0.43], ["c", t >= 0.625], ["x", masked(i, j)]]) node.classList.toggle(name, so);
 };
 let lines = [];

@@ -4,7 +4,7 @@ import numpy as np
 
 from attncourse.figures.svg import BOTTOM, LEFT, RIGHT, TOP
 
-LETTER, HIGH = 6.3, 12  # of the letters, in pixels
+LETTER, HIGH = 6.6, 12  # of the letters, in pixels
 NEAR, CLEAR = 4, 9  # from its own curve a name is this far, from others at least that
 STEEP = 14  # how much a curve may rise or fall beside its name
 ENOUGH = 30  # more room than this makes a place no better
