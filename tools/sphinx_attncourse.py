@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinxcontrib.bibtex.plugin import register_plugin
 from sphinxcontrib.bibtex.style.referencing import BracketStyle
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import deeper
 import field_guide
 from course import load
+from inline_svg import SvgError, inline
 from navigation import course_map, line
 from vendor import KEPT, static
 
@@ -58,6 +60,23 @@ def add_badges(app, doctree, page):
     figures = f'<p class="attn-line">{escape(str(line(course.root, chapter)))}</p>'
     below = nodes.raw("", f'{figures}<p class="attn-badges">{badges}</p>', format="html")
     title.parent.insert(title.parent.index(title) + 1, below)
+
+
+def put_plots_into_the_page(app, doctree, page):
+    """What matplotlib drew for a page becomes part of it, so that it follows light and dark."""
+    if app.builder.format != "html":
+        return
+    stem = page.rpartition("/")[2]
+    short = re.match(r"\d*", stem)[0] or stem
+    plots = [i for i in doctree.findall(nodes.image) if "jupyter_execute/" in i["uri"]]
+    for number, image in enumerate(i for i in plots if i["uri"].endswith(".svg")):
+        svg = Path(app.srcdir, image["uri"]).read_text(encoding="utf-8")
+        try:
+            html = inline(svg, f"p{short}-{number}", image.get("alt", ""))
+        except SvgError as problem:
+            logging.getLogger(__name__).warning("%s", problem, location=image.parent)
+        else:
+            image.replace_self(nodes.raw("", html, format="html"))
 
 
 class CourseMap(SphinxDirective):
@@ -137,6 +156,7 @@ def setup(app):
     app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", add_badges)
     app.connect("doctree-resolved", link_sources)
+    app.connect("doctree-resolved", put_plots_into_the_page)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", launch_chapters_only, priority=900)
     app.connect("html-page-context", name_better)
