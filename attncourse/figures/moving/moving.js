@@ -54,6 +54,20 @@ const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
   return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
 };
+/** The same with at most two decimals, and a row of such numbers in brackets. */
+const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
+/** The buttons of a choice from controls.py: one is down, arrow keys move, and use gets its number. */
+const choose = (stage, name, use) => {
+  const group = [...stage.querySelectorAll(`[data-part="${name}"]`)];
+  group.forEach((button, i) => {
+    button.onclick = () => { group.forEach((other, j) => other.ariaPressed = String(i === j)); use(i); };
+    button.onkeydown = event => {
+      const to = group[i + ({ArrowRight: 1, ArrowLeft: -1}[event.key] ?? NaN)];
+      if (to) { event.preventDefault(); to.focus(); to.click(); }
+    };
+  });
+  return group;
+};
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
   const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
