@@ -61,8 +61,8 @@ const cells = Object.entries(numbers).flatMap(([name, matrix]) => matrix.flatMap
   return [input, reset];
 })));
 
-choose(stage, "asks", i => { asks = i; show(); });
-const stages = choose(stage, "stage", i => { lit = i; show(); }), part = partsOf(stage);
+pick(root, "asks", i => { asks = i; show(); });
+const stages = pick(root, "stage", i => { lit = i; show(); }), part = partsOf(root);
 part("next").onclick = () => stages[lit % 5 + 1].click();
 part("page").onclick = () => {
   now = structuredClone(numbers);

@@ -7,6 +7,7 @@ shown, and on paper neither.
 from html import escape
 
 from attncourse.figures.diagram import Diagram
+from attncourse.figures.ink import head, paint
 
 
 def controls(*parts: str) -> str:
@@ -49,9 +50,34 @@ def side_by_side(*parts: str) -> str:
     return f'<div class="am-beside">{picture}<div>{"".join(others)}</div></div>'
 
 
+def cell(role: str, strength: float, words: str) -> str:
+    """A cell in the colour of a role, as strong as its number is large."""
+    percent = f"{abs(strength) * 45:.0f}%"
+    colour = f"color-mix(in srgb,var(--{role}) {percent},transparent)"
+    return f'<td style="background:{colour}">{words}</td>'
+
+
+def scrolling(rows: str, label: str) -> str:
+    """A table of coloured cells, which scrolls by itself where a phone is too narrow."""
+    return (
+        f'<div class="am-wide" tabindex="0" role="group" aria-label="{escape(label)}">'
+        f'<table class="am-cells">{rows}</table></div>'
+    )
+
+
 def live(drawing: Diagram, name: str, markup: str = "") -> None:
     """A group in the drawing which the script fills anew; until then it holds ``markup``."""
     drawing.parts.append(f'<g data-part="{name}">{markup}</g>')
+
+
+def arrow(x: float, y: float, to_x: float, to_y: float, role: str, thick: float = 1.5) -> str:
+    """An arrow between two points, as the scripts draw it."""
+    tip = head((x, y), (to_x, to_y), thick)
+    return (
+        f'<path style="stroke:{paint(role)};stroke-width:{thick:g}" '
+        f'd="M{x:.1f},{y:.1f}L{to_x:.1f},{to_y:.1f}"/>'
+        f'<path class="ad-head" style="fill:{paint(role)}" d="{tip}"/>'
+    )
 
 
 def signed(number: float, digits: int) -> str:

@@ -14,8 +14,8 @@ class Moving:
     ``root.compute`` there: from inputs to outputs as plain arrays, which tests hold against the
     package. title: what the figure is called. body: its first state, as HTML, which stands where no
     script runs and on paper. moves: a sentence that says there what would move. data: numbers for
-    the script. says: the sentence that goes with the first state, which the script replaces. A
-    style sheet ``<name>.css``, where there is one, comes along.
+    the script. says: the sentence that goes with the first state, which the script replaces.
+    A style sheet ``<name>.css``, where there is one, comes along.
     """
 
     def __init__(self, name: str, title: str, body: str, moves: str, data: dict, says: str = ""):

@@ -1,5 +1,5 @@
 // Painting a mask: mouse, finger or keyboard; what is hidden is shared out among the rest.
-const {scores, values, tokens, presets} = data, part = partsOf(root.querySelector(".am-stage")), n = tokens.length, stage = root.querySelector(".am-stage");
+const {scores, values, tokens, presets} = data, part = partsOf(root), n = tokens.length, stage = root.querySelector(".am-stage");
 const say = root.querySelector(".am-say"), table = stage.querySelector(".mp-grid");
 const at = (kind, i, j) => stage.querySelector(`[data-at="${kind}${i}-${j}"]`);
 let mask = presets[1][0], layers = 1, here = [0, 0], drag = null;
@@ -47,7 +47,7 @@ const paint = (cell, seen) => {
 const place = cell => cell.dataset.at.slice(1).split("-").map(Number);
 const allowed = cell => mask[place(cell)[0]][place(cell)[1]];
 
-const buttons = choose(stage, "preset", i => { mask = presets[i][0]; show(presets[i][1]); });
+const buttons = pick(root, "preset", i => { mask = presets[i][0]; show(presets[i][1]); });
 part("layers").oninput = event => {
   layers = +event.target.value;
   show(`Who can know whom ${layers > 1 ? `after ${layers} layers` : "directly"}: the filled and dashed words below.`);

@@ -34,7 +34,7 @@ const show = (from, to, share) => {
     }));
 };
 const say = () => {
-  const {cluster, count} = root.compute({points, kappa: kappa()}), n = points.length;
+  const {cluster, count} = root.now = root.compute({points, kappa: kappa()}), n = points.length;
   const sizes = Array.from({length: count}, (_, c) => cluster.filter(x => x === c).length).sort((a, b) => b - a);
   part("kappa-now").textContent = kappa();
   root.querySelector(".am-say").textContent = `${steps} step${steps === 1 ? "" : "s"}, κ = ${kappa()}: ${count} cluster${count === 1 ? "" : "s"}`

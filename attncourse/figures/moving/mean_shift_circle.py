@@ -4,8 +4,8 @@ import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.ink import head
 from attncourse.figures.moving.controls import (
+    arrow,
     button,
     controls,
     live,
@@ -56,8 +56,8 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         side_by_side(
             pictures(circle),
             "<p>Points are unit vectors. An arrow runs from each to its output "
-            '<span class="am-value">U</span>, a blend of all points. A step moves every point along '
-            "its arrow and back onto the circle. The grey hills are the density of points.</p>",
+            '<span class="am-value">U</span>, a blend of all points. A step moves each point '
+            "along its arrow and back onto the circle. Grey hills: how densely points lie.</p>",
             controls(slider("kappa", "κ", 0.5, 40, kappa, 0.5)),
             controls(button("step", "Step"), button("more", "10 steps"), button("reset", "Back")),
         ),
@@ -80,11 +80,8 @@ def hills(X: np.ndarray, kappa: float) -> str:
 def scene(X: np.ndarray, kappa: float) -> str:
     """Arrows and points, as the script draws them for each step."""
     U = softmax(kappa * X @ X.T) @ X
-    arrows = "".join(
-        f'<path style="stroke:var(--value);stroke-width:1" d="M{x:.1f},{y:.1f}L{u:.1f},{v:.1f}"/>'
-        f'<path class="ad-head" style="fill:var(--value)" d="{head((x, y), (u, v), 0)}"/>'
-        for (x, y), (u, v) in zip(placed(X), placed(U), strict=True)
-    )
+    ways = np.hstack([placed(X), placed(U)])  # (n, 4)
+    arrows = "".join(arrow(*way, role="value", thick=1) for way in ways)
     points = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in placed(X))
     return arrows + "".join(points)
 

@@ -29,7 +29,7 @@ const draw = (name, properties = {}, ...children) => {
   return node;
 };
 /** What finds a part of a figure by the name that controls.py gave it. */
-const partsOf = root => name => root.querySelector(`[data-part="${name}"]`);
+const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
 /** An arrow between two points, in the colour of a role. */
 const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
   const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long);
@@ -56,17 +56,17 @@ const shown = (x, digits = 2) => {
 };
 /** The same with at most two decimals, and a row of such numbers in brackets. */
 const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
-/** The buttons of a choice from controls.py: one is down, arrow keys move, and use gets its number. */
-const choose = (stage, name, use) => {
-  const group = [...stage.querySelectorAll(`[data-part="${name}"]`)];
-  group.forEach((button, i) => {
-    button.onclick = () => { group.forEach((other, j) => other.ariaPressed = String(i === j)); use(i); };
+/** Lets one button of a choice be down; arrow keys move; calls then with its number. Returns the buttons. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+  buttons.forEach((button, i) => {
+    button.onclick = () => { buttons.forEach((other, j) => other.ariaPressed = String(i === j)); then(i); };
     button.onkeydown = event => {
-      const to = group[i + ({ArrowRight: 1, ArrowLeft: -1}[event.key] ?? NaN)];
+      const to = buttons[i + {ArrowRight: 1, ArrowLeft: -1}[event.key]];
       if (to) { event.preventDefault(); to.focus(); to.click(); }
     };
   });
-  return group;
+  return buttons;
 };
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
@@ -85,4 +85,9 @@ const start = (name, begin) => {
     matchMedia("print").addEventListener("change", event => paper(event.matches));
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
+};
+/** Writes a number into a cell, which it colours the more the larger its strength, from 0 to 1. */
+const fill = (cell, role, strength, number, digits) => {
+  cell.textContent = shown(number, digits);
+  cell.style.background = `color-mix(in srgb,var(--${role}) ${Math.abs(strength) * 45}%,transparent)`;
 };

@@ -1,6 +1,6 @@
 // A sentence of the reader's own under one, two or three views.
 const {features, words, strength, W_q, W_k, W_v, gives, most} = data, known = new Map(Object.entries(words));
-const stage = root.querySelector(".am-stage"), part = partsOf(stage), box = stage.querySelector(".pg-words");
+const stage = root.querySelector(".am-stage"), part = partsOf(root), box = stage.querySelector(".pg-words");
 const find = name => stage.querySelector(name), n = features.length, MASKS = ["none", "causal", "window"];
 let asks = data.asks, choices = {views: 1, mask: 0}, chips = [];
 
@@ -48,7 +48,7 @@ const show = () => {
     : (all.length > most ? `The first ${most} of ${all.length} words are shown. ` : "") + (tokens.length < 2 ? `One word alone listens to itself.`
     : a[top] - Math.min(...a) < .005 ? `${word(asks)} listens to all words alike.` : `${word(asks)} listens most to ${top === asks ? "itself" : word(top)} (${shown(a[top])}).`);
 };
-for (const name of ["views", "mask"]) choose(stage, name, i => { choices[name] = i; show(); });
+for (const name of ["views", "mask"]) pick(root, name, i => { choices[name] = i; show(); });
 for (const name of ["sentence", "scale", "temperature"]) part(name).oninput = show;
 box.after(root.querySelector(".am-say"));
 show();

@@ -24,15 +24,15 @@ const bar = (j, score, weight) => {
     draw("text", {x: begins + weight * long + 5, y: y + 15}, shown(weight)),
   ];
 };
-const buttons = [...root.querySelectorAll("button")], names = ["1", "√d", "d"];
+const names = ["1", "√d", "d"];
 let chosen = 0;
 const show = () => {
   const width = 2 ** part("width").value, d = data.draws;
-  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor})), {scores, weights} = all[chosen];
+  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor})), {scores, weights} = root.now = all[chosen];
   part("width-now").textContent = width;
   part("width").setAttribute("aria-valuetext", width);
   part("bars").replaceChildren(...scores.flatMap((s, j) => bar(j, s, weights[j])));
-  root.querySelectorAll(".am-measure").forEach((cell, i) => {
+  root.querySelectorAll(".am-stage .am-measure").forEach((cell, i) => {
     cell.textContent = shown([all[i % 3].largest, all[i % 3].entropy, all[i % 3].gradient][Math.floor(i / 3)], 3);
     cell.classList.toggle("am-chosen", i % 3 === chosen);
   });
@@ -40,10 +40,6 @@ const show = () => {
   root.querySelector(".am-say").textContent = `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
     + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`;
 };
-buttons.forEach((button, i) => button.onclick = () => {
-  chosen = i;
-  buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
-  show();
-});
+pick(root, "divisor", i => { chosen = i; show(); });
 part("width").oninput = show;
 show();
