@@ -482,7 +482,8 @@ def test_a_row_worked(opened, size):
 # --- as a reader has it ---------------------------------------------------------------------------
 
 DRAWN = """(root, stage) => [...root.querySelectorAll(
-    stage + " :is(path, circle, text, td, i)")].map(node => [node.tagName === "text" || node.tagName === "TD" ? node.textContent.trim() : "",
+    stage + " :is(path, circle, text, td, i)")].map(node => [
+        ["text", "TD"].includes(node.tagName) ? node.textContent.trim() : "",
         ...["d", "cx", "cy", "style"].map(key => node.getAttribute(key) ?? "")])"""
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 

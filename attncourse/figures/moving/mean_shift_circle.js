@@ -34,11 +34,9 @@ const show = (from, to, share) => {
     }));
 };
 const say = () => {
-  const {cluster, count} = root.now = root.compute({points, kappa: kappa()}), n = points.length;
-  const sizes = Array.from({length: count}, (_, c) => cluster.filter(x => x === c).length).sort((a, b) => b - a);
+  const {count} = root.now = root.compute({points, kappa: kappa()}), many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   part("kappa-now").textContent = kappa();
-  root.querySelector(".am-say").textContent = `${steps} step${steps === 1 ? "" : "s"}, κ = ${kappa()}: ${count} cluster${count === 1 ? "" : "s"}`
-    + ` of ${n} points` + (count < n && count <= 8 ? `: ${sizes.join(", ")}.` : ".");
+  tell(root, `${many(steps, "step")}, κ = ${kappa()}: ${many(points.length, "point")} in ${many(count, "cluster")}.`);
 };
 const go = (next, taken) => { const from = points; points = next; steps = taken; say(); glide(root, share => show(from, next, share)); };
 const after = many => { let next = points; for (let i = 0; i < many; i++) next = root.compute({points: next, kappa: kappa()}).moved; go(next, steps + many); };

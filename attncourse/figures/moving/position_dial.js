@@ -36,8 +36,8 @@ const show = () => {
   part("dot").setAttribute("cy", middle - tall * now.score);
   const angle = Math.atan2(now.query[1], now.query[0]) - Math.atan2(now.key[1], now.key[0]);
   const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
-  root.querySelector(".am-say").textContent = `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
-    + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`;
+  tell(root, `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
+    + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`);
   part("back").disabled = m === 0 || n === 0;
   part("on").disabled = m === last || n === last;
 };

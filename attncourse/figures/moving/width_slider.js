@@ -37,8 +37,8 @@ const show = () => {
     cell.classList.toggle("am-chosen", i % 3 === chosen);
   });
   const {largest, entropy, gradient} = all[chosen];
-  root.querySelector(".am-say").textContent = `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
-    + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`;
+  tell(root, `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
+    + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`);
 };
 pick(root, "divisor", i => { chosen = i; show(); });
 part("width").oninput = show;

@@ -20,8 +20,8 @@ const show = i => {
     share.lastChild.style.opacity = shares[j];
   });
   const most = shares.indexOf(Math.max(...shares)), name = j => `“${data.tokens[j]}” (${j})`;
-  root.querySelector(".am-say").textContent = `${name(i)} listens most to ${most === i ? "itself" : name(most)}, with a share of ${shown(shares[most])}. `
-    + `The shares times the vectors add up to its output, ${output.map(x => shown(x)).join(", ")}.`;
+  tell(root, `${name(i)} listens most to ${most === i ? "itself" : name(most)}, with a share of ${shown(shares[most])}. `
+    + `The shares times the vectors add up to its output, ${output.map(x => shown(x)).join(", ")}.`);
 };
 pick(root, "token", show);
 show(data.chosen);
