@@ -229,7 +229,9 @@ def test_without_javascript_and_on_paper_the_first_state_stands(browser):
     printed.page.emulate_media(media="print")
     assert printed.page.is_visible(".am-still")
     assert not printed.page.is_visible(".am-stage")
-    assert printed.page.inner_text('.am-first [data-at="q"]') == "(0, 1)"
+    query = printed.page.locator('.am-first [data-at="q"]')
+    assert query.is_visible()
+    assert query.inner_text() == "(0, 1)"
     printed.close()
 
 

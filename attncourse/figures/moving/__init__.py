@@ -7,6 +7,7 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.heads_off import heads_off
+from attncourse.figures.moving.mask_painter import mask_painter
 from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
 from attncourse.figures.moving.position_dial import position_dial
 from attncourse.figures.moving.three_weights import three_weights
@@ -17,6 +18,7 @@ __all__ = [
     "Moving",
     "attention_stepper",
     "heads_off",
+    "mask_painter",
     "mean_shift_circle",
     "position_dial",
     "three_weights",

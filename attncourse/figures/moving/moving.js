@@ -75,7 +75,10 @@ const start = (name, begin) => {
     root.dataset.moves = "";
     const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
     first.className = "am-first";
-    stage.after(first);
+    const paper = on => on ? stage.after(first) : first.remove();
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
+    matchMedia("print").addEventListener("change", event => paper(event.matches));
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
 };
