@@ -11,8 +11,8 @@ const at = name => Number(part(name).value);
 let pair = data.chosen;
 const turnedArrow = (name, role, vector) => {
   const [x, y] = vector.map(a => a * longer), far = 1 + 13 / Math.hypot(x, y);
-  part(name).replaceChildren(arrow(170, 124, 170 + x, 124 - y, role, 3),
-    draw("text", {x: 170 + x * far, y: 129 - y * far, "text-anchor": "middle", style: `fill:var(--${role})`}, name));
+  part(name).innerHTML = arrow(170, 124, 170 + x, 124 - y, role, 3)
+    + `<text x="${170 + x * far}" y="${129 - y * far}" text-anchor="middle" style="fill:var(--${role})">${name}</text>`;
 };
 const show = () => {
   const m = at("m"), n = at("n"), now = root.now = root.compute({q, k, m, n, pair, d: 2 * hands, base});

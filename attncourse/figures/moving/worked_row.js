@@ -16,7 +16,7 @@ const show = i => {
     cells.forEach((cell, a) => fill(cell, "value", (last ? output : parts[j])[a] / strongest, (last ? output : parts[j])[a]));
     if (last) return;
     fill(score, "key", scores[j] / highest, scores[j]);
-    share.firstChild.data = `${shown(shares[j])} `;
+    share.firstChild.textContent = shown(shares[j]);
     share.lastChild.style.opacity = shares[j];
   });
   const most = shares.indexOf(Math.max(...shares)), name = j => `“${data.tokens[j]}” (${j})`;
