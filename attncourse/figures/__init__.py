@@ -3,8 +3,10 @@
 from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars
 from attncourse.figures.cells import hatch_masked
-from attncourse.figures.code import show_source, source
+from attncourse.figures.code import show_source
 from attncourse.figures.curves import Curves
+from attncourse.figures.diagram import Diagram, beside
+from attncourse.figures.listing import source
 from attncourse.figures.matrix import Matrix
 from attncourse.figures.panels import panels
 from attncourse.figures.plots import curve_with_spread, label_lines, token_graph
@@ -48,9 +50,11 @@ __all__ = [
     "AttentionView",
     "Bars",
     "Curves",
+    "Diagram",
     "Matrix",
     "Slider",
     "attention_view",
+    "beside",
     "curve_with_spread",
     "hatch_masked",
     "head_grid",
