@@ -376,12 +376,15 @@ def test_a_plot_follows_the_page_at_once(drawn, page, scheme):
     assert key == sheet(scheme)["key"]
 
 
+VARIABLES = ("--attn-key", "--pst-color-background")
+
+
 def test_on_paper_a_dark_plot_is_light(drawn, page):
     show(page, inline(drawn["matrix"], "one", "alt"), "dark")
     page.emulate_media(media="print")
-    look = "e => [getComputedStyle(e).color, getComputedStyle(e).getPropertyValue('{}')]"
-    said = page.locator(".attn-plot").evaluate(look.format("--pst-color-background"))
-    assert said == ["rgb(31, 35, 40)", "#fff"]
+    look = page.locator(".attn-plot").evaluate_handle("e => getComputedStyle(e)")
+    said = [look.evaluate(f"e => e.getPropertyValue('{name}')") for name in ("color", *VARIABLES)]
+    assert said == ["rgb(31, 35, 40)", sheet("light")["key"], "#fff"]
 
 
 LETTERS = """() => [...document.querySelectorAll('.attn-plot g[transform*="scale("]')].map(g => {

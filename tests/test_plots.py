@@ -70,16 +70,11 @@ def _style():
 
 
 def sheet(scheme: str) -> dict[str, str]:
-    """The course's colours as the book's style sheet has them."""
+    """The course's colours as the book's style sheet has them; ``paper`` for print."""
     css = (ROOT / "book" / "assets" / "attncourse.css").read_text(encoding="utf-8")
-    found = {}
-    for theme in ("light", "dark"):
-        start = r"\bhtml" if theme == "light" else r'html\[data-theme="dark"\]'
-        for block in re.findall(rf"{start} \{{([^}}]*)\}}", css):
-            found |= dict(re.findall(r"--attn-(\w+): (#\w+);", block))
-        if theme == scheme:
-            break
-    return found
+    starts = {"light": r"^html", "dark": r'html\[data-theme="dark"\]', "paper": r"\.attn-plot"}
+    blocks = re.findall(rf"{starts[scheme]} \{{([^}}]*)\}}", css, re.MULTILINE)
+    return {k: v for block in blocks for k, v in re.findall(r"--attn-(\w+): (#\w+);", block)}
 
 
 def linear(colour) -> np.ndarray:
@@ -112,6 +107,8 @@ def test_the_style_sheet_has_the_colours_that_plots_are_drawn_in():
     assert {name: light[name] for name in NAMES} == NAMES
     assert set(COLOURS) | {style.GREY, style.INK} == set(NAMES.values())
     assert sheet("dark").keys() >= NAMES.keys()
+    drawn = {*NAMES, "deep"}
+    assert sheet("paper") == {name: light[name] for name in drawn}
     assert all(sheet("dark")[name] != light[name] for name in NAMES)
 
 
