@@ -15,12 +15,12 @@ from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_svg import LARGEST, SMALLEST, SvgError, inline
+from looks import LETTERS, PAGES, sheet
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 from svg_trim import LONG, brief, short
-from test_plots import sheet
 
 from attncourse.figures import (
     BLUE,
@@ -35,7 +35,6 @@ from attncourse.figures import (
 )
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-PAGE = {"light": "#ffffff", "dark": "#121212"}  # the theme's
 PHONE = 358  # pixels that an article is wide where the screen has 390
 RNG = np.random.default_rng(3)
 
@@ -298,7 +297,7 @@ def page(browser) -> Iterator[Page]:
 def show(page: Page, body: str, scheme: str = "light", width: int = 688) -> None:
     """A page of the book, without the theme."""
     css = (ROOT / "book" / "assets" / "attncourse.css").read_text(encoding="utf-8")
-    theme = f"html {{--pst-color-background: {PAGE[scheme]}; background: {PAGE[scheme]}}}"
+    theme = f"html {{--pst-color-background: {PAGES[scheme]}; background: {PAGES[scheme]}}}"
     page.set_content(
         f'<!doctype html><html data-theme="{scheme}"><style>{css}{theme}body {{margin: 0}}</style>'
         f'<div class="bd-article" style="width: {width}px"><figure style="margin: 0">{body}'
@@ -320,7 +319,7 @@ def blocks(image: np.ndarray, side: int = 4) -> np.ndarray:
 
 def expected(svg: str, scheme: str) -> str:
     """The figure with the colours of a page put in by hand, where it has no picture."""
-    ink, paper = sheet(scheme)["ink"], PAGE[scheme]
+    ink, paper = sheet(scheme)["ink"], PAGES[scheme]
     light, now = sheet("light"), sheet(scheme)
     deep = {style.DEEP: now["deep"], style.FIXED: "#000001", style.PAPER: paper}
     new = deep | {light[name]: now[name] for name in light if name in now and name != "deep"}
@@ -333,7 +332,7 @@ def expected(svg: str, scheme: str) -> str:
     return re.sub(r"#[0-9a-f]{6}\b", lambda code: new.get(code[0], code[0]), svg)
 
 
-@pytest.mark.parametrize("scheme", PAGE)
+@pytest.mark.parametrize("scheme", PAGES)
 @pytest.mark.parametrize("name", ["curves", "matrix"])
 def test_the_page_shows_what_matplotlib_drew(drawn, page, name, scheme):
     text = inline(drawn[name], "one", "alt")
@@ -342,7 +341,7 @@ def test_the_page_shows_what_matplotlib_drew(drawn, page, name, scheme):
     wide = page.locator(".attn-plot").bounding_box()["width"]
     source = html.escape(expected(drawn[name], scheme).partition("?>")[2])
     page.set_content(
-        f"<!doctype html><style>body {{margin: 0; background: {PAGE[scheme]}}}"
+        f"<!doctype html><style>body {{margin: 0; background: {PAGES[scheme]}}}"
         f"figure {{margin: 0; width: 688px}} img {{display: block; margin: 0 auto}}</style>"
         f'<figure><img width="{wide}" src="data:image/svg+xml,"></figure>'
         f'<script type="text/plain">{source}</script>'
@@ -362,7 +361,7 @@ def test_the_page_shows_what_matplotlib_drew(drawn, page, name, scheme):
     assert np.quantile(apart, 0.99) < 20
 
 
-@pytest.mark.parametrize("scheme", PAGE)
+@pytest.mark.parametrize("scheme", PAGES)
 def test_a_plot_follows_the_page_at_once(drawn, page, scheme):
     show(page, inline(drawn["matrix"], "one", "alt"), "dark" if scheme == "light" else "light")
     page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
@@ -385,10 +384,6 @@ def test_on_paper_a_dark_plot_is_light(drawn, page):
     look = page.locator(".attn-plot").evaluate_handle("e => getComputedStyle(e)")
     said = [look.evaluate(f"e => e.getPropertyValue('{name}')") for name in ("color", *VARIABLES)]
     assert said == ["rgb(31, 35, 40)", sheet("light")["key"], "#fff"]
-
-
-LETTERS = """() => [...document.querySelectorAll('.attn-plot g[transform*="scale("]')].map(g => {
-    const m = g.getScreenCTM(); return 100 * Math.hypot(m.a, m.b); })"""
 
 
 @pytest.mark.parametrize("name", [draw.__name__ for draw in FIGURES])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looks import PAGES, contrast, linear, sheet
 from matplotlib import colormaps
 from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -29,7 +28,6 @@ from attncourse.figures import (
 from attncourse.figures.cells import number_ink, squares
 from attncourse.figures.plots import apart
 
-PAGES = {"light": "#ffffff", "dark": "#121212"}
 NAMES = {
     "query": style.QUERY,
     "key": style.KEY,
@@ -67,24 +65,6 @@ def _style():
         set_style()
         yield
     plt.close("all")
-
-
-def sheet(scheme: str) -> dict[str, str]:
-    """The course's colours as the book's style sheet has them; ``paper`` for print."""
-    css = (ROOT / "book" / "assets" / "attncourse.css").read_text(encoding="utf-8")
-    starts = {"light": r"^html", "dark": r'html\[data-theme="dark"\]', "paper": r"\.attn-plot"}
-    blocks = re.findall(rf"{starts[scheme]} \{{([^}}]*)\}}", css, re.MULTILINE)
-    return {k: v for block in blocks for k, v in re.findall(r"--attn-(\w+): (#\w+);", block)}
-
-
-def linear(colour) -> np.ndarray:
-    rgb = np.array(to_rgb(colour))
-    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-
-
-def contrast(one, other) -> float:
-    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other))
-    return (high + 0.05) / (low + 0.05)
 
 
 def lab(rgb: np.ndarray) -> np.ndarray:
