@@ -229,6 +229,7 @@ def test_without_javascript_and_on_paper_the_first_state_stands(browser):
     printed = Reader(browser, figure)
     printed.button("None").click()
     printed.page.emulate_media(media="print")
+    printed.page.wait_for_selector(".am-first")
     assert printed.page.is_visible(".am-still")
     assert printed.page.locator(".am-first .mp-masked:visible").count() == N * (N - 1)
     assert not printed.page.is_visible(".am-stage")

@@ -1,8 +1,6 @@
 // A head in five stages. All matrices are recomputed at once when a number or the asker changes.
 const {tokens, numbers} = data, stage = root.querySelector(".am-stage"), flow = stage.querySelector(".st-flow");
 const say = root.querySelector(".am-say"), at = name => flow.querySelector(`[data-at="${name}"]`);
-const STAGES = ["Whole", "x", "q, k, v", "Scores", "Weights", "Blend"];
-const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = x => `(${x.map(short).join(", ")})`;
 const sums = (a, b) => a.map((x, i) => `${short(x)}·${short(b[i])}`).join(" + ").replaceAll("+ −", "− ");
 let now = structuredClone(numbers), asks = 0, lit = 0, wrong = "";
 
@@ -43,7 +41,6 @@ const show = () => {
   flow.dataset.stage = lit;
   for (const part of flow.querySelectorAll("[data-lit]")) part.classList.toggle("st-lit", part.dataset.lit.includes(lit));
   for (const row of flow.querySelectorAll("[data-row]")) row.classList.toggle("st-asks", +row.dataset.row === asks);
-  for (const [buttons, chosen] of [[askers, asks], [steps, lit]]) buttons.forEach((button, i) => button.ariaPressed = i === chosen);
   say.classList.toggle("am-wrong", wrong !== "");
   say.textContent = wrong || told(root.now).join("\n");
 };
@@ -64,28 +61,14 @@ const cells = Object.entries(numbers).flatMap(([name, matrix]) => matrix.flatMap
   return [input, reset];
 })));
 
-const row = (name, labels, choose) => {
-  const buttons = labels.map((label, i) => make("button", {type: "button", onclick: () => { choose(i); show(); }}, make("bdi", {}, label)));
-  const box = make("div", {className: "am-row", role: "group", "aria-label": name}, make("span", {}, name), ...buttons);
-  box.onkeydown = event => {
-    const to = buttons[buttons.indexOf(document.activeElement) + ({ArrowRight: 1, ArrowLeft: -1}[event.key] || NaN)];
-    if (!to) return;
-    event.preventDefault();
-    to.focus();
-    to.click();
-  };
-  return [box, buttons];
-};
-const [who, askers] = row("Who asks?", tokens, i => { asks = i; });
-const [which, steps] = row("Stage", STAGES, i => { lit = i; });
-const on = make("button", {type: "button", onclick: () => { lit = lit % 5 + 1; show(); }}, "Next ▸");
-const back = make("button", {type: "button", onclick: () => {
+pick(root, "asks", i => { asks = i; show(); });
+const stages = pick(root, "stage", i => { lit = i; show(); }), part = partsOf(root);
+part("next").onclick = () => stages[lit % 5 + 1].click();
+part("page").onclick = () => {
   now = structuredClone(numbers);
   wrong = "";
   for (const [, reset] of cells) reset();
   show();
-}}, "Numbers of the page");
-which.append(on);
-stage.prepend(who, which, say);
-stage.append(make("div", {className: "am-row"}, "Change any number with dots below it.", back));
+};
+flow.before(say);
 show();

@@ -1,18 +1,8 @@
 // Painting a mask: mouse, finger or keyboard; what is hidden is shared out among the rest.
-const {scores, values, tokens} = data, n = tokens.length, stage = root.querySelector(".am-stage");
+const {scores, values, tokens, presets} = data, part = partsOf(root), n = tokens.length, stage = root.querySelector(".am-stage");
 const say = root.querySelector(".am-say"), table = stage.querySelector(".mp-grid");
 const at = (kind, i, j) => stage.querySelector(`[data-at="${kind}${i}-${j}"]`);
-const all = test => tokens.map((_, i) => tokens.map((_, j) => test(i, j)));
-const half = Math.ceil(n / 2), real = n - Math.ceil(n / 3);
-const PRESETS = {
-  All: [() => true, "Every token sees every token."],
-  Causal: [(i, j) => j <= i, "Causal: each token sees itself and those before it."],
-  Padding: [(i, j) => j < real, `Padding: the last ${n - real} tokens are filling, and nobody sees them.`],
-  "Window of 3": [(i, j) => Math.abs(i - j) < 2, "Window: each token sees itself and its two neighbours."],
-  Blocks: [(i, j) => Math.floor(i / half) === Math.floor(j / half), `Blocks of ${half}: each token sees its own block, however many layers there are.`],
-  None: [() => false, "Nothing may be seen. Paint what may."],
-};
-let mask = all(PRESETS.Causal[0]), layers = 1, here = [0, 0], drag = null;
+let mask = presets[1][0], layers = 1, here = [0, 0], drag = null;
 
 root.compute = ({scores, values, mask, layers = 1}) => {
   const weights = scores.map((row, i) => softmax(row, mask[i]));
@@ -36,12 +26,12 @@ const show = (first = "") => {
   }));
   for (const row of stage.querySelectorAll("[data-row]")) {
     const i = +row.dataset.row, [, receives, known] = row.children;
-    receives.textContent = `(${output[i].map(x => String(+x.toFixed(2)).replace("-", "−")).join(", ")})`;
+    receives.textContent = tuple(output[i]);
     [...known.children].forEach((chip, j) => { chip.className = reach[i][j] ? mask[i][j] ? "mp-direct" : "mp-through" : "mp-never"; });
     known.ariaLabel = list(tokens.filter((_, j) => reach[i][j])) || "nothing";
   }
-  count.textContent = layers === 1 ? "after 1 layer" : `after ${layers} layers`;
-  for (const [name, button] of buttons) button.ariaPressed = String(String(all(PRESETS[name][0])) === String(mask));
+  part("layers-now").textContent = layers;
+  buttons.forEach((button, i) => button.ariaPressed = String(String(presets[i][0]) === String(mask)));
   const none = lonely.length ? `${list(lonely.map(i => `“${tokens[i]}”`))} ${lonely.length > 1 ? "have" : "has"} no key left: all weights are 0, and what is received is 0.` : "";
   say.textContent = `${first} ${none}`.trim();
 };
@@ -57,11 +47,12 @@ const paint = (cell, seen) => {
 const place = cell => cell.dataset.at.slice(1).split("-").map(Number);
 const allowed = cell => mask[place(cell)[0]][place(cell)[1]];
 
-const buttons = Object.entries(PRESETS).map(([name, [test, words]]) => [name, make("button", {type: "button", onclick: () => { mask = all(test); show(words); }}, name)]);
-const count = make("span"), slider = make("input", {type: "range", min: 1, max: n, value: 1, ariaLabel: "Layers"});
-slider.oninput = () => { layers = +slider.value; show(`Who can know whom ${layers > 1 ? `after ${layers} layers` : "directly"}: the filled and dashed words below.`); };
-stage.prepend(make("div", {className: "am-row", role: "group", "aria-label": "Masks"}, ...buttons.map(([, button]) => button)), say);
-stage.querySelector(".mp-known").before(make("label", {className: "am-row"}, "What each token can know", slider, count));
+const buttons = pick(root, "preset", i => { mask = presets[i][0]; show(presets[i][1]); });
+part("layers").oninput = event => {
+  layers = +event.target.value;
+  show(`Who can know whom ${layers > 1 ? `after ${layers} layers` : "directly"}: the filled and dashed words below.`);
+};
+stage.querySelector(".mp-pair").before(say);
 
 table.setAttribute("role", "grid");
 table.ariaMultiSelectable = "true";

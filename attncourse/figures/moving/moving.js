@@ -39,18 +39,24 @@ const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
   return `<path style="stroke:var(--${role});stroke-width:${thick}" d="M${x},${y}L${tipX},${tipY}"/><path class="ad-head" `
     + `style="fill:var(--${role})" d="M${tipX},${tipY}L${left - dy / 2},${top + dx / 2}L${left + dy / 2},${top - dx / 2}Z"/>`;
 };
-/** Lets one button of a choice be down, and calls then with its number. */
-const pick = (root, name, then) => {
-  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
-  buttons.forEach((button, i) => button.onclick = () => {
-    buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
-    then(i);
-  });
-};
 /** A number as the page writes it. */
 const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
   return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
+};
+/** The same with at most two decimals, and a row of such numbers in brackets. */
+const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
+/** Lets one button of a choice be down; arrow keys move; calls then with its number. Returns the buttons. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+  buttons.forEach((button, i) => {
+    button.onclick = () => { buttons.forEach((other, j) => other.ariaPressed = String(i === j)); then(i); };
+    button.onkeydown = event => {
+      const to = buttons[i + {ArrowRight: 1, ArrowLeft: -1}[event.key]];
+      if (to) { event.preventDefault(); to.focus(); to.click(); }
+    };
+  });
+  return buttons;
 };
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
