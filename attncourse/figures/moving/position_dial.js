@@ -21,7 +21,7 @@ const show = () => {
   now.pace.forEach((_, i) => {
     const [sin, cos] = now.encoding.slice(2 * i);
     part(`hand-${i}`).setAttribute("d", `M${44 + 84 * i},56l${28 * sin},${-28 * cos}`);
-    part(`clock-${i}`).style.cssText = `stroke:var(--ink);${i === pair ? "stroke-width:3" : "stroke-opacity:.5"}`;
+    part(`clock-${i}`).classList.toggle("am-turns", i === pair);
     part(`sin-${i}`).firstChild.textContent = `sin ${shown(sin)}`;
     part(`cos-${i}`).firstChild.textContent = `cos ${shown(cos)}`;
   });
@@ -38,8 +38,8 @@ const show = () => {
   const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
   tell(root, `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
     + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`);
-  part("back").disabled = m === 0 || n === 0;
-  part("on").disabled = m === last || n === last;
+  part("back").disabled = !m || !n;
+  part("on").disabled = Math.max(m, n) === last;
 };
 const both = by => () => { for (const name of ["m", "n"]) part(name).value = at(name) + by; show(); };
 part("back").onclick = both(-1);
