@@ -1,6 +1,6 @@
 const part = partsOf(root), {q, k, base, hands, last, names, size, unit, high, middle} = data;
 const turned = ([x, y], angle) => [x * Math.cos(angle) - y * Math.sin(angle), x * Math.sin(angle) + y * Math.cos(angle)];
-/** Row m of the sinusoidal encoding with d features; q and k turned by positions m and n with frequency `pair`, and their score. */
+/** Row m of the encoding with d features; q and k turned by m and n with frequency `pair`, and their score. */
 root.compute = ({q, k, m, n, pair, d, base}) => {
   const pace = Array.from({length: d / 2}, (_, i) => base ** (-2 * i / d));
   const query = turned(q, m * pace[pair]), key = turned(k, n * pace[pair]);

@@ -26,11 +26,11 @@ const set = next => {
 fields.forEach(field => field.oninput = () => {
   const numbers = fields.map(one => typed(one.value, -2, 2)), wrong = numbers.findIndex(Number.isNaN);
   fields.forEach((one, j) => one.ariaInvalid = String(Number.isNaN(numbers[j])));
-  if (wrong >= 0) return tell(root, `Weight ${wrong}: a number from −2 to 2, please. The picture still shows the last ones.`);
+  if (wrong >= 0) return tell(root, `Weight ${wrong}: a number from −2 to 2, please.`);
   weights = numbers;
   show();
 });
-/** Moves the blend to a place, by weights that sum to 1, in thousandths; not where one would be beyond 2. */
+/** Moves the blend by weights that sum to 1, in thousandths; not where one would be beyond 2. */
 const drag = event => {
   const {left, top, width} = picture.getBoundingClientRect(), scale = 2 * middle / width / unit;
   const place = [centre[0] - middle / unit + (event.clientX - left) * scale, centre[1] + middle / unit - (event.clientY - top) * scale, 1];
