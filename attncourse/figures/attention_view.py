@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from attncourse.figures.attention_html import view_html
 from attncourse.figures.maps import as_maps, as_masked, as_names, as_start, as_tokens
-from attncourse.figures.plots import MOST_LABELS, head_grid, weight_matrix
+from attncourse.figures.weights import MOST_LABELS, head_grid, weight_matrix
 
 MOST_WEIGHTS = 1_000_000  # two characters each
 MOST_CHIPS = 12  # tokens in a drawing of arcs

@@ -46,7 +46,8 @@ def centre(where: Place | tuple[float, float]) -> tuple[float, float]:
 def head(before: tuple[float, float], tip: tuple[float, float], thick: float) -> str:
     """An arrow's head at ``tip``, as SVG's ``d``."""
     (x0, y0), (x, y) = before, tip
-    long, size = hypot(x - x0, y - y0) or 1, 6 + thick
+    long = hypot(x - x0, y - y0) or 1
+    size = min(6 + thick, long)
     ux, uy = (x - x0) / long * size, (y - y0) / long * size
     return (
         f"M{x:.1f},{y:.1f}L{x - ux - uy / 2:.1f},{y - uy + ux / 2:.1f}"

@@ -26,9 +26,9 @@ const show = () => {
   part("concat").querySelectorAll("th[scope=colgroup]").forEach((head, h) => head.classList.toggle("am-off", !on[h]));
   write("output", output, most[1], change);
   const largest = change.indexOf(Math.max(...change));
-  root.querySelector(".am-say").textContent = off.length === 0 ? `All ${names.length} heads are on.`
+  tell(root, off.length === 0 ? `All ${names.length} heads are on.`
     : off.length === names.length ? "All heads are off: nothing reaches W_o, and the output is 0."
-    : `Off: ${off.join(", ")}. The output of “${tokens[largest]}” changes most, by ${shown(100 * change[largest], 0)} % of its length.`;
+    : `Off: ${off.join(", ")}. The output of “${tokens[largest]}” changes most, by ${shown(100 * change[largest], 0)} % of its length.`);
 };
 names.forEach((_, h) => part(`switch-${h}`).onclick = () => { on = on.map((x, i) => i === h ? !x : x); show(); });
 part("all").onclick = () => { on = on.map(() => true); show(); };

@@ -11,8 +11,8 @@ const at = name => Number(part(name).value);
 let pair = data.chosen;
 const turnedArrow = (name, role, vector) => {
   const [x, y] = vector.map(a => a * longer), far = 1 + 13 / Math.hypot(x, y);
-  part(name).replaceChildren(arrow(170, 124, 170 + x, 124 - y, role, 3),
-    draw("text", {x: 170 + x * far, y: 129 - y * far, "text-anchor": "middle", style: `fill:var(--${role})`}, name));
+  part(name).innerHTML = arrow(170, 124, 170 + x, 124 - y, role, 3)
+    + `<text x="${170 + x * far}" y="${129 - y * far}" text-anchor="middle" style="fill:var(--${role})">${name}</text>`;
 };
 const show = () => {
   const m = at("m"), n = at("n"), now = root.now = root.compute({q, k, m, n, pair, d: 2 * hands, base});
@@ -36,8 +36,8 @@ const show = () => {
   part("dot").setAttribute("cy", middle - tall * now.score);
   const angle = Math.atan2(now.query[1], now.query[0]) - Math.atan2(now.key[1], now.key[0]);
   const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
-  root.querySelector(".am-say").textContent = `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
-    + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`;
+  tell(root, `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
+    + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`);
   part("back").disabled = m === 0 || n === 0;
   part("on").disabled = m === last || n === last;
 };

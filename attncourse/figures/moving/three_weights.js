@@ -13,7 +13,6 @@ root.weightsAt = (points, [x, y]) => {
 };
 const fields = points.map((_, j) => part(`weight-${j}`)), picture = part("blend").ownerSVGElement, [threads, grip] = part("blend").children;
 const at = ([x, y]) => [middle + unit * (x - centre[0]), middle - unit * (y - centre[1])];
-const say = text => root.querySelector(".am-say").textContent = text;
 let weights;
 const show = () => {
   const {blend, sum, negative, fair} = root.now = root.compute({points, weights}), [x, y] = at(blend);
@@ -23,7 +22,7 @@ const show = () => {
   grip.style.fill = fair ? "var(--ink)" : "var(--page)";
   const broken = negative.map(j => `weight ${j} is negative`);
   if (Math.abs(sum - 1) >= 1e-9) broken.push(`the weights sum to ${shown(sum, 3)}, not to 1`);
-  say(`The blend is (${blend.map(a => shown(a)).join(", ")})${Math.max(Math.abs(x - middle), Math.abs(y - middle)) > middle ? ", outside the picture" : ""}. `
+  tell(root, `The blend is (${blend.map(a => shown(a)).join(", ")})${Math.max(Math.abs(x - middle), Math.abs(y - middle)) > middle ? ", outside the picture" : ""}. `
     + (fair ? "No weight is negative and they sum to 1: a mixture, inside the triangle." : `No mixture: ${broken.join(", ")}.`));
 };
 const set = next => {
@@ -34,7 +33,7 @@ const set = next => {
 fields.forEach(field => field.oninput = () => {
   const numbers = fields.map(one => typed(one.value, -2, 2)), wrong = numbers.findIndex(Number.isNaN);
   fields.forEach((one, j) => one.ariaInvalid = String(Number.isNaN(numbers[j])));
-  if (wrong >= 0) return say(`Weight ${wrong}: a number from −2 to 2, please. The picture still shows the last ones.`);
+  if (wrong >= 0) return tell(root, `Weight ${wrong}: a number from −2 to 2, please. The picture still shows the last ones.`);
   weights = numbers;
   show();
 });
@@ -48,7 +47,7 @@ picture.onpointerdown = event => { picture.setPointerCapture(event.pointerId); d
 picture.onpointermove = event => { if (event.buttons) drag(event); };
 part("share").onclick = () => {
   const sum = weights.reduce((a, b) => a + b), next = weights.map(w => w / sum);
-  next.every(w => Math.abs(w) <= 2) ? set(next) : say("Divided by a sum so close to 0 they would be huge.");
+  next.every(w => Math.abs(w) <= 2) ? set(next) : tell(root, "Divided by a sum so close to 0 they would be huge.");
 };
 part("reset").onclick = () => set(data.weights);
 set(data.weights);

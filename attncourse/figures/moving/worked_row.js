@@ -16,12 +16,12 @@ const show = i => {
     cells.forEach((cell, a) => fill(cell, "value", (last ? output : parts[j])[a] / strongest, (last ? output : parts[j])[a]));
     if (last) return;
     fill(score, "key", scores[j] / highest, scores[j]);
-    share.firstChild.data = `${shown(shares[j])} `;
+    share.firstChild.textContent = shown(shares[j]);
     share.lastChild.style.opacity = shares[j];
   });
   const most = shares.indexOf(Math.max(...shares)), name = j => `“${data.tokens[j]}” (${j})`;
-  root.querySelector(".am-say").textContent = `${name(i)} listens most to ${most === i ? "itself" : name(most)}, with a share of ${shown(shares[most])}. `
-    + `The shares times the vectors add up to its output, ${output.map(x => shown(x)).join(", ")}.`;
+  tell(root, `${name(i)} listens most to ${most === i ? "itself" : name(most)}, with a share of ${shown(shares[most])}. `
+    + `The shares times the vectors add up to its output, ${output.map(x => shown(x)).join(", ")}.`);
 };
 pick(root, "token", show);
 show(data.chosen);
