@@ -14,7 +14,7 @@ import citations
 import field_guide
 import icons
 import page_head
-from course import load
+from course import loaded
 from formulas import MATHJAX
 from navigation import course_map
 from vendor import KEPT, static
@@ -34,7 +34,7 @@ class MapNode(nodes.Element):
 
 
 def draw_map(app, doctree, page):
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(MapNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
         links = {c.stem: app.builder.get_relative_uri(page, c.page) for c in course.chapters}
@@ -59,7 +59,7 @@ def drop_thebe(app, page, template, context, doctree):
 
 def launch_chapters_only(app, page, template, context, doctree):
     """Chapters have a notebook beside them for Colab to open; other pages with code have none."""
-    if load(Path(app.srcdir)).chapter(page) is None:
+    if loaded(Path(app.srcdir)).chapter(page) is None:
         buttons = context.get("header_buttons", [])
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
 
