@@ -35,13 +35,19 @@ main(prog_name="jupyter-book")"""
 def page_key(course: Course, page: str) -> str:
     """A digest of what the page's outputs depend on besides its own code: package and versions.
 
-    A chapter imports only chapters before it, so the ones after it do not count.
+    A chapter imports only chapters before it, so the ones after it do not count, nor do other
+    chapters' drawings.
     """
     package, own = course.root / "attncourse", course.chapter(page)
     later = {f"{c.stem}.py" for c in course.chapters if own and c.number > own.number}
     modules = [path for path in package.glob("*.py") if path.name not in later]
-    shared = [path for room in ("figures", "tasks") for path in (package / room).rglob("*")]
-    shared = [path for path in shared if path.is_file() and path.suffix != ".pyc"]
+    shared = [
+        path
+        for room in ("figures", "tasks")
+        for path in (package / room).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+        if path.parent.name != "drawings" or (own and path.stem in (own.stem, "__init__"))
+    ]
     return digest_of(sorted([*modules, *shared, course.root / "requirements.txt"]))
 
 

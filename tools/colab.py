@@ -431,8 +431,8 @@ class Page:
         if block.argument not in ("ipython3", "python", "python3"):
             fail(self.page, block.line, f"a code cell in {block.argument!r}")
         mystnb = block.options.get("mystnb") or {}
-        if set(mystnb) - {"figure", "image"}:
-            fail(self.page, block.line, f"mystnb: {sorted(mystnb)} holds more than figure, image")
+        if set(mystnb) - {"figure", "image", "code_prompt_show"}:
+            fail(self.page, block.line, f"mystnb: {sorted(mystnb)} holds what Colab cannot show")
         tags = block.options.get("tags") or []
         if set(tags) - TAGS:
             fail(self.page, block.line, f"unknown tags {sorted(set(tags) - TAGS)}")

@@ -71,6 +71,16 @@ function nameByText() {
   }
 }
 
+/** What is folded on the screen is printed, and folded again afterwards. */
+let unfolded = [];
+window.addEventListener("beforeprint", () => {
+  unfolded = [...document.querySelectorAll("details.attn-deeper:not([open])")];
+  for (const fold of unfolded) fold.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const fold of unfolded) fold.open = false;
+});
+
 document.addEventListener("DOMContentLoaded", () => {
   nameByText();
   keepCount();

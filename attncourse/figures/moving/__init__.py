@@ -1,0 +1,29 @@
+"""Figures that move: the reader changes a number, the page computes, by a few lines of JavaScript.
+
+One figure is one module here and one script of the same name. `Moving` puts them together with
+what they share: `moving.js` (softmax attention, checked input), `moving.css`, the first state.
+"""
+
+from attncourse.figures.moving.attention_stepper import attention_stepper
+from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.heads_off import heads_off
+from attncourse.figures.moving.mask_painter import mask_painter
+from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
+from attncourse.figures.moving.playground import playground
+from attncourse.figures.moving.position_dial import position_dial
+from attncourse.figures.moving.three_weights import three_weights
+from attncourse.figures.moving.width_slider import width_slider
+from attncourse.figures.moving.worked_row import worked_row
+
+__all__ = [
+    "Moving",
+    "attention_stepper",
+    "heads_off",
+    "mask_painter",
+    "mean_shift_circle",
+    "playground",
+    "position_dial",
+    "three_weights",
+    "width_slider",
+    "worked_row",
+]

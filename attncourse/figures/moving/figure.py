@@ -1,0 +1,48 @@
+"""What every moving figure is made of: a first state, its numbers, a script that computes."""
+
+import json
+from html import escape
+
+from attncourse.figures.theme import beside, has, modes
+
+
+class Moving:
+    """A figure that the reader moves; a self-contained piece of HTML, equal for equal arguments.
+
+    name: of the script ``<name>.js`` in this folder, the body of a function that gets ``root`` (the
+    figure's element), ``data`` and what ``moving.js`` defines. It fills ``.am-stage``, and puts
+    ``root.compute`` there: from inputs to outputs as plain arrays, which tests hold against the
+    package. title: what the figure is called. body: its first state, as HTML, which stands where no
+    script runs and on paper. moves: a sentence that says there what would move. data: numbers for
+    the script. says: the sentence that goes with the first state, which the script replaces.
+    A style sheet ``<name>.css``, where there is one, comes along.
+    """
+
+    def __init__(self, name: str, title: str, body: str, moves: str, data: dict, says: str = ""):
+        self.name, self.title, self.body, self.moves, self.data = name, title, body, moves, data
+        self.says = says
+
+    def __repr__(self) -> str:
+        return f"moving figure: {self.title}. {self.moves}"
+
+    def _repr_html_(self) -> str:
+        style = modes("attncourse-moving") + beside("moving/moving.css") + beside("diagram.css")
+        style += beside(f"moving/{self.name}.css") if has(f"moving/{self.name}.css") else ""
+        script = (
+            f"(() => {{\n{beside('moving/moving.js')}\n"
+            f"const begin = (root, data) => {{\n{beside(f'moving/{self.name}.js')}\n}};\n"
+            f"start({json.dumps(self.name)}, begin);\n}})();"
+        )
+        return (
+            f'<div class="attncourse-moving tex2jax_ignore mathjax_ignore" role="group" '
+            f'data-figure="{self.name}" aria-label="{escape(self.title)}"><style>{style}</style>'
+            f'<p class="am-title">{escape(self.title)}</p><div class="am-stage">{self.body}</div>'
+            f'<p class="am-say" role="status">{escape(self.says)}</p>'
+            f'<p class="am-still">{escape(self.moves)}</p>'
+            f'<script type="application/json">{self.json()}</script><script>{script}</script></div>'
+        )
+
+    def json(self) -> str:
+        """The numbers for the script, as JSON that is safe inside ``<script>``."""
+        text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)  # ASCII only
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

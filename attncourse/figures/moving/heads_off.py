@@ -1,0 +1,96 @@
+"""Chapter 9: the heads of one layer, which a reader switches off one by one."""
+
+from html import escape
+
+import numpy as np
+
+from attncourse.arrays import as_floats, require_finite
+from attncourse.figures.diagram import Diagram
+from attncourse.figures.ink import wide
+from attncourse.figures.moving.controls import button, cell, controls, scrolling, signed
+from attncourse.figures.moving.figure import Moving
+
+WIDE, LINE = 158, 15  # of a map in pixels, two beside each other on a phone; the height of a line
+
+
+def heads_off(
+    maps: np.ndarray, values: np.ndarray, tokens: list[str], W_o: np.ndarray, names: list[str] = ()
+) -> Moving:
+    """The maps of some heads, their outputs side by side, and ``U = concat(heads) W_o``.
+
+    maps: weights, ``(h, n, n)``. values: ``(h, n, d_head)``. tokens: n words. W_o:
+    ``(h·d_head, d_model)``. names: what the heads are called. At most 4 heads, 8 tokens, and 8
+    features in all. A head that is off puts zeros into its columns of the concatenation; the last
+    column says by how much of its length each row of U has changed.
+
+    Raises ``ValueError`` for other shapes, for maps whose rows do not sum to 1, and for words that
+    a map has no room for.
+    """
+    A = as_floats("maps", maps, "h n n").astype(float)
+    V = as_floats("values", values, "h n d_head").astype(float)
+    W = as_floats("W_o", W_o, "d d_model").astype(float)
+    require_finite(maps=A, values=V, W_o=W)
+    h, n, _ = A.shape
+    fits = A.shape == (h, n, n) and V.shape[:2] == (h, n) and len(W) == h * V.shape[2]
+    if not fits or h > 4 or n > 8 or max(W.shape) > 8:
+        raise ValueError(
+            "heads_off: expected at most 4 heads, 8 tokens and 8 features, maps (h, n, n), values "
+            f"(h, n, d_head), W_o (h·d_head, d_model), got {A.shape}, {V.shape}, {W.shape}"
+        )
+    if (A < 0).any() or np.abs(A.sum(axis=-1) - 1).max() > 1e-4:
+        raise ValueError("maps: expected weights, rows of numbers from 0 that sum to 1")
+    if isinstance(tokens, str) or len(tokens) != n:
+        raise ValueError(f"tokens: expected {n} words, one for each row, got {tokens!r}")
+    names = list(names) or [f"head {i}" for i in range(h)]
+    if len(names) != h:
+        raise ValueError(f"names: expected {h}, one for each head, got {names!r}")
+    concat = np.concatenate(list(A @ V), axis=-1)  # (n, h·d_head)
+    heads = "".join(one_head(i, A[i], tokens, names[i]) for i in range(h))
+    return Moving(
+        "heads_off",
+        "Heads, switched off one by one",
+        f'<div class="am-row am-heads">{heads}</div>'
+        + controls(button("all", "All on"))
+        + '<div class="am-row am-tables">'
+        + table("concat", concat, tokens, [(escape(name), V.shape[2]) for name in names])
+        + table("output", concat @ W, tokens, [("times W<sub>o</sub>", W.shape[1])], change=True)
+        + "</div>",
+        "In a browser that runs scripts, a button under each map switches its head off.",
+        {"maps": A.tolist(), "values": V.tolist(), "W_o": W.tolist(), "tokens": list(tokens)}
+        | {"names": names},
+        f"All {h} heads are on. Rows of the maps are queries, columns keys, in the same order.",
+    )
+
+
+def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str) -> str:
+    """A head's map, black where the weight is 1, with its switch below."""
+    left = max(wide(token, 13) for token in tokens) + 8
+    across = (WIDE - left - 2) / len(tokens)
+    if across < 6:
+        raise ValueError(
+            f"tokens: expected words of at most 12 letters, got {max(tokens, key=len)!r}"
+        )
+    says = f"The map of {name}: a row for each query, a column for each key, darker for more."
+    picture = Diagram(f"The map of {name}", says, WIDE, 6 + LINE * len(tokens))
+    picture.matrix(left, 3, weights, rows=tokens, cell=(across, LINE), form="", shade=True)
+    return (
+        f'<div data-part="head-{i}"><p class="am-query">{escape(name)}</p>'
+        f'<div class="attncourse-diagram">{picture.svg()}</div>'
+        f"{controls(button(f'switch-{i}', 'on', True))}</div>"
+    )
+
+
+def table(part: str, numbers: np.ndarray, tokens: list[str], over: list, change=False) -> str:
+    """Numbers in coloured cells, a row for each token; over: headings and how far they reach."""
+    strongest = np.abs(numbers).max() or 1
+    lines = "".join(
+        f'<tr><th scope="row">{escape(token)}</th>'
+        + "".join(cell("value", x / strongest, signed(x, 1)) for x in row)
+        + ("<td>0 %</td>" if change else "")
+        + "</tr>"
+        for token, row in zip(tokens, numbers, strict=True)
+    )
+    last = '<th scope="col">change</th>' if change else ""
+    span = "".join(f'<th scope="colgroup" colspan="{m}">{title}</th>' for title, m in over)
+    rows = f"<thead><tr><td></td>{span}{last}</tr></thead><tbody>{lines}</tbody>"
+    return f'<div data-part="{part}">{scrolling(rows, part)}</div>'

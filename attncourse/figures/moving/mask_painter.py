@@ -1,0 +1,119 @@
+"""A mask to paint: scores on one side, what is left of the weights on the other."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from attncourse.arrays import as_floats
+from attncourse.figures.moving.attention_stepper import number, vector
+from attncourse.figures.moving.controls import choice, controls, slider
+from attncourse.figures.moving.figure import Moving
+from attncourse.lookup import softmax
+
+MOST = 8  # tokens: a phone has room for as many numbers beside each other
+PRESETS = ["All", "Causal", "Padding", "Window of 3", "Blocks", "None"]
+LARGEST = 99  # of a score or a value, for the same reason
+
+
+def mask_painter(scores, values, tokens: Sequence[str]) -> Moving:
+    """Scores on which a reader paints what may be seen; the weights renormalise at once.
+
+    scores: ``(n, n)``, row i of query i, already scaled, n from 2 to 8. values: ``(n, d_v)``, with
+    d_v of 1 or 2. Numbers are from −99 to 99. tokens: n words. It begins with a causal mask, and
+    offers padding (the last third of the keys is hidden), a window of 3 and blocks of n/2 too.
+    Below stand what each token receives, 0 where it has no key, and which tokens can have reached
+    it after 1, 2, … layers: where the product of as many masks is not 0.
+
+    Raises ``ValueError`` for other sizes and for numbers that are not finite or too large.
+    """
+    scores, values = as_floats("scores", scores, "n n"), as_floats("values", values, "n d_v")
+    n = len(scores)
+    if scores.shape != (n, n) or not 2 <= n <= MOST:
+        raise ValueError(f"scores: expected (n, n) with n from 2 to {MOST}, got {scores.shape}")
+    if len(values) != n or not 1 <= values.shape[1] <= 2:
+        raise ValueError(f"values: expected shape ({n}, 1) or ({n}, 2), got {values.shape}")
+    if len(tokens) != n:
+        raise ValueError(f"tokens: expected {n}, one for each score of a row, got {len(tokens)}")
+    for name, numbers in (("scores", scores), ("values", values)):
+        if np.abs(numbers).max() > LARGEST:
+            raise ValueError(
+                f"{name}: expected numbers from −{LARGEST} to {LARGEST}, got {numbers}"
+            )
+    mask = np.tri(n, dtype=bool)
+    weights = np.array([[*softmax(scores[i, : i + 1]), *[0] * (n - 1 - i)] for i in range(n)])
+    return Moving(
+        "mask_painter",
+        "Paint the mask",
+        controls(choice("preset", "Masks", PRESETS, 1))
+        + f'<div class="mp-pair">{grid("Scores: what may be seen", "s", scores, mask, tokens)}'
+        f"{grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
+        + controls(slider("layers", "What each token can know after … layers:", 1, n, 1))
+        + f"{knowledge(weights @ values, mask, tokens)}",
+        "Where JavaScript runs, the mask can be painted, cell by cell or from presets, and the "
+        "weights follow. Here it is causal: each token sees itself and those before it.",
+        {
+            "scores": scores.tolist(),
+            "values": values.tolist(),
+            "tokens": list(tokens),
+            "presets": presets(n),
+        },
+    )
+
+
+def presets(n: int) -> list[tuple[list, str]]:
+    """The masks to begin from, ``(n, n)``, and what is said of each."""
+    i, j = np.ogrid[:n, :n]
+    half, real = -(-n // 2), n - -(-n // 3)
+    masks = {
+        "Every token sees every token.": i == i + 0 * j,
+        "Causal: each token sees itself and those before it.": j <= i,
+        f"Padding: the last {n - real} tokens are filling, and nobody sees them.": j + 0 * i < real,
+        "Window: each token sees itself and its two neighbours.": abs(i - j) < 2,
+        f"Blocks of {half}: each token sees its own block, through any number of layers.": i // half
+        == j // half,
+        "Nothing may be seen. Paint what may.": i + j < 0,
+    }
+    return [(mask.tolist(), words) for words, mask in masks.items()]
+
+
+def grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, tokens) -> str:
+    """A table with a row for each query and a column for each key; what is masked is hatched."""
+    keys = "".join(f'<th scope="col"><span>{escape(token)}</span></th>' for token in tokens)
+    rows = ""
+    for i, token in enumerate(tokens):
+        cells = ""
+        for j in range(len(tokens)):
+            look = "" if mask[i, j] else ' class="mp-masked"'
+            if kind == "w":
+                inside = f'<i style="--weight:{numbers[i, j]:.4f}"></i><b>{numbers[i, j]:.2f}</b>'
+            else:
+                inside = f"<b>{number(numbers[i, j])}</b>"
+            cells += f'<td data-at="{kind}{i}-{j}"{look}>{inside}</td>'
+        rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
+    return (
+        f'<table class="mp-grid" style="--n:{len(tokens)}"><caption>{title}</caption>'
+        f"<thead><tr><td></td>{keys}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def knowledge(output: np.ndarray, mask: np.ndarray, tokens: Sequence[str]) -> str:
+    """What each token receives, and which tokens it can know."""
+    rows = ""
+    for i, token in enumerate(tokens):
+        chips = "".join(
+            f'<span class="{"mp-direct" if mask[i, j] else "mp-never"}">{escape(other)}</span> '
+            for j, other in enumerate(tokens)
+        )
+        rows += (
+            f'<tr data-row="{i}"><th scope="row">{escape(token)}</th>'
+            f'<td class="am-value">{vector(output[i])}</td><td class="mp-chips">{chips}</td></tr>'
+        )
+    return (
+        '<table class="mp-known"><thead><tr><th scope="col">token</th>'
+        '<th scope="col">receives</th><th scope="col">can know</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+        '<p class="mp-key"><span class="mp-direct">directly</span> '
+        '<span class="mp-through">through others</span> '
+        '<span class="mp-never">not at all</span></p>'
+    )

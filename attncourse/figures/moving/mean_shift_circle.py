@@ -1,0 +1,91 @@
+"""Chapter 4: unit vectors on a circle, which self-attention gathers step by step."""
+
+import numpy as np
+
+from attncourse.arrays import as_floats, require_finite
+from attncourse.figures.diagram import Diagram
+from attncourse.figures.moving.controls import (
+    arrow,
+    button,
+    controls,
+    live,
+    pictures,
+    side_by_side,
+    slider,
+)
+from attncourse.figures.moving.figure import Moving
+from attncourse.lookup import softmax
+
+MIDDLE, RADIUS, HILL = 165, 115, 44  # of the circle, and the highest hill around it, in pixels
+NEAR = 0.05  # how far apart two points of one cluster are, at most
+SAYS = (
+    "A circle with points on it. An arrow runs from each point to its output, a mean of all points "
+    "by their weights. Around the circle a line is the further out the denser the points lie."
+)
+
+
+def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
+    """Points on a circle that move to ``U = softmax(κ X Xᵀ) X``, scaled back to length 1.
+
+    points: ``(n, 2)``, each of length 1, at most 200. kappa: how sharply they listen at first, from
+    0.5 to 40. The line around the circle is the density Σ exp(κ y · x_j), its highest place always
+    equally far out.
+
+    Raises ``ValueError`` for points of another length and for a κ that the slider does not have.
+    """
+    X = as_floats("points", points, "n d").astype(float)
+    require_finite(points=X)
+    if X.shape[1] != 2 or len(X) > 200:
+        raise ValueError(f"points: expected shape (n, 2), n at most 200, got {X.shape}")
+    lengths = np.linalg.norm(X, axis=1)
+    if (np.abs(lengths - 1) > 1e-3).any():
+        worst = lengths[np.abs(lengths - 1).argmax()]
+        raise ValueError(f"points: expected vectors of length 1, got one of length {worst:g}")
+    if not 0.5 <= kappa <= 40:
+        raise ValueError(f"kappa: expected a number from 0.5 to 40, got {kappa!r}")
+    circle = Diagram("Points on a circle", SAYS, width=330, height=330)
+    circle.parts.append(
+        f'<path data-part="hills" class="ad-fill" style="stroke:var(--quiet);fill:var(--quiet)" '
+        f'd="{hills(X, kappa)}"/><circle class="ad-thin" cx="{MIDDLE}" cy="{MIDDLE}" r="{RADIUS}" '
+        'style="stroke:var(--quiet);fill:var(--page)"/>'
+    )
+    live(circle, "arrows", arrows(X, kappa))
+    points = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in placed(X))
+    live(circle, "points", "".join(points))
+    return Moving(
+        "mean_shift_circle",
+        "Self-attention, again and again",
+        side_by_side(
+            pictures(circle),
+            "<p>Points are unit vectors. An arrow runs from each to its output "
+            '<span class="am-value">U</span>, a blend of all points. A step moves each point '
+            "along its arrow and back onto the circle. Grey hills: how densely points lie.</p>",
+            controls(slider("kappa", "κ", 0.5, 40, kappa, 0.5)),
+            controls(button("step", "Step"), button("more", "10 steps"), button("reset", "Back")),
+        ),
+        "In a browser that runs scripts, a button moves every point where its arrow leads, and a "
+        "slider changes κ, how sharply the points listen.",
+        {"points": X.tolist(), "middle": MIDDLE, "radius": RADIUS, "hill": HILL, "near": NEAR},
+        f"Before the first step: {len(X)} points. Each arrow leads to a point's output.",
+    )
+
+
+def hills(X: np.ndarray, kappa: float) -> str:
+    """The density around the circle as a closed line, its highest place ``HILL`` pixels out."""
+    turn = np.linspace(0, 2 * np.pi, 121)
+    ring = np.column_stack([np.cos(turn), np.sin(turn)])  # (121, 2)
+    density = np.exp(kappa * (ring @ X.T - 1)).sum(axis=1)  # (121,), none above n
+    out = 1 + density / density.max() * HILL / RADIUS
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in placed(ring * out[:, None])) + "Z"
+
+
+def arrows(X: np.ndarray, kappa: float) -> str:
+    """An arrow from each point to its output."""
+    U = softmax(kappa * X @ X.T) @ X
+    ways = np.hstack([placed(X), placed(U)])  # (n, 4)
+    return "".join(arrow(*way, role="value", thick=1) for way in ways)
+
+
+def placed(points: np.ndarray) -> np.ndarray:
+    """Points in pixels; the second feature grows upwards."""
+    return MIDDLE + RADIUS * points * [1, -1]

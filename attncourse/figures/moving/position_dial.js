@@ -1,0 +1,49 @@
+const part = partsOf(root), {q, k, base, hands, last, names, size, unit, high, middle} = data;
+const turned = ([x, y], angle) => [x * Math.cos(angle) - y * Math.sin(angle), x * Math.sin(angle) + y * Math.cos(angle)];
+/** Row m of the sinusoidal encoding with d features; q and k turned by positions m and n with frequency `pair`, and their score. */
+root.compute = ({q, k, m, n, pair, d, base}) => {
+  const pace = Array.from({length: d / 2}, (_, i) => base ** (-2 * i / d));
+  const query = turned(q, m * pace[pair]), key = turned(k, n * pace[pair]);
+  return {pace, encoding: pace.flatMap(w => [Math.sin(m * w), Math.cos(m * w)]), query, key, score: dot(query, key)};
+};
+const longer = size / Math.max(Math.hypot(...q), Math.hypot(...k)), tall = high / Math.hypot(...q) / Math.hypot(...k);
+const at = name => Number(part(name).value);
+let pair = data.chosen;
+const turnedArrow = (name, role, vector) => {
+  const [x, y] = vector.map(a => a * longer), far = 1 + 13 / Math.hypot(x, y);
+  part(name).innerHTML = arrow(170, 124, 170 + x, 124 - y, role, 3)
+    + `<text x="${170 + x * far}" y="${129 - y * far}" text-anchor="middle" style="fill:var(--${role})">${name}</text>`;
+};
+const show = () => {
+  const m = at("m"), n = at("n"), now = root.now = root.compute({q, k, m, n, pair, d: 2 * hands, base});
+  part("m-now").textContent = m;
+  part("n-now").textContent = n;
+  now.pace.forEach((_, i) => {
+    const [sin, cos] = now.encoding.slice(2 * i);
+    part(`hand-${i}`).setAttribute("d", `M${44 + 84 * i},56l${28 * sin},${-28 * cos}`);
+    part(`clock-${i}`).style.cssText = `stroke:var(--ink);${i === pair ? "stroke-width:3" : "stroke-opacity:.5"}`;
+    part(`sin-${i}`).firstChild.textContent = `sin ${shown(sin)}`;
+    part(`cos-${i}`).firstChild.textContent = `cos ${shown(cos)}`;
+  });
+  turnedArrow("q", "query", now.query);
+  turnedArrow("k", "key", now.key);
+  const scoreAt = distance => dot(turned(q, distance * now.pace[pair]), k);
+  const [[a, b], [c, e]] = [now.key, now.query].map(v => v.map(x => 30 * x / Math.hypot(...v)));
+  part("arc").firstChild.setAttribute("d", `M${170 + a},${124 - b}A30,30 0 ${a * e - b * c < 0 ? 1 : 0} 0 ${170 + c},${124 - e}`);
+  const line = Array.from({length: 4 * last + 1}, (_, i) => i / 2 - last).map(x => [170 + unit * x, middle - tall * scoreAt(x)]);
+  part("curve").setAttribute("d", `M${line.join("L")}`);
+  part("dot").setAttribute("cx", 170 + unit * (m - n));
+  part("dot").setAttribute("cy", middle - tall * now.score);
+  const angle = Math.atan2(now.query[1], now.query[0]) - Math.atan2(now.key[1], now.key[0]);
+  const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
+  tell(root, `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
+    + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`);
+  part("back").disabled = m === 0 || n === 0;
+  part("on").disabled = m === last || n === last;
+};
+const both = by => () => { for (const name of ["m", "n"]) part(name).value = at(name) + by; show(); };
+part("back").onclick = both(-1);
+part("on").onclick = both(1);
+part("m").oninput = part("n").oninput = show;
+pick(root, "pace", i => { pair = i; show(); });
+show();

@@ -1,0 +1,168 @@
+"""Chapter 11: the hands that tell a position, and queries and keys that turn with theirs."""
+
+import numpy as np
+
+from attncourse.arrays import as_floats, require_finite
+from attncourse.figures.diagram import Diagram
+from attncourse.figures.moving.controls import (
+    arrow,
+    button,
+    choice,
+    controls,
+    live,
+    pictures,
+    side_by_side,
+    signed,
+    slider,
+)
+from attncourse.figures.moving.figure import Moving
+
+HANDS = 4  # as many clocks as a phone has room for
+LAST = 60  # the last position of the sliders
+SIZE = 84  # of the longer of q and k, in pixels
+UNIT, HIGH, MIDDLE = 2.5, 75, 118  # the curve: a position, the highest score, and where 0 is
+
+
+def position_dial(
+    q=(0.6, 0.9), k=(0.9, 0.35), m: int = 12, n: int = 5, base: float = 10000.0
+) -> Moving:
+    """Hands of the sinusoidal encoding at position m, and a query and a key turned by RoPE.
+
+    q, k: ``(2,)``, one pair of features each, of lengths between 0.01 and 100. m, n: the first
+    positions of the query and of the key, 0 to 60. base: of the frequencies ``base**(−2i / 8)`` of
+    the four hands, radians per position. A reader moves m and n and chooses the frequency by which
+    q and k turn; their angle and their score depend on m − n alone, and the curve shows that score.
+
+    Raises ``ValueError`` for other vectors, positions or bases.
+    """
+    pair = as_floats("q and k", [q, k], "two two").astype(float)
+    require_finite(q_and_k=pair)
+    lengths = np.linalg.norm(pair, axis=1)
+    if pair.shape != (2, 2) or lengths.min() < 0.01 or lengths.max() > 100:
+        raise ValueError(
+            f"q and k: expected two numbers each, of lengths 0.01 to 100, got {q!r} and {k!r}"
+        )
+    if not all(isinstance(at, int) and 0 <= at <= LAST for at in (m, n)):
+        raise ValueError(f"m and n: expected whole numbers from 0 to {LAST}, got {m!r} and {n!r}")
+    if not 1 <= base <= 1e9:
+        raise ValueError(f"base: expected a number from 1 to 1e9, got {base!r}")
+    pace = base ** (-2 * np.arange(HANDS) / (2 * HANDS))  # (4,) radians per position
+    names = [f"{x:.3g}" for x in pace]
+    chosen = 1
+    (score,) = scores(pair, [m - n], pace[chosen])
+    return Moving(
+        "position_dial",
+        "Positions turn",
+        side_by_side(
+            pictures(clocks(m, pace, names, chosen)),
+            controls(
+                slider("m", '<span class="am-query">query</span> at m', 0, LAST, m),
+                slider("n", '<span class="am-key">key</span> at n', 0, LAST, n),
+                button("back", "Both back by 1"),
+                button("on", "Both on by 1"),
+            ),
+            controls(choice("pace", "turn by ω =", names, chosen)),
+        )
+        + pictures(arrows(pair, m, n, pace[chosen]), curve(pair, m - n, pace[chosen])),
+        "In a browser that runs scripts, two sliders move the query and the key to other "
+        "positions, and buttons choose how fast they turn.",
+        {"q": pair[0].tolist(), "k": pair[1].tolist(), "base": base, "hands": HANDS, "last": LAST}
+        | {"chosen": chosen, "names": names, "size": SIZE, "unit": UNIT, "high": HIGH}
+        | {"middle": MIDDLE},
+        f"Query at {m}, key at {n}: distance m − n = {m - n}, score {signed(score, 3)}.",
+    )
+
+
+def turned(vector: np.ndarray, angle: float) -> np.ndarray:
+    """A pair of features turned by an angle, as RoPE turns it."""
+    (x, y), cos, sin = vector, np.cos(angle), np.sin(angle)
+    return np.array([x * cos - y * sin, x * sin + y * cos])
+
+
+def scores(pair: np.ndarray, distances, pace: float) -> list[float]:
+    """The score of q and k at distances m − n, turning by ``pace`` at each position."""
+    return [float(turned(pair[0], at * pace) @ pair[1]) for at in distances]
+
+
+def clocks(m: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
+    """A clock for each frequency: a hand that points at (sin, cos), straight up at position 0."""
+    picture = Diagram(
+        "Four clocks",
+        "Four clocks, each with a hand that turns with the position, the first fastest.",
+        height=154,
+    )
+    picture.text(170, 15, "PE(m): a hand for each frequency ω", bold=True)
+    for i, name in enumerate(names):
+        x, angle = 44 + 84 * i, m * pace[i]
+        look = ";stroke-width:3" if i == chosen else ";stroke-opacity:.5"
+        picture.parts.append(
+            f'<circle data-part="clock-{i}" cx="{x}" cy="56" r="32" '
+            f'style="stroke:var(--ink){look}"/><path data-part="hand-{i}" style="stroke-width:3" '
+            f'd="M{x},56l{28 * np.sin(angle):.2f},{-28 * np.cos(angle):.2f}"/>'
+        )
+        picture.text(x, 107, f"ω = {name}")
+        for row, (what, of) in enumerate((("sin", np.sin), ("cos", np.cos))):
+            live(picture, f"{what}-{i}", f'<text x="{x}" y="{127 + 18 * row}" '
+                 f'text-anchor="middle">{what} {signed(of(angle), 2)}</text>')  # fmt: skip
+    return picture
+
+
+def arrows(pair: np.ndarray, m: int, n: int, pace: float) -> Diagram:
+    """The query and the key, turned by their positions, and faintly as they were."""
+    picture = Diagram(
+        "A query and a key that turn",
+        "Two arrows from the middle of a circle: the query, turned by m times ω, and the key, "
+        "turned by n times ω. Dashed lines show them unturned.",
+        height=230,
+    )
+    size = SIZE / np.linalg.norm(pair, axis=1).max()
+    picture.text(170, 15, "q and k, turned by m ω and n ω", bold=True)
+    picture.parts.append(f'<circle cx="170" cy="124" r="{SIZE}" class="ad-thin"/>')
+    for vector, role, name, at in zip(pair, ("query", "key"), "qk", (m, n), strict=True):
+        x, y = vector * size
+        picture.path(f"M170,124l{x:.1f},{-y:.1f}", role, thick=1, dashed=True)
+        x, y = turned(vector, at * pace) * size
+        far = 1 + 13 / np.hypot(x, y)
+        live(picture, name, arrow(170, 124, 170 + x, 124 - y, role, 3) + label(x, y, far, role))
+    live(picture, "arc", arc(turned(pair[0], m * pace), turned(pair[1], n * pace)))
+    return picture
+
+
+def arc(query: np.ndarray, key: np.ndarray) -> str:
+    """The angle from the key to the query, which the distance m − n alone decides."""
+    (a, b), (c, d) = (30 * vector / np.linalg.norm(vector) for vector in (key, query))
+    wide = int(a * d - b * c < 0)  # more than half a turn, anticlockwise
+    way = f"M{170 + a:.1f},{124 - b:.1f}A30,30 0 {wide} 0 {170 + c:.1f},{124 - d:.1f}"
+    return f'<path style="stroke:var(--quiet)" d="{way}"/>'
+
+
+def label(x: float, y: float, far: float, role: str) -> str:
+    """The name of an arrow, a little beyond its tip."""
+    return (
+        f'<text x="{170 + x * far:.1f}" y="{129 - y * far:.1f}" text-anchor="middle" '
+        f'style="fill:var(--{role})">{role[0]}</text>'
+    )
+
+
+def curve(pair: np.ndarray, distance: int, pace: float) -> Diagram:
+    """The score against the distance m − n, with a dot where the sliders are."""
+    picture = Diagram(
+        "Score against distance",
+        f"A wave: the score of q and k for distances m − n from −{LAST} to {LAST}, with a dot at "
+        "the distance that the sliders give.",
+        height=230,
+    )
+    unit = HIGH / np.linalg.norm(pair, axis=1).prod()
+    places = np.arange(-LAST, LAST + 0.25, 0.5)
+    heights = MIDDLE - unit * np.array(scores(pair, places, pace))
+    line = "L".join(f"{170 + UNIT * x:.1f},{y:.1f}" for x, y in zip(places, heights, strict=True))
+    (score,) = scores(pair, [distance], pace)
+    picture.text(170, 15, "score q · k against distance m − n", bold=True)
+    picture.path(f"M20,{MIDDLE}H320M170,{MIDDLE - HIGH - 8}V{MIDDLE + HIGH + 8}", "quiet", thick=1)
+    for x in (-LAST, 0, LAST):
+        picture.text(170 + UNIT * x, 222, signed(x, 0), anchor="end" if x > 0 else "middle")
+    picture.parts.append(
+        f'<path data-part="curve" d="M{line}"/><circle data-part="dot" r="6" '
+        f'cx="{170 + UNIT * distance:g}" cy="{MIDDLE - unit * score:.1f}" class="am-point"/>'
+    )
+    return picture

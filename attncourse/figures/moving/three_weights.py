@@ -1,0 +1,86 @@
+"""Chapter 2: three vectors, three weights, and the point that they blend to."""
+
+import numpy as np
+
+from attncourse.arrays import as_floats, require_finite
+from attncourse.figures.diagram import Diagram
+from attncourse.figures.moving.controls import button, controls, live, pictures, side_by_side
+from attncourse.figures.moving.figure import Moving
+
+MIDDLE, REACH = 165, 85  # of the picture, and how far from it the corners are, in pixels
+
+
+def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
+    """A blend of three vectors, which a reader drags, or types the weights of.
+
+    points: ``(3, 2)``, not on one line. weights: the first ones, ``(3,)``, within −2 to 2. Where a
+    weight is below 0, or they do not sum to 1, the blend is drawn hollow and a sentence says which
+    rule is broken.
+
+    Raises ``ValueError`` for other points or weights.
+    """
+    X = as_floats("points", points, "three two").astype(float)
+    a = as_floats("weights", weights, "three").astype(float)
+    require_finite(points=X, weights=a)
+    if X.shape != (3, 2) or a.shape != (3,) or np.abs(a).max() > 2:
+        raise ValueError(
+            f"three_weights: expected points (3, 2) and 3 weights from −2 to 2, "
+            f"got {X.shape} and {a.tolist()}"
+        )
+    one, two = X[1] - X[0], X[2] - X[0]
+    area = abs(one[0] * two[1] - one[1] * two[0])
+    if area < 1e-6 * np.ptp(X, axis=0).max() ** 2 or area == 0:
+        raise ValueError(f"points: expected three that are not on one line, got {X.tolist()}")
+    centre = (X.max(axis=0) + X.min(axis=0)) / 2
+    unit = 2 * REACH / np.ptp(X, axis=0).max()
+    return Moving(
+        "three_weights",
+        "Three weights, one blend",
+        side_by_side(
+            pictures(triangle(X, a, centre, unit)),
+            "".join(field(j, weight) for j, weight in enumerate(a)),
+            controls(button("share", "Divide by their sum"), button("reset", "Back")),
+        ),
+        "In a browser that runs scripts, the blend can be dragged and the weights can be typed.",
+        {"points": X.tolist(), "weights": a.tolist(), "centre": centre.tolist(), "unit": unit}
+        | {"middle": MIDDLE},
+        "Weights of " + ", ".join(f"{weight:g}" for weight in a) + ".",
+    )
+
+
+def field(j: int, weight: float) -> str:
+    """A weight to type, or to change by the arrow keys."""
+    return (
+        f'<label class="am-row am-controls">weight of <span class="am-value">x<sub>{j}</sub></span>'
+        f'<input type="number" step="0.05" min="-2" max="2" data-part="weight-{j}" '
+        f'value="{weight:g}" autocomplete="off"></label>'
+    )
+
+
+def triangle(X: np.ndarray, a: np.ndarray, centre: np.ndarray, unit: float) -> Diagram:
+    """The three points, the triangle of their blends, and the blend of these weights."""
+    picture = Diagram(
+        "Three vectors and their blend",
+        "A triangle between three points. A dot is their blend: inside while the weights are a "
+        "mixture, hollow where they are not.",
+        width=330,
+        height=330,
+    )
+    corners = MIDDLE + unit * (X - centre) * [1, -1]
+    outline = "L".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+    picture.path(f"M{outline}Z", "value", filled=True)
+    for j, (x, y) in enumerate(corners):
+        picture.dot(x, y, "value", radius=5)
+        side = 1 if x >= MIDDLE else -1
+        picture.text(x + 16 * side, y + (-8 if y < MIDDLE else 18), f"x_{j}", "value", size=15)
+    x, y = MIDDLE + unit * (a @ X - centre) * [1, -1]
+    fair = (a >= 0).all() and abs(a.sum() - 1) < 1e-9
+    fill = "var(--ink)" if fair else "none"
+    threads = "".join(f"M{u:.1f},{v:.1f}L{x:.1f},{y:.1f}" for u, v in corners)
+    live(
+        picture,
+        "blend",
+        f'<path class="ad-thin" style="stroke-dasharray:3 4" d="{threads}"/>'
+        f'<circle class="am-grip" cx="{x:.1f}" cy="{y:.1f}" r="9" style="fill:{fill}"/>',
+    )
+    return picture

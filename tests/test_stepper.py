@@ -1,0 +1,252 @@
+"""The stepper of chapter 5: its numbers are the package's, whatever a reader makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from moving_pages import Reader, chromium, needs_browser
+
+from attncourse.figures.moving import attention_stepper
+from attncourse.kqv import attention_scores, attention_weights, project
+
+TOKENS = ["I", "am", "hungry"]
+NUMBERS = {
+    "X": [[1, 0, 0], [0, 1, 2], [1, 2, 0]],
+    "W_q": [[0, 1], [0, 1], [1, 0]],
+    "W_k": [[1, 0], [0, 1], [1, 0]],
+    "W_v": [[4, 0], [0, 2], [1, 0]],
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def reader(browser):
+    made = Reader(browser, attention_stepper(**NUMBERS, tokens=TOKENS))
+    yield made
+    assert made.wrong == []
+    made.close()
+
+
+def by_package(numbers: dict) -> dict[str, np.ndarray]:
+    X, W_q, W_k, W_v = (torch.tensor(m, dtype=torch.float64) for m in numbers.values())
+    Q, K, V = project(X, W_q), project(X, W_k), project(X, W_v)
+    weights = attention_weights(Q, K)
+    scores = attention_scores(Q, K) / Q.shape[-1] ** 0.5
+    found = {"Q": Q, "K": K, "V": V, "scores": scores, "weights": weights, "output": weights @ V}
+    return {name: tensor.numpy() for name, tensor in found.items()}
+
+
+def assert_same(found: dict, numbers: dict) -> None:
+    expected = by_package(numbers)
+    assert found.keys() == expected.keys()
+    for name, matrix in expected.items():
+        np.testing.assert_allclose(found[name], matrix, rtol=0, atol=1e-6, err_msg=name)
+
+
+def at(reader: Reader, name: str) -> str:
+    return reader.figure.locator(f'.am-stage [data-at="{name}"]').inner_text().strip()
+
+
+def random_numbers(seed: int, n=3, d=3, d_k=2, d_v=2) -> dict:
+    rng = np.random.default_rng(seed)
+    shapes = {"X": (n, d), "W_q": (d, d_k), "W_k": (d, d_k), "W_v": (d, d_v)}
+    return {name: rng.integers(-36, 37, shape).tolist() for name, shape in shapes.items()}
+
+
+def quarters(numbers: dict) -> dict:
+    return {name: (np.array(matrix) / 4).tolist() for name, matrix in numbers.items()}
+
+
+# --- without a browser ----------------------------------------------------------------------------
+
+
+def test_equal_arguments_equal_bytes_and_the_first_state_is_the_worked_example():
+    html = attention_stepper(**NUMBERS, tokens=TOKENS)._repr_html_()
+    assert html == attention_stepper(**NUMBERS, tokens=TOKENS)._repr_html_()
+    cells = dict(re.findall(r'data-at="(\w+)">([^<]*)<', html))
+    expected = by_package(NUMBERS)
+    assert cells["q"] == "(0, 1)"
+    assert cells["k2"] == "(1, 2)"
+    assert [cells[f"s{j}"] for j in range(3)] == ["0", "1", "2"]
+    assert cells["u"] == "({:.2f}, {:.2f})".format(*expected["output"][0])
+    assert [f"{w:.2f}" for w in expected["weights"][0]] == re.findall(r"<b>([\d.]+)</b>", html)
+
+
+def test_tokens_are_never_markup_and_the_data_is_safe_in_a_script():
+    html = attention_stepper(**NUMBERS, tokens=["</script>", "<b>x", "&"])._repr_html_()
+    assert html.count("</script>") == 2
+    assert "<b>x" not in html
+    (data,) = re.findall(r'<script type="application/json">(.*?)</script>', html)
+    assert json.loads(data)["tokens"] == ["</script>", "<b>x", "&"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": [[1, 0, 0]]}, "one row for each token"),
+        ({"X": [[1.0] * 5] * 3}, "at most 4"),
+        ({"W_q": [[1, 0]]}, "W_q"),
+        ({"W_v": [[1, 0, 2]] * 3}, "W_v"),
+        ({"W_k": [[1]] * 3}, "of one shape"),
+        ({"X": [[1, 0, np.nan]] * 3}, "X"),
+        ({"X": [[1, 0, 10]] * 3}, "from −9 to 9"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        attention_stepper(**{**NUMBERS, **change}, tokens=TOKENS)
+
+
+# --- as a reader has it ---------------------------------------------------------------------------
+
+
+@needs_browser
+@pytest.mark.parametrize("sizes", [{}, {"n": 4, "d": 2, "d_k": 1}, {"n": 1, "d": 4, "d_v": 1}])
+def test_it_computes_what_the_package_does(reader, sizes):
+    for seed in range(20):
+        numbers = quarters(random_numbers(seed, **sizes))
+        assert_same(reader.compute(numbers), numbers)
+
+
+@needs_browser
+def test_typed_numbers_and_the_chosen_token_are_what_is_shown(reader):
+    numbers = quarters(random_numbers(5))
+    for name, matrix in numbers.items():
+        for i, j in np.ndindex(np.shape(matrix)):
+            cell = reader.figure.locator(f'[data-at="{name}{i}{j}"] input')
+            cell.fill(str(matrix[i][j]))
+    assert_same(reader.now, numbers)
+    expected = by_package(numbers)
+    for i, token in enumerate(TOKENS):
+        reader.button(token).click()
+        for j in range(3):
+            assert at(reader, f"w{j}") == f"{expected['weights'][i, j]:.2f}"
+            shown = at(reader, f"c{j}").replace("−", "-")
+            assert float(shown) == pytest.approx(expected["scores"][i, j], abs=0.0051)
+        blend = [float(x) for x in at(reader, "u").replace("−", "-").strip("()").split(",")]
+        np.testing.assert_allclose(blend, expected["output"][i], atol=0.0051)
+    reader.button("Numbers of the page").click()
+    assert_same(reader.now, NUMBERS)
+
+
+@needs_browser
+def test_each_stage_tells_its_arithmetic(reader):
+    told = []
+    for _ in range(5):
+        reader.button("Next ▸").click()
+        told.append(reader.says)
+    assert "(1, 0, 0)" in told[0]
+    assert "q = x W_q: 1·0 + 0·0 + 0·1 = 0 and 1·1 + 0·1 + 0·0 = 1" in told[1]
+    assert "“hungry”: q · k = 0·1 + 1·2 = 2, and ÷ √2 = 1.41" in told[2]
+    assert "e^0 + e^0.71 + e^1.41 = 1 + 2.03 + 4.11 = 7.14" in told[3]
+    assert "“hungry”: 4.11 / 7.14 = 0.58" in told[3]
+    assert "u = 0.14·(4, 0) + 0.28·(2, 2) + 0.58·(4, 4) = (3.43, 2.87)" in told[4]
+
+
+@needs_browser
+@pytest.mark.parametrize("typed", ["", "1e400", "10", "-9.01"])
+def test_a_number_that_is_none_or_huge_gets_a_sentence(reader, typed):
+    before = reader.now
+    cell = reader.figure.get_by_label("W_k, row 0, column 1")
+    cell.fill(typed)
+    assert "no number from −9 to 9" in reader.says
+    assert cell.get_attribute("aria-invalid") == "true"
+    assert reader.now == before
+    cell.fill("3")
+    assert "no number" not in reader.says
+    assert reader.now["K"][0][1] == 3
+
+
+@needs_browser
+def test_letters_are_no_number(reader):
+    cell = reader.figure.get_by_label("X, hungry, column 0")
+    cell.press("Control+a")
+    cell.press_sequentially("eee")  # what a number field lets through of NaN, Infinity, 1e9e9
+    assert "no number from −9 to 9" in reader.says
+
+
+@needs_browser
+def test_the_largest_numbers_give_no_nonsense(browser):
+    most = {name: np.full(np.shape(matrix), 9).tolist() for name, matrix in NUMBERS.items()}
+    most["X"][0] = [-9, 9, -9]
+    reader = Reader(browser, attention_stepper(**most, tokens=TOKENS), width=390)
+    assert_same(reader.now, most)
+    for stage in ("x", "q, k, v", "Scores", "Weights", "Blend", "Whole"):
+        reader.button(stage).click()
+        text = reader.figure.inner_text()
+        assert "NaN" not in text
+        assert "Infinity" not in text
+    assert reader.overflow() <= 0
+    assert reader.wrong == []
+    reader.close()
+
+
+@needs_browser
+def test_it_works_by_keyboard_alone(reader):
+    reader.button("I").focus()
+    reader.page.keyboard.press("ArrowRight")
+    assert reader.button("am").get_attribute("aria-pressed") == "true"
+    for _ in range(2):
+        reader.page.keyboard.press("Tab")
+    reader.page.keyboard.press("Tab")
+    reader.page.keyboard.press("Enter")
+    assert reader.button("x").get_attribute("aria-pressed") == "true"
+    assert "“am” comes in as x" in reader.says
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_has_room_for_it(browser, scheme):
+    figure = attention_stepper(**NUMBERS, tokens=TOKENS)
+    reader = Reader(browser, figure, width=390, color_scheme=scheme)
+    for stage in ("Whole", "q, k, v", "Blend"):
+        reader.button(stage).click()
+        assert reader.overflow() <= 0
+        assert reader.small_text() == []
+    assert not reader.figure.locator(".am-stage .st-left").is_visible()
+    reader.close()
+
+
+@needs_browser
+def test_without_javascript_and_on_paper_the_first_state_stands(browser):
+    figure = attention_stepper(**NUMBERS, tokens=TOKENS)
+    still = Reader(browser, figure, java_script_enabled=False)
+    assert "any token may ask" in still.page.inner_text(".am-still")
+    assert still.page.is_visible(".am-stage .st-right")
+    assert still.page.inner_text('[data-at="X12"]') == "2"
+    still.close()
+    printed = Reader(browser, figure)
+    printed.button("hungry").click()
+    printed.page.emulate_media(media="print")
+    printed.page.wait_for_selector(".am-first")
+    assert printed.page.is_visible(".am-still")
+    assert not printed.page.is_visible(".am-stage")
+    query = printed.page.locator('.am-first [data-at="q"]')
+    assert query.is_visible()
+    assert query.inner_text() == "(0, 1)"
+    printed.close()
+
+
+@needs_browser
+def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(browser):
+    nasty = ["<img src=x onerror=alert(1)>", "مرحبا", '"&<']
+    first = attention_stepper(**NUMBERS, tokens=nasty)
+    second = attention_stepper(**quarters(random_numbers(1)), tokens=TOKENS)
+    reader = Reader(browser, first, second)
+    reader.button("Scores").click()
+    assert nasty[0] in reader.says
+    assert_same(reader.now, NUMBERS)
+    other = reader.page.locator(".attncourse-moving").nth(1)
+    assert_same(other.evaluate("root => root.now"), quarters(random_numbers(1)))
+    assert reader.page.locator(".attncourse-moving img").count() == 0
+    assert reader.wrong == []
+    reader.close()
