@@ -64,7 +64,7 @@ def draw_map(app, doctree, page):
 
 def link_sources(app, doctree, page):
     """The name of a file of the package leads to it: `attncourse/kqv.py`."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(nodes.literal)):
         path = node.astext()
         file = re.fullmatch(r"attncourse/[\w/]+\.py", path) and (course.root / path).is_file()
