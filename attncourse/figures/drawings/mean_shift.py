@@ -11,8 +11,8 @@ def on_the_circle() -> Drawings:
     step = Diagram(
         "One step of one token",
         "Five unit vectors on a circle. Lines from one of them to the others are as thick as its "
-        "weights. Its output U i lies inside the circle, towards three others that lie close together. From there a "
-        "dashed arrow leads outwards, back onto the circle.",
+        "weights. Its output U i lies inside the circle, towards three others that lie close "
+        "together. From there a dashed arrow leads outwards, back onto the circle.",
         width=248,
         height=222,
     )
