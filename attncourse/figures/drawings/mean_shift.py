@@ -13,14 +13,14 @@ def on_the_circle() -> Drawings:
         "Five unit vectors on a circle. Lines from one of them to the others are as thick as its "
         "weights. Its output U i lies inside the circle, towards three others that lie close "
         "together. From there a dashed arrow leads outwards, back onto the circle.",
-        width=248,
+        width=214,
         height=222,
     )
     points = at_angles([2, 70, 84, 125, 235])
     weights = softmax(1.5 * points[0] @ points.T)  # (5,)
-    place, output = placed(points, (104, 118), 88), weights @ points
-    end, back = placed(np.stack([output, output / np.linalg.norm(output)]), (104, 118), 88)
-    step.path(round_line((104, 118), 88), "quiet", thick=1)
+    place, output = placed(points, (94, 118), 86), weights @ points
+    end, back = placed(np.stack([output, output / np.linalg.norm(output)]), (94, 118), 86)
+    step.path(round_line((94, 118), 86), "quiet", thick=1)
     for (x, y), weight in zip(place[1:], weights[1:], strict=True):
         step.path(f"M{place[0][0]:.1f},{place[0][1]:.1f}L{x:.1f},{y:.1f}", thick=0.4 + 8 * weight)
     for x, y in place:
@@ -29,7 +29,7 @@ def on_the_circle() -> Drawings:
     step.arrow(tuple(end), tuple(back), role="value", dashed=True)
     step.text(place[0][0] + 8, place[0][1] + 8, "X_i", anchor="start", bold=True)
     step.text(end[0] - 4, end[1] - 4, "U_i", "value", anchor="end", bold=True)
-    step.text(back[0] + 8, back[1] + 2, "next X_i", "value", anchor="start")
+    step.text(back[0] + 8, back[1] + 2, "next", "value", anchor="start")
     several = at_angles([5, 20, 50, 62, 95, 150, 165, 172, 200, 250, 262, 310])
     return beside(step, *(arrows(several, kappa) for kappa in (1, 5)))
 
@@ -42,14 +42,14 @@ def arrows(points: np.ndarray, kappa: float) -> Diagram:
         f"Twelve points on a circle, an arrow from each to its output. "
         f"{'All arrows are long and end near the middle' if far else 'All arrows are short'}"
         f"{'.' if far else ' and lean towards the nearest other points.'}",
-        width=206,
+        width=196,
         height=222,
     )
     U = softmax(kappa * points @ points.T) @ points
-    middle = (103, 118)
-    drawing.text(103, 16, f"κ = {kappa:g}", bold=True)
-    drawing.path(round_line(middle, 88), "quiet", thick=1)
-    for start, end in zip(placed(points, middle, 88), placed(U, middle, 88), strict=True):
+    middle = (98, 118)
+    drawing.text(98, 16, f"κ = {kappa:g}", bold=True)
+    drawing.path(round_line(middle, 86), "quiet", thick=1)
+    for start, end in zip(placed(points, middle, 86), placed(U, middle, 86), strict=True):
         drawing.dot(*start.round(1), radius=3)
         drawing.arrow(tuple(start), tuple(end), role="value")
     return drawing
