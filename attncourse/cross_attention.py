@@ -95,7 +95,8 @@ class AttentionPooling(nn.Module):
         ``(..., n_queries, n)``; an empty set, which has no allowed element, gets 0. Raises
         ``ValueError`` where x or the mask do not fit.
         """
-        return scaled_dot_product_attention(self.queries, self.W_k(x), self.W_v(x), mask)
+        query, key, value = self.queries, self.W_k(x), self.W_v(x)
+        return scaled_dot_product_attention(query, key, value, mask)
 
     @shaped
     def weights(

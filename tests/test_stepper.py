@@ -227,6 +227,7 @@ def test_without_javascript_and_on_paper_the_first_state_stands(browser):
     printed = Reader(browser, figure)
     printed.button("hungry").click()
     printed.page.emulate_media(media="print")
+    printed.page.wait_for_selector(".am-first")
     assert printed.page.is_visible(".am-still")
     assert not printed.page.is_visible(".am-stage")
     query = printed.page.locator('.am-first [data-at="q"]')

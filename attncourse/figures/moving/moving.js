@@ -30,37 +30,33 @@ const draw = (name, properties = {}, ...children) => {
 };
 /** What finds a part of a figure by the name that controls.py gave it. */
 const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
-/** An arrow between two points, in the colour of a role. */
+/** What the figure says, for everybody and for screen readers. */
+const tell = (root, text) => { root.querySelector(".am-say").textContent = text; };
+/** An arrow between two points, in the colour of a role, as markup. */
 const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
-  const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long);
-  const dx = (tipX - x) / long * size, dy = (tipY - y) / long * size;
-  return draw("g", {style: `color:var(--${role})`},
-    draw("path", {style: `stroke:currentColor;stroke-width:${thick}`, d: `M${x},${y}L${tipX},${tipY}`}),
-    draw("path", {style: "stroke:none;fill:currentColor", d: `M${tipX},${tipY}L${tipX - dx - dy / 2},${tipY - dy + dx / 2}L${tipX - dx + dy / 2},${tipY - dy - dx / 2}Z`}));
-};
-/** Lets one button of a choice be down, and calls then with its number. */
-const pick = (root, name, then) => {
-  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
-  buttons.forEach((button, i) => button.onclick = () => {
-    buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
-    then(i);
-  });
-};
-/** Calls show with shares from 0 to 1 for a third of a second, or with 1 at once where motion is not wanted. */
-const glide = (root, show) => {
-  const turn = root.turn = (root.turn ?? 0) + 1, began = performance.now();
-  const frame = now => {
-    const share = Math.min(1, Math.max(0, (now - began) / 350));
-    if (root.turn !== turn) return;
-    show(share * share * (3 - 2 * share));
-    if (share < 1) requestAnimationFrame(frame);
-  };
-  matchMedia("(prefers-reduced-motion: reduce)").matches ? show(1) : requestAnimationFrame(frame);
+  const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long) / long;
+  const dx = (tipX - x) * size, dy = (tipY - y) * size, left = tipX - dx, top = tipY - dy;
+  return `<path style="stroke:var(--${role});stroke-width:${thick}" d="M${x},${y}L${tipX},${tipY}"/><path class="ad-head" `
+    + `style="fill:var(--${role})" d="M${tipX},${tipY}L${left - dy / 2},${top + dx / 2}L${left + dy / 2},${top - dx / 2}Z"/>`;
 };
 /** A number as the page writes it. */
 const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
   return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
+};
+/** The same with at most two decimals, and a row of such numbers in brackets. */
+const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
+/** Lets one button of a choice be down; arrow keys move; calls then with its number. Returns the buttons. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+  buttons.forEach((button, i) => {
+    button.onclick = () => { buttons.forEach((other, j) => other.ariaPressed = String(i === j)); then(i); };
+    button.onkeydown = event => {
+      const to = buttons[i + {ArrowRight: 1, ArrowLeft: -1}[event.key]];
+      if (to) { event.preventDefault(); to.focus(); to.click(); }
+    };
+  });
+  return buttons;
 };
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
