@@ -28,22 +28,22 @@ def in_parallel() -> Drawings:
         "the first, to me in the second, to happy in the third. Each returns n by d head features.",
         height=282,
     )
-    x = heads.box(112, 4, "tokens X", "(n, d_{model})", width=116)
-    maps = zip(example_maps(), QUESTIONS, (22, 130, 236), strict=True)
+    x = heads.box(130, 4, "tokens X", "(n, d_{model})", width=116)
+    maps = zip(example_maps(), QUESTIONS, (38, 140, 242), strict=True)
     for i, (weights, question, left) in enumerate(maps):
         q, k, v = (
-            heads.box(left + 34 * j, 76, letter, role=role, width=30)
+            heads.box(left + 33 * j, 76, letter, role=role, width=30)
             for j, (letter, role) in enumerate((("q", "query"), ("k", "key"), ("v", "value")))
         )
-        heads.arrow(x, (left + 49, 72), role="quiet")
+        heads.arrow(x, (left + 48, 72), role="quiet")
         rows = TOKENS if i == 0 else ()
         place = heads.matrix(left + 24, 122, weights, rows=rows, cell=(13, 17), form="", shade=True)
         heads.arrow(q, (left + 30, 118), role="query")
         heads.arrow(k, (left + 50, 118), role="key")
-        heads.box(left, 214, f"H^{{({i})}}", "(n, d_{head})", "value", width=98)
+        heads.box(left, 214, f"H^{{({i})}}", "(n, d_{head})", "value", width=96)
         heads.arrow(place, (left + 50, 210))
-        heads.arrow(v, (left + 83, 210), role="value")
-        heads.text(left + 49, 276, question, size=13, bold=True)
+        heads.arrow(v, (left + 81, 210), role="value")
+        heads.text(left + 48, 276, question, size=13, bold=True)
     mixed = Diagram(
         "Side by side, then mixed",
         "The outputs of the three heads stand side by side, n by d model. A last matrix W o, d "
