@@ -7,7 +7,7 @@ import re
 from html import escape
 from pathlib import Path
 
-from course import load
+from course import loaded
 from docutils import nodes
 from sphinx.util import logging
 
@@ -27,13 +27,13 @@ if (location.protocol !== "file:")
 
 def name_the_place(app, config):
     """Tells Sphinx where the book stands, for each page's canonical address."""
-    config.html_baseurl = config.html_baseurl or load(Path(app.srcdir)).site
+    config.html_baseurl = config.html_baseurl or loaded(Path(app.srcdir)).site
     config.html_additional_pages = config.html_additional_pages | {"404": "404.html"}
 
 
 def describe(app, page, template, context, doctree):
     """A page's title, and what stands beside a link to it."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     if page == app.config.root_doc:
         context["docstitle"] = ""  # else the book's name would stand there twice
     if page == "404":
@@ -83,7 +83,7 @@ def write_sitemap(app, exception):
     """`sitemap.xml`, where the book's address is known: without it a list cannot be written."""
     if exception or app.builder.format != "html":
         return
-    course, file = load(Path(app.srcdir)), Path(app.outdir) / "sitemap.xml"
+    course, file = loaded(Path(app.srcdir)), Path(app.outdir) / "sitemap.xml"
     if not course.site:
         file.unlink(missing_ok=True)
         LOG.info("no sitemap: name the book's address as html.baseurl in _config.yml")

@@ -30,10 +30,8 @@ const show = () => {
   put("q", tuple(Q[asks]));
   put("u", tuple(output[asks]));
   weights[asks].forEach((w, j) => {
-    put(`k${j}`, tuple(K[j]));
-    put(`v${j}`, tuple(V[j]));
-    put(`s${j}`, short(dot(Q[asks], K[j])));
-    put(`c${j}`, short(scores[asks][j]));
+    const column = {k: tuple(K[j]), v: tuple(V[j]), s: short(dot(Q[asks], K[j])), c: short(scores[asks][j])};
+    for (const letter in column) put(letter + j, column[letter]);
     at(`w${j}`).firstChild.style.setProperty("--weight", w);
     at(`w${j}`).lastChild.textContent = shown(w);
     at(`f${j}`).style.strokeWidth = .5 + 6 * w;
@@ -54,7 +52,7 @@ const read = () => {
   wrong = false;
   for (const {input, row, j} of cells) {
     const x = typed(input.value, -9, 9), bad = Number.isNaN(x);
-    input.ariaInvalid = String(bad);
+    input.ariaInvalid = bad;
     if (bad) wrong = true;
     else row[j] = x;
   }

@@ -16,7 +16,7 @@ const show = told => {
   weights.forEach((row, i) => row.forEach((w, j) => {
     const score = at("s", i, j), weight = at("w", i, j), seen = mask[i][j];
     for (const cell of [score, weight]) cell.classList.toggle("mp-masked", !seen);
-    score.ariaSelected = String(seen);
+    score.ariaSelected = seen;
     score.ariaLabel = `${tokens[i]} asks ${tokens[j]}: score ${shown(scores[i][j], 1)}, ${seen ? "allowed" : "masked"}`;
     score.tabIndex = i === here[0] && j === here[1] ? 0 : -1;
     weight.firstChild.style.setProperty("--weight", w);
@@ -29,11 +29,11 @@ const show = told => {
     known.ariaLabel = list(tokens.filter((_, j) => reach[i][j])) || "nothing";
   });
   part("layers-now").textContent = layers;
-  buttons.forEach((button, i) => button.ariaPressed = String(String(presets[i][0]) === String(mask)));
+  buttons.forEach((button, i) => button.ariaPressed = `${presets[i][0]}` === `${mask}`);
   const none = list(lonely.map(i => `“${tokens[i]}”`)), first = told(weights);
   say.textContent = first + (none && ` ${none} ${lonely.length > 1 ? "have" : "has"} no key left: all weights are 0, and what is received is 0.`);
 };
-const place = cell => cell.dataset.at.slice(1).split("-").map(Number), seen = ([i, j]) => mask[i][j];
+const under = event => event.target.closest("td[data-at]")?.dataset.at.slice(1).split("-").map(Number), seen = ([i, j]) => mask[i][j];
 const paint = (to, allowed) => {
   const [i, j] = here = to;
   mask = structuredClone(mask);
@@ -45,32 +45,31 @@ const buttons = pick(root, "preset", i => { mask = presets[i][0]; show(() => pre
 part("layers").oninput = () => show(() => "Who can know whom: the filled and dashed words below.");
 stage.querySelector(".mp-pair").before(say);
 table.setAttribute("role", "grid");
-table.ariaMultiSelectable = "true";
+table.ariaMultiSelectable = true;
 table.onpointerdown = event => {
-  const cell = event.target.closest("td[data-at]");
-  drag = cell && event.button === 0 ? {cell, to: !seen(place(cell)), moved: false} : null;
-  if (event.target.hasPointerCapture(event.pointerId)) event.target.releasePointerCapture(event.pointerId);
+  const from = under(event);
+  drag = from && event.button === 0 ? {from, to: !seen(from)} : null;
+  event.target.releasePointerCapture(event.pointerId);
 };
 table.onpointermove = event => {
-  const cell = drag && event.buttons && event.target.closest("td[data-at]");
-  if (!cell || cell === drag.cell && !drag.moved) return;
-  if (!drag.moved) paint(place(drag.cell), drag.to);
+  const to = drag && event.buttons && under(event);
+  if (!to || !drag.moved && `${to}` === `${drag.from}`) return;
+  if (!drag.moved) paint(drag.from, drag.to);
   drag.moved = true;
-  paint(place(cell), drag.to);
+  paint(to, drag.to);
 };
-table.onpointercancel = () => { drag = null; };
 table.onclick = event => {
-  const cell = event.target.closest("td[data-at]");
-  if (cell && !drag?.moved) paint(place(cell), !seen(place(cell)));
+  const to = under(event);
+  if (to && !drag?.moved) paint(to, !seen(to));
   drag = null;
 };
 table.onkeydown = event => {
-  const [i, j] = here, to = {ArrowUp: [i - 1, j], ArrowDown: [i + 1, j], ArrowLeft: [i, j - 1], ArrowRight: [i, j + 1], Home: [i, 0], End: [i, n - 1], " ": here, Enter: here}[event.key];
-  if (!to) return;
+  const move = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -n], End: [0, n], " ": [], Enter: []}[event.key];
+  if (!move) return;
   event.preventDefault();
-  if (to === here) return paint(here, !seen(here));
-  at("s", i, j).tabIndex = -1;
-  here = to.map(x => Math.max(0, Math.min(n - 1, x)));
+  if (!move.length) return paint(here, !seen(here));
+  at("s", ...here).tabIndex = -1;
+  here = here.map((x, axis) => Math.max(0, Math.min(n - 1, x + move[axis])));
   const next = at("s", ...here);
   next.tabIndex = 0;
   next.focus();
