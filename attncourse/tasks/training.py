@@ -1,7 +1,9 @@
 """Training for the pages: a task, contestants, several seeds, each contestant at its best rate.
 
 A task is a function ``task(batch, generator)`` that returns inputs and the right answers, class
-numbers of shape ``(batch, asked)``; the last ``asked`` rows of a model's output answer.
+numbers of shape ``(batch, asked)``; the last ``asked`` rows of a model's output answer. An answer
+of several parts is ``(batch, asked, parts)``. A task whose answers are no classes brings a judge of
+its own, which returns a loss and how right each answer is, from 0 to 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 Task = Callable[[int, torch.Generator], tuple[Tensor, Tensor]]
+Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def count_parameters(module: nn.Module) -> int:
@@ -19,6 +22,18 @@ def count_parameters(module: nn.Module) -> int:
     if not isinstance(module, nn.Module):
         raise ValueError(f"module: expected an nn.Module, got {type(module).__name__}")
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+
+def classes(output: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy, in nats, and which answers are right in all their parts.
+
+    output: logits ``(batch, n, classes)``, or ``(batch, n, parts, classes)`` for answers of parts.
+    Returns a number and True or False for each answer, ``(batch, asked)``.
+    """
+    logits = output[:, -answer.shape[1] :]
+    loss = F.cross_entropy(logits.flatten(0, -2), answer.flatten())
+    parts = (logits.argmax(-1) == answer).reshape(*answer.shape[:2], -1)
+    return loss, parts.all(dim=-1)
 
 
 @dataclass
@@ -38,6 +53,7 @@ def train(
     steps: int = 300,
     batch: int = 64,
     seed: int = 0,
+    judge: Judge = classes,
 ) -> Run:
     """A model trained on fresh batches with Adam; equal arguments give equal runs.
 
@@ -50,22 +66,26 @@ def train(
     run = Run(model, [], [])
     for _ in range(steps):
         x, answer = task(batch, generator)
-        logits = model(x)[:, -answer.shape[1] :]  # (batch, asked, classes)
-        loss = F.cross_entropy(logits.flatten(0, 1), answer.flatten())
+        loss, right = judge(model(x), answer)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        run.right.append((logits.argmax(-1) == answer).float().mean().item())
+        run.right.append(right.float().mean().item())
         run.losses.append(loss.item())
     return run
 
 
 @torch.no_grad()
-def accuracy(model: nn.Module, task: Task, sequences: int = 5000, seed: int = 1000) -> float:
+def accuracy(
+    model: nn.Module,
+    task: Task,
+    sequences: int = 5000,
+    seed: int = 1000,
+    judge: Judge = classes,
+) -> float:
     """The share of right answers on sequences that the model was not trained on, 0 to 1."""
     x, answer = task(sequences, torch.Generator().manual_seed(seed))
-    logits = model.eval()(x)[:, -answer.shape[1] :]
-    return (logits.argmax(-1) == answer).float().mean().item()
+    return judge(model.eval()(x), answer)[1].float().mean().item()
 
 
 @dataclass
@@ -87,6 +107,7 @@ def contest(
     *,
     rates: Sequence[float] = (0.003, 0.01, 0.03),
     seeds: int = 3,
+    judge: Judge = classes,
     **training,
 ) -> dict[str, Result]:
     """Every contestant trained at every rate from every seed, and shown at its best rate.
@@ -97,12 +118,16 @@ def contest(
     results = {}
     for name, build in contestants.items():
         by_rate = {
-            rate: [train(build, task, rate=rate, seed=seed, **training) for seed in range(seeds)]
+            rate: [
+                train(build, task, rate=rate, seed=seed, judge=judge, **training)
+                for seed in range(seeds)
+            ]
             for rate in rates
         }
         rate = min(by_rate, key=lambda rate: sum(map(last_loss, by_rate[rate])))
         runs = by_rate[rate]
-        results[name] = Result(rate, runs, [accuracy(run.model, task) for run in runs])
+        right = [accuracy(run.model, task, judge=judge) for run in runs]
+        results[name] = Result(rate, runs, right)
     return results
 
 
