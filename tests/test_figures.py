@@ -459,8 +459,10 @@ def test_head_grid_draws_every_head_in_its_place():
     assert [ax.get_title() for ax in maps] == [f"head {i}" for i in range(5)]
     for ax, head in zip(maps, weights, strict=True):
         np.testing.assert_array_equal(ax.images[0].get_array(), head)
-    rows = {round(ax.get_subplotspec().rowspan.start) for ax in maps}
-    assert rows == {0, 1}
+    rows = [round(ax.figure.bbox.y0 / fig.bbox.height, 2) for ax in maps]
+    assert rows == [0.5, 0.5, 0.5, 0.5, 0]
+    names = [label.get_text() for ax in maps for label in ax.get_yticklabels()]
+    assert names == 5 * tokens(7)
     weights = random_weights(2, 3, 7, 7)
     layered = head_grid(weights, tokens(7), layers=["low", "high"])
     maps = [ax for ax in layered.axes if ax.images]
