@@ -70,6 +70,12 @@ def require_count(name: str, value, *, least: int = 1) -> int:
     return int(value)
 
 
+def require_divisor(name: str, number: int, of: str, whole: int) -> None:
+    """Raises ``ValueError`` where ``whole / number`` is no whole number."""
+    if whole % number:
+        raise ValueError(f"{name}: expected a divisor of {of}, {whole}, got {number}")
+
+
 def require_positive(name: str, value) -> float:
     """``value`` as a ``float``; ``ValueError`` unless it is a finite number above 0."""
     number = isinstance(value, int | float | np.integer | np.floating)

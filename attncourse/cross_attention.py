@@ -72,7 +72,8 @@ class AttentionPooling(nn.Module):
     d)`` without bias. The output is one vector for each query, however many elements there are,
     and their order does not change it.
 
-    Source: Lee et al. (2019), section 3.2, "pooling by multihead attention", for one head.
+    Source: the attention of Lee et al. (2019), section 3.2, "pooling by multihead attention", for
+    one head, without its projection of the queries, residual connections and feed-forward layer.
     """
 
     @shaped
@@ -95,7 +96,8 @@ class AttentionPooling(nn.Module):
         ``(..., n_queries, n)``; an empty set, which has no allowed element, gets 0. Raises
         ``ValueError`` where x or the mask do not fit.
         """
-        return scaled_dot_product_attention(self.queries, self.W_k(x), self.W_v(x), mask)
+        query, key, value = self.queries, self.W_k(x), self.W_v(x)
+        return scaled_dot_product_attention(query, key, value, mask)
 
     @shaped
     def weights(

@@ -6,7 +6,8 @@ can be found at it, as a value it is what the others take away. Queries are the 
 are ``(m, n)``, and row i belongs to query i.
 
 Every function takes any number of leading batch axes and keeps the floating dtype. NaN in an
-argument comes out as NaN wherever it takes part; where a mask would hide one, that is an error.
+argument comes out as NaN wherever it takes part. Among the scores, where a mask would hide one, it
+is an error; in a value it reaches every output, since 0 · NaN is NaN.
 Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
 """
 
@@ -60,7 +61,8 @@ def attention_weights(
     no finite number, and for a NaN score that the mask would hide.
     """
     scores = attention_scores(query, key)  # (..., m, n)
-    return softmax_over_keys(scores * finite_scale(scale, d_k=query.shape[-1]), mask)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else require_scale(scale)
+    return softmax_over_keys(scale * scores, mask)
 
 
 def softmax_over_keys(
@@ -136,10 +138,8 @@ class AttentionHead(nn.Module):
         return attention_weights(self.W_q(x), self.W_k(x), mask)
 
 
-def finite_scale(scale: float | None, d_k: int) -> float:
-    """The factor on the scores: 1/√d_k unless another finite number is given."""
-    if scale is None:
-        return 1 / math.sqrt(d_k)
+def require_scale(scale: float) -> float:
+    """The factor on the scores as a ``float``; ``ValueError`` unless it is a finite number."""
     if isinstance(scale, bool) or not isinstance(scale, Real) or not math.isfinite(scale):
         raise ValueError(f"scale: expected a finite number or None, got {scale!r}")
     return float(scale)

@@ -30,9 +30,11 @@ def softmax(
     if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis: expected an int, -{x.ndim} to {x.ndim - 1}, got {axis!r}")
     with np.errstate(over="ignore"):  # a gap that overflows is -inf, and its weight 0
-        gaps = x - x.max(axis=axis, keepdims=True)
-        weights = np.exp(gaps / np.float64(temperature))  # T may be 0 in x's own dtype
-    return (weights / weights.sum(axis=axis, keepdims=True)).astype(x.dtype)
+        gaps = x - x.max(axis=axis, keepdims=True)  # at most 0
+        T = np.float64(temperature)  # which may be 0 in x's own dtype
+        weights = np.exp(gaps / T)
+    weights = weights / weights.sum(axis=axis, keepdims=True)
+    return weights.astype(x.dtype)
 
 
 @shaped(d="queries as long as the keys", n="one value for each key")
@@ -55,8 +57,8 @@ def soft_lookup(
     require_finite(query=query, keys=keys, values=values)
     Q = query if query.ndim > 1 else query[None, :]  # (..., m, d)
     V = values if values.ndim > 1 else values[:, None]  # (..., n, d_v)
-    scores = Q @ np.swapaxes(keys, -1, -2)  # (..., m, d) @ (..., d, n) -> (..., m, n)
-    U = mix(softmax(scores, temperature=temperature), V)  # (..., m, d_v)
+    A = softmax(Q @ keys.mT, temperature=temperature)  # (..., m, n)
+    U = mix(A, V)  # (..., m, n) @ (..., n, d_v) -> (..., m, d_v)
     U = U if query.ndim > 1 else U[..., 0, :]
     return U if values.ndim > 1 else U[..., 0]
 
@@ -79,5 +81,6 @@ def kernel_regression(
     """
     require_finite(x_query=x_query, x=x, y=y)
     distance = x_query[..., :, None] - x[..., None, :]  # (..., m, n)
-    A = softmax(-(distance**2) / 2, temperature=bandwidth * bandwidth)  # (..., m, n)
-    return mix(A, y[..., :, None])[..., 0]  # (..., m, n) @ (..., n, 1) -> (..., m)
+    scores = -(distance**2) / 2  # (..., m, n)
+    A = softmax(scores, temperature=bandwidth * bandwidth)
+    return mix(A, y[..., :, None])[..., 0]  # (..., m, 1) -> (..., m)

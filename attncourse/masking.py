@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.autograd import grad
 
 from attncourse.arrays import require_count
 from attncourse.kqv import softmax_over_keys
@@ -53,7 +54,8 @@ def padding_mask(
     Raises ``ValueError`` for lengths that are not whole, negative or above ``max_length``.
     """
     lengths = require_lengths(lengths, max_length)
-    return torch.arange(max_length, device=lengths.device) < lengths[..., None, None]
+    keys = torch.arange(max_length, device=lengths.device)  # (n,)
+    return keys < lengths[..., None, None]  # (..., 1, n)
 
 
 @shaped
@@ -93,9 +95,9 @@ def shifted_window_mask(n: Count, block: Count, shift: int) -> Bool[Tensor, "n n
     """
     if require_count("shift", shift, least=0) >= block:
         raise ValueError(f"shift: expected less than a block of {block}, got {shift}")
-    # The number of each token's block, (n,); −1 for those before the first border.
+    # Each token's block, (n,); −1 for those before the first border.
     number = (torch.arange(n) - shift).div(block, rounding_mode="floor")
-    return number[:, None] == number
+    return number[:, None] == number  # (n, n)
 
 
 def combine(*masks: Bool[Tensor, "*#batch #m #n"]) -> Bool[Tensor, "*batch m n"]:
@@ -125,6 +127,7 @@ def masked_softmax(
     return softmax_over_keys(scores, mask)
 
 
+@torch.enable_grad()
 @shaped
 def leak(
     f: Callable[[Tensor], Tensor],
@@ -143,15 +146,16 @@ def leak(
     if not callable(f):
         raise ValueError(f"f: expected a function of a sequence, got {type(f).__name__}")
     x = x.detach().clone().requires_grad_()
+    out = require_output(f(x), x)  # (..., m, d')
+    pairs = out.new_zeros(*out.shape[:-1], x.shape[-2])  # (..., m, n)
+    require_mask(mask, pairs)
+    allowed, _ = torch.broadcast_tensors(mask, pairs)
     worst = x.new_zeros(())
-    with torch.enable_grad():
-        out = require_output(f(x), x)  # (..., m, d')
-        allowed, _ = require_mask(mask, out.new_zeros(*out.shape[:-1], x.shape[-2]))  # (..., m, n)
-        for i in range(out.shape[-2]):
-            for feature in out[..., i, :].unbind(-1):  # (...)
-                (gradient,) = torch.autograd.grad(feature.sum(), x, retain_graph=True)
-                seen = gradient.abs().masked_fill(allowed[..., i, :, None], 0)  # (..., n, d)
-                worst = torch.maximum(worst, seen.max())  # NaN stays
+    for i in range(out.shape[-2]):
+        for feature in out[..., i, :].unbind(-1):  # (...)
+            (slope,) = grad(feature.sum(), x, retain_graph=True)
+            slope = slope.masked_fill(allowed[..., i, :, None], 0)
+            worst = torch.maximum(worst, slope.abs().max())  # NaN stays
     return float(worst)
 
 
@@ -180,10 +184,8 @@ def require_masks(masks: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     for axis in range(-1, -1 - max(mask.ndim for mask in masks), -1):
         sizes = [mask.shape[axis] for mask in masks if mask.ndim >= -axis]
         if len(set(sizes) - {1}) > 1:
-            raise ValueError(
-                f"combine: expected one size, or 1, along axis {axis} "
-                f"({names.get(axis, 'a batch axis')}), got {sizes}"
-            )
+            along = f"axis {axis} ({names.get(axis, 'a batch axis')})"
+            raise ValueError(f"combine: expected one size, or 1, along {along}, got {sizes}")
     return masks
 
 
@@ -192,7 +194,7 @@ def require_output(out: Tensor, x: Tensor) -> Tensor:
     require_float_tensor("f(x)", out, "... m d_out")
     gradient = None
     if out.requires_grad:
-        (gradient,) = torch.autograd.grad(out.sum(), x, retain_graph=True, allow_unused=True)
+        (gradient,) = grad(out.sum(), x, retain_graph=True, allow_unused=True)
     if gradient is None:
         raise ValueError("leak: expected f(x) to have a gradient, got a tensor cut off from x")
     return out

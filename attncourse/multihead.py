@@ -1,9 +1,8 @@
 """Chapter 9: several attention maps at once, ``concat(head_0, …, head_{h−1}) W_o``.
 
 A head of its own for each question: each has its queries, keys and values, d_head = d_model / h
-features wide, and its own map ``(m, n)``. Their outputs stand side by side, and W_o mixes them.
-``MultiHeadNaive`` is a list of h heads; ``MultiHeadAttention`` computes the same with one
-projection for all heads, cut into heads afterwards.
+features wide, and its own map ``(m, n)``. ``MultiHeadNaive`` is a list of h heads;
+``MultiHeadAttention`` computes the same with one projection for all, cut into heads afterwards.
 
 A mask ``(m, n)`` or ``(b, m, n)`` holds for every head. One with an axis more, ``(b, h, m, n)`` for
 a batch of b and ``(h, m, n)`` for a single sequence, has a map for each head.
@@ -15,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from attncourse.arrays import require_divisor
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
 from attncourse.shapes import Count, shaped
 from attncourse.tensors import mask_over_heads, require_mask_for_all
@@ -29,9 +29,10 @@ def split_heads(
     x: ``(..., n, d)``. Returns ``(..., h, n, d/h)``, which shares x's memory where that is
     possible. Raises ``ValueError`` where h does not divide d.
     """
-    d_head = head_width("the width of x", x.shape[-1], n_heads)
-    # Cut the features first, (..., n, h, d_head), and only then change places.
-    return x.unflatten(-1, (n_heads, d_head)).transpose(-3, -2)  # (..., h, n, d_head)
+    require_divisor("n_heads", n_heads, "the width of x", x.shape[-1])
+    # Cut the features first, and only then change places.
+    x = x.unflatten(-1, (n_heads, -1))  # (..., n, h, d_head)
+    return x.transpose(-3, -2)  # (..., h, n, d_head)
 
 
 @shaped
@@ -40,7 +41,8 @@ def merge_heads(x: Float[Tensor, "*batch h n d_head"]) -> Float[Tensor, "*batch 
 
     x: ``(..., h, n, d_head)``. Returns ``(..., n, h·d_head)``.
     """
-    return x.transpose(-3, -2).flatten(-2)  # (..., n, h, d_head) -> (..., n, h * d_head)
+    x = x.transpose(-3, -2)  # (..., n, h, d_head)
+    return x.flatten(-2)  # (..., n, h · d_head)
 
 
 class MultiHeadNaive(nn.Module):
@@ -53,9 +55,11 @@ class MultiHeadNaive(nn.Module):
     @shaped
     def __init__(self, d_model: Count, n_heads: Count, bias: bool = True):
         super().__init__()
-        d_head = head_width("d_model", d_model, n_heads)
-        heads = [AttentionHead(d_model, d_head, bias=bias) for _ in range(n_heads)]
-        self.heads = nn.ModuleList(heads)
+        require_divisor("n_heads", n_heads, "d_model", d_model)
+        self.heads = nn.ModuleList()
+        for _ in range(n_heads):
+            head = AttentionHead(d_model, d_model // n_heads, bias=bias)
+            self.heads.append(head)
         self.W_o = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
@@ -65,8 +69,9 @@ class MultiHeadNaive(nn.Module):
     ) -> Float[Tensor, "*batch n d_model"]:
         """The heads' outputs side by side, mixed by W_o: ``(..., n, d_model)``."""
         require_mask_for_all(mask, x)
-        outputs = [head(x, mask) for head in self.heads]  # h times (..., n, d_head)
-        return self.W_o(torch.cat(outputs, dim=-1))  # (..., n, d_model)
+        outputs = [head(x, mask) for head in self.heads]
+        outputs = torch.cat(outputs, dim=-1)  # (..., n, h · d_head)
+        return self.W_o(outputs)  # (..., n, d_model)
 
     def weights(
         self,
@@ -75,7 +80,8 @@ class MultiHeadNaive(nn.Module):
     ) -> Float[Tensor, "*batch h n n"]:
         """A map for each head, ``(..., h, n, n)``."""
         require_mask_for_all(mask, x)
-        return torch.stack([head.weights(x, mask) for head in self.heads], dim=-3)
+        maps = [head.weights(x, mask) for head in self.heads]
+        return torch.stack(maps, dim=-3)  # (..., h, n, n)
 
 
 class MultiHeadAttention(nn.Module):
@@ -94,15 +100,15 @@ class MultiHeadAttention(nn.Module):
         self, d_model: Count, n_heads: Count, n_kv_heads: Count | None = None, bias: bool = True
     ):
         super().__init__()
-        d_head = head_width("d_model", d_model, n_heads)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        if n_heads % n_kv_heads:
-            expected = f"a divisor of n_heads = {n_heads}"
-            raise ValueError(f"n_kv_heads: expected {expected}, got {n_kv_heads}")
-        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
+        require_divisor("n_heads", n_heads, "d_model", d_model)
+        require_divisor("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+        self.d_model = d_model
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        d_kv = n_kv_heads * (d_model // n_heads)
         self.W_q = nn.Linear(d_model, d_model, bias=bias)
-        self.W_k = nn.Linear(d_model, n_kv_heads * d_head, bias=bias)
-        self.W_v = nn.Linear(d_model, n_kv_heads * d_head, bias=bias)
+        self.W_k = nn.Linear(d_model, d_kv, bias=bias)
+        self.W_v = nn.Linear(d_model, d_kv, bias=bias)
         self.W_o = nn.Linear(d_model, d_model, bias=bias)
 
     @shaped(n="one value for each key")
@@ -116,8 +122,8 @@ class MultiHeadAttention(nn.Module):
         """The output ``(..., m, d_model)``; key is query and value is key unless given."""
         query, key, value = self.views(query, key, value)
         mask = mask_over_heads(mask, query, key)
-        heads = scaled_dot_product_attention(query, key, value, mask)  # (..., h, m, d_head)
-        return self.W_o(merge_heads(heads))
+        heads = scaled_dot_product_attention(query, key, value, mask)
+        return self.W_o(merge_heads(heads))  # (..., h, m, d_head)
 
     @shaped(n="one value for each key")
     def weights(
@@ -129,19 +135,19 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "*batch h m n"]:
         """A map for each head, ``(..., h, m, n)``; value has no part in it."""
         query, key, _ = self.views(query, key, value)
-        return attention_weights(query, key, mask_over_heads(mask, query, key))
+        mask = mask_over_heads(mask, query, key)
+        return attention_weights(query, key, mask)
 
-    def views(
-        self, query: Tensor, key: Tensor | None, value: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def views(self, query: Tensor, key: Tensor | None, value: Tensor | None) -> tuple[Tensor, ...]:
         """Queries ``(..., h, m, d_head)``, keys and values ``(..., h, n, d_head)``."""
         key = query if key is None else key
         value = key if value is None else value
         query = split_heads(self.W_q(query), self.n_heads)
-        key = split_heads(self.W_k(key), self.n_kv_heads)  # (..., n_kv_heads, n, d_head)
+        key = split_heads(self.W_k(key), self.n_kv_heads)
         value = split_heads(self.W_v(value), self.n_kv_heads)
-        group = self.n_heads // self.n_kv_heads
-        return query, key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
+        group = self.n_heads // self.n_kv_heads  # query heads for each
+        key = key.repeat_interleave(group, -3)  # (..., h, n, d_head)
+        return query, key, value.repeat_interleave(group, -3)
 
 
 def naive_to_batched(naive: MultiHeadNaive) -> MultiHeadAttention:
@@ -153,9 +159,10 @@ def naive_to_batched(naive: MultiHeadNaive) -> MultiHeadAttention:
     """
     if not hasattr(naive, "heads") or not hasattr(naive, "W_o"):
         raise ValueError(f"naive: expected a MultiHeadNaive, got {type(naive).__name__}")
-    heads = [head.state_dict() for head in naive.heads]  # each has W_q.weight, W_q.bias, …
-    state = {name: torch.cat([head[name] for head in heads]) for name in heads[0]}
-    state |= {f"W_o.{part}": w for part, w in naive.W_o.state_dict().items()}
+    heads = [head.state_dict() for head in naive.heads]
+    state = {}
+    for name in heads[0]:  # W_q.weight, W_q.bias, …
+        state[name] = torch.cat([head[name] for head in heads])
     return loaded(naive.W_o, len(naive.heads), state)
 
 
@@ -164,8 +171,7 @@ def load_torch_weights(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
 
     It returns what ``theirs`` does, with batch axes in front (PyTorch's ``batch_first=True``) and
     without dropout. PyTorch's boolean ``attn_mask`` is True where attention is *forbidden*; ours is
-    its negation. Raises ``ValueError`` for what ours has no place for: ``kdim`` or ``vdim`` other
-    than d_model, ``add_bias_kv`` and ``add_zero_attn``.
+    its negation. Raises ``ValueError`` where kdim or vdim is not d_model, and for added keys.
     """
     if not isinstance(theirs, nn.MultiheadAttention):
         raise ValueError(f"theirs: expected an nn.MultiheadAttention, got {type(theirs).__name__}")
@@ -178,7 +184,7 @@ def load_torch_weights(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
     ):
         if not fits:
             raise ValueError(f"theirs: expected {expected}, got {got}")
-    state = {f"W_o.{part}": w for part, w in theirs.out_proj.state_dict().items()}
+    state = {}
     for part, stacked in (("weight", theirs.in_proj_weight), ("bias", theirs.in_proj_bias)):
         if stacked is not None:
             q, k, v = stacked.chunk(3)
@@ -187,14 +193,8 @@ def load_torch_weights(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
 
 
 def loaded(W_o: nn.Linear, n_heads: int, state: dict[str, Tensor]) -> MultiHeadAttention:
-    """A ``MultiHeadAttention`` of the width, dtype and device of W_o, with copies of a state."""
+    """A ``MultiHeadAttention`` with copies of W_o and of a state, of W_o's dtype and device."""
     batched = MultiHeadAttention(W_o.in_features, n_heads, bias=W_o.bias is not None)
+    state = state | {f"W_o.{part}": w for part, w in W_o.state_dict().items()}
     batched.to(W_o.weight).load_state_dict(state)
     return batched
-
-
-def head_width(name: str, width: int, n_heads: int) -> int:
-    """``width / n_heads``; ``ValueError`` where that is no whole number."""
-    if width % n_heads:
-        raise ValueError(f"n_heads: expected a divisor of {name}, {width}, got {n_heads}")
-    return width // n_heads

@@ -30,8 +30,10 @@ def sinusoidal_encoding(n: Count, d: Count, base: Positive = 10000.0) -> Float[T
     t and i from 0. Raises ``ValueError`` for an odd d and for n below 1.
     Source: Vaswani et al. (2017), section 3.5.
     """
-    angles = torch.arange(n).double()[:, None] * frequencies(d, base)  # (n, 1) * (d/2,)
-    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (n, d/2, 2)
+    places = torch.arange(n).double()[:, None]  # (n, 1)
+    angles = places * frequencies(d, base)  # (n, 1) * (d/2,)
+    sin, cos = angles.sin(), angles.cos()
+    pairs = torch.stack([sin, cos], dim=-1)  # (n, d/2, 2)
     return pairs.flatten(-2).to(torch.get_default_dtype())  # (n, d)
 
 
@@ -48,8 +50,9 @@ def rotation_matrix(k: float, d: Count, base: Positive = 10000.0) -> Float[Tenso
         raise ValueError(f"k: expected a finite number, got {k!r}")
     angles = float(k) * frequencies(d, base)  # (d/2,)
     cos, sin = angles.cos(), angles.sin()
-    blocks = torch.stack([cos, sin, -sin, cos], dim=-1).reshape(-1, 2, 2)
-    return torch.block_diag(*blocks).to(torch.get_default_dtype())
+    blocks = torch.stack([cos, sin, -sin, cos], dim=-1)  # (d/2, 4)
+    matrix = torch.block_diag(*blocks.reshape(-1, 2, 2))  # (d, d)
+    return matrix.to(torch.get_default_dtype())
 
 
 @shaped
@@ -72,7 +75,7 @@ def apply_rope(
     cos, sin = angles.cos().to(x), angles.sin().to(x)  # (n, d/2)
     first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d/2)
     turned = first * cos - second * sin, first * sin + second * cos
-    return torch.stack(turned, dim=-1).flatten(-2)  # (..., n, d/2, 2) -> (..., n, d)
+    return torch.stack(turned, dim=-1).flatten(-2)  # (..., n, d)
 
 
 @shaped
@@ -81,14 +84,16 @@ def alibi_bias(n_heads: Count, n: Count) -> Float[Tensor, "n_heads n n"]:
 
     The slope of head h is ``2**(-8 (h + 1) / n_heads)``, h from 0: a geometric sequence that ends
     at 1/256. Returns ``(n_heads, n, n)`` in torch's default dtype, to be added to scores that are
-    scaled already. The source has causal attention and so keys with j ≤ i only, and interpolates
-    slopes where n_heads is no power of two; here the formula serves all.
+    scaled already. The source has causal attention and so keys with j ≤ i only; its authors'
+    code interpolates slopes where n_heads is no power of two. Here the formula serves all.
     Source: Press et al. (2022), section 3.
     """
-    slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1).double() / n_heads)  # (n_heads,)
+    head = torch.arange(1, n_heads + 1).double()
+    slopes = 2.0 ** (-8 * head / n_heads)  # (n_heads,)
     place = torch.arange(n)
     distance = (place[:, None] - place).abs()  # (n, n)
-    return (-slopes[:, None, None] * distance).to(torch.get_default_dtype())
+    bias = -slopes[:, None, None] * distance  # (n_heads, n, n)
+    return bias.to(torch.get_default_dtype())
 
 
 class LearnedPositions(nn.Module):

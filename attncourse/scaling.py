@@ -42,7 +42,8 @@ def score_variance(d_k: Count, n_samples: int, seed: int) -> float:
     generator = torch.Generator().manual_seed(require_count("seed", seed, least=0))
     parts = []
     for pairs in torch.arange(n_samples).split(max(1, AT_ONCE // d_k)):
-        query = torch.randn(len(pairs), d_k, generator=generator)  # (pairs, d_k)
+        # query and key: (pairs, d_k)
+        query = torch.randn(len(pairs), d_k, generator=generator)
         key = torch.randn(len(pairs), d_k, generator=generator)
         parts.append((query * key).sum(dim=-1))  # (pairs,)
     return torch.cat(parts).double().var().item()  # of n_samples scores
@@ -73,7 +74,8 @@ def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"
     Source: Bridle (1990).
     """
     require_weights("p", p)
-    return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]  # (..., n, n)
+    products = p[..., :, None] * p[..., None, :]  # (..., n, n)
+    return torch.diag_embed(p) - products
 
 
 @shaped
@@ -88,8 +90,8 @@ def attention_entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*bat
     Raises ``ValueError`` for a row that is no row of weights: see ``require_weights``.
     """
     require_weights("weights", weights)
-    logs = weights.masked_fill(weights == 0, 1).log()  # ln 1 = 0 in place of ln 0
-    return 0 - (weights * logs).sum(dim=-1)  # (..., n) -> (...); 0 − 0 is 0, −(0) is −0
+    logs = weights.masked_fill(weights == 0, 1).log()  # ln 1 = 0
+    return 0 - (weights * logs).sum(dim=-1)  # 0 − 0 is 0, −(0) is −0
 
 
 def require_weights(name: str, value: Tensor) -> None:

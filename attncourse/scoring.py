@@ -51,14 +51,16 @@ class BilinearScore(nn.Module):
     def __init__(self, d_q: Count, d_k: Count):
         super().__init__()
         self.d_q, self.d_k = d_q, d_k
-        self.W = nn.Parameter(torch.randn(d_q, d_k) / math.sqrt(d_q * d_k))
+        W = torch.randn(d_q, d_k) / math.sqrt(d_q * d_k)
+        self.W = nn.Parameter(W)
 
     @shaped
     def forward(
         self, query: Float[Tensor, "*#batch m d_q"], key: Float[Tensor, "*#batch n d_k"]
     ) -> Float[Tensor, "*batch m n"]:
         """The scores of every query with every key."""
-        return query @ self.W @ key.mT  # (..., m, d_q) @ (d_q, d_k) @ (..., d_k, n)
+        query = query @ self.W  # (..., m, d_q) @ (d_q, d_k)
+        return query @ key.mT  # (..., m, d_k) @ (..., d_k, n)
 
 
 class AdditiveScore(nn.Module):
@@ -84,7 +86,8 @@ class AdditiveScore(nn.Module):
         """The scores of every query with every key."""
         rows = self.W_q(query).unsqueeze(-2)  # (..., m, 1, d_hidden)
         columns = self.W_k(key).unsqueeze(-3)  # (..., 1, n, d_hidden)
-        return self.w(torch.tanh(rows + columns)).squeeze(-1)  # (..., m, n)
+        hidden = torch.tanh(rows + columns)  # (..., m, n, d_hidden)
+        return self.w(hidden).squeeze(-1)  # (..., m, n)
 
 
 @shaped(n="one value for each key")
@@ -101,4 +104,5 @@ def attend(
     Raises ``ValueError`` where there is not one value for each key, and for a mask that is not
     boolean, does not broadcast, or hides a NaN score.
     """
-    return softmax_over_keys(scores, mask) @ values  # (..., m, n) @ (..., n, d_v)
+    weights = softmax_over_keys(scores, mask)  # (..., m, n)
+    return weights @ values  # (..., m, n) @ (..., n, d_v)

@@ -26,7 +26,7 @@ def attention_weights(X: Float[np.ndarray, "*batch n d"]) -> Float[np.ndarray, "
     The "Gaussian" pairwise function of Wang et al. (2018), "Non-local Neural Networks", eq. 2.
     """
     require_finite(X=X)
-    scores = X @ np.swapaxes(X, -1, -2)  # (..., n, d) @ (..., d, n) -> (..., n, n)
+    scores = X @ X.mT  # (..., n, d) @ (..., d, n) -> (..., n, n)
     return softmax(scores, axis=-1)
 
 
@@ -36,7 +36,7 @@ def self_attention(X: Float[np.ndarray, "*batch n d"]) -> Float[np.ndarray, "*ba
     X: tokens, ``(..., n, d)``. Returns the same shape: row i is a mixture of all tokens, by the
     weights that token i gives them.
     """
-    return mix(attention_weights(X), X)  # (..., n, n) @ (..., n, d) -> (..., n, d)
+    return mix(attention_weights(X), X)  # (..., n, n) @ (..., n, d)
 
 
 @shaped
@@ -50,8 +50,8 @@ def is_permutation_equivariant(
 
     X: tokens, ``(..., n, d)``; ``f`` maps them to ``(..., n, d')``, one row per token, and
     anything else is not equivariant. Tries 8 random permutations, never the identity, which every
-    function would pass. The tolerance ``atol`` is absolute. True is evidence, not a proof; False
-    is certain.
+    function would pass. The tolerance ``atol`` is absolute: for numbers far above 1, whose rounding
+    exceeds it, raise it. True is evidence, not a proof.
 
     Raises ``ValueError`` for a single token, which has no order to change.
     """
@@ -69,10 +69,12 @@ def is_permutation_equivariant(
     U = np.array(f(X.copy()))  # (..., n, d')
     if U.shape[:-1] != X.shape[:-1]:
         return False
-    return all(
-        np.allclose(f(X[..., order, :]), U[..., order, :], rtol=0, atol=atol)
-        for order in (random_order(n, rng) for _ in range(8))
-    )
+    for _ in range(8):
+        order = random_order(n, rng)
+        moved = f(X[..., order, :])
+        if not np.allclose(moved, U[..., order, :], rtol=0, atol=atol):
+            return False
+    return True
 
 
 def random_order(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -97,7 +99,8 @@ def as_graph(A: Float[np.ndarray, "n n"], tokens: Sequence[str], threshold: Posi
     if isinstance(tokens, str) or len(tokens) != n:
         raise ValueError(f"as_graph: expected {n} tokens, one for each row of A, got {tokens!r}")
     graph = nx.DiGraph()
-    graph.add_nodes_from((i, {"token": token}) for i, token in enumerate(tokens))
+    for i, token in enumerate(tokens):
+        graph.add_node(i, token=token)
     for query, key in np.argwhere(A >= threshold).tolist():
         graph.add_edge(query, key, weight=float(A[query, key]))
     return graph

@@ -48,7 +48,8 @@ class Vocabulary:
         if len(set(self.tokens)) < len(self.tokens):
             twice = next(t for t in self.tokens if self.tokens.count(t) > 1)
             raise ValueError(f"Vocabulary: expected every token once, got {twice!r} twice")
-        object.__setattr__(self, "_ids", {token: i for i, token in enumerate(self.tokens)})
+        ids = {token: i for i, token in enumerate(self.tokens)}
+        object.__setattr__(self, "_ids", ids)  # the class is frozen
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> "Vocabulary":
@@ -58,8 +59,8 @@ class Vocabulary:
         """
         if isinstance(texts, str):
             raise ValueError("Vocabulary.from_texts: expected a list of texts, got one str")
-        seen = dict.fromkeys(token for text in texts for token in tokenize(text))
-        return cls((UNKNOWN, *seen))
+        tokens = (token for text in texts for token in tokenize(text))
+        return cls((UNKNOWN, *dict.fromkeys(tokens)))
 
     @property
     def size(self) -> int:
@@ -68,7 +69,8 @@ class Vocabulary:
 
     def encode(self, text: str) -> Int[np.ndarray, "n"]:
         """The ids of the text's n tokens, shape ``(n,)``; a token not known gets id 0."""
-        return np.array([self._ids.get(token, 0) for token in tokenize(text)], dtype=np.int64)
+        ids = [self._ids.get(token, 0) for token in tokenize(text)]
+        return np.array(ids, dtype=np.int64)  # (n,)
 
     def decode(self, ids: Int[np.ndarray, "n"]) -> list[str]:
         """The tokens with these ids. White space and capitals are gone for good.
@@ -93,7 +95,8 @@ def one_hot(
     Raises ``ValueError`` for an id below 0 or from ``n_vocab`` on.
     """
     ids = as_ids("one_hot", ids, n_vocab)
-    return (ids[..., None] == np.arange(n_vocab)).astype(np.float64)  # (..., n, n_vocab)
+    hits = ids[..., None] == np.arange(n_vocab)  # (..., n, n_vocab)
+    return hits.astype(np.float64)
 
 
 @shaped
@@ -124,7 +127,7 @@ def cosine_similarity(
 
     Raises ``ValueError`` where X and Y differ in d.
     """
-    return unit_rows(X) @ unit_rows(Y).swapaxes(-1, -2)  # (..., n, d) @ (..., d, m)
+    return unit_rows(X) @ unit_rows(Y).mT  # (..., n, d) @ (..., d, m)
 
 
 def unit_rows(X: Float[np.ndarray, "*batch n d"]) -> Float[np.ndarray, "*batch n d"]:

@@ -88,8 +88,11 @@ def test_every_figure_says_in_words_what_it_shows(which, request):
     images = 0
     for chapter in settings.load(root).chapters:
         page = article(root, chapter.page).replace("attn-badges", "")
-        for tag in re.findall(r"<img[^>]*_images/[^>]*>", page):
-            alt = re.search(r'alt="([^"]*)"', tag)
+        apart = re.findall(r"_images/[0-9a-f]{40,}\.svg", page)
+        assert apart == [], f"{chapter.page}: plots that do not follow light and dark"
+        described = r'<\w+ class="attn-plots?"[^>]* role="img"[^>]*>'
+        for tag in re.findall(rf"<img[^>]*_images/[^>]*>|{described}", page):
+            alt = re.search(r'(?:alt|aria-label)="([^"]*)"', tag)
             words = html.unescape(alt[1]) if alt else ""
             assert len(words) >= 30, f"{chapter.page}: {tag}"
             assert len(words.split()) >= 5, f"{chapter.page}: not a sentence: {words}"

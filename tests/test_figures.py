@@ -19,13 +19,16 @@ from matplotlib.figure import Figure
 from attncourse import figures
 from attncourse.figures import (
     attention_html,
+    attention_table,
     attention_view,
     curve_with_spread,
     head_grid,
+    theme,
     token_graph,
 )
 
 WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy", "and", "full", "today", "."]
+CSS = "attention_view.css"
 VOID = {"br", "img", "input", "hr", "meta", "link"}
 
 
@@ -52,7 +55,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.starts: list[tuple[str, dict]] = []
         self.tables: list[list[list[str]]] = []
-        self.styles: list[str] = []  # of the cells with numbers, in order
+        self.styles: list[tuple[float, list[str]]] = []  # of the cells with numbers, in order
         self.text: dict[str, str] = {}
         self.feed(view._repr_html_())
         self.close()
@@ -71,8 +74,8 @@ class Page(HTMLParser):
         if tag in ("td", "th"):
             self.tables[-1][-1].append("")
             if "style" in dict(attrs):
-                ink = "#000000" if dict(attrs).get("class") == "b" else "#ffffff"
-                self.styles.append((dict(attrs)["style"].removeprefix("background:"), ink))
+                weight = float(re.fullmatch(r"--w:(\d+)%", dict(attrs)["style"])[1]) / 100
+                self.styles.append((weight, dict(attrs).get("class", "").split()))
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -91,7 +94,8 @@ class Page(HTMLParser):
         keys = data["keys"] or data["queries"]
         shape = [len(data["layers"]), len(data["heads"]), len(data["queries"]), len(keys)]
         pairs = re.findall("..", data["weights"])
-        return np.array([int(pair, 36) for pair in pairs]).reshape(shape) / data["unit"]
+        steps = np.array([np.nan if pair == "zz" else int(pair, 36) for pair in pairs])
+        return steps.reshape(shape) / data["unit"]  # NaN where it is masked
 
 
 # The table, which is what a reader without JavaScript and a printer have
@@ -130,13 +134,31 @@ def test_headers_have_scopes_and_the_scrolling_box_can_be_reached():
     assert any(attrs.get("role") == "status" for _, attrs in page.starts)
 
 
-def luminance(colour: str) -> float:
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+def luminance(rgb: np.ndarray) -> float:
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_numbers_can_be_read_on_every_colour():
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def colours(mode: str) -> dict[str, np.ndarray]:
+    """The theme's colours by name, in light or dark mode."""
+    found = {}
+    for name, digits in re.findall(r"--(\w+): #(\w+)", getattr(theme, mode.upper())):
+        digits = digits * 2 if len(digits) == 3 else digits
+        found[name] = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255
+    return found
+
+
+def mixed(share: float, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return share * one + (1 - share) * other
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_numbers_can_be_read_on_every_shade(mode):
     first = np.linspace(0, 1, 101)
     styles = [
         style
@@ -145,20 +167,83 @@ def test_numbers_can_be_read_on_every_colour():
             attention_view(np.stack([part, 1 - part], axis=-1), tokens(len(part)), ["a", "b"])
         ).styles[::2]
     ]
-    assert len(styles) == 101
-    shades = [luminance(background) for background, _ in styles]
-    assert shades == sorted(shades)  # light is more, for every kind of colour vision
-    assert len(set(shades)) == 101
-    for background, ink in styles:
-        low, high = sorted([luminance(background), luminance(ink)])
-        assert (high + 0.05) / (low + 0.05) >= 4.5
+    np.testing.assert_allclose([weight for weight, _ in styles], first)
+    named = colours(mode)
+    shades = [mixed(weight, named["ink"], named["page"]) for weight, _ in styles]
+    steps = np.diff([luminance(shade) for shade in shades])
+    assert (steps < 0).all() if mode == "light" else (steps > 0).all()  # more ink, in every colour
+    # As in attention_view.css.
+    black, white = np.zeros(3), np.ones(3)
+    low, high = (black, white) if mode == "light" else (white, black)
+    for shade, (_, kinds) in zip(shades, styles, strict=True):
+        figures = high if "c" in kinds else black if "b" in kinds else low
+        assert contrast(figures, shade) >= 4.5
 
 
-def test_python_and_javascript_use_the_same_colours():
-    script = attention_html.script("grid")
-    stops = re.search(r"CIVIDIS = (\[\[.*?\]\]);", script)[1]
-    np.testing.assert_array_equal(json.loads(stops), attention_html.CIVIDIS)
-    assert f"t >= {attention_html.BLACK_FROM})" in script
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_names_can_be_read_on_the_page_and_where_they_are_lit(mode):
+    named = colours(mode)
+    lit = float(re.search(r"\.av-on \{.*currentColor (\d+)%", theme.beside(CSS))[1]) / 100
+    for role in ("query", "key", "ink"):
+        assert contrast(named[role], named["page"]) >= 4.5
+        assert contrast(named[role], mixed(lit, named[role], named["page"])) >= 4.5
+    assert contrast(named["quiet"], named["page"]) >= 4.5
+
+
+def test_the_style_sheet_has_the_figures_that_were_tested():
+    assert "--low: light-dark(#000, #fff); --high: light-dark(#fff, #000);" in theme.beside(CSS)
+    assert "color-mix(in srgb, var(--ink) var(--w), var(--page))" in theme.beside(CSS)
+
+
+def test_python_and_javascript_change_the_figures_at_the_same_weights():
+    script = attention_html.script("fan")
+    assert f'["b", t >= {attention_table.DARK_FROM}]' in script
+    assert f'["c", t >= {attention_table.LIGHT_FROM}]' in script
+
+
+# What a view may show besides
+
+
+def test_what_is_masked_is_hatched_and_has_no_number():
+    weights = np.tril(random_weights(2, 5, 5))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    view = attention_view(weights, tokens(5), mask=torch.ones(5, 5).tril().bool())
+    page = Page(view)
+    future = np.triu(np.ones((5, 5), dtype=bool), k=1)
+    np.testing.assert_array_equal(np.isnan(page.weights()[0]), [future, future])
+    for table in page.tables:
+        shown = np.array([row[1:] for row in table[1:]])
+        np.testing.assert_array_equal(shown == "–", future)
+    kinds = [attrs.get("class") for tag, attrs in page.starts if tag == "td"]
+    assert kinds.count("x") == 2 * future.sum()
+    assert "Hatched weights are masked." in page.text["p"]
+    plain = Page(attention_view(weights, tokens(5)))
+    assert not np.isnan(plain.weights()).any()  # a weight of 0 alone is not masked
+    assert "Hatched" not in plain.text["p"]
+    second = np.stack([np.ones((5, 5), dtype=bool), ~future])
+    assert attention_view(weights, tokens(5), mask=second).masked.sum() == future.sum()
+
+
+def test_a_view_opens_on_the_map_and_the_query_it_is_told():
+    weights, words = random_weights(3, 7, 7), [*tokens(6), "t0"]
+    assert Page(attention_view(weights, words)).data["start"] is None
+    told = {"heads": ["a", "b", "c"]}
+    assert Page(attention_view(weights, words, start="t4", **told)).data["start"] == [0, 4]
+    assert Page(attention_view(weights, words, start=("c", 6), **told)).data["start"] == [2, 6]
+    large = random_weights(2, 40, 40)
+    page = Page(attention_view(large, tokens(40), start=("head 1", "t3")))
+    assert page.text["caption"] == "head 1"  # the table of the map that is shown first
+    best = int(large[1, 0].argmax())
+    assert page.tables[0][1][1].startswith(f'"t{best}" {large[1, 0, best]:.3f}')
+
+
+def test_a_compact_view_folds_its_table_and_opens_it_where_no_script_runs():
+    page = Page(attention_view(random_weights(5, 5), tokens(5), arcs=True, compact=True))
+    (details,) = [attrs for tag, attrs in page.starts if tag == "details"]
+    assert "open" in details
+    assert page.text["summary"] == "All weights as a table"
+    assert len(page.tables[0]) == 6
+    assert not any(tag == "details" for tag, _ in Page(attention_view([[1]], ["a"])).starts)
 
 
 # One self-contained piece
@@ -169,6 +254,8 @@ def test_a_map_of_twelve_tokens_is_small_and_needs_nothing_from_outside():
     assert len(html.encode()) < 20_000
     addresses = re.findall(r"\w+://[^\s\"']+", html)
     assert addresses == ["http://www.w3.org/2000/svg"]
+    drawn = attention_view(random_weights(12, 12), WORDS, arcs=True, compact=True)._repr_html_()
+    assert len(drawn.encode()) < 24_000
     page = Page(attention_view(random_weights(12, 12), WORDS))
     assert not {"link", "img", "iframe", "object"} & {tag for tag, _ in page.starts}
     assert not any({"src", "href", "id"} & set(attrs) for _, attrs in page.starts)
@@ -196,9 +283,9 @@ def test_the_same_arguments_give_the_same_bytes():
 
 
 def test_the_script_holds_nothing_that_ends_it_early():
-    for display in ("grid", "picture"):
+    for display in attention_html.DISPLAYS:
         assert not re.search(r"</script|<!--|<script", attention_html.script(display), re.I)
-        assert "DISPLAY" not in attention_html.script(display)
+        assert not re.search("DISPLAY|DRAWING|KIND", attention_html.script(display))
 
 
 NASTY = [
@@ -327,11 +414,25 @@ def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
         ({"heads": ["a"]}, "heads: expected 2, one for each head, got 1"),
         ({"layers": ["a", "b"]}, "layers: expected 1, one for each layer, got 2"),
         ({"title": " "}, "title: expected some words"),
+        ({"mask": np.ones((3, 3))}, "mask: expected True and False, got .* dtype float64"),
+        ({"mask": [True, False]}, r"broadcasts to \(1, 2, 3, 3\), got \(2,\)"),
+        ({"mask": ~np.eye(3, dtype=bool)}, r"weights of 0 where it is False .* \(0, 0, 0, 0\)"),
+        ({"start": "t3"}, "start: expected one of the queries .*; 't3' is none of them"),
+        ({"start": 3}, "start: expected one of the queries .*; 3 is none of them"),
+        ({"start": ("head 2", "t0")}, "start: expected one of the heads .*, got 'head 2'"),
+        ({"keys": tokens(3, "k"), "arcs": True}, "both queries and keys, got 3 queries and 3 keys"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(more, message):
     with pytest.raises(ValueError, match=message):
         attention_view(random_weights(2, 3, 3), tokens(3), **more)
+
+
+def test_arcs_and_starts_have_their_limits():
+    with pytest.raises(ValueError, match=r"at most 12 tokens .*, got 13 queries and 13 keys"):
+        attention_view(random_weights(13, 13), tokens(13), arcs=True)
+    with pytest.raises(ValueError, match=r"'a' stands at the positions \[0, 2\]: give one"):
+        attention_view(random_weights(3, 3), ["a", "b", "a"], start="a")
 
 
 # Static figures
@@ -358,8 +459,10 @@ def test_head_grid_draws_every_head_in_its_place():
     assert [ax.get_title() for ax in maps] == [f"head {i}" for i in range(5)]
     for ax, head in zip(maps, weights, strict=True):
         np.testing.assert_array_equal(ax.images[0].get_array(), head)
-    rows = {round(ax.get_subplotspec().rowspan.start) for ax in maps}
-    assert rows == {0, 1}
+    rows = [round(ax.figure.bbox.y0 / fig.bbox.height, 2) for ax in maps]
+    assert rows == [0.5, 0.5, 0.5, 0.5, 0]
+    names = [label.get_text() for ax in maps for label in ax.get_yticklabels()]
+    assert names == 5 * tokens(7)
     weights = random_weights(2, 3, 7, 7)
     layered = head_grid(weights, tokens(7), layers=["low", "high"])
     maps = [ax for ax in layered.axes if ax.images]

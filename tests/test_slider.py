@@ -11,13 +11,13 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from PIL import Image
 
-from attncourse.figures import Bars, Curves, Matrix, slider
-from attncourse.figures.svg import number
+from attncourse.figures import Bars, Curves, Matrix, labels, shades, slider
+from attncourse.figures.matrix import IMAGE
+from attncourse.figures.svg import BOTTOM, LEFT, RIGHT, TOP, number
 
 VALUES = [0.1, 0.25, 1.0, 2.5, 10.0]
 X = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 5.0, 8.0])
@@ -25,6 +25,7 @@ RNG = np.random.default_rng(7)
 HEIGHTS = RNG.normal(scale=3, size=(5, 7))
 AMOUNTS = RNG.dirichlet(np.ones(3), size=5)
 WEIGHTS = RNG.dirichlet(np.ones(11), size=(5, 2))
+MANY = RNG.dirichlet(np.ones(61), size=(5, 13))
 SAYS = [f"sentence {k}" for k in range(5)]
 EVIL = """</script><script>alert("1")</script><!--<img src=x onerror='a&b'>$name"""
 
@@ -129,19 +130,43 @@ def test_ticks_are_short(value, label):
     assert number(value) == label
 
 
+def inked(text: str, size: int) -> np.ndarray:
+    """The opacity of each number's square in a PNG, which is a square of pixels of one ink."""
+    pixels = np.array(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGBA"))
+    assert (pixels[..., :3] == shades.INK).all()
+    side = pixels.shape[1] // size
+    squares = pixels[..., 3].reshape(-1, side, size, side)
+    assert (squares == squares[:, :1, :, :1]).all()
+    return squares[:, 0, :, 0] / 255
+
+
+def filled(paths: list[dict], m: int, n: int) -> np.ndarray:
+    """The opacity at the middle of each square, from the paths that are drawn over them."""
+    ink = np.zeros((m, n))
+    for path in paths:
+        for left, row, run in re.findall(r"M(\d+) (\d+).5h(\d+)", path["d"]):
+            squares = ink[int(row), int(left) : int(left) + int(run)]
+            assert (squares == 0).all()  # none is drawn twice
+            assert len(squares) == int(run)
+            squares += float(path["stroke-opacity"])
+    return ink
+
+
 def test_bars_and_pictures_in_the_page_are_the_frames():
-    of_bars, of_matrix, of_own = data(made(bars(), matrix(), matrix(own_scale=True)))["panels"]
-    np.testing.assert_allclose(of_bars["bars"], AMOUNTS, atol=0.00051)
-    shades = mpl.colormaps["cividis"](np.arange(33) / 32, bytes=True)[:, :3].tolist()
-    for given, tops in ((of_matrix, np.full(5, WEIGHTS.max())), (of_own, WEIGHTS.max(axis=(1, 2)))):
-        assert given["tops"] == [f"{top:.2g}" for top in tops]
-        for text, weights, top in zip(given["pictures"], WEIGHTS, tops, strict=True):
-            pixels = np.array(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB"))
-            size = pixels.shape[1] // 11
-            assert pixels.shape == (2 * size, 11 * size, 3)
-            middles = pixels[size // 2 :: size, size // 2 :: size]
-            share = [[shades.index(pixel) / 32 for pixel in row] for row in middles.tolist()]
-            np.testing.assert_allclose(share, weights / top, atol=1 / 63)
+    for weights in (WEIGHTS, MANY):
+        panels = [matrix(weights=weights), matrix(weights=weights, own_scale=True)]
+        of_bars, *of_matrices = data(made(bars(), *panels))["panels"]
+        np.testing.assert_allclose(of_bars["bars"], AMOUNTS, atol=0.00051)
+        every = np.full(5, weights.max()), weights.max(axis=(1, 2))
+        for given, tops in zip(of_matrices, every, strict=True):
+            assert given["tops"] == [f"{top:.2g}" for top in tops]
+            for frame, top in enumerate(tops):
+                if weights is MANY:
+                    share = inked(given["pixels"][frame], 61)
+                else:
+                    rows = given["squares"][frame].split(" ")
+                    share = [[int(sign, 36) / 32 for sign in row] for row in rows]
+                np.testing.assert_allclose(share, weights[frame] / top, atol=1 / 64 + 1 / 500)
 
 
 @pytest.mark.parametrize("start", VALUES)
@@ -156,14 +181,20 @@ def test_without_javascript_the_page_shows_the_frame_it_starts_at(start):
     np.testing.assert_allclose(ys, expected, atol=0.051)
     widths = np.array([float(attributes["width"]) for attributes in bar])
     np.testing.assert_allclose(widths / given["panels"][1]["unit"], AMOUNTS[frame], atol=0.001)
-    picture = page.all("image", "as-picture")[0]["href"]
-    assert picture == "data:image/png;base64," + given["panels"][2]["pictures"][frame]
+    paths = [attributes for attributes in page.all("path") if "stroke-opacity" in attributes]
+    np.testing.assert_allclose(filled(paths, 2, 11), WEIGHTS[frame] / WEIGHTS.max(), atol=1 / 63)
     words = " ".join(page.words)
     assert f"width w = {start:g}." in words
     assert f"sentence {frame}" in words
     assert all(f"{amount:.3f}" in words for amount in np.round(AMOUNTS[frame], 3))
     [dot] = page.all("circle", "as-dot")[:1]
     assert [float(dot["cx"]), float(dot["cy"])] == given["panels"][0]["dots"][frame]
+
+
+def test_a_large_matrix_starts_with_its_own_picture():
+    figure = made(matrix(weights=MANY), start=0.25)
+    [picture] = Elements(shown(figure)).all("image", "as-picture")
+    assert picture["href"] == IMAGE + data(figure)["panels"][0]["pixels"][1]
 
 
 def test_the_slider_is_a_labelled_range_that_waits_for_its_script():
@@ -186,14 +217,15 @@ def test_the_slider_is_a_labelled_range_that_waits_for_its_script():
 
 
 def test_equal_arguments_give_equal_pages_that_share_no_ids_and_load_nothing():
-    first, second = shown(made()), shown(made())
+    panels = [curves(), bars(), matrix(), matrix(weights=np.ones((5, 30, 30)))]
+    first, second = shown(made(*panels)), shown(made(*panels))
     assert first == second
-    assert shown(made(start=0.1)) != first
+    assert shown(made(*panels, start=0.1)) != first
     page = Elements(first)
     assert not [attributes for _, attributes in page.found if "id" in attributes]
     links = [a[name] for _, a in page.found for name in ("href", "src") if name in a]
     assert links
-    assert all(link.startswith("data:image/png;base64,") for link in links)
+    assert all(link.startswith(IMAGE) for link in links)
     assert not re.search(r"https?:|url\(|@import|fetch|import\(", first)
     assert made()._repr_png_() == made()._repr_png_()
 
@@ -209,6 +241,94 @@ def test_a_page_of_ordinary_size_stays_below_forty_kilobytes():
     assert len(shown(made()).encode()) < 16_000
 
 
+@pytest.mark.parametrize(("moving", "staying"), [(0, 3), (1, 2), (2, 2), (3, 2)])
+def test_lines_are_told_apart_without_colours(moving, staying):
+    lines = {f"{k}" * 60: HEIGHTS + k for k in range(moving)}  # too long to stand beside them
+    panel = curves(lines={**lines, **{f"s{k}": X + k for k in range(staying)}})
+    drawn = [path for path in Elements(panel.svg(0)).all("path") if "stroke-dasharray" in path]
+    assert len(drawn) == len({path["stroke-dasharray"] for path in drawn}) == moving + staying
+    key = Elements("".join(panel.key(0))).all("path")
+    assert [path["stroke-dasharray"] for path in drawn] == [
+        path["stroke-dasharray"] for path in key if "stroke-dasharray" in path
+    ]
+
+
+WAYS = np.linspace(0, 1, 50)
+SLOW = np.linspace(-1, 1, 5)[:, None] * WAYS  # five straight lines
+
+
+def test_names_stand_beside_their_own_curve_and_clear_of_everything_else():
+    lines = {"rising": SLOW, "curve": SLOW**2 - 2, "level": np.full(50, 1.5)}
+    dots = np.column_stack([np.linspace(0.6, 0.9, 5), np.linspace(1, -1, 5)])
+    panel = curves(x=WAYS, lines=lines, points=[WAYS[::7], WAYS[::7] - 1.2], dots=dots)
+    [given] = data(made(panel))["panels"]
+    names, seen = list(lines), 0
+    for frame in range(5):
+        ys = [line if line.ndim == 1 else line[frame] for line in lines.values()]
+        boxes = []
+        for name, spots in zip(names, given["names"], strict=True):
+            if spots[frame] is None:
+                continue
+            seen += 1
+            (x, y), half = spots[frame], labels.LETTER * len(name) / 2
+            assert x - half >= LEFT
+            assert x + half <= RIGHT
+            assert TOP <= y - 10 < y <= BOTTOM
+            across = np.linspace(x - half, x + half, 60)
+            heights = np.array(
+                [np.interp(across, panel.across(WAYS), panel.up(line)) for line in ys]
+            )
+            away = np.maximum(heights - y, y - 10 - heights)  # above or below the letters
+            assert away.min() > 0
+            near = away.min(axis=1)
+            assert near.argmin() == names.index(name)
+            marks = [*zip(*panel.points, strict=True), dots[frame]]
+            for at, up in marks:
+                assert not (abs(panel.across(at) - x) < half and y - 10 < panel.up(up) < y)
+            boxes.append((x - half, x + half, y - 10, y))
+        for k, one in enumerate(boxes):
+            for other in boxes[:k]:
+                beside = one[0] >= other[1] or other[0] >= one[1]
+                assert beside or one[2] >= other[3] or other[2] >= one[3]
+    assert seen >= 13
+    first = [name for name in Elements(panel.svg(0)).all("text", "as-name")]
+    for name, spots in zip(first, given["names"], strict=True):
+        assert name["visibility"] == ("visible" if spots[0] else "hidden")
+        if spots[0]:
+            assert [float(name["x"]), float(name["y"])] == spots[0]
+
+
+def test_names_do_not_share_a_gap_that_has_room_for_one():
+    pixels, none = np.ones(RIGHT - LEFT + 1), np.empty((0, 2))
+    heights = np.array([60, 88, 40, 108])[:, None] * pixels  # names fit between 60 and 88 only
+    names = ["a" * 36, "b" * 36, "c" * 36, "d" * 36]  # and are as wide as the panel
+    found = [spots[0] for spots in labels.spots(names, [heights], [none])]
+    assert found[0] is not None
+    assert found[1] is None
+    assert labels.spots(["b" * 36], [heights[[1, 0, 2, 3]]], [none])[0][0] is not None
+
+
+def test_a_name_stays_while_there_is_room_for_it():
+    along, none = np.linspace(0, 1, RIGHT - LEFT + 1), np.empty((0, 2))
+    level, falling = 100 + 0 * along, 50 + 25 * along
+    above = [np.array([level, other, level + 20]) for other in (falling, falling[::-1])]
+    below = np.array([level, level - 15, level + 70])
+    here, there, lower = labels.spots(["name"], [*above, below], [none] * 3)[0]
+    alone = labels.spots(["name"], above[1:], [none])[0][0]
+    assert here == there
+    assert abs(alone[0] - here[0]) > 50  # where it would stand without the frame before
+    assert lower[1] > 100 > here[1]  # there is no room above any more
+
+
+def test_the_key_names_the_curves_unless_each_has_its_name_in_every_frame():
+    apart = curves(x=WAYS, lines={"a": SLOW, "b": SLOW + 9}, points=None, dots=None)
+    assert all(all(spots) for spots in apart.names)
+    assert apart.key(0) == []
+    same = curves(x=WAYS, lines={"a": SLOW, "b": SLOW}, points=None, dots=None)
+    assert not any(any(spots) for spots in same.names)  # nobody could tell whose name it is
+    assert [re.sub("<.*>", "", entry).strip() for entry in same.key(0)] == ["a", "b"]
+
+
 def test_markup_in_any_text_is_shown_and_never_run():
     panels = [
         curves(lines={EVIL: HEIGHTS, "s": X}, xlabel=EVIL, ylabel=EVIL, alt=EVIL, title=EVIL,
@@ -218,7 +338,7 @@ def test_markup_in_any_text_is_shown_and_never_run():
         matrix(xlabel=EVIL, ylabel=EVIL, alt=EVIL, title=EVIL),
     ]  # fmt: skip
     figure = made(*panels, name=EVIL, says=[EVIL] * 5)
-    same = curves(lines={"m": HEIGHTS, "s": X})  # so that the axes' marks are as many
+    same = curves(lines={"m" * 60: HEIGHTS, "s": X})  # so that the axes' marks are as many
     plain = Elements(shown(made(same, bars(), matrix())))
     evil = Elements(shown(figure))
     assert [tag for tag, _ in evil.found] == [tag for tag, _ in plain.found]
@@ -258,6 +378,10 @@ BAD = {
     "short line": (
         lambda: curves(lines={"moves": HEIGHTS[:, :6]}),
         r"moves: expected one number for each of the 7 x, got shape \(5, 6\)",
+    ),
+    "many that stay": (
+        lambda: curves(lines={"moves": HEIGHTS, "a": X, "b": X, "c": X}),
+        "lines: expected at most 3 that move and 2 that stay, got 1 and 3",
     ),
     "many lines": (
         lambda: curves(lines={f"{k}": HEIGHTS for k in range(4)}),

@@ -12,28 +12,24 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import multiprocessing
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import yaml
 from course import ROOT, Course, CourseError, load
-from progress import Progress
+from execution import counted, forget, last_lines, run_pages, without_colours
 
-if TYPE_CHECKING:
-    from jupyter_cache.base import JupyterCacheAbstract
-
-SOURCES = {".bib", ".css", ".js", ".json", ".md", ".py", ".svg"}
-READER = {"name": "myst_nb_md", "type": "plugin"}
+SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
+# Jupyter Book's own command, less what `execution.cache_of` says of this library.
+JUPYTER_BOOK = """import sys
+sys.modules["rfc3987_syntax"] = None
+from jupyter_book.cli.main import main
+main(prog_name="jupyter-book")"""
 
 
 def page_key(course: Course, page: str) -> str:
@@ -64,7 +60,7 @@ def digest_of(files: list[Path]) -> str:
 
 def forget_if_stale(course: Course, everything: bool) -> None:
     """Drop the outputs that were computed with another package than today's."""
-    build, package = course.root / "_build", course.root / "attncourse"
+    build = course.root / "_build"
     known, keys = build / ".pages", {page: page_key(course, page) for page in course.pages}
     if everything or not known.exists():
         shutil.rmtree(build, ignore_errors=True)
@@ -74,7 +70,8 @@ def forget_if_stale(course: Course, everything: bool) -> None:
     if stale:
         print(f"The package has changed: {counted(stale)} to be run again.")
         forget(course, stale)
-    drawn = [*(course.root / "tools").rglob("*.py"), *(package / "checks").rglob("*.py")]
+    tools, tasks = course.root / "tools", course.root / "exercises"  # these say what each asks
+    drawn = [*tools.rglob("*.py"), *tools.rglob("*.html"), *tasks.rglob("*.ipynb")]
     stamp, key = build / ".tools", digest_of(sorted(drawn))
     if stale or not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         for name in ("html", ".doctrees"):  # what was executed stays
@@ -83,26 +80,9 @@ def forget_if_stale(course: Course, everything: bool) -> None:
     known.write_text(json.dumps(keys), encoding="utf-8")
 
 
-def forget(course: Course, pages: list[str]) -> None:
-    """Drop the outputs of these pages, of whatever text they had."""
-    from jupyter_cache import get_cache
-
-    cache, ends = (
-        get_cache(course.root / "_build" / ".jupyter_cache"),
-        tuple(f"/{page}.md" for page in pages),
-    )
-    for record in cache.list_cache_records():
-        if Path(record.uri).as_posix().endswith(ends):
-            cache.remove_cache(record.pk)
-
-
-def counted(pages: list[str]) -> str:
-    return f"{len(pages)} pages" if len(pages) > 1 else pages[0]
-
-
 def everything_key(root: Path) -> str:
     """A digest of all that the book is made from."""
-    names = ("attncourse", "book", "tools")
+    names = ("attncourse", "book", "exercises", "tools")
     files = [p for name in names for p in (root / name).rglob("*") if p.suffix in SOURCES]
     settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.txt")]
     return digest_of(sorted(files) + settings)
@@ -114,84 +94,9 @@ def unchanged(root: Path, key: str) -> bool:
     return html.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == key
 
 
-def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
-    """What became of each page with code (`executed in 3.1 s`, `cached`), and the tracebacks."""
-    from jupyter_cache import get_cache
-    from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
-
-    build = course.root / "_build"
-    cache, log = get_cache(build / ".jupyter_cache"), build / "kernels.log"
-    paths = {str(course.root / f"{page}.md"): page for page in course.pages}
-    for record in cache.list_project_records():
-        cache.remove_nb_from_project(record.pk)
-    for path in paths:
-        if "```{code-cell}" in Path(path).read_text(encoding="utf-8"):
-            cache.add_nb_to_project(path, read_data=READER)
-    outcome, failures = {}, {}
-    todo = cache.list_unexecuted()
-    if todo:
-        # A fresh machine's first plot builds the font cache and says so on stderr, which would
-        # then be part of a page.
-        subprocess.run(
-            [sys.executable, "-c", "import matplotlib.font_manager"],
-            capture_output=True,
-            check=False,
-        )
-        print(f"Running {counted([paths[record.uri] for record in todo])} …", flush=True)
-        config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
-        limit = config["execute"]["timeout"]
-        # One thread a page: as many pages as cores run at once, and sums come out alike anywhere.
-        os.environ["OMP_NUM_THREADS"] = "1"
-        work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
-        work.reverse()  # later chapters take longer: the last to end should be a short one
-        progress = Progress(len(work))
-        with stderr_into(log), multiprocessing.Pool() as pool:
-            for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), work):
-                outcome[paths[uri]] = run = became(cache, uri)
-                progress.done(f"{paths[uri]}: {run}")
-    for record in cache.list_project_records():
-        page = paths[record.uri]
-        if outcome.setdefault(page, "cached") == "failed":
-            failures[page] = record.traceback or log.read_text(encoding="utf-8")
-    return outcome, failures
-
-
-def became(cache: JupyterCacheAbstract, uri: str) -> str:
-    """What became of a page that has just run."""
-    record = cache.get_cached_project_nb(uri)
-    return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"
-
-
-@contextmanager
-def stderr_into(path: Path) -> Iterator[None]:
-    """Send what kernels and their processes say on stderr into a file, for a page that dies."""
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with path.open("wb") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-
-
-def without_colours(text: str) -> str:
-    return re.sub(r"\x1b\[[\d;]*m", "", text)
-
-
-def last_lines(traceback: str, count: int = 15) -> str:
-    """The cell that failed and its error, without nbclient's own frames and colours."""
-    start = "An error occurred while executing the following cell:"
-    text = without_colours(traceback).rpartition(start)[2]
-    lines = [line for line in text.splitlines() if line.strip()]
-    return "\n".join("    " + line for line in lines[-count:])
-
-
 def sphinx(root: Path) -> int:
     """Jupyter Book itself; what it warns about is an error and goes to stderr."""
-    jupyter_book = Path(sys.executable).parent / "jupyter-book"
-    command = [jupyter_book, "build", ".", "-n", "-W", "--keep-going"]
+    command = [sys.executable, "-c", JUPYTER_BOOK, "build", ".", "-n", "-W", "--keep-going"]
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(

@@ -18,6 +18,7 @@ from html import escape
 import nbformat
 import yaml
 from course import Course, CourseError
+from formulas import plain
 from pybtex.database import Entry, parse_file
 from pybtex.richtext import Text
 
@@ -268,7 +269,14 @@ class Page:
                     fail(self.page, here, f"{match[0]}: a MyST {what} is not allowed")
             return match[0]
 
-        return INLINE.sub(one, text)
+        return self.tex(INLINE.sub(one, text), line)
+
+    def tex(self, text: str, line: int) -> str:
+        """The book's own macros as TeX that a notebook knows."""
+        try:
+            return plain(text)
+        except ValueError as problem:
+            fail(self.page, line, str(problem))
 
     def role(self, name: str, body: str, line: int) -> str:
         if name not in ROLES:
@@ -359,7 +367,7 @@ class Page:
         return "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{body}".split("\n"))
 
     def math(self, block: Block) -> str:
-        body = block.text.strip()
+        body = self.tex(block.text.strip(), block.line)
         if "\n\n" in body or not body:
             fail(self.page, block.line, "an equation is empty or holds an empty line")
         if r"\\" in body and not body.startswith(r"\begin"):  # Sphinx does the same

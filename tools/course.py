@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -41,6 +42,8 @@ class Course:
     pages: tuple[str, ...]
     """Every page in reading order, as `_toc.yml` names it: no suffix."""
     chapters: tuple[Chapter, ...]
+    site: str = ""
+    """Where the built book stands, with a slash at the end; empty where that is not known."""
 
     @property
     def slug(self) -> str:
@@ -75,6 +78,18 @@ class Course:
         )
 
 
+def site(config: dict) -> str:
+    """`html.baseurl` of the settings; else the pages that GitHub makes of the repository."""
+    if named := config.get("html", {}).get("baseurl"):
+        return named.rstrip("/") + "/"
+    url = config["repository"]["url"].rstrip("/").removesuffix(".git")
+    github = re.fullmatch(r"https://github\.com/([\w-]+)/([\w.-]+)", url)
+    if github is None:
+        return ""
+    host, name = f"{github[1].lower()}.github.io", github[2]
+    return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
+
+
 def load(root: Path = ROOT) -> Course:
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
@@ -100,4 +115,9 @@ def load(root: Path = ROOT) -> Course:
         repository["branch"],
         tuple(pages),
         tuple(chapters),
+        site(config),
     )
+
+
+loaded = cache(load)
+"""The same, read once: for a build, during which settings do not change."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -26,23 +27,28 @@ class Line:
     doing: int  # minutes
 
     def __str__(self) -> str:
-        return (
-            f"About {self.reading} minutes to read · {self.exercises} exercises, "
-            f"{self.points} points, about {self.doing} minutes"
-        )
+        return f"About {self.reading} minutes to read · {self.tasks}"
+
+    @property
+    def tasks(self) -> str:
+        return f"{self.exercises} exercises, {self.points} points, about {self.doing} minutes"
 
 
 @cache
 def line(root: Path, chapter: Chapter) -> Line:
-    """A chapter's figures: read from its page, and from its exercises' data."""
-    from attncourse.checks import exercises
-
-    own = [e for e in exercises().values() if e.stem == chapter.stem]
+    """A chapter's figures: read from its page, and from the assignment that students are given."""
+    assignment = root / "exercises" / chapter.folder / f"{chapter.folder}.ipynb"
+    reading = reading_minutes((root / f"{chapter.page}.md").read_text(encoding="utf-8"))
+    if not assignment.exists():
+        return Line(reading, 0, 0, 0)
+    cells = json.loads(assignment.read_text(encoding="utf-8"))["cells"]
+    marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
+    facts = [re.search(r"\*Difficulty .* about (\d+) minutes", "".join(c["source"])) for c in cells]
     return Line(
-        reading_minutes((root / f"{chapter.page}.md").read_text(encoding="utf-8")),
-        len(own),
-        sum(e.points for e in own),
-        sum(e.minutes for e in own),
+        reading,
+        sum(mark.get("solution", False) for mark in marks),
+        sum(mark["points"] for mark in marks if mark.get("grade")),
+        sum(int(fact[1]) for fact in facts if fact),
     )
 
 

@@ -80,7 +80,7 @@ def section(soup: BeautifulSoup, name: str, places: dict[str, str]) -> Tag:
         element.decompose()
     for entry in article.select(".attn-bug, .attn-symptom"):  # they have no answer to give away
         entry.name, entry.summary.name = "div", "p"
-    for element in article.select("[id]"):
+    for element in article.select("[id]:not(.attn-plot *)"):  # a plot's are its own in the book
         element["id"] = f"{place}--{element['id']}"
     for link in article.select("a[href]"):
         address, fragment = urldefrag(link["href"])

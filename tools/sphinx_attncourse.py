@@ -1,62 +1,28 @@
-"""What the book's pages need beyond Jupyter Book: badges, round citations, the field guide."""
+"""What the book's pages need beyond Jupyter Book; each matter in a module of its own."""
 
 from __future__ import annotations
 
+import re
 import sys
-from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
-from sphinxcontrib.bibtex.plugin import register_plugin
-from sphinxcontrib.bibtex.style.referencing import BracketStyle
-from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import chapter_parts
+import citations
 import deeper
 import field_guide
-from course import load
-from navigation import course_map, line
+import icons
+import page_head
+import page_plots
+from course import loaded
+from formulas import MATHJAX
+from navigation import course_map
 from vendor import KEPT, static
 
-
-def round_brackets() -> BracketStyle:
-    return BracketStyle(left="(", right=")", sep="; ", sep2="; ", last_sep="; ")
-
-
-@dataclass
-class AuthorYearRound(AuthorYearReferenceStyle):
-    """(Vaswani et al., 2017) and Vaswani et al. (2017)."""
-
-    bracket_textual: BracketStyle = field(default_factory=round_brackets)
-    bracket_parenthetical: BracketStyle = field(default_factory=round_brackets)
-
-
-def add_badges(app, doctree, page):
-    """Under a chapter's title: how much it is, and the page and its exercises in Colab."""
-    course = load(Path(app.srcdir))
-    chapter = course.chapter(page)
-    title = next(iter(doctree.findall(nodes.title)), None)
-    if chapter is None or title is None or app.builder.format != "html":
-        return
-    static = "../" * page.count("/") + "_static"
-    folder = chapter.folder
-    links = [
-        ("page", "Open this chapter in Colab", course.colab(f"{page}.ipynb")),
-        (
-            "exercises",
-            "Open this chapter's exercises in Colab",
-            course.colab(f"exercises/{folder}/{folder}.ipynb"),
-        ),
-    ]
-    badges = " ".join(
-        f'<a href="{escape(url)}"><img src="{static}/badge-{name}.svg" alt="{alt}" height="20"></a>'
-        for name, alt, url in links
-    )
-    figures = f'<p class="attn-line">{escape(str(line(course.root, chapter)))}</p>'
-    below = nodes.raw("", f'{figures}<p class="attn-badges">{badges}</p>', format="html")
-    title.parent.insert(title.parent.index(title) + 1, below)
+TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 class CourseMap(SphinxDirective):
@@ -71,16 +37,29 @@ class MapNode(nodes.Element):
 
 
 def draw_map(app, doctree, page):
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(MapNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
         links = {c.stem: app.builder.get_relative_uri(page, c.page) for c in course.chapters}
         node.replace_self(nodes.raw("", course_map(course, titles, links), format="html"))
 
 
+def link_sources(app, doctree, page):
+    """The name of a file of the package leads to it: `attncourse/kqv.py`."""
+    course = loaded(Path(app.srcdir))
+    for node in list(doctree.findall(nodes.literal)):
+        path = node.astext()
+        file = re.fullmatch(r"attncourse/[\w/]+\.py", path) and (course.root / path).is_file()
+        if file and not isinstance(node.parent, nodes.reference):
+            link = nodes.reference("", "", node.deepcopy(), refuri=course.blob(path))
+            node.replace_self(link)
+
+
 def add_libraries(app, config):
     """What the pages load comes with them: nothing is fetched from another host."""
-    config.html_static_path.append(str(static(KEPT / "static")))
+    config.html_static_path += [str(static(KEPT / "static")), str(icons.folder(KEPT))]
+    config.templates_path.append(str(TEMPLATES))
+    config.mathjax3_config = (config.mathjax3_config or {}) | MATHJAX
 
 
 def drop_thebe(app, page, template, context, doctree):
@@ -94,7 +73,7 @@ def drop_thebe(app, page, template, context, doctree):
 
 def launch_chapters_only(app, page, template, context, doctree):
     """Chapters have a notebook beside them for Colab to open; other pages with code have none."""
-    if load(Path(app.srcdir)).chapter(page) is None:
+    if loaded(Path(app.srcdir)).chapter(page) is None:
         buttons = context.get("header_buttons", [])
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
 
@@ -114,17 +93,23 @@ def name_better(app, page, template, context, doctree):
 
 
 def setup(app):
-    register_plugin(
-        "sphinxcontrib.bibtex.style.referencing", "author_year_round", AuthorYearRound, force=True
-    )
     app.add_directive("course-map", CourseMap)
     app.add_node(MapNode)
+    citations.setup(app)
     deeper.setup(app)
     field_guide.setup(app)
+    page_plots.setup(app)
     app.connect("config-inited", add_libraries)
+    app.connect("config-inited", page_head.name_the_place)
     app.connect("doctree-resolved", draw_map)
-    app.connect("doctree-resolved", add_badges)
+    app.connect("doctree-resolved", chapter_parts.add_parts)
+    app.connect("doctree-resolved", link_sources)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", launch_chapters_only, priority=900)
+    app.connect("html-page-context", chapter_parts.offer_colab_notebook, priority=900)
     app.connect("html-page-context", name_better)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("html-page-context", page_head.describe)
+    app.connect("html-page-context", page_head.say_without_scripts)
+    app.connect("build-finished", chapter_parts.copy_notebooks)
+    app.connect("build-finished", page_head.write_sitemap)
+    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

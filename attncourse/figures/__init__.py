@@ -2,11 +2,14 @@
 
 from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars
-from attncourse.figures.code import show_source, source
+from attncourse.figures.cells import hatch_masked
+from attncourse.figures.code import show_source
 from attncourse.figures.curves import Curves
 from attncourse.figures.diagram import Diagram, beside
+from attncourse.figures.listing import source
 from attncourse.figures.matrix import Matrix
-from attncourse.figures.plots import curve_with_spread, head_grid, token_graph, weight_matrix
+from attncourse.figures.panels import panels
+from attncourse.figures.plots import curve_with_spread, label_lines, token_graph
 from attncourse.figures.slider import Slider, slider
 from attncourse.figures.style import (
     BLACK,
@@ -14,12 +17,19 @@ from attncourse.figures.style import (
     COLOURS,
     GREEN,
     GREY,
+    INK,
+    KEY,
     ORANGE,
+    PAPER,
     PURPLE,
+    QUERY,
     SKY,
+    VALUE,
+    WEIGHT,
     YELLOW,
     set_style,
 )
+from attncourse.figures.weights import head_grid, weight_matrix
 
 __all__ = [
     "BLACK",
@@ -27,9 +37,15 @@ __all__ = [
     "COLOURS",
     "GREEN",
     "GREY",
+    "INK",
+    "KEY",
     "ORANGE",
+    "PAPER",
     "PURPLE",
+    "QUERY",
     "SKY",
+    "VALUE",
+    "WEIGHT",
     "YELLOW",
     "AttentionView",
     "Bars",
@@ -40,7 +56,10 @@ __all__ = [
     "attention_view",
     "beside",
     "curve_with_spread",
+    "hatch_masked",
     "head_grid",
+    "label_lines",
+    "panels",
     "set_style",
     "show_source",
     "slider",

@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attncourse.figures.attention_html import view_html
-from attncourse.figures.maps import as_maps, as_names, as_tokens
-from attncourse.figures.plots import MOST_LABELS, head_grid, weight_matrix
+from attncourse.figures.maps import as_maps, as_masked, as_names, as_start, as_tokens
+from attncourse.figures.weights import MOST_LABELS, head_grid, weight_matrix
 
 MOST_WEIGHTS = 1_000_000  # two characters each
+MOST_CHIPS = 12  # tokens in a drawing of arcs
 
 
 def attention_view(
@@ -22,6 +23,10 @@ def attention_view(
     title: str = "Attention weights",
     layers: Sequence[str] | None = None,
     heads: Sequence[str] | None = None,
+    mask=None,
+    start: str | int | tuple[str, str | int] | None = None,
+    arcs: bool = False,
+    compact: bool = False,
 ) -> "AttentionView":
     """The weights to look at and to touch: shown in a notebook as HTML, elsewhere as a figure.
 
@@ -31,8 +36,15 @@ def attention_view(
     place of *layer 0*, *head 0* and so on. Above 32 tokens on a side there is a picture, and the
     largest weights of each query, in place of numbers and lines.
 
+    mask: True where attention is allowed, of the weights' shape or one that broadcasts to it; the
+    other entries are hatched. start: what the view opens on, a query or ``(head, query)``, the
+    query by its token or its position. arcs: the sentence as a line of chips with arcs to the
+    keys, in place of lines between two columns; for at most 12 tokens that are both queries and
+    keys. compact: the table is folded, under the drawing.
+
     Raises ``ValueError`` where weights and tokens do not fit together, for weights that are not
-    attention weights, and for more than a million of them.
+    attention weights, for more than a million of them, for a mask that forbids what has a weight,
+    and for a start that is not there.
     """
     maps = as_maps(weights)
     if maps.size > MOST_WEIGHTS:
@@ -45,12 +57,18 @@ def attention_view(
     queries, keys = as_tokens(tokens, keys, *maps.shape[2:])
     layers = as_names("layers", layers, maps.shape[0], "layer")
     heads = as_names("heads", heads, maps.shape[1], "head")
-    return AttentionView(maps, queries, keys, title, layers, heads)
+    if arcs and (queries != keys or len(keys) > MOST_CHIPS):
+        raise ValueError(
+            f"arcs: expected at most {MOST_CHIPS} tokens that are both queries and keys, "
+            f"got {len(queries)} queries and {len(keys)} keys"
+        )
+    masked, start = as_masked(mask, maps), as_start(start, heads, queries)
+    return AttentionView(maps, queries, keys, title, layers, heads, masked, start, arcs, compact)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionView:
-    """What ``attention_view`` returns. weights: ``(layers, heads, m, n)``."""
+    """What ``attention_view`` returns. weights, masked: ``(layers, heads, m, n)``."""
 
     weights: np.ndarray
     queries: list[str]
@@ -58,6 +76,10 @@ class AttentionView:
     title: str
     layers: list[str]
     heads: list[str]
+    masked: np.ndarray
+    start: tuple[int, int] | None = None  # head and query
+    arcs: bool = False
+    compact: bool = False
 
     def __repr__(self) -> str:
         layers, heads, m, n = self.weights.shape

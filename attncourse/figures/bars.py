@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from attncourse.figures.style import BLACK, BLUE
+from attncourse.figures.style import BLACK
 from attncourse.figures.svg import (
     BOTTOM,
     RIGHT,
@@ -91,7 +91,7 @@ class Bars:
 
     def draw(self, ax, frame: int) -> None:
         """One frame on matplotlib's axes."""
-        ax.barh(range(len(self.labels)), self.amounts[frame], color=BLUE)
+        ax.barh(range(len(self.labels)), self.amounts[frame], color=BLACK, alpha=0.6)
         ax.set_yticks(range(len(self.labels)), self.labels)
         if self.reference is not None:
             look = {"color": BLACK, "linestyle": "--", "linewidth": 1}

@@ -1,30 +1,65 @@
 """The package's own code, for a page to show."""
 
-import ast
-import inspect
-import textwrap
+import json
+import sys
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
+from itertools import groupby
+from pathlib import Path
 
+from attncourse.figures.listing import owner_of, source, whole_source
 
-def source(thing: Callable) -> str:
-    """The source of a function or class of the package, without its docstrings."""
-    code = textwrap.dedent(inspect.getsource(thing))
-    lines = code.splitlines()
-    documented = (ast.FunctionDef, ast.ClassDef)
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, documented) and ast.get_docstring(node) is not None:
-            text = node.body[0]
-            for number in range(text.lineno - 1, text.end_lineno):
-                lines[number] = None
-            after = text.end_lineno
-            if after < len(lines) and lines[after] is not None and not lines[after].strip():
-                lines[after] = None
-    return "\n".join(line for line in lines if line is not None)
+ROOT = Path(__file__).resolve().parents[2]  # where attncourse/ stands
 
 
 def show_source(*things: Callable):
-    """The package's own code for a page to show, so that text and code cannot drift apart."""
+    """The package's own code for a page to show, so that text and code cannot drift apart.
+
+    Under the idea, folded, stands the whole source with its file.
+    """
     from IPython.display import Markdown
 
-    code = "\n\n\n".join(source(thing) for thing in things)
-    return Markdown(f"```python\n{code}\n```")
+    return Markdown(f"{fenced(source(*things))}\n\n{folded(things)}")
+
+
+def folded(things: tuple[Callable, ...]) -> str:
+    """The whole source, by file, to be opened. Markdown inside HTML, which Colab reads too."""
+    whole = list(dict.fromkeys(owner_of(thing) or thing for thing in things))
+    parts = ['<details class="attn-source">\n<summary>Whole source</summary>']
+    for file, members in groupby(whole, file_of):
+        parts.append(linked(file))
+        parts.append(fenced("\n\n\n".join(map(whole_source, members))))
+    return "\n\n".join([*parts, "</details>"])
+
+
+def fenced(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def file_of(thing: Callable) -> str:
+    """The file's path in the repository: ``attncourse/kqv.py``."""
+    path = Path(sys.modules[thing.__module__].__file__).resolve()
+    return path.relative_to(ROOT).as_posix()
+
+
+def linked(file: str) -> str:
+    """The file's name, which leads to the repository where the package came from one.
+
+    In the book, whose package is the folder beside it, the link is made from `_config.yml`.
+    """
+    home = repository()
+    return f"[`{file}`]({home}/{file})" if home else f"`{file}`"
+
+
+def repository() -> str | None:
+    """Where a file of this version can be seen, if pip took the package from a repository.
+
+    pip writes that down (PEP 610) for ``pip install git+https://…``, as the Colab notebooks do.
+    """
+    try:
+        said = json.loads(distribution("attncourse").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return None
+    if "vcs_info" not in said:
+        return None
+    return f"{said['url'].removesuffix('.git')}/blob/{said['vcs_info']['commit_id']}"

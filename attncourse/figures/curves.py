@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 import numpy as np
 
+from attncourse.figures.labels import spots
 from attncourse.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE
 from attncourse.figures.svg import (
     BOTTOM,
@@ -19,13 +21,14 @@ from attncourse.figures.svg import (
     left_axis,
     marks,
     path,
+    text,
 )
 
 STEPS = 1000  # a curve's heights are whole numbers from 0 to this
-DASHES = {"solid": "", "dashed": "7 3", "dotted": "2 3"}
-MOVING = (("as-line as-0", BLUE, "solid"), ("as-line as-1", ORANGE, "dashed"),
-          ("as-line as-2", GREEN, "dotted"))  # fmt: skip
-FIXED = tuple(("as-fixed", BLACK, dashes) for dashes in ("solid", "dashed", "dotted"))
+# No two lines of a panel have the same dashes: they are told apart without colours too.
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 5")
+MOVING = (("as-line as-0", BLUE), ("as-line as-1", ORANGE), ("as-line as-2", GREEN))
+FIXED = ("as-fixed", BLACK)
 SAMPLE = '<svg width="26" height="12" aria-hidden="true">{}</svg> '
 
 
@@ -62,9 +65,7 @@ class Curves:
                 raise ValueError(f"{name}: expected one number for each of the {len(self.x)} x, "
                                  f"got shape {line.shape}")  # fmt: skip
         moving = sum(line.ndim == 2 for line in self.lines.values())
-        # A line that stays is solid only where none moves.
-        self.looks = {2: MOVING, 1: FIXED[1:] if moving else FIXED}
-        most, stay = len(self.looks[1]), len(self.lines) - moving
+        most, stay = 2 if moving else 3, len(self.lines) - moving
         if moving > len(MOVING) or stay > most:
             raise ValueError(f"lines: expected at most {len(MOVING)} that move and {most} that "
                              f"stay, got {moving} and {stay}")  # fmt: skip
@@ -98,9 +99,13 @@ class Curves:
         return counts if self.dots is None else {**counts, "dots": len(self.dots)}
 
     def styled(self) -> list[tuple]:
-        """Each line's name, numbers, class, colour and kind of dashes."""
-        looks = {dimensions: iter(kinds) for dimensions, kinds in self.looks.items()}
-        return [(name, line, *next(looks[line.ndim])) for name, line in self.lines.items()]
+        """Each line's name, numbers, class, colour and dashes; those that move have the first."""
+        moving, looks = iter(zip(MOVING, DASHES, strict=False)), []
+        staying = iter(DASHES[sum(line.ndim == 2 for line in self.lines.values()) :])
+        for name, line in self.lines.items():
+            look, dashes = next(moving) if line.ndim == 2 else (FIXED, next(staying))
+            looks.append((name, line, *look, dashes))
+        return looks
 
     def steps(self, line: np.ndarray) -> np.ndarray:
         """Heights as whole numbers: 0 is the bottom of the panel, ``STEPS`` its top."""
@@ -111,6 +116,21 @@ class Curves:
         where = np.column_stack([self.across(self.dots[:, 0]), self.up(self.dots[:, 1])])
         return np.round(where, 1).tolist()
 
+    @cached_property
+    def names(self) -> list[list]:
+        """Where each line's name stands in each frame, ``None`` where there is no room for it."""
+        pixels = np.arange(LEFT, RIGHT + 1)
+        points = np.empty((2, 0)) if self.points is None else self.points
+        fixed = np.column_stack([self.across(points[0]), self.up(points[1])])
+        curves, marks = [], []
+        for frame in range(max(self.frames().values())):
+            now = (line if line.ndim == 1 else line[frame] for line in self.lines.values())
+            ys = [np.interp(pixels, self.across(self.x), self.up(line)) for line in now]
+            curves.append(np.array(ys))
+            dots = [] if self.dots is None else [self.places()[frame]]
+            marks.append(np.vstack([fixed, *dots]))
+        return spots(list(self.lines), curves, marks)
+
     def data(self) -> dict:
         """What the browser draws from: ``lines[i][frame]`` counts steps up from ``y[0]``."""
         moving = [self.steps(line).tolist() for line in self.lines.values() if line.ndim == 2]
@@ -120,6 +140,7 @@ class Curves:
             "y": [BOTTOM, (BOTTOM - TOP) / STEPS],
             "range": [float(f"{end:.6g}") for end in (self.up.low, self.up.high)],
             "lines": moving,
+            "names": self.names,
             "dots": [] if self.dots is None else self.places(),
         }
 
@@ -136,7 +157,12 @@ class Curves:
         for _, line, kind, _, dashes in self.styled():
             steps = self.steps(line if line.ndim == 1 else line[frame])
             d = path(self.across(self.x), BOTTOM - steps * (BOTTOM - TOP) / STEPS)
-            parts.append(f'<path class="{kind}" stroke-dasharray="{DASHES[dashes]}" d="{d}"/>')
+            parts.append(f'<path class="{kind}" stroke-dasharray="{dashes}" d="{d}"/>')
+        for (name, _, kind, _, _), frames in zip(self.styled(), self.names, strict=True):
+            x, y = frames[frame] or (0, 0)
+            shown = "visible" if frames[frame] else "hidden"
+            more = f' class="as-name {kind}" visibility="{shown}"'
+            parts.append(text(x, y, name, more=more))
         if self.dots is not None:
             x, y = self.places()[frame]
             parts.append(f'<circle class="as-dot" cx="{x}" cy="{y}" r="5.5"/>')
@@ -145,9 +171,11 @@ class Curves:
     def key(self, frame: int) -> list[str]:
         """What each kind of mark means, as HTML."""
         samples = [
-            (f'<path class="{kind}" stroke-dasharray="{DASHES[dashes]}" d="M0,6H26"/>', name)
+            (f'<path class="{kind}" stroke-dasharray="{dashes}" d="M0,6H26"/>', name)
             for name, _, kind, _, dashes in self.styled()
         ]
+        if all(all(frames) for frames in self.names):  # they say it all
+            samples = []
         if self.points is not None:
             samples.append(('<path class="as-points" d="M13,6h0"/>', self.points_name))
         if self.dots is not None:
@@ -161,7 +189,8 @@ class Curves:
         for name, line, _, colour, dashes in self.styled():
             width = 1 if line.ndim == 1 else 1.8
             now = line if line.ndim == 1 else line[frame]
-            ax.plot(self.x, now, color=colour, linestyle=dashes, linewidth=width, label=name)
+            style = (0, [float(dash) / 2 for dash in dashes.split()]) if dashes else "solid"
+            ax.plot(self.x, now, color=colour, linestyle=style, linewidth=width, label=name)
         if self.dots is not None:
             ax.plot(*self.dots[frame], "o", color=ORANGE, label=self.dots_name)
         ax.set(xlabel=self.xlabel, ylabel=self.ylabel, xscale="log" if self.log else "linear",

@@ -8,7 +8,7 @@ import numpy as np
 
 from attncourse.figures.theme import ROLES
 
-LETTER = 0.56  # the width of an ordinary letter, in units of its size
+LETTER, BOLD = 0.56, 0.61  # the width of an ordinary letter, in units of its size
 SHORT = re.compile(r"[_^](\{[^}]*\}|\w)")  # a subscript or a superscript
 
 
@@ -46,7 +46,8 @@ def centre(where: Place | tuple[float, float]) -> tuple[float, float]:
 def head(before: tuple[float, float], tip: tuple[float, float], thick: float) -> str:
     """An arrow's head at ``tip``, as SVG's ``d``."""
     (x0, y0), (x, y) = before, tip
-    long, size = hypot(x - x0, y - y0) or 1, 6 + thick
+    long = hypot(x - x0, y - y0) or 1
+    size = min(6 + thick, long)
     ux, uy = (x - x0) / long * size, (y - y0) / long * size
     return (
         f"M{x:.1f},{y:.1f}L{x - ux - uy / 2:.1f},{y - uy + ux / 2:.1f}"
@@ -67,7 +68,7 @@ def lowered(words: str) -> str:
     return text + escape(words[end:])
 
 
-def wide(words: str, size: float) -> float:
+def wide(words: str, size: float, bold: bool = False) -> float:
     """About how many pixels words take."""
     plain = SHORT.sub(lambda short: short[1].strip("{}"), words)
-    return LETTER * size * len(plain)
+    return (BOLD if bold else LETTER) * size * len(plain)

@@ -74,3 +74,47 @@ def as_tokens(
         raise ValueError(f"keys: expected {n} tokens, since there are {m} queries and {n} keys")
     keys = queries if keys is None else keys
     return queries, as_names("keys", keys, n, "key (column of the weights)")
+
+
+def as_masked(mask, maps: np.ndarray) -> np.ndarray:
+    """Where the maps are masked, of their shape; without a mask nowhere.
+
+    mask: True where attention is allowed. Raises ``ValueError`` for a mask that is not boolean or
+    does not broadcast to the maps, and where it forbids what has a weight.
+    """
+    if mask is None:
+        return np.zeros(maps.shape, dtype=bool)
+    allowed = np.asarray(mask.detach().cpu() if hasattr(mask, "detach") else mask)
+    if allowed.dtype != bool:
+        raise ValueError(f"mask: expected True and False, got an array of dtype {allowed.dtype}")
+    try:
+        masked = ~np.broadcast_to(allowed, maps.shape)
+    except ValueError:
+        raise ValueError(
+            f"mask: expected a shape that broadcasts to {maps.shape}, got {allowed.shape}"
+        ) from None
+    if maps[masked].any():
+        where = tuple(int(i) for i in np.argwhere(masked & (maps > 0))[0])
+        raise ValueError(
+            "mask: expected weights of 0 where it is False (True is where attention is allowed), "
+            f"got {maps[where]:.4g} at index {where}"
+        )
+    return masked
+
+
+def as_start(start, heads: list[str], queries: list[str]) -> tuple[int, int] | None:
+    """The head and the query that ``start`` names, as positions.
+
+    start: a query, or ``(head, query)``; the query by its token or its position, the head by its
+    name. Raises ``ValueError`` where they are not there, or a token stands there twice.
+    """
+    if start is None:
+        return None
+    head, query = start if isinstance(start, tuple) and len(start) == 2 else (heads[0], start)
+    if head not in heads:
+        raise ValueError(f"start: expected one of the heads {heads}, got {head!r}")
+    places = [i for i, token in enumerate(queries) if query in (token, i)]
+    if len(places) != 1:
+        problem = f"stands at the positions {places}: give one" if places else "is none of them"
+        raise ValueError(f"start: expected one of the queries {queries}; {query!r} {problem}")
+    return heads.index(head), places[0]

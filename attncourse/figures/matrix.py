@@ -1,10 +1,11 @@
-"""A weight matrix that a slider changes, as a picture."""
+"""A weight matrix that a slider changes, in ink."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from attncourse.figures.shades import FEW, levels, pixels, signs, squares
 from attncourse.figures.svg import (
     BOTTOM,
     LEFT,
@@ -17,7 +18,6 @@ from attncourse.figures.svg import (
     is_whole,
     left_axis,
     marks,
-    picture,
 )
 
 IMAGE = "data:image/png;base64,"
@@ -25,12 +25,12 @@ IMAGE = "data:image/png;base64,"
 
 @dataclass
 class Matrix:
-    """A weight matrix as a picture: row i is query i, column j is key j, lighter is more.
+    """A weight matrix in ink: row i is query i, column j is key j, more ink is more weight.
 
     weights: ``(frames, m, n)``, none negative. queries, keys: where rows and columns lie on their
-    axes, m and n increasing numbers; without them they are counted from 0. own_scale: whether the
-    lightest shade is each frame's own largest weight, or the largest of all frames. alt: what the
-    panel shows, in words. Raises ``ValueError`` where a weight is negative or not finite, or
+    axes, m and n increasing numbers; without them they are counted from 0. own_scale: whether full
+    ink is each frame's own largest weight, or the largest of all frames. alt: what the panel
+    shows, in words. Raises ``ValueError`` where a weight is negative or not finite, or
     queries and keys do not fit the rows and columns.
     """
 
@@ -64,13 +64,21 @@ class Matrix:
         """How many frames there are."""
         return {"weights": len(self.weights)}
 
-    def picture(self, frame: int) -> str:
-        return picture(self.weights[frame] / (self.tops[frame] or 1))
+    def ink(self, frame: int) -> np.ndarray:
+        """The shades of one frame, ``(m, n)``."""
+        return levels(self.weights[frame] / (self.tops[frame] or 1))
 
     def data(self) -> dict:
-        """What the browser draws from: a PNG in base64 and the lightest shade's weight, each."""
-        pictures = [self.picture(frame) for frame in range(len(self.weights))]
-        return {"kind": "matrix", "pictures": pictures, "tops": self.shown()}
+        """What the browser draws from: each frame's shades, and the weight of full ink.
+
+        ``squares`` are shades as text, ``pixels`` a PNG in base64, which is smaller for many.
+        """
+        kind, write = ("squares", signs) if self.few() else ("pixels", pixels)
+        frames = [write(self.ink(frame)) for frame in range(len(self.weights))]
+        return {"kind": "matrix", kind: frames, "tops": self.shown()}
+
+    def few(self) -> bool:
+        return self.weights[0].size <= FEW
 
     def shown(self) -> list[str]:
         return [f"{top:.2g}" for top in self.tops]
@@ -87,20 +95,30 @@ class Matrix:
     def svg(self, frame: int) -> str:
         """What stands inside the panel's ``<svg>`` for one frame."""
         down, across = self.scales()
+        wide, high = self.right - LEFT, BOTTOM - TOP
+        if self.few():
+            m, n = self.weights.shape[1:]
+            move = f"translate({LEFT} {TOP}) scale({wide / n:.4f} {high / m:.4f})"
+            cells = squares(signs(self.ink(frame)))
+            picture = f'<g class="as-picture" transform="{move}">{cells}</g>'
+        else:
+            picture = (
+                f'<image class="as-picture" x="{LEFT}" y="{TOP}" width="{wide:.1f}" '
+                f'height="{high}" preserveAspectRatio="none" '
+                f'href="{IMAGE}{pixels(self.ink(frame))}"/>'
+            )
         return (
-            f'<image class="as-picture" x="{LEFT}" y="{TOP}" width="{self.right - LEFT:.1f}" '
-            f'height="{BOTTOM - TOP}" preserveAspectRatio="none" '
-            f'href="{IMAGE}{self.picture(frame)}"/>'
+            f'<path class="as-rim" d="M{LEFT},{TOP}H{self.right:.1f}V{BOTTOM}"/>'
+            + picture
             + left_axis(marks(down), self.ylabel)
             + bottom_axis(marks(across), self.xlabel, LEFT, self.right)
         )
 
     def key(self, frame: int) -> list[str]:
         """The shades and what they stand for, as HTML."""
-        shades = picture(np.linspace(0, 1, 64)[None, :])
-        image = f'<image width="64" height="12" preserveAspectRatio="none" href="{IMAGE}{shades}"/>'
-        sample = f'<svg width="64" height="12" aria-hidden="true">{image}</svg>'
-        return [f'weight: 0 {sample} <span class="as-top">{self.shown()[frame]}</span>']
+        return [
+            f'weight: 0 <i class="as-ramp"></i> <span class="as-top">{self.shown()[frame]}</span>'
+        ]
 
     def draw(self, ax, frame: int) -> None:
         """One frame on matplotlib's axes."""
@@ -109,5 +127,5 @@ class Matrix:
             half = (numbers[-1] - numbers[0]) / (len(numbers) - 1) / 2
             ends += [numbers[0] - half, numbers[-1] + half]
         top = self.tops[frame] or 1
-        ax.imshow(self.weights[frame], vmin=0, vmax=top, aspect="auto", extent=ends, cmap="cividis")
+        ax.imshow(self.weights[frame], vmin=0, vmax=top, aspect="auto", extent=ends, cmap="Greys")
         ax.set(xlabel=self.xlabel, ylabel=self.ylabel)

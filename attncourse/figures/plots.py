@@ -4,94 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from attncourse.figures.maps import as_maps, as_names, as_tokens
-from attncourse.figures.style import BLUE, GREY
+from attncourse.figures.maps import as_maps, as_tokens
+from attncourse.figures.style import GREY, INK, KEY, PAPER, QUERY, VALUE, WEIGHT
 
-MOST_LABELS = 32  # tokens on a side; above, the axes count positions
-
-
-def weight_matrix(
-    weights,
-    queries: Sequence[str] | None = None,
-    keys: Sequence[str] | None = None,
-    *,
-    ax: plt.Axes | None = None,
-    title: str = "",
-    numbers: bool | None = None,
-) -> plt.Axes:
-    """A heat map of weights ``(m, n)``: row i is query i, column j is key j, from 0 to 1.
-
-    The entries are written in where there is room (``numbers`` decides otherwise). Raises
-    ``ValueError`` where the labels do not fit the matrix.
-    """
-    weights = np.asarray(weights, dtype=float)
-    if weights.ndim != 2:
-        raise ValueError(f"weights: expected shape (m, n), got {weights.shape}")
-    keys = queries if keys is None and weights.shape[0] == weights.shape[1] else keys
-    for name, labels, size in (("queries", queries, 0), ("keys", keys, 1)):
-        if labels is not None and len(labels) != weights.shape[size]:
-            raise ValueError(f"{name}: expected {weights.shape[size]} labels, got {len(labels)}")
-    ax = plt.gca() if ax is None else ax
-    ax.imshow(weights, vmin=0, vmax=max(1.0, float(weights.max())), cmap="cividis")
-    ax.set(title=title, xlabel="key j", ylabel="query i")
-    ax.set_xticks(range(weights.shape[1]), keys or range(weights.shape[1]))
-    ax.set_yticks(range(weights.shape[0]), queries or range(weights.shape[0]))
-    if keys:
-        ax.tick_params(axis="x", rotation=45)
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    if numbers if numbers is not None else max(weights.shape) <= 7:
-        for (i, j), weight in np.ndenumerate(weights):
-            ink = "black" if weight > 0.55 * ax.images[0].norm.vmax else "white"
-            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=ink, fontsize="small")
-    return ax
-
-
-def head_grid(
-    weights,
-    tokens: Sequence[str],
-    keys: Sequence[str] | None = None,
-    *,
-    heads: Sequence[str] | None = None,
-    layers: Sequence[str] | None = None,
-    columns: int = 4,
-    fig: Figure | None = None,
-) -> Figure:
-    """A small heat map for each head, all on the scale from 0 to 1.
-
-    weights: ``(heads, m, n)``, drawn in rows of ``columns``, or ``(layers, heads, m, n)``, a row
-    for each layer. Tokens stand at the outer maps only. heads, layers: names in place of *head 0*
-    and *layer 0*. Raises ``ValueError`` where weights are no attention weights or do not fit the
-    tokens.
-    """
-    maps = as_maps(weights)
-    n_layers, n_heads, m, n = maps.shape
-    queries, keys = as_tokens(tokens, keys, m, n)
-    heads = as_names("heads", heads, n_heads, "head")
-    layers = as_names("layers", layers, n_layers, "layer")
-    wide = min(columns, n_heads) if n_layers == 1 else n_heads
-    tall = -(-n_layers * n_heads // wide)
-    fig = plt.figure() if fig is None else fig
-    side = min(3.0, 0.9 + 0.12 * max(m, n))
-    fig.set_size_inches(wide * side + 1.2, tall * (side + 0.3) + 0.6)
-    axes = fig.subplots(tall, wide, squeeze=False)
-    for place, ax in enumerate(axes.flat):
-        layer, head = divmod(place, n_heads)
-        if layer >= n_layers:
-            ax.set_axis_off()
-            continue
-        label = heads[head] if n_layers == 1 else f"{layers[layer]}, {heads[head]}"
-        weight_matrix(maps[layer, head], ax=ax, title=label, numbers=False)
-        many = max(m, n) > MOST_LABELS
-        below, left = place + wide >= n_layers * n_heads, place % wide == 0
-        ax.set(xlabel="key" if below else "", ylabel="query" if left else "")
-        ax.set_xticks(*((range(n), keys) if below and not many else ([],)))
-        ax.set_yticks(*((range(m), queries) if left and not many else ([],)))
-        ax.tick_params(axis="x", rotation=90)
-    fig.colorbar(axes[0, 0].images[0], ax=axes, shrink=0.7, label="weight")
-    return fig
+READABLE = (QUERY, KEY, VALUE)  # as text too; the other colours are for lines
+GAP = 4  # points between the end of a line and its label
 
 
 def token_graph(
@@ -118,11 +37,11 @@ def token_graph(
             ax.add_patch(loop).set_zorder(0)
             continue
         arrow = {
-            "arrowstyle": "-|>", "mutation_scale": 16, "color": BLUE, "linewidth": width,
+            "arrowstyle": "-|>", "mutation_scale": 16, "color": WEIGHT, "linewidth": width,
             "shrinkA": 21, "shrinkB": 21, "connectionstyle": "arc3,rad=0.14",
         }  # fmt: skip
         ax.annotate("", xy=place[j], xytext=place[i], arrowprops=arrow).set_zorder(1)
-    ax.scatter(*place.T, s=1700, color="white", edgecolors="black", zorder=2)
+    ax.scatter(*place.T, s=1700, color=PAPER, edgecolors=INK, zorder=2)
     for i, token in enumerate(tokens):
         ax.text(*place[i], f"{token}\n{i}", ha="center", va="center", zorder=3)
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
@@ -170,3 +89,75 @@ def curve_with_spread(
     (line,) = ax.plot(x, middle, color=color, label=label + words)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     return ax
+
+
+def label_lines(ax: plt.Axes | None = None, *, spacing: float = 1.15) -> plt.Axes:
+    """Write each line's label at its right end, in place of a legend.
+
+    Labels keep ``spacing`` times their height from each other: where ends lie too close, the labels
+    move apart, and a thin line leads from the end to its label. Call it last, when the limits of
+    the axes are as they will stay. Lines without a label, or with one that begins with ``_``, get
+    none. Raises ``ValueError`` where there is no line to label.
+    """
+    ax = plt.gca() if ax is None else ax
+    lines = [line for line in ax.lines if not line.get_label().startswith("_")]
+    if not lines:
+        raise ValueError("label_lines: expected lines with labels, got none")
+    ax.figure.canvas.figure.draw_without_rendering()  # lays the axes out
+    size = plt.rcParams["font.size"]
+    box, point = ax.get_window_extent(), ax.figure.dpi / 72
+    ends = np.array([end(ax, line) for line in lines])  # (lines, 2), pixels
+    last = ends[:, 0].max()
+    ends[ends[:, 0] > last - 0.08 * box.width, 0] = last  # these stand in one column
+    heights = ends[:, 1].copy()
+    for column in np.unique(ends[:, 0]):
+        mine = ends[:, 0] == column
+        heights[mine] = apart(ends[mine, 1], spacing * size * point)
+    places = ax.transData.inverted().transform(ends)
+    for line, place, moved in zip(lines, places, (heights - ends[:, 1]) / point, strict=True):
+        leads, colour = abs(moved) > 0.3 * size, line.get_color()
+        look = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0, 0.5)}
+        ax.annotate(
+            line.get_label(),
+            place,
+            xytext=(GAP + (2 * GAP if leads else 0), moved),
+            textcoords="offset points",
+            va="center",
+            color=colour if colour in READABLE else INK,
+            arrowprops=look | {"shrinkA": 1, "shrinkB": 1} if leads else None,
+            annotation_clip=False,
+        )
+    return ax
+
+
+def end(ax: plt.Axes, line: Line2D) -> np.ndarray:
+    """The last point of a line within the limits of the axes' x, in pixels."""
+    points = np.column_stack(line.get_data()).astype(float)
+    low, high = sorted(ax.get_xlim())
+    points = points[
+        np.isfinite(points).all(axis=1) & (points[:, 0] >= low) & (points[:, 0] <= high)
+    ]
+    if not len(points):
+        raise ValueError(f"label_lines: the line {line.get_label()!r} has no point in the axes")
+    return ax.transData.transform(points[np.argmax(points[:, 0])])
+
+
+def apart(heights: np.ndarray, least: float) -> np.ndarray:
+    """The heights, each moved as little as leaves ``least`` between any two, in the same order."""
+    order = np.argsort(heights, kind="stable")
+    groups: list[list[float]] = []  # of neighbours that touch: their wished places
+    for place in heights[order]:
+        groups.append([place])
+        while len(groups) > 1 and top(groups[-2], least) + least > bottom(groups[-1], least):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    moved = [bottom(group, least) + k * least for group in groups for k in range(len(group))]
+    return np.array(moved)[np.argsort(order)]
+
+
+def bottom(group: list[float], least: float) -> float:
+    """Where the lowest of a group stands whose members are ``least`` apart around their middle."""
+    return float(np.mean(group)) - least * (len(group) - 1) / 2
+
+
+def top(group: list[float], least: float) -> float:
+    return bottom(group, least) + least * (len(group) - 1)

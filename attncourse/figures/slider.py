@@ -8,26 +8,16 @@ import io
 import json
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from string import Template
 
 from matplotlib.figure import Figure
 
-from attncourse.figures import style
 from attncourse.figures.bars import Bars
 from attncourse.figures.curves import Curves
 from attncourse.figures.matrix import Matrix
 from attncourse.figures.svg import HEIGHT, WIDTH, increasing
+from attncourse.figures.theme import beside, modes
 
-COLOURS = ("BLUE", "ORANGE", "GREEN", "SKY", "YELLOW", "GREY")
-LIGHT = (
-    "color-scheme: light; --ink: #1f2328; --page: #fff; --rim: #d0d7de; --axis: #6e7781; "
-    "--points: $GREY; --c0: $BLUE; --c1: $ORANGE; --c2: $GREEN;"
-)
-DARK = (
-    "color-scheme: dark; --ink: #e6edf3; --page: #161b22; --rim: #444c56; --axis: #9198a1; "
-    "--points: $GREY; --c0: $SKY; --c1: $YELLOW; --c2: $GREEN;"
-)
 HTML = Template(
     '<div class="attncourse-slider tex2jax_ignore mathjax_ignore" role="group" aria-label="$name">'
     '<style>$css</style><label class="as-control" hidden><span>$name</span>'
@@ -89,7 +79,7 @@ class Slider:
             final=escape(self.shown[-1]),
             panels=panels,
             data=self.json(),
-            css=styles(),
+            css=modes("attncourse-slider") + beside("slider.css"),
             js=beside("slider.js"),
         )
 
@@ -174,14 +164,3 @@ def slider(
         raise ValueError(f"start: expected one of the values, got {start!r}")
     at = len(values) // 2 if start is None else values.index(start)
     return Slider(name, values, list(panels), says, at, form)
-
-
-def beside(name: str) -> str:
-    """A file that lies beside this module."""
-    return files("attncourse.figures").joinpath(name).read_text(encoding="utf-8")
-
-
-def styles() -> str:
-    """The slider's style sheet in the course's colours."""
-    sheet = Template(beside("slider.css")).substitute(LIGHT=LIGHT, DARK=DARK)
-    return Template(sheet).substitute({c: getattr(style, c) for c in COLOURS})

@@ -1,20 +1,15 @@
-"""What a slider's panels are drawn with: checked numbers, scales, axes, pictures of weights."""
+"""What a slider's panels are drawn with: checked numbers, scales, axes."""
 
-import base64
 import math
-import struct
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 WIDTH, HEIGHT = 320, 224  # of a panel, in CSS pixels where there is room for two side by side
 LEFT, TOP, RIGHT, BOTTOM = 50, 8, 306, 184  # of what lies between the axes
-LEVELS = 32  # shades of a weight matrix
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -120,27 +115,3 @@ def left_axis(marks: list, label: str, left: float = LEFT) -> str:
 def marks(scale: Scale) -> list[tuple[float, str]]:
     """The places of a scale's round numbers, in pixels, and how they are written."""
     return [(float(scale(tick)), number(tick)) for tick in scale.ticks()]
-
-
-def picture(shares: np.ndarray, least: int = 60) -> str:
-    """Numbers from 0 to 1, shape ``(m, n)``, as a PNG in base64, dark (0) to light (1).
-
-    Each number is a square of several pixels, at least ``least`` in all, so that a browser that
-    smooths pictures shows squares nevertheless.
-    """
-    levels = np.round(np.asarray(shares) * LEVELS).astype(np.uint8)
-    size = -(-least // max(levels.shape))
-    levels = levels.repeat(size, axis=0).repeat(size, axis=1)
-    shades = mpl.colormaps["cividis"](np.arange(LEVELS + 1) / LEVELS, bytes=True)[:, :3]
-    height, width = levels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in levels)  # 0: this row is not filtered
-    png = b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in (
-            (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),  # 8 bits, a palette
-            (b"PLTE", shades.tobytes()),
-            (b"IDAT", zlib.compress(rows, 9)),
-            (b"IEND", b""),
-        )
-    )
-    return base64.b64encode(png).decode()

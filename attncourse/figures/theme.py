@@ -1,7 +1,8 @@
 """The colours of what a page draws: queries blue, keys orange, values green, weights in ink.
 
 Each piece of HTML brings them along, because a notebook in Colab has no style sheet of ours. They
-follow the page's light or dark mode, and print in light.
+follow the page's light or dark mode, and print in light. ``--flip`` is the filter for a picture
+of pixels, which has ink and transparent paper and cannot ask for colours by name.
 """
 
 from functools import cache
@@ -12,11 +13,11 @@ ROLES = ("query", "key", "value", "ink", "quiet")
 
 LIGHT = (
     "color-scheme: light; --query: #005f99; --key: #b34700; --value: #00704f; "
-    "--ink: #1f2328; --page: #fff; --rim: #d0d7de; --quiet: #59636e;"
+    "--ink: #1f2328; --page: #fff; --rim: #d0d7de; --quiet: #59636e; --flip: none;"
 )
 DARK = (
     "color-scheme: dark; --query: #6cb8f0; --key: #f0a060; --value: #4fd0a5; "
-    "--ink: #e6edf3; --page: #161b22; --rim: #444c56; --quiet: #9198a1;"
+    "--ink: #e6edf3; --page: #161b22; --rim: #444c56; --quiet: #9198a1; --flip: invert(1);"
 )
 MODES = Template("""\
 $here { $light }

@@ -114,11 +114,16 @@ class Seq2Seq(nn.Module):
         """
         states, last, mask = encoded
         if state is None:
-            state = torch.tanh(self.bridge(last)).transpose(0, 1)  # (1, b, d_hidden)
-        query, state = self.decoder(self.embed_target(before), state.contiguous())
-        weights, context = None, last.expand(-1, query.shape[1], -1)  # (b, t, 2·d_hidden)
+            state = torch.tanh(self.bridge(last))  # (b, 1, d_hidden)
+            state = state.transpose(0, 1)
+        read = self.embed_target(before)  # (b, t, d_embed)
+        query, state = self.decoder(read, state.contiguous())
+        # Without a score the context is the same at every step.
+        weights, context = None, last.expand(-1, query.shape[1], -1)
         if self.score is not None:
             scores = self.score(query, states)  # (b, t, n)
-            weights, context = softmax_over_keys(scores, mask), attend(scores, states, mask)
-        joined = torch.tanh(self.join(torch.cat([query, context], dim=-1)))  # (b, t, d_hidden)
+            weights = softmax_over_keys(scores, mask)
+            context = attend(scores, states, mask)  # (b, t, 2·d_hidden)
+        both = torch.cat([query, context], dim=-1)
+        joined = torch.tanh(self.join(both))  # (b, t, d_hidden)
         return self.out(joined), weights, state

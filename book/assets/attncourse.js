@@ -6,8 +6,16 @@ const SCROLLS = [
   "pre",
   ".output",
   ".attn-pair",
+  ".attn-strip",
   ".pst-scrollable-table-container",
 ].map((what) => `.bd-article ${what}`).join(", ");
+
+/** Says on which sides there is more, for the style sheet to fade those edges. */
+function fade({ target }) {
+  const left = target.scrollLeft;
+  const right = target.scrollWidth - target.clientWidth - left;
+  target.dataset.more = `${left > 1 ? "left" : ""} ${right > 1 ? "right" : ""}`.trim();
+}
 
 /** Lets the keyboard into what is wider than its place, and into nothing else. */
 function makeReachable() {
@@ -15,6 +23,12 @@ function makeReachable() {
     const scrolls =
       element.scrollWidth > element.clientWidth + 1 &&
       /auto|scroll/.test(getComputedStyle(element).overflowX);
+    if (scrolls) {
+      element.addEventListener("scroll", fade, { passive: true }); // a second time does nothing
+      fade({ target: element });
+    } else {
+      delete element.dataset.more;
+    }
     if (scrolls && !element.querySelector("[tabindex], a, button, input, summary")) {
       element.tabIndex = 0;
     } else if (!scrolls && element.tabIndex === 0) {

@@ -1,4 +1,4 @@
-// The field guide: a link to a folded entry unfolds it, and paper shows them all.
+// The field guide: a box to find entries by, a link to a folded one unfolds it, paper shows them all.
 
 function unfold() {
   const entry = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -16,5 +16,52 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const entry of folded) entry.open = false;
 });
+
+/** A box above the entries: those stay that hold every word typed, in name, code or explanation. */
+function addFilter() {
+  const symptoms = document.getElementById("guide-symptoms");
+  if (!symptoms) return;
+  const box = document.createElement("div");
+  box.className = "attn-filter";
+  box.innerHTML =
+    '<label for="attn-filter">Find a mistake by words of its name, its code or its symptom</label>' +
+    '<input id="attn-filter" type="search" autocomplete="off" spellcheck="false" ' +
+    'aria-controls="field-guide"><p role="status"></p>';
+  symptoms.before(box);
+  const [input, status] = [box.querySelector("input"), box.querySelector("p")];
+  const chapters = [...document.querySelectorAll("section[id^=guide-]")];
+  const entries = [...document.querySelectorAll(".attn-bug")].map((element) => {
+    const function_ = element.closest("section").querySelector("h3").textContent;
+    return { element, text: `${function_} ${element.textContent}`.toLowerCase() };
+  });
+
+  function filter() {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const { element, text } of entries) {
+      element.hidden = !words.every((word) => text.includes(word));
+      count += !element.hidden;
+    }
+    for (const chapter of chapters) {
+      chapter.hidden = words.length > 0 && !chapter.querySelector(".attn-bug:not([hidden])");
+    }
+    status.textContent = words.length ? `${count} of ${entries.length} entries match.` : "";
+  }
+
+  input.addEventListener("input", filter);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") input.value = "";
+    filter();
+  });
+  addEventListener("hashchange", () => {
+    const entry = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!entry?.closest("[hidden]")) return;
+    input.value = ""; // a link leads to what was filtered away
+    filter();
+    entry.scrollIntoView();
+  });
+}
+
+addEventListener("DOMContentLoaded", addFilter);
 addEventListener("hashchange", unfold);
 addEventListener("DOMContentLoaded", unfold);

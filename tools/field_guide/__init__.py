@@ -12,7 +12,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from course import Chapter, load
+from course import Chapter, Course, loaded
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
@@ -28,7 +28,7 @@ class FieldGuide(SphinxDirective):
     """``{field-guide}``: the symptoms, then the mistakes of every chapter there is."""
 
     def run(self) -> list[nodes.Node]:
-        course = load(Path(self.env.srcdir))
+        course = loaded(Path(self.env.srcdir))
         for path in sources():
             self.env.note_dependency(str(path))
         self.env.note_dependency(__file__)
@@ -43,10 +43,9 @@ class FieldGuide(SphinxDirective):
                 for target, group in groupby(found, key=lambda one: one.target)
                 if known[target].stem == chapter.stem
             ]
-            path = course.root / f"{chapter.page}.md"
-            self.env.note_dependency(str(path))
-            title = re.search(r"(?m)^# (.+)$", path.read_text(encoding="utf-8"))[1]
+            title = headings(course, chapter)[0].removeprefix("# ")
             page.append(self.section(chapter.stem, f"Chapter {chapter.number} · {title}", *parts))
+        self.env.field_guide_headings = all_headings(course)
         return page
 
     def section(self, name: str, title: str | nodes.Node, *children: nodes.Node) -> nodes.section:
@@ -82,6 +81,23 @@ class FieldGuide(SphinxDirective):
             refwarn=True,
         )
         return nodes.paragraph("", "", nodes.Text(lead), target, nodes.Text("."))
+
+
+def headings(course: Course, chapter: Chapter) -> list[str]:
+    """A chapter's headings. A comment in its code may be among them, which does no harm."""
+    text = (course.root / f"{chapter.page}.md").read_text(encoding="utf-8")
+    return re.findall(r"(?m)^#+ .+$", text)
+
+
+def all_headings(course: Course) -> list[list[str]]:
+    return [headings(course, chapter) for chapter in course.chapters]
+
+
+def when_headings_change(app, env, added, changed, removed):
+    """The guide shows chapters' titles and links to sections; nothing else of theirs."""
+    course = loaded(Path(app.srcdir))
+    same = getattr(env, "field_guide_headings", None) == all_headings(course)
+    return [] if same else [p for p in course.pages if p.endswith("/field_guide")]
 
 
 def resolve(app, env, node, content):
@@ -130,5 +146,6 @@ def add_files(app, page, template, context, doctree):
 
 def setup(app):
     app.add_directive("field-guide", FieldGuide)
+    app.connect("env-get-outdated", when_headings_change)
     app.connect("missing-reference", resolve)
     app.connect("html-page-context", add_files)

@@ -9,6 +9,7 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.heads_off import heads_off
 from attncourse.figures.moving.mask_painter import mask_painter
 from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
+from attncourse.figures.moving.playground import playground
 from attncourse.figures.moving.position_dial import position_dial
 from attncourse.figures.moving.three_weights import three_weights
 from attncourse.figures.moving.width_slider import width_slider
@@ -20,6 +21,7 @@ __all__ = [
     "heads_off",
     "mask_painter",
     "mean_shift_circle",
+    "playground",
     "position_dial",
     "three_weights",
     "width_slider",

@@ -8,10 +8,12 @@ import numpy as np
 
 from attncourse.arrays import as_floats
 from attncourse.figures.ink import head
+from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
 LARGEST = 9  # of a number in X and the matrices: a cell has room for one digit and a fraction
+STAGES = ["Whole", "x", "q, k, v", "Scores", "Weights", "Blend"]
 COLOURS = {"Q": "am-query", "K": "am-key", "V": "am-value"}
 DOWN = '<td aria-hidden="true">↓</td>'
 
@@ -34,7 +36,10 @@ def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
     return Moving(
         "attention_stepper",
         f"One attention head at work on “{' '.join(tokens)}”",
-        f'<div class="st-flow">{left(numbers, views, tokens)}{right(views, tokens)}</div>',
+        controls(choice("asks", "Who asks?", [f"<bdi>{escape(t)}</bdi>" for t in tokens], 0))
+        + controls(choice("stage", "Stage", STAGES, 0), button("next", "Next ▸"))
+        + f'<div class="st-flow">{left(numbers, views, tokens)}{right(views, tokens)}</div>'
+        + controls("Change any number with dots below it.", button("page", "Numbers of the page")),
         "Where JavaScript runs, buttons light one stage at a time, any token may ask, and all "
         "numbers of X and the three matrices can be changed.",
         {"tokens": list(tokens), "numbers": {k: m.tolist() for k, m in numbers.items()}},

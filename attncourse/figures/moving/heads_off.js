@@ -18,17 +18,17 @@ const show = () => {
   const {concat, output, change} = root.now = root.compute({maps, values, W_o, on}), off = names.filter((_, h) => !on[h]);
   names.forEach((name, h) => {
     part(`head-${h}`).classList.toggle("am-off", !on[h]);
-    part(`switch-${h}`).setAttribute("aria-pressed", on[h]);
-    part(`switch-${h}`).setAttribute("aria-label", `${name} is ${on[h] ? "on" : "off"}`);
-    part(`switch-${h}`).textContent = on[h] ? "on" : "off";
+    const button = part(`switch-${h}`), state = button.textContent = on[h] ? "on" : "off";
+    button.ariaPressed = String(on[h]);
+    button.ariaLabel = `${name} is ${state}`;
   });
   write("concat", concat, most[0]);
   part("concat").querySelectorAll("th[scope=colgroup]").forEach((head, h) => head.classList.toggle("am-off", !on[h]));
   write("output", output, most[1], change);
   const largest = change.indexOf(Math.max(...change));
-  root.querySelector(".am-say").textContent = off.length === 0 ? `All ${names.length} heads are on.`
+  tell(root, off.length === 0 ? `All ${names.length} heads are on.`
     : off.length === names.length ? "All heads are off: nothing reaches W_o, and the output is 0."
-    : `Off: ${off.join(", ")}. The output of “${tokens[largest]}” changes most, by ${shown(100 * change[largest], 0)} % of its length.`;
+    : `Off: ${off.join(", ")}. The output of “${tokens[largest]}” changes most, by ${shown(100 * change[largest], 0)} % of its length.`);
 };
 names.forEach((_, h) => part(`switch-${h}`).onclick = () => { on = on.map((x, i) => i === h ? !x : x); show(); });
 part("all").onclick = () => { on = on.map(() => true); show(); };

@@ -7,10 +7,12 @@ import numpy as np
 
 from attncourse.arrays import as_floats
 from attncourse.figures.moving.attention_stepper import number, vector
+from attncourse.figures.moving.controls import choice, controls, slider
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
 MOST = 8  # tokens: a phone has room for as many numbers beside each other
+PRESETS = ["All", "Causal", "Padding", "Window of 3", "Blocks", "None"]
 LARGEST = 99  # of a score or a value, for the same reason
 
 
@@ -43,13 +45,36 @@ def mask_painter(scores, values, tokens: Sequence[str]) -> Moving:
     return Moving(
         "mask_painter",
         "Paint the mask",
-        f'<div class="mp-pair">{grid("Scores: what may be seen", "s", scores, mask, tokens)}'
+        controls(choice("preset", "Masks", PRESETS, 1))
+        + f'<div class="mp-pair">{grid("Scores: what may be seen", "s", scores, mask, tokens)}'
         f"{grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
-        f"{knowledge(weights @ values, mask, tokens)}",
+        + controls(slider("layers", "What each token can know after … layers:", 1, n, 1))
+        + f"{knowledge(weights @ values, mask, tokens)}",
         "Where JavaScript runs, the mask can be painted, cell by cell or from presets, and the "
         "weights follow. Here it is causal: each token sees itself and those before it.",
-        {"scores": scores.tolist(), "values": values.tolist(), "tokens": list(tokens)},
+        {
+            "scores": scores.tolist(),
+            "values": values.tolist(),
+            "tokens": list(tokens),
+            "presets": presets(n),
+        },
     )
+
+
+def presets(n: int) -> list[tuple[list, str]]:
+    """The masks to begin from, ``(n, n)``, and what is said of each."""
+    i, j = np.ogrid[:n, :n]
+    half, real = -(-n // 2), n - -(-n // 3)
+    masks = {
+        "Every token sees every token.": i == i + 0 * j,
+        "Causal: each token sees itself and those before it.": j <= i,
+        f"Padding: the last {n - real} tokens are filling, and nobody sees them.": j + 0 * i < real,
+        "Window: each token sees itself and its two neighbours.": abs(i - j) < 2,
+        f"Blocks of {half}: each token sees its own block, through any number of layers.": i // half
+        == j // half,
+        "Nothing may be seen. Paint what may.": i + j < 0,
+    }
+    return [(mask.tolist(), words) for words, mask in masks.items()]
 
 
 def grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, tokens) -> str:

@@ -15,36 +15,27 @@ root.compute = ({points, kappa}) => {
 };
 let points = data.points, steps = 0;
 const at = ([x, y]) => [middle + radius * x, middle - radius * y];
-const kappa = () => Number(part("kappa").value);
 const ring = Array.from({length: 121}, (_, i) => [Math.cos(i * Math.PI / 60), Math.sin(i * Math.PI / 60)]);
-const show = (from, to, share) => {
-  const now = to.map((p, i) => {
-    const q = p.map((x, a) => from[i][a] * (1 - share) + x * share), long = Math.hypot(...q) || 1;
-    return share === 1 ? p : q.map(x => x / long);
+const show = () => {
+  const kappa = Number(part("kappa").value), {output, cluster, count} = root.now = root.compute({points, kappa}), n = points.length;
+  const heights = ring.map(y => points.reduce((sum, p) => sum + Math.exp(kappa * (dot(y, p) - 1)), 0)), top = Math.max(...heights);
+  part("hills").setAttribute("d", `M${ring.map((y, i) => at(y.map(x => x * (1 + heights[i] / top * hill / radius)))).join("L")}Z`);
+  part("arrows").innerHTML = points.map((p, i) => arrow(...at(p), ...at(output[i]), "value", 1)).join("");
+  points.forEach((p, i) => {
+    const [cx, cy] = at(p), r = 4 + 8 * (cluster.filter(c => c === cluster[i]).length - 1) / n;
+    for (const [key, value] of Object.entries({cx, cy, r})) part("points").children[i].setAttribute(key, value);
   });
-  const {output, cluster} = root.compute({points: now, kappa: kappa()});
-  const heights = ring.map(y => now.reduce((sum, p) => sum + Math.exp(kappa() * (dot(y, p) - 1)), 0)), top = Math.max(...heights);
-  const line = ring.map((y, i) => at(y.map(x => x * (1 + heights[i] / top * hill / radius))));
-  part("hills").setAttribute("d", `M${line.join("L")}Z`);
-  part("scene").replaceChildren(
-    ...now.map((p, i) => arrow(...at(p), ...at(output[i]), "value", 1)),
-    ...now.map((p, i) => {
-      const [cx, cy] = at(p), many = cluster.filter(c => c === cluster[i]).length;
-      return draw("circle", {cx, cy, r: 4 + 8 * (many - 1) / now.length, class: "am-point"});
-    }));
+  const many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  part("kappa-now").textContent = kappa;
+  tell(root, `${many(steps, "step")}, κ = ${kappa}: ${many(n, "point")} in ${many(count, "cluster")}.`);
 };
-const say = () => {
-  const {cluster, count} = root.now = root.compute({points, kappa: kappa()}), n = points.length;
-  const sizes = Array.from({length: count}, (_, c) => cluster.filter(x => x === c).length).sort((a, b) => b - a);
-  part("kappa-now").textContent = kappa();
-  root.querySelector(".am-say").textContent = `${steps} step${steps === 1 ? "" : "s"}, κ = ${kappa()}: ${count} cluster${count === 1 ? "" : "s"}`
-    + ` of ${n} points` + (count < n && count <= 8 ? `: ${sizes.join(", ")}.` : ".");
+const after = many => () => {
+  for (let i = 0; i < many; i++) points = root.compute({points, kappa: Number(part("kappa").value)}).moved;
+  steps += many;
+  show();
 };
-const go = (next, taken) => { const from = points; points = next; steps = taken; say(); glide(root, share => show(from, next, share)); };
-const after = many => { let next = points; for (let i = 0; i < many; i++) next = root.compute({points: next, kappa: kappa()}).moved; go(next, steps + many); };
-part("step").onclick = () => after(1);
-part("more").onclick = () => after(10);
-part("reset").onclick = () => go(data.points, 0);
-part("kappa").oninput = () => go(points, steps);
-say();
-show(points, points, 1);
+part("step").onclick = after(1);
+part("more").onclick = after(10);
+part("reset").onclick = () => { points = data.points; steps = 0; show(); };
+part("kappa").oninput = show;
+show();

@@ -49,7 +49,9 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         f'd="{hills(X, kappa)}"/><circle class="ad-thin" cx="{MIDDLE}" cy="{MIDDLE}" r="{RADIUS}" '
         'style="stroke:var(--quiet);fill:var(--page)"/>'
     )
-    live(circle, "scene", scene(X, kappa))
+    live(circle, "arrows", arrows(X, kappa))
+    points = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in placed(X))
+    live(circle, "points", "".join(points))
     return Moving(
         "mean_shift_circle",
         "Self-attention, again and again",
@@ -77,13 +79,11 @@ def hills(X: np.ndarray, kappa: float) -> str:
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in placed(ring * out[:, None])) + "Z"
 
 
-def scene(X: np.ndarray, kappa: float) -> str:
-    """Arrows and points, as the script draws them for each step."""
+def arrows(X: np.ndarray, kappa: float) -> str:
+    """An arrow from each point to its output."""
     U = softmax(kappa * X @ X.T) @ X
     ways = np.hstack([placed(X), placed(U)])  # (n, 4)
-    arrows = "".join(arrow(*way, role="value", thick=1) for way in ways)
-    points = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in placed(X))
-    return arrows + "".join(points)
+    return "".join(arrow(*way, role="value", thick=1) for way in ways)
 
 
 def placed(points: np.ndarray) -> np.ndarray:

@@ -15,56 +15,52 @@ const attention = (Q, K, V, {scale = 1 / Math.sqrt(K[0].length), mask} = {}) => 
   return {scores, weights, output: times(weights, V)};
 };
 /** An element with properties, attributes where a name has a hyphen, and children. */
-const make = (name, properties = {}, ...children) => {
+const make = (name, given = {}, ...children) => {
   const node = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) key.includes("-") || key === "role" || key === "for" ? node.setAttribute(key, value) : node[key] = value;
+  for (const [key, value] of Object.entries(given)) key.includes("-") ? node.setAttribute(key, value) : node[key] = value;
   node.append(...children);
   return node;
 };
 /** The same in SVG; all properties are attributes. */
-const draw = (name, properties = {}, ...children) => {
+const draw = (name, given = {}, ...children) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
+  for (const [key, value] of Object.entries(given)) node.setAttribute(key, value);
   node.append(...children);
   return node;
 };
 /** What finds a part of a figure by the name that controls.py gave it. */
 const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
-/** An arrow between two points, in the colour of a role. */
+/** What the figure says, for everybody and for screen readers. */
+const tell = (root, text) => { root.querySelector(".am-say").textContent = text; };
+/** An arrow between two points, in the colour of a role, as markup. */
 const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
-  const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long);
-  const dx = (tipX - x) / long * size, dy = (tipY - y) / long * size;
-  return draw("g", {style: `color:var(--${role})`},
-    draw("path", {style: `stroke:currentColor;stroke-width:${thick}`, d: `M${x},${y}L${tipX},${tipY}`}),
-    draw("path", {style: "stroke:none;fill:currentColor", d: `M${tipX},${tipY}L${tipX - dx - dy / 2},${tipY - dy + dx / 2}L${tipX - dx + dy / 2},${tipY - dy - dx / 2}Z`}));
-};
-/** Lets one button of a choice be down, and calls then with its number. */
-const pick = (root, name, then) => {
-  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
-  buttons.forEach((button, i) => button.onclick = () => {
-    buttons.forEach((other, j) => other.setAttribute("aria-pressed", i === j));
-    then(i);
-  });
-};
-/** Calls show with shares from 0 to 1 for a third of a second, or with 1 at once where motion is not wanted. */
-const glide = (root, show) => {
-  const turn = root.turn = (root.turn ?? 0) + 1, began = performance.now();
-  const frame = now => {
-    const share = Math.min(1, Math.max(0, (now - began) / 350));
-    if (root.turn !== turn) return;
-    show(share * share * (3 - 2 * share));
-    if (share < 1) requestAnimationFrame(frame);
-  };
-  matchMedia("(prefers-reduced-motion: reduce)").matches ? show(1) : requestAnimationFrame(frame);
+  const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long) / long;
+  const dx = (tipX - x) * size, dy = (tipY - y) * size, left = tipX - dx, top = tipY - dy;
+  return `<path style="stroke:var(--${role});stroke-width:${thick}" d="M${x},${y}L${tipX},${tipY}"/><path class="ad-head" `
+    + `style="fill:var(--${role})" d="M${tipX},${tipY}L${left - dy / 2},${top + dx / 2}L${left + dy / 2},${top - dx / 2}Z"/>`;
 };
 /** A number as the page writes it. */
 const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
-  return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
+  return text.replace("-", +text ? "−" : "");
+};
+/** The same with at most two decimals, and a row of such numbers in brackets. */
+const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
+/** Lets one button of a choice be down; arrow keys move; calls then with its number. Returns the buttons. */
+const pick = (root, name, then) => {
+  const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+  buttons.forEach((button, i) => {
+    button.onclick = () => { buttons.forEach((other, j) => other.ariaPressed = i === j); then(i); };
+    button.onkeydown = event => {
+      const to = buttons[i + {ArrowRight: 1, ArrowLeft: -1}[event.key]];
+      if (to) { event.preventDefault(); to.focus(); to.click(); }
+    };
+  });
+  return buttons;
 };
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
-  const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
+  const number = text.trim() ? +text.replace("−", "-").replace(",", ".") : NaN;
   return number >= low && number <= high ? number : NaN;
 };
 /** Hands every figure of this name that does not move yet to its script; paper gets the first state. */
@@ -73,10 +69,10 @@ const start = (name, begin) => {
     root.dataset.moves = "";
     const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
     first.className = "am-first";
-    const paper = on => on ? stage.after(first) : first.remove();
-    addEventListener("beforeprint", () => paper(true));
-    addEventListener("afterprint", () => paper(false));
-    matchMedia("print").addEventListener("change", event => paper(event.matches));
+    const print = matchMedia("print");
+    print.onchange = () => print.matches ? stage.after(first) : first.remove();
+    addEventListener("beforeprint", () => stage.after(first));
+    addEventListener("afterprint", () => first.remove());
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
 };

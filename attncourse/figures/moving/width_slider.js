@@ -17,28 +17,26 @@ root.compute = ({draws, width, divisor}) => {
 const bar = (j, score, weight) => {
   const y = top + j * row + 3, side = score < 0 ? -1 : 1, end = zero + Math.max(-full, Math.min(full, score)) * unit;
   const tip = Math.abs(score) > full ? `l${side * 7},10l${-side * 7},10` : "v20";
-  return [
-    draw("path", {class: "am-bar", d: `M${zero},${y}H${end}${tip}H${zero}Z`}),
-    draw("text", {x: zero - side * 5, y: y + 15, "text-anchor": side > 0 ? "end" : "start"}, shown(score, 1)),
-    draw("path", {class: "am-bar", d: `M${begins},${y}h${weight * long}v20h${-weight * long}Z`}),
-    draw("text", {x: begins + weight * long + 5, y: y + 15}, shown(weight)),
-  ];
+  return `<path class="am-bar" d="M${zero},${y}H${end}${tip}H${zero}Z"/>`
+    + `<text x="${zero - side * 5}" y="${y + 15}" text-anchor="${side > 0 ? "end" : "start"}">${shown(score, 1)}</text>`
+    + `<path class="am-bar" d="M${begins},${y}h${weight * long}v20h${-weight * long}Z"/>`
+    + `<text x="${begins + weight * long + 5}" y="${y + 15}">${shown(weight)}</text>`;
 };
 const names = ["1", "√d", "d"];
 let chosen = 0;
 const show = () => {
   const width = 2 ** part("width").value, d = data.draws;
-  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor})), {scores, weights} = root.now = all[chosen];
+  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor}));
+  const {scores, weights, largest, entropy, gradient} = root.now = all[chosen];
   part("width-now").textContent = width;
   part("width").setAttribute("aria-valuetext", width);
-  part("bars").replaceChildren(...scores.flatMap((s, j) => bar(j, s, weights[j])));
+  part("bars").innerHTML = scores.map((s, j) => bar(j, s, weights[j])).join("");
   root.querySelectorAll(".am-stage .am-measure").forEach((cell, i) => {
-    cell.textContent = shown([all[i % 3].largest, all[i % 3].entropy, all[i % 3].gradient][Math.floor(i / 3)], 3);
+    cell.textContent = shown(all[i % 3][["largest", "entropy", "gradient"][Math.floor(i / 3)]], 3);
     cell.classList.toggle("am-chosen", i % 3 === chosen);
   });
-  const {largest, entropy, gradient} = all[chosen];
-  root.querySelector(".am-say").textContent = `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
-    + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`;
+  tell(root, `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
+    + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`);
 };
 pick(root, "divisor", i => { chosen = i; show(); });
 part("width").oninput = show;

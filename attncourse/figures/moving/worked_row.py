@@ -53,7 +53,7 @@ def table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
         f'<tr><th scope="row">{escape(token)}</th>'
         + cell("key", score / np.abs(scores).max() if scores.any() else 0, signed(score, 2))
         + f"<td>{large(e)}</td>"
-        + f'<td>{signed(share, 2)} <i class="am-ink" style="opacity:{share:.3f}"></i></td>'
+        + f'<td><span>{signed(share, 2)}</span><i style="opacity:{share:.3f}"></i></td>'
         + "".join(cell("value", x / strongest, signed(x, 2)) for x in part)
         + "</tr>"
         for token, score, e, share, part in zip(tokens, scores, raw, shares, parts, strict=True)

@@ -1,0 +1,77 @@
+"""The tables of an attention view: what stands in it for a reader without JavaScript."""
+
+from html import escape
+
+import numpy as np
+
+MOST_CELLS = 2_500  # of all maps together, that are written out for readers without JavaScript
+
+# A cell is ink as strong as its weight. From DARK_FROM on, black is easier to read on it than
+# white in dark mode, from LIGHT_FROM on white than black in light. Both stand in the JavaScript.
+DARK_FROM, LIGHT_FROM = 0.43, 0.625
+
+
+def tables(view, shares: np.ndarray, small: bool) -> str:
+    """The maps as tables: all of them where they are few, else the one that is shown first.
+
+    shares: the weights, rounded, (layers, heads, m, n). small: whether there is room for numbers.
+    """
+    n_layers, n_heads = shares.shape[:2]
+    write = number_table if small else largest_table
+    few = small and shares.size <= MOST_CELLS
+    text = ""
+    for layer, head in np.ndindex(n_layers, n_heads) if few else [(0, (view.start or (0,))[0])]:
+        names = [view.layers[layer]] * (n_layers > 1) + [view.heads[head]] * (n_heads > 1)
+        caption = f"<caption>{escape(' · '.join(names))}</caption>" if names else ""
+        masked = view.masked[layer, head]
+        text += write(caption, shares[layer, head], masked, view.queries, view.keys)
+    if not few and n_layers * n_heads > 1:
+        text += f"<noscript>The other {n_layers * n_heads - 1} maps need JavaScript.</noscript>"
+    return text
+
+
+def number_table(
+    caption: str, weights: np.ndarray, masked: np.ndarray, queries: list[str], keys: list[str]
+) -> str:
+    """A table of the weights ``(m, n)``, each on its shade; masked ones are hatched."""
+    head = "".join(f'<th scope="col">{token_html(key)}</th>' for key in keys)
+    body = "".join(
+        f'<tr><th scope="row">{token_html(query)}</th>{"".join(map(cell, row, hatched))}</tr>'
+        for query, row, hatched in zip(queries, weights, masked, strict=True)
+    )
+    corner = '<td><span class="av-q">query ↓</span> <span class="av-k">key →</span></td>'
+    return (
+        f'<table class="av-grid">{caption}<thead><tr>{corner}{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def largest_table(
+    caption: str, weights: np.ndarray, masked: np.ndarray, queries: list[str], keys: list[str]
+) -> str:
+    """A table with the three largest weights of each query."""
+    body = ""
+    for query, row in zip(queries, weights, strict=True):
+        best = [j for j in np.argsort(-row, kind="stable")[:3] if row[j] > 0]
+        text = ", ".join(f'"{token_html(keys[j])}" {row[j]:.3f}' for j in best) or "no key"
+        body += f'<tr><th scope="row">{token_html(query)}</th><td>{text}</td></tr>'
+    head = '<th scope="col">query</th><th scope="col">attends most to</th>'
+    return (
+        f'<table class="av-most">{caption}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def cell(weight: float, masked: bool) -> str:
+    """A weight from 0 to 1 as a cell of a table."""
+    if masked:
+        return '<td class="x">–</td>'
+    name = "b c" if weight >= LIGHT_FROM else "b" if weight >= DARK_FROM else ""
+    kind = f' class="{name}"' if name else ""
+    return f'<td{kind} style="--w:{100 * weight:.0f}%">{weight:.2f}</td>'
+
+
+def token_html(token: str) -> str:
+    """A token as it is read: never as markup, in its own direction, and visible if it is blank."""
+    text = token if token.strip() else f"'{token}'"
+    return f"<bdi>{escape(text)}</bdi>"

@@ -1,0 +1,79 @@
+"""Which statements of a function only guard it: found in its tree, for a listing to leave out."""
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+CHECK = re.compile(r"require_\w+|as_floats|as_ids")  # these return their argument or raise
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def is_check(node: ast.AST) -> bool:
+    """A call of a helper that returns its argument or raises: ``require_count("n", n)``."""
+    return isinstance(node, ast.Call) and bool(CHECK.fullmatch(ast.unparse(node.func)))
+
+
+def checked(call: ast.Call) -> ast.expr:
+    """What such a call returns: its first argument that is not a name in quotes."""
+    for argument in call.args:
+        if not isinstance(argument, ast.Constant):
+            return argument
+    raise ValueError(f"expected a check of an argument, got {ast.unparse(call)}")
+
+
+def is_silence(node: ast.AST) -> bool:
+    """``with np.errstate(…)``, which changes what NumPy says and nothing that it computes."""
+    return isinstance(node, ast.With) and "np.errstate(" in ast.unparse(node.items[0])
+
+
+def walk(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[ast.AST]:
+    """The tree under a node as a listing has it: not what is left out, of a check its argument."""
+    yield top
+    if top in without:
+        return
+    for child in [checked(top)] if is_check(top) else ast.iter_child_nodes(top):
+        yield from walk(child, without)
+
+
+def guards(top: ast.stmt) -> set[ast.stmt]:
+    """The statements under ``top`` that a listing leaves out: docstrings, checks, their helpers."""
+    found = {node for node in ast.walk(top) if isinstance(node, ast.stmt) and guards_only(node)}
+    before = -1
+    while before < len(found):
+        before = len(found)
+        for node in list(walk(top, found)):
+            body, rest = getattr(node, "body", None), getattr(node, "orelse", None)
+            if isinstance(body, list) and not rest and found.issuperset(body):
+                if isinstance(node, FUNCTIONS):
+                    raise ValueError(f"{node.name}: expected more than checks, got no other line")
+                found.add(node)
+            if isinstance(node, FUNCTIONS):
+                found |= {s for s in walk(node, found) if serves_only(s, node, found)}
+    return found
+
+
+def guards_only(node: ast.stmt) -> bool:
+    """Whether a statement, by itself, computes nothing."""
+    match node:
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call() as call):
+            return is_check(call)
+        case ast.If(body=[*_, ast.Raise()], orelse=[]):
+            return True
+        case ast.Assign(targets=[target], value=ast.Call() as call) if is_check(call):
+            given = call.args if isinstance(target, ast.Tuple) else [checked(call)]
+            return ast.unparse(target).strip("()") == ", ".join(map(ast.unparse, given))
+    return False
+
+
+def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[ast.stmt]) -> bool:
+    """Whether an assignment is read where ``left_out`` checks are, and nowhere else."""
+    if not isinstance(node, ast.Assign):
+        return False
+    names = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return bool(names & read(ast.walk(function))) and not names & read(walk(function, left_out))
+
+
+def read(nodes: Iterator[ast.AST]) -> set[str]:
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

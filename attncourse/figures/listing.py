@@ -1,0 +1,165 @@
+"""The package's source as a page shows it: the idea, without what only guards it.
+
+Left out are docstrings, checks of arguments (``@shaped``, ``require_…(…)``, ``if …: raise``) with
+what serves nothing else, and annotations; the shapes stay, as a comment under the signature. A
+check that returns its argument is printed as the argument. All other lines, comments included,
+are the source's own, so that what is shown cannot drift away from what runs.
+"""
+
+import ast
+import inspect
+import io
+import re
+import sys
+import textwrap
+import tokenize
+from collections.abc import Callable
+from itertools import groupby
+
+from attncourse.figures.guards import FUNCTIONS, checked, guards, is_check, is_silence, walk
+from attncourse.figures.signature import GLUE, head, wrap
+
+WIDTH = 72
+
+
+def source(*things: Callable) -> str:
+    """These functions and classes without their guards, in lines of at most 72 characters.
+
+    Methods stand under the first line of their class. Raises ``ValueError`` where a line of code
+    does not fit: then the package wants a shorter one.
+    """
+    texts = []
+    for owner, members in groupby(things, owner_of):
+        those = [whole_source(member) for member in members]
+        if owner is not None:
+            first = re.search(r"^class .*?:\n", whole_source(owner), re.MULTILINE | re.DOTALL)[0]
+            those = [first + textwrap.indent("\n\n".join(those), "    ")]
+        texts += map(idea, those)
+    return "\n\n\n".join(texts)
+
+
+def whole_source(thing: Callable) -> str:
+    """The source of a function or class as it stands."""
+    return textwrap.dedent(inspect.getsource(inspect.unwrap(thing))).rstrip()
+
+
+def owner_of(thing: Callable) -> type | None:
+    """The class that a method belongs to, None for a class and a function."""
+    name = thing.__qualname__.rpartition(".")[0]
+    return getattr(sys.modules[thing.__module__], name) if name else None
+
+
+def idea(code: str) -> str:
+    """The source of one function or class without docstrings, checks and annotations."""
+    edits = Edits(code)
+    return fitted(edits.applied(), edits.top.name)
+
+
+class Edits:
+    """What a listing changes in a source: found in its tree, made in its text."""
+
+    def __init__(self, code: str):
+        self.code = code + "\n"
+        self.lines = self.code.splitlines(keepends=True)
+        self.made: list[tuple[int, int, str]] = []
+        (self.top,) = ast.parse(code).body
+        left_out = guards(self.top)
+        for node in walk(self.top, left_out):
+            if node in left_out:
+                self.cut(*self.around(node))
+            elif is_check(node):
+                self.put(node, ast.get_source_segment(code, checked(node)))
+            elif is_silence(node):
+                first, _ = self.end_of_head(node)
+                self.cut(node.lineno, first)
+                for number in range(first + 1, node.end_lineno + 1):
+                    self.edit((number, 0), (number, 4), "")
+            elif isinstance(node, FUNCTIONS):
+                for one in node.decorator_list:
+                    if re.match(r"shaped\b", ast.unparse(one)):
+                        self.cut(one.lineno, one.end_lineno)
+                start = node.lineno, node.col_offset
+                self.edit(start, self.end_of_head(node), head(code, node, WIDTH))
+
+    def applied(self) -> str:
+        text = self.code
+        for start, end, new in sorted(self.made, reverse=True):
+            text = text[:start] + new + text[end:]
+        return text.rstrip()
+
+    def edit(self, start: tuple[int, int], end: tuple[int, int], new: str) -> None:
+        """Notes a change between two places: a line, from 1, and a column, which counts bytes."""
+        places = []
+        for line, column in (start, end):
+            within = self.lines[line - 1].encode()[:column].decode() if column else ""
+            places.append(len("".join(self.lines[: line - 1])) + len(within))
+        self.made.append((*places, new))
+
+    def put(self, node: ast.expr, new: str) -> None:
+        start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        self.edit(start, end, new)
+
+    def cut(self, first: int, last: int) -> None:
+        """Takes out whole lines."""
+        self.edit((first, 0), (last + 1, 0), "")
+
+    def around(self, node: ast.stmt) -> tuple[int, int]:
+        """A statement's lines, with comments above and the gap before the next of its block."""
+        first, last = node.lineno, node.end_lineno
+        while self.lines[first - 2].lstrip().startswith("#"):
+            first -= 1
+        below = next((n for n in range(last, len(self.lines)) if self.lines[n].strip()), last)
+        text = "".join(self.lines[below : below + 1])
+        same_block = len(text) - len(text.lstrip()) == node.col_offset
+        return first, below if same_block else last
+
+    def end_of_head(self, node: ast.stmt) -> tuple[int, int]:
+        """The place after the colon that ends a signature or the first line of a block."""
+        depth = 0
+        rest = io.StringIO("".join(self.lines[node.lineno - 1 :]))
+        for token in tokenize.generate_tokens(rest.readline):
+            depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
+            if token.string == ":" and depth == 0:
+                break
+        row, column = token.end
+        return node.lineno + row - 1, len(token.line[:column].encode())
+
+
+def fitted(code: str, name: str) -> str:
+    """The code in lines of at most 72 characters; a comment that is too long goes above its line.
+
+    Raises ``ValueError`` where the code itself is too long.
+    """
+    comments = {
+        token.start[0]: token.start[1]
+        for token in tokenize.generate_tokens(io.StringIO(code).readline)
+        if token.type == tokenize.COMMENT
+    }
+    lines, block = [], []
+    for number, line in enumerate(code.splitlines(), start=1):
+        indent = " " * (len(line) - len(line.lstrip()))
+        if line.lstrip().startswith("#"):
+            block.append(line)
+            continue
+        lines += refilled(block)
+        block = []
+        if len(line) > WIDTH and number in comments:
+            said = indent + line[comments[number] :]
+            line = line[: comments[number]].rstrip()
+            lines += refilled([said])
+        if len(line) > WIDTH:
+            said = f"expected lines of at most {WIDTH} characters, got {len(line)}"
+            raise ValueError(f"{name}: {said}: {line.strip()}")
+        lines.append(line)
+    return "\n".join(lines + refilled(block))
+
+
+def refilled(comments: list[str]) -> list[str]:
+    """Lines of comments, from the first that is too long on filled anew."""
+    fit = next((i for i, line in enumerate(comments) if len(line) > WIDTH), None)
+    if fit is None:
+        return comments
+    indent = comments[0].partition("#")[0] + "# "
+    text = " ".join(line.lstrip(" #") for line in comments[fit:])
+    text = re.sub(r"\([^()]*\)", lambda shape: shape[0].replace(" ", GLUE), text)
+    return comments[:fit] + wrap(text, WIDTH, indent).splitlines()

@@ -1,0 +1,161 @@
+"""The start page's playground: a sentence of the reader's own, and who listens to whom in it."""
+
+import re
+from html import escape
+
+import numpy as np
+
+from attncourse.figures.moving.controls import choice, controls, slider
+from attncourse.figures.moving.figure import Moving
+from attncourse.lookup import softmax
+
+MOST = 16  # words of a sentence that are shown
+SENTENCE = "I like sushi because it makes me happy"
+FEATURES = ["person", "thing", "refers", "action", "quality", "food", "animal", "place"]
+KNOWN = {
+    "person": "i me you he she him her we us they them man woman mother father child friend "
+    "people who student teacher",
+    "thing": "book house car word sentence question answer ball key letter stone train",
+    "thing food": "sushi pizza bread apple soup rice cake cheese coffee tea milk",
+    "thing animal": "dog cat bird fish horse mouse cow",
+    "thing place": "city school park river garden street kitchen",
+    "refers": "it this that which its",
+    "action": "like likes love loves make makes eat eats ate see sees saw is am are was walked "
+    "walk run runs read reads write want wants chased sat sleeps rained rains",
+    "quality": "happy sad hungry tired good bad big small old new red cute fluffy tasty",
+}  # fmt: skip
+ASKED = ["a person", "a thing", "an action", "a quality"]  # columns of W_q and W_k
+GIVEN = ["can be eaten", "is alive", "is a place", "something is done"]  # columns of W_v
+W_Q = {
+    "person": "an action", "refers": "a thing", "thing": "a quality",
+    "action": "a person", "quality": "a person",
+}  # fmt: skip
+W_K = {"person": "a person", "thing": "a thing", "action": "an action", "quality": "a quality"}
+W_V = {"food": GIVEN[0], "animal": GIVEN[1], "person": GIVEN[1], "place": GIVEN[2],
+       "action": GIVEN[3]}  # fmt: skip
+STRENGTH = 2.0  # of a feature that a word has, and of a question in W_q
+
+
+def playground() -> Moving:
+    """Attention on a sentence of the reader's own, with one, two or three views of each word.
+
+    Words are embedded by eight features that were set by hand for some English words, 2
+    where a word has the feature; any other word has a feature of its own, one-hot. One view is
+    ``softmax(X Xᵀ) X``; two views have queries ``X W_q`` and keys ``X W_k``, three values ``X W_v``
+    as well, with small matrices that stand on the figure. It begins with two views, where *it*
+    asks for a thing. The reader chooses the temperature, the scale 1/√d, and a mask.
+    """
+    tokens = SENTENCE.split()
+    X, own = embed(tokens)
+    kinds = X[:, : len(FEATURES)]
+    Q, K = kinds @ matrix(W_Q, ASKED, STRENGTH), kinds @ matrix(W_K, ASKED)
+    weights = softmax(Q @ K.T / np.sqrt(len(ASKED)))
+    asks = tokens.index("it")
+    return Moving(
+        "playground",
+        "Who listens to whom?",
+        moved()
+        + chips(tokens, weights[asks], asks)
+        + received(weights[asks] @ X, FEATURES + own, tokens[asks])
+        + '<details class="pg-all"><summary>All weights, and what every word receives</summary>'
+        '<div class="pg-scroll" tabindex="0" role="region" aria-label="All weights"></div>'
+        f"</details>{behind()}",
+        "Where JavaScript runs, the sentence is yours, any word may ask, and temperature, scale, "
+        "mask and the number of views can be changed.",
+        {
+            "features": FEATURES, "words": dictionary(), "most": MOST, "strength": STRENGTH,
+            "W_q": matrix(W_Q, ASKED, STRENGTH).tolist(), "W_k": matrix(W_K, ASKED).tolist(),
+            "W_v": matrix(W_V, GIVEN).tolist(), "gives": GIVEN, "asks": asks,
+        },
+        f"“it” asks for a thing and listens most to “sushi” ({weights[asks].max():.2f}).",
+    )  # fmt: skip
+
+
+def dictionary() -> dict[str, list[int]]:
+    """The numbers of the features that each known word has."""
+    return {
+        word: [FEATURES.index(kind) for kind in kinds.split()]
+        for kinds, words in KNOWN.items()
+        for word in words.split()
+    }
+
+
+def embed(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
+    """The words as rows ``(n, 8 + u)``, and the u unknown words, which have the last columns."""
+    words = [re.sub(r"[\W_]", "", token.lower()) for token in tokens]
+    known = dictionary()
+    own = list(dict.fromkeys(word for word in words if word not in known))
+    X = np.zeros((len(words), len(FEATURES) + len(own)))
+    for row, word in zip(X, words, strict=True):
+        row[known.get(word) or [len(FEATURES) + own.index(word)]] = STRENGTH
+    return X, own
+
+
+def matrix(entries: dict[str, str], columns: list[str], value: float = 1.0) -> np.ndarray:
+    """The matrix ``(8, columns)`` that has ``value`` where a feature meets its column."""
+    W = np.zeros((len(FEATURES), len(columns)))
+    for feature, column in entries.items():
+        W[FEATURES.index(feature), columns.index(column)] = value
+    return W
+
+
+def moved() -> str:
+    """What a reader sets."""
+    field = (
+        '<label class="pg-field"><span>Sentence</span><input type="text" data-part="sentence" '
+        f'dir="auto" value="{escape(SENTENCE)}" autocomplete="off" spellcheck="false"></label>'
+    )
+    views = ["one: X", "two: Q, K", "three: Q, K, V"]
+    scale = '<label><input type="checkbox" data-part="scale" checked> ÷ √d</label>'
+    return (
+        controls(field)
+        + controls(choice("views", "Views", views, 1), scale)
+        + controls(
+            choice("mask", "Mask", ["none", "causal", "window of 3"], 0),
+            slider("temperature", "Temperature", 0.1, 4, 1, 0.1),
+        )
+    )
+
+
+def chips(tokens: list[str], weights: np.ndarray, asks: int) -> str:
+    """The sentence, each word as dark as the weight that the asking word gives it."""
+    words = "".join(
+        f'<span class="pg-chip{" pg-asks" if i == asks else ""}" style="--weight:{weight:.4f}">'
+        f"<bdi>{escape(token)}</bdi><b>{weight:.2f}</b></span> "
+        for i, (token, weight) in enumerate(zip(tokens, weights, strict=True))
+    )
+    return f'<div class="pg-words" dir="auto">{words}</div>'
+
+
+def received(output: np.ndarray, names: list[str], token: str) -> str:
+    """The largest entries of what the asking word receives, as bars."""
+    best = np.argsort(-output, kind="stable")[:4]
+    bars = "".join(
+        f'<tr><th scope="row">{escape(names[f])}</th><td>{output[f]:.2f}</td>'
+        f'<td><i style="width:{output[f] * 5:.2f}em"></i></td></tr>'
+        for f in best
+        if output[f] > 0.005
+    )
+    caption = f"<caption>“{escape(token)}” receives</caption>"
+    return f'<div class="pg-room"><table class="pg-gets">{caption}{bars}</table></div>'
+
+
+def behind() -> str:
+    """The embedding and the matrices, in words."""
+
+    def pairs(entries: dict[str, str]) -> str:
+        return "; ".join(f"<i>{feature}</i> → {column}" for feature, column in entries.items())
+
+    kinds = "".join(
+        f"<li><b>{kind.replace(' ', ', ')}</b>: {words}</li>" for kind, words in KNOWN.items()
+    )
+    return (
+        '<details class="pg-behind"><summary>The numbers behind it</summary><p>Nothing here is '
+        f"learned. {len(dictionary())} words have features that were set by hand. Each feature "
+        f"that a word has is {STRENGTH:g}, and all others are 0:</p>"
+        f"<ul>{kinds}</ul><p>Any other word has a feature of its own (one-hot), which the matrices "
+        f"do not read. Their entries are 0 but for these. W<sub>q</sub>, {STRENGTH:g} each: "
+        f"{pairs(W_Q)}. W<sub>k</sub>, 1 each: {pairs(W_K)}. W<sub>v</sub>, 1 each: {pairs(W_V)}. "
+        "Scores are divided by √d, where that is chosen, and by the temperature; a window of 3 is "
+        "a word and its neighbours.</p></details>"
+    )

@@ -1,0 +1,72 @@
+"""The head of a function as a listing has it: bare names, and the shapes as a comment."""
+
+import ast
+import textwrap
+
+GLUE = "\N{NO-BREAK SPACE}"  # holds together what is to stay on one line
+
+
+def head(code: str, node: ast.FunctionDef, width: int) -> str:
+    """``def`` with names and defaults, and under it which array has which shape.
+
+    ``code`` is the text that ``node`` comes from. The result begins at the function's own column,
+    and its lines end by column ``width``.
+    """
+    outside, inside = " " * node.col_offset, " " * (node.col_offset + 4)
+    names = [name.replace(" ", GLUE) for name in parameters(code, node.args)]
+    line = f"def {node.name}({', '.join(names)}):".replace(GLUE, " ")
+    if node.col_offset + len(line) > width:
+        line = f"def {node.name}(\n{wrap(', '.join(names), width, inside)}\n{outside}):"
+    if said := shapes(node):
+        line += "\n" + wrap(said, width, inside + "# ")
+    return line
+
+
+def wrap(text: str, width: int, indent: str) -> str:
+    """The text in lines that begin with ``indent`` and break at spaces only."""
+    lines = textwrap.wrap(text, width - len(indent), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(indent + line for line in lines).replace(GLUE, " ")
+
+
+def parameters(code: str, given: ast.arguments) -> list[str]:
+    """The parameters with their defaults and without annotations."""
+
+    def named(one: ast.arg, default: ast.expr | None) -> str:
+        return one.arg + (f"={ast.get_source_segment(code, default)}" if default else "")
+
+    plain = [*given.posonlyargs, *given.args]
+    defaults = [None] * (len(plain) - len(given.defaults)) + given.defaults
+    names = list(map(named, plain, defaults))
+    if given.posonlyargs:
+        names.insert(len(given.posonlyargs), "/")
+    if given.vararg or given.kwonlyargs:
+        names.append("*" + (given.vararg.arg if given.vararg else ""))
+    names += map(named, given.kwonlyargs, given.kw_defaults)
+    return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
+
+
+def shapes(node: ast.FunctionDef) -> str:
+    """``query (..., m, d), key (..., n, d) -> (..., m, n)``; empty where no shape is known."""
+    a = node.args
+    named = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]
+    known = [(one.arg, shape(one.annotation)) for one in named]
+    said = ", ".join(f"{name} {text}".replace(" ", GLUE) for name, text in known if text)
+    result = shape(node.returns)
+    if not result and said and isinstance(node.returns, ast.Name | ast.Attribute):
+        result = ast.unparse(node.returns)  # bool, float, nx.DiGraph
+    return " ".join(filter(None, [said, result and f"-> {result}".replace(" ", GLUE)]))
+
+
+def shape(annotation: ast.expr | None) -> str:
+    """The axes that an annotation names: ``(..., m, d)``, ``(..., m, d) or (d,)``; else empty."""
+    match annotation:
+        case ast.BinOp(op=ast.BitOr()):
+            both = shape(annotation.left), shape(annotation.right)
+            return " or ".join(filter(None, both))
+        case ast.Subscript(value=ast.Name("tuple"), slice=ast.Tuple(parts)):
+            every = [shape(part) for part in parts]
+            return ", ".join(every) if all(every) else ""
+        case ast.Subscript(slice=ast.Tuple([_, ast.Constant(str(axes))])) if axes != "...":
+            names = ["..." if "*" in axis else axis.lstrip("#") for axis in axes.split()]
+            return f"({', '.join(names)}{',' * (len(names) == 1 and names != ['...'])})"
+    return ""

@@ -1,0 +1,160 @@
+"""Random arguments for any function or class of the package, by its annotations."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Callable, Iterator
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attncourse.scoring import AdditiveScore
+from attncourse.shapes import Count, Positive
+
+# What annotations do not tell, in a line by the argument's name.
+BY_NAME: dict[str, Callable[[Draw], Any]] = {
+    "axis": lambda draw: draw.one_of(-1, 0),
+    "atol": lambda draw: 1e-8,
+    "encoded": lambda draw: encoded(draw.sizes),
+    "f": lambda draw: draw.one_of(
+        lambda X: X * X + X.sum(-2)[..., None, :], lambda X: X.cumsum(-2)
+    ),
+    "k": lambda draw: draw.one_of(-2.5, 0, 3),
+    "lengths": lambda draw: torch.randint(0, draw.sizes["max_length"] + 1, draw.batch),
+    "n_samples": lambda draw: 50,
+    "p": lambda draw: draw.shares(),
+    "score": lambda draw: AdditiveScore(draw.sizes["d_hidden"], 2 * draw.sizes["d_hidden"], 5),
+    "tokens": lambda draw: ("<unk>", *(f"t{i}" for i in range(1, draw.sizes["n"]))),
+    "weights": lambda draw: draw.shares(),
+    "width": lambda draw: draw.one_of(1, 3, 4, 9),
+}
+
+
+def encoded(sizes: Sizes) -> tuple[Tensor, Tensor, Tensor]:
+    """What the translator's encoder hands to its decoder."""
+    b, n, d = sizes["b"], sizes["n"], 2 * sizes["d_hidden"]
+    return (
+        torch.randn(b, n, d),
+        torch.randn(b, 1, d),
+        torch.arange(n) < torch.tensor([[[n]], [[2]]]),
+    )
+
+
+class Sizes(dict):
+    """How long an axis is; those that nobody speaks of have a prime length of their own."""
+
+    def __init__(self):
+        super().__init__(b=2, d=12, d_model=12, h=4, m=5, n=7, n_heads=4, n_kv_heads=2)
+        self |= {"n_queries": 3, "q": 3}
+
+    def __missing__(self, axis: str) -> int:
+        self[axis] = int(axis) if axis.isdigit() else PRIMES[zlib.crc32(axis.encode()) % 8]
+        return self[axis]
+
+
+PRIMES = (11, 13, 17, 19, 23, 29, 31, 37)
+
+
+class Draw:
+    """Random arguments, the same for the same seed."""
+
+    def __init__(self, seed: int):
+        self.rng, self.sizes = np.random.default_rng(seed), Sizes()
+        self.batch = self.one_of((), (2,), (3, 2))
+        torch.manual_seed(seed)
+
+    def one_of(self, *choices: Any) -> Any:
+        return choices[self.rng.integers(len(choices))]
+
+    def arguments(self, function: Callable, method: bool = False) -> tuple[list, dict]:
+        """Arguments in order and by name; an optional one is given or not."""
+        given, named = [], {}
+        for one in list(parameters(function))[method:]:
+            if one.kind is one.VAR_POSITIONAL:
+                given = [self.value(one) for _ in range(3)]
+            elif one.default is one.empty or (knows(one) and self.one_of(True, False)):
+                named[one.name] = self.value(one)
+        return given, named
+
+    def instance(self, kind: type, like: type | None = None) -> Any:
+        _, named = self.arguments((like or kind).__init__, method=True)
+        torch.manual_seed(0)
+        return kind(**named)
+
+    def value(self, one: inspect.Parameter) -> Any:
+        if one.name in BY_NAME:
+            return BY_NAME[one.name](self)
+        kind = self.one_of(*kinds(one))
+        if hasattr(kind, "dim_str"):
+            return self.array(kind)
+        if kind is Count:
+            return self.sizes[one.name]
+        if inspect.isclass(kind) and issubclass(kind, nn.Module):
+            return randomised(self.instance(kind))
+        return PLAIN[kind](self)
+
+    def array(self, kind: Any) -> np.ndarray | Tensor:
+        shape: list[int] = []
+        for axis in kind.dim_str.replace("...", "m n").split():
+            if axis == "*batch":
+                shape += self.batch
+            elif axis == "*#batch":
+                shape += self.one_of(self.batch, self.batch[1:], [1] * len(self.batch))
+            elif axis.startswith("#"):
+                shape.append(self.one_of(self.sizes[axis[1:]], 1))
+            else:
+                shape.append(self.sizes[axis])
+        if kind.__name__.startswith("Float"):
+            made = self.rng.normal(size=shape).astype(np.float32)
+        elif kind.__name__.startswith("Bool"):
+            made = self.rng.random(shape) < 0.6
+        else:
+            made = self.rng.integers(0, 3, shape)
+        return torch.tensor(made) if kind.array_type is Tensor else made
+
+    def shares(self) -> Tensor:
+        """Rows that sum to 1, with zeros."""
+        scores = torch.tensor(self.rng.normal(size=(*self.batch, 5, 7)))
+        return scores.masked_fill(scores < scores.mean(), -torch.inf).softmax(-1).nan_to_num(0)
+
+
+PLAIN: dict[Any, Callable[[Draw], Any]] = {
+    Positive: lambda draw: float(draw.rng.uniform(0.5, 2)),
+    bool: lambda draw: True,
+    float: lambda draw: float(draw.rng.normal()),
+    int: lambda draw: 2,
+    str: lambda draw: draw.one_of("My cat is small, cute, and fluffy.", "t1 T2, t1?", ""),
+    np.random.Generator: lambda draw: np.random.default_rng(5),
+}
+
+
+def parameters(function: Callable) -> Iterator[inspect.Parameter]:
+    yield from inspect.signature(function, eval_str=True).parameters.values()
+
+
+def kinds(one: inspect.Parameter) -> list:
+    """What the annotation allows and `Draw` can make."""
+    union = get_origin(one.annotation) in (Union, UnionType)
+    every = get_args(one.annotation) if union else (one.annotation,)
+    modules = (k for k in every if inspect.isclass(k) and issubclass(k, nn.Module))
+    known = {*PLAIN, Count, *modules}
+    return [kind for kind in every if hasattr(kind, "dim_str") or kind in known]
+
+
+def knows(one: inspect.Parameter) -> bool:
+    return one.name in BY_NAME or bool(kinds(one))
+
+
+def can_be_drawn(one: inspect.Parameter) -> bool:
+    return knows(one) or one.default is not one.empty
+
+
+def randomised(module: nn.Module) -> nn.Module:
+    """The module with parameters of order one, biases too."""
+    for parameter in module.parameters():
+        nn.init.normal_(parameter)
+    return module

@@ -1,0 +1,90 @@
+"""What every chapter's page has beyond its text: the strip, how much it is, its notebooks."""
+
+from __future__ import annotations
+
+import shutil
+from html import escape
+from pathlib import Path
+
+from course import Chapter, Course, loaded
+from docutils import nodes
+from navigation import line
+from strip import strip
+
+# In the built book, so that a reader without a network has them too.
+PAGES, TASKS = "notebooks", "notebooks/exercises"
+BADGES = {"page": "Open this chapter in Colab", "exercises": "Open its exercises in Colab"}
+
+
+def add_parts(app, doctree, page):
+    """Under a chapter's title the strip, its figures and badges; its task under *Exercises*."""
+    course = loaded(Path(app.srcdir))
+    chapter = course.chapter(page)
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if chapter is None or title is None or app.builder.format != "html":
+        return
+    above = "../" * page.count("/")
+    parts = strip(course, chapter, lambda other: app.builder.get_relative_uri(page, other))
+    figures = f'<p class="attn-line">{line(course.root, chapter)}</p>'
+    badges = " ".join(badge(course, chapter, what, above) for what in BADGES)
+    put_below(title, f'{parts}{figures}<p class="attn-badges">{badges}</p>')
+    for section in list(doctree.findall(nodes.section)):
+        if f"{chapter.stem}-exercises" in section["names"]:
+            put_below(section[0], task(course, chapter, above))
+
+
+def put_below(title: nodes.Node, html: str) -> None:
+    title.parent.insert(title.parent.index(title) + 1, nodes.raw("", html, format="html"))
+
+
+def badge(course: Course, chapter: Chapter, what: str, above: str) -> str:
+    """A picture that opens a chapter's page, or its exercises, in Colab."""
+    path = f"{chapter.page}.ipynb" if what == "page" else assignment(chapter)
+    return (
+        f'<a href="{escape(course.colab(path))}"><img src="{above}_static/badge-{what}.svg" '
+        f'alt="{BADGES[what]}" height="20"></a>'
+    )
+
+
+def assignment(chapter: Chapter) -> str:
+    """Where the course has the notebook that students are given."""
+    return f"exercises/{chapter.folder}/{chapter.folder}.ipynb"
+
+
+def task(course: Course, chapter: Chapter, above: str) -> str:
+    """What the exercises are, where they open, and the notebook itself."""
+    name = f"{chapter.folder}.ipynb"
+    there = (course.root / assignment(chapter)).exists()
+    file = f' · <a href="{above}{TASKS}/{name}" download>{name}</a>' if there else ""
+    return (
+        f'<p class="attn-badges attn-task">{badge(course, chapter, "exercises", above)} '
+        f"{line(course.root, chapter).tasks}{file}</p>"
+    )
+
+
+def offer_colab_notebook(app, page, template, context, doctree):
+    """*Download .ipynb* is the notebook for Colab, not MyST in cells; other pages have none."""
+    course = loaded(Path(app.srcdir))
+    chapter = course.chapter(page)
+    offered = chapter is not None and (course.root / f"{page}.ipynb").exists()
+    for group in context.get("header_buttons", []):
+        if group.get("label") == "download-buttons":
+            group["buttons"] = [
+                button | {"url": f"{context['pathto'](PAGES, 1)}/{chapter.folder}.ipynb"}
+                if button["label"] == "download-notebook-button"
+                else button
+                for button in group["buttons"]
+                if offered or button["label"] != "download-notebook-button"
+            ]
+
+
+def copy_notebooks(app, exception):
+    """The chapters' notebooks and assignments, to where the pages offer them."""
+    if exception or app.builder.format != "html":
+        return
+    course, built = loaded(Path(app.srcdir)), Path(app.outdir)
+    for chapter in course.chapters:
+        for source, folder in ((f"{chapter.page}.ipynb", PAGES), (assignment(chapter), TASKS)):
+            if (course.root / source).exists():
+                (built / folder).mkdir(parents=True, exist_ok=True)
+                shutil.copy(course.root / source, built / folder)

@@ -1,0 +1,119 @@
+"""Runs the pages' code: what is new since the last time, as many pages at once as there are cores.
+
+Outputs are kept in jupyter-cache by a page's code.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+from course import Course
+from progress import Progress
+
+if TYPE_CHECKING:
+    from jupyter_cache.base import JupyterCacheAbstract
+
+READER = {"name": "myst_nb_md", "type": "plugin"}
+
+
+def cache_of(course: Course) -> JupyterCacheAbstract:
+    """The outputs that are kept."""
+    # A library by which jsonschema can check addresses, of which the book has none. On its import
+    # it compiles 38 grammars, which takes longer than all that is done here.
+    sys.modules.setdefault("rfc3987_syntax", None)
+    from jupyter_cache import get_cache
+
+    return get_cache(course.root / "_build" / ".jupyter_cache")
+
+
+def forget(course: Course, pages: list[str]) -> None:
+    """Drop the outputs of these pages, of whatever text they had."""
+    cache, ends = cache_of(course), tuple(f"/{page}.md" for page in pages)
+    for record in cache.list_cache_records():
+        if Path(record.uri).as_posix().endswith(ends):
+            cache.remove_cache(record.pk)
+
+
+def counted(pages: list[str]) -> str:
+    return f"{len(pages)} pages" if len(pages) > 1 else pages[0]
+
+
+def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
+    """What became of each page with code (`executed in 3.1 s`, `cached`), and the tracebacks."""
+    cache, log = cache_of(course), course.root / "_build" / "kernels.log"
+    paths = {str(course.root / f"{page}.md"): page for page in course.pages}
+    for record in cache.list_project_records():
+        cache.remove_nb_from_project(record.pk)
+    for path in paths:
+        if "```{code-cell}" in Path(path).read_text(encoding="utf-8"):
+            cache.add_nb_to_project(path, read_data=READER)
+    outcome, failures = {}, {}
+    todo = cache.list_unexecuted()
+    if todo:
+        from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
+
+        # A fresh machine's first plot builds the font cache and says so on stderr, which would
+        # then be part of a page.
+        subprocess.run(
+            [sys.executable, "-c", "import matplotlib.font_manager"],
+            capture_output=True,
+            check=False,
+        )
+        print(f"Running {counted([paths[record.uri] for record in todo])} …", flush=True)
+        config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
+        limit = config["execute"]["timeout"]
+        # One thread a page: as many pages as cores run at once, and sums come out alike anywhere.
+        os.environ["OMP_NUM_THREADS"] = "1"
+        work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
+        work.reverse()  # later chapters take longer: the last to end should be a short one
+        progress = Progress(len(work))
+        with stderr_into(log), multiprocessing.Pool() as pool:
+            for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), work):
+                outcome[paths[uri]] = run = became(cache, uri)
+                progress.done(f"{paths[uri]}: {run}")
+    for record in cache.list_project_records():
+        page = paths[record.uri]
+        if outcome.setdefault(page, "cached") == "failed":
+            failures[page] = record.traceback or log.read_text(encoding="utf-8")
+    return outcome, failures
+
+
+def became(cache: JupyterCacheAbstract, uri: str) -> str:
+    """What became of a page that has just run."""
+    record = cache.get_cached_project_nb(uri)
+    return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"
+
+
+@contextmanager
+def stderr_into(path: Path) -> Iterator[None]:
+    """Send what kernels and their processes say on stderr into a file, for a page that dies."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with path.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+def last_lines(traceback: str, count: int = 15) -> str:
+    """The cell that failed and its error, without nbclient's own frames and colours."""
+    start = "An error occurred while executing the following cell:"
+    text = without_colours(traceback).rpartition(start)[2]
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join("    " + line for line in lines[-count:])

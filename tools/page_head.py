@@ -1,0 +1,97 @@
+"""What the world is told of the book's pages: titles, descriptions, addresses, a page for none."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from pathlib import Path
+
+from course import loaded
+from docutils import nodes
+from sphinx.util import logging
+
+LOG = logging.getLogger(__name__)
+CARD = "card.png"  # the picture beside a link that is shared, in book/assets
+LONGEST = 200  # characters of a description, which search engines and messengers cut off
+NO_SCRIPT = (
+    '<noscript><p class="attn-noscript">Formulas are drawn by a script. Without JavaScript they '
+    "stand here as they were written, in TeX.</p></noscript>"
+)
+# GitHub answers with this page at any depth, where its relative addresses would lead nowhere.
+FROM_ROOT = """<script>
+if (location.protocol !== "file:")
+  document.write(`<base href="${location.pathname.startsWith(SITE) ? SITE : "/"}">`);
+</script>"""
+
+
+def name_the_place(app, config):
+    """Tells Sphinx where the book stands, for each page's canonical address."""
+    config.html_baseurl = config.html_baseurl or loaded(Path(app.srcdir)).site
+    config.html_additional_pages = config.html_additional_pages | {"404": "404.html"}
+
+
+def describe(app, page, template, context, doctree):
+    """A page's title, and what stands beside a link to it."""
+    course = loaded(Path(app.srcdir))
+    if page == app.config.root_doc:
+        context["docstitle"] = ""  # else the book's name would stand there twice
+    if page == "404":
+        site = re.sub(r"https?://[^/]+", "", course.site) or "/"
+        script = FROM_ROOT.replace("SITE", json.dumps(site))
+        context["metatags"] = context.get("metatags", "") + script
+    if doctree is None:
+        return
+    title = re.sub(r"<[^>]+>", "", context.get("title", ""))
+    facts = {
+        "og:title": title,
+        "og:type": "website",
+        "og:site_name": escape(course.title),
+        "og:description": escape(description(doctree)),
+    }
+    if course.site:
+        facts["og:url"] = f"{course.site}{page}.html"
+        facts["og:image"] = f"{course.site}_static/{CARD}"
+        facts["og:image:alt"] = "The name of the book above a map of who attends to whom."
+    tags = [f'<meta name="description" content="{facts["og:description"]}" />']
+    tags += [f'<meta property="{name}" content="{text}" />' for name, text in facts.items() if text]
+    context["metatags"] = context.get("metatags", "") + "\n" + "\n".join(tags)
+
+
+def description(doctree: nodes.document) -> str:
+    """The sentences that a page begins with, as many as are shown, or its title."""
+    first = next(
+        (p for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)), None
+    )
+    found = first if first is not None else next(iter(doctree.findall(nodes.title)))
+    text = re.sub(r"\s+", " ", found.astext()).strip()
+    sentences = re.split(r"(?<=[.?!]) ", text)
+    kept = sentences.pop(0)
+    while sentences and len(kept) + len(sentences[0]) < LONGEST:
+        kept += " " + sentences.pop(0)
+    return kept if len(kept) <= LONGEST else kept[:LONGEST].rpartition(" ")[0] + " …"
+
+
+def say_without_scripts(app, page, template, context, doctree):
+    """A page with formulas says why they are not drawn, where they are not."""
+    body = context.get("body", "")
+    if re.search(r'<(span|div) class="math', body):
+        context["body"] = body.replace("</h1>", "</h1>" + NO_SCRIPT, 1)
+
+
+def write_sitemap(app, exception):
+    """`sitemap.xml`, where the book's address is known: without it a list cannot be written."""
+    if exception or app.builder.format != "html":
+        return
+    course, file = loaded(Path(app.srcdir)), Path(app.outdir) / "sitemap.xml"
+    if not course.site:
+        file.unlink(missing_ok=True)
+        LOG.info("no sitemap: name the book's address as html.baseurl in _config.yml")
+        return
+    pages = [f"{course.site}{page}.html" for page in course.pages]
+    lines = "".join(f"  <url><loc>{escape(page)}</loc></url>\n" for page in pages)
+    file.write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{lines}</urlset>\n',
+        encoding="utf-8",
+    )

@@ -1,0 +1,96 @@
+"""A drawing without what a page does not need: fewer bytes, and ids that cannot clash."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from xml.etree.ElementTree import Element
+
+REFERENCE = re.compile(r"(?:^|url\()#([\w.-]+)")
+REFERRING = ("href", "clip-path", "mask", "style")
+LONG = re.compile(r"-?\d+\.\d{2,}")
+MOVES = re.compile(r"(translate|rotate)\([^)]*\)")
+STEP = re.compile(r"[A-Za-z]|-?[\d.]+(?:e-?\d+)?")
+TAKES = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0, "Z": 0}  # numbers after a path's letter
+
+
+def tidy(element: Element) -> None:
+    """Leave out what cannot be seen, and digits below a hundredth of a point."""
+    for child in list(element):
+        tidy(child)
+        if unseen(child, element):
+            element.remove(child)
+            continue
+        if child.get("id", "").startswith(("cells_", "QuadMesh_")):
+            child.set("shape-rendering", "crispEdges")  # no hairlines between neighbours
+        for key in {"d", "x", "y", "width", "height"} & child.attrib.keys():
+            child.set(key, LONG.sub(short, child.get(key)))
+        if "d" in child.attrib:
+            child.set("d", brief(child.get("d")))
+        if "transform" in child.attrib:  # in a scale all digits count
+            mended = MOVES.sub(lambda move: LONG.sub(short, move[0]), child.get("transform"))
+            child.set("transform", mended.replace(" 0)", ")") if "," not in mended else mended)
+        if "href" in child.attrib:
+            child.set("href", "".join(child.get("href").split()))
+
+
+def unseen(child: Element, parent: Element) -> bool:
+    """Metadata, the white background, frames without a line, and groups of such."""
+    empty = child.tag in ("g", "defs") and not len(child)
+    blank = child.tag == "path" and child.get("style") == "fill:none"
+    background = child.get("id") == "patch_1" and parent.get("id") == "figure_1"
+    return child.tag in ("metadata", "style") or empty or blank or background
+
+
+def short(number: re.Match) -> str:
+    return f"{round(float(number[0]), 2) + 0:.2f}".rstrip("0").rstrip(".")  # never -0
+
+
+def brief(path: str) -> str:
+    """The same path in fewer letters; one of another kind than matplotlib's as it is."""
+    steps, at, text = STEP.findall(path), ("", ""), ""
+    while steps:
+        letter = steps.pop(0)
+        if letter not in TAKES:
+            return path
+        numbers, steps = steps[: TAKES[letter]], steps[TAKES[letter] :]
+        x, y = numbers[-2:] or at
+        if letter == "L" and y == at[1]:
+            letter, numbers = "H", [x]
+        elif letter == "L" and x == at[0]:
+            letter, numbers = "V", [y]
+        text += letter + " ".join(numbers)
+        at = (x, y)
+    return text
+
+
+def rename(root: Element, name: str) -> None:
+    """Ids that nothing refers to go; the others are ``name`` with a number."""
+    used = {
+        target
+        for element in root.iter()
+        for key in REFERRING
+        for target in REFERENCE.findall(element.get(key, ""))
+    }
+    numbers, new = count(1), {}
+    for element in root.iter():
+        old = element.attrib.pop("id", None)
+        if old in used:
+            new[old] = f"{name}-{next(numbers)}"
+            element.set("id", new[old])
+
+    def renamed(found: re.Match) -> str:
+        return found[0].replace(found[1], new.get(found[1], found[1]))
+
+    for element in root.iter():
+        for key in set(REFERRING) & element.attrib.keys():
+            element.set(key, REFERENCE.sub(renamed, element.get(key)))
+
+
+def unwrap(element: Element) -> None:
+    """Take groups apart that say nothing about what is in them."""
+    children = []
+    for child in element:
+        unwrap(child)
+        children += list(child) if child.tag == "g" and not child.attrib else [child]
+    element[:] = children
