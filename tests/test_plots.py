@@ -110,7 +110,7 @@ def test_colours_are_told_apart_by_every_eye(scheme, eye):
 def test_lines_are_told_apart_without_colour():
     fig, ax = plt.subplots()
     for k in range(len(COLOURS)):
-        ax.plot([0, 1], [k, k])
+        ax.plot([0, 1], [k, k], color="black")
     canvas = FigureCanvasAgg(fig)
     canvas.draw()
     dark = np.asarray(canvas.buffer_rgba())[..., :3].sum(axis=2) < 600
