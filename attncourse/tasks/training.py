@@ -87,12 +87,13 @@ def contest(
     *,
     rates: Sequence[float] = (0.003, 0.01, 0.03),
     seeds: int = 3,
+    sequences: int = 5000,
     **training,
 ) -> dict[str, Result]:
     """Every contestant trained at every rate from every seed, and shown at its best rate.
 
     The rate is chosen by the loss over the last tenth of the steps, on the mean of the seeds;
-    accuracies are of sequences that neither training nor this choice has seen.
+    accuracies are of ``sequences`` that neither training nor this choice has seen.
     """
     results = {}
     for name, build in contestants.items():
@@ -102,7 +103,7 @@ def contest(
         }
         rate = min(by_rate, key=lambda rate: sum(map(last_loss, by_rate[rate])))
         runs = by_rate[rate]
-        results[name] = Result(rate, runs, [accuracy(run.model, task) for run in runs])
+        results[name] = Result(rate, runs, [accuracy(run.model, task, sequences) for run in runs])
     return results
 
 
