@@ -100,7 +100,10 @@ def test_what_does_not_fit_is_refused(arguments, message):
 def test_it_computes_what_the_package_does(reader):
     rng = np.random.default_rng(3)
     for _ in range(40):
-        scores, values = rng.normal(0, 5, (N, N)).tolist(), rng.normal(size=(N, 2)).tolist()
+        scores, values = (
+            rng.normal(0, rng.choice([5, 900]), (N, N)).tolist(),
+            rng.normal(size=(N, 2)).tolist(),
+        )
         mask = (rng.random((N, N)) < rng.choice([0.0, 0.3, 0.7])).tolist()
         layers = int(rng.integers(1, N + 1))
         found = reader.compute({"scores": scores, "values": values, "mask": mask, "layers": layers})
@@ -197,7 +200,12 @@ def test_dragging_paints_several_cells_alike(reader):
     mask = np.tri(N, dtype=bool)
     mask[0, 1:4] = True
     assert reader.now["mask"] == mask.tolist()
-    mouse.move(*middles[0])  # nothing is painted without a button held
+    mouse.move(*middles[3])
+    mouse.down()
+    mouse.move(5, 5)
+    mouse.up()  # outside, where the grid does not hear of it
+    for middle in middles:
+        mouse.move(*middle)  # nothing is painted without a button held
     assert reader.now["mask"] == mask.tolist()
     cell(reader, 0, 2).click()
     assert reader.now["mask"][0] == [True, True, False, True, False]

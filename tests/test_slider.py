@@ -298,6 +298,28 @@ def test_names_stand_beside_their_own_curve_and_clear_of_everything_else():
             assert [float(name["x"]), float(name["y"])] == spots[0]
 
 
+def test_names_do_not_share_a_gap_that_has_room_for_one():
+    pixels, none = np.ones(RIGHT - LEFT + 1), np.empty((0, 2))
+    heights = np.array([60, 88, 40, 108])[:, None] * pixels  # names fit between 60 and 88 only
+    names = ["a" * 36, "b" * 36, "c" * 36, "d" * 36]  # and are as wide as the panel
+    found = [spots[0] for spots in labels.spots(names, [heights], [none])]
+    assert found[0] is not None
+    assert found[1] is None
+    assert labels.spots(["b" * 36], [heights[[1, 0, 2, 3]]], [none])[0][0] is not None
+
+
+def test_a_name_stays_while_there_is_room_for_it():
+    along, none = np.linspace(0, 1, RIGHT - LEFT + 1), np.empty((0, 2))
+    level, falling = 100 + 0 * along, 50 + 25 * along
+    above = [np.array([level, other, level + 20]) for other in (falling, falling[::-1])]
+    below = np.array([level, level - 15, level + 70])
+    here, there, lower = labels.spots(["name"], [*above, below], [none] * 3)[0]
+    alone = labels.spots(["name"], above[1:], [none])[0][0]
+    assert here == there
+    assert abs(alone[0] - here[0]) > 50  # where it would stand without the frame before
+    assert lower[1] > 100 > here[1]  # there is no room above any more
+
+
 def test_the_key_names_the_curves_unless_each_has_its_name_in_every_frame():
     apart = curves(x=WAYS, lines={"a": SLOW, "b": SLOW + 9}, points=None, dots=None)
     assert all(all(spots) for spots in apart.names)

@@ -184,7 +184,7 @@ def chip(reader: Reader, name: str):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_arcs_lead_from_the_chosen_query_to_its_keys_as_thick_as_the_weights(opened, width):
-    reader = opened(arcs(), width=width)
+    reader = opened(arcs(), attention_view(MAPS, WORDS), width=width)  # a page has other views
     assert reader.says == 'asked: query "it" attends most to "sushi" 0.86, "I" 0.02, "like" 0.02'
     tall = width == 390
     boxes = [middle(chip(reader, word).bounding_box()) for word in WORDS]

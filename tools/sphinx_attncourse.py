@@ -17,7 +17,7 @@ import field_guide
 import icons
 import page_head
 import page_plots
-from course import load
+from course import loaded
 from formulas import MATHJAX
 from navigation import course_map
 from vendor import KEPT, static
@@ -37,7 +37,7 @@ class MapNode(nodes.Element):
 
 
 def draw_map(app, doctree, page):
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(MapNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
         links = {c.stem: app.builder.get_relative_uri(page, c.page) for c in course.chapters}
@@ -46,7 +46,7 @@ def draw_map(app, doctree, page):
 
 def link_sources(app, doctree, page):
     """The name of a file of the package leads to it: `attncourse/kqv.py`."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(nodes.literal)):
         path = node.astext()
         file = re.fullmatch(r"attncourse/[\w/]+\.py", path) and (course.root / path).is_file()
@@ -73,7 +73,7 @@ def drop_thebe(app, page, template, context, doctree):
 
 def launch_chapters_only(app, page, template, context, doctree):
     """Chapters have a notebook beside them for Colab to open; other pages with code have none."""
-    if load(Path(app.srcdir)).chapter(page) is None:
+    if loaded(Path(app.srcdir)).chapter(page) is None:
         buttons = context.get("header_buttons", [])
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
 

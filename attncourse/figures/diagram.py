@@ -37,8 +37,8 @@ class Diagram:
         """A rounded box with a label and, below it, the shape of what is in it."""
         height = height or (42 if shape else 28)
         self._require_inside(label, x, y, width, height)
-        for words, size in ((label, 14), (shape, 12)):
-            if wide(words, size) > width:
+        for words, size, bold in ((label, 14, True), (shape, 12, False)):
+            if wide(words, size, bold) > width + 2:
                 raise ValueError(f"{words!r} is wider than its box of {width:g}")
         rim = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"'
         colour = paint(role)
@@ -76,7 +76,7 @@ class Diagram:
             if hidden:
                 self.hatch(left, top, width, height)
             elif form:
-                words = "0" if number == 0 else format(number, form)
+                words = "0" if number == 0 else format(number, form).replace("-", "−")
                 over = "ad-over" if shade and number > 0.5 else ""
                 self.text(left + width / 2, top + height / 2 + 4.5, words, bold=i == lit, more=over)
             self.parts.append(f'<rect {at} class="ad-thin" style="stroke:{colour}"/>')
@@ -136,7 +136,7 @@ class Diagram:
         """Words with the line they stand on; ``_q`` and ``^2`` are lowered and raised."""
         if size < 12:
             raise ValueError(f"size: expected at least 12 pixels, which can be read, got {size}")
-        long = wide(words, size)
+        long = wide(words, size, bold)
         left = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
         self._require_inside(words, left, y - size, long, size)
         look = f' class="{more}"' if more else ""

@@ -8,7 +8,7 @@ import numpy as np
 
 from attncourse.figures.theme import ROLES
 
-LETTER = 0.56  # the width of an ordinary letter, in units of its size
+LETTER, BOLD = 0.56, 0.61  # the width of an ordinary letter, in units of its size
 SHORT = re.compile(r"[_^](\{[^}]*\}|\w)")  # a subscript or a superscript
 
 
@@ -68,7 +68,7 @@ def lowered(words: str) -> str:
     return text + escape(words[end:])
 
 
-def wide(words: str, size: float) -> float:
+def wide(words: str, size: float, bold: bool = False) -> float:
     """About how many pixels words take."""
     plain = SHORT.sub(lambda short: short[1].strip("{}"), words)
-    return LETTER * size * len(plain)
+    return (BOLD if bold else LETTER) * size * len(plain)

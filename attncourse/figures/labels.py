@@ -31,15 +31,15 @@ def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spo
     taken: list[tuple] = []
     for i, name in enumerate(names):
         best, most = None, 0.0
+        others = np.delete(heights, i, axis=0)
         for spot, box in candidates(heights[i], LETTER * len(name)):
-            room = min(
-                [distance(box, np.delete(heights, i, axis=0)), *(apart(box, t) for t in taken)]
-            )
+            room = min([distance(box, others), *(apart(box, other) for other in taken)])
             if room < CLEAR or covers(box, marks):
                 continue
-            stays = before[i] is not None and abs(before[i][0] - spot[0]) <= STEP
-            if min(room, ENOUGH) + ENOUGH * stays > most:
-                best, most, where = spot, min(room, ENOUGH) + ENOUGH * stays, box
+            stays = before[i] is not None and before[i][0] == spot[0]
+            good = min(room, ENOUGH) + ENOUGH * stays
+            if good > most:
+                best, most, where = spot, good, box
         found.append(best)
         taken += [where] if best else []
     return found

@@ -1,8 +1,8 @@
 // A head in five stages. All matrices are recomputed at once when a number or the asker changes.
-const {tokens, numbers} = data, stage = root.querySelector(".am-stage"), flow = stage.querySelector(".st-flow");
-const say = root.querySelector(".am-say"), at = name => flow.querySelector(`[data-at="${name}"]`);
+const {tokens, numbers} = data, now = structuredClone(numbers), part = partsOf(root);
+const flow = root.querySelector(".st-flow"), say = root.querySelector(".am-say"), at = name => flow.querySelector(`[data-at="${name}"]`);
 const sums = (a, b) => a.map((x, i) => `${short(x)}·${short(b[i])}`).join(" + ").replaceAll("+ −", "− ");
-let now = structuredClone(numbers), asks = 0, lit = 0, wrong = "";
+let asks = 0, lit = 0, wrong = false;
 
 root.compute = ({X, W_q, W_k, W_v}) => {
   const Q = times(X, W_q), K = times(X, W_k), V = times(X, W_v);
@@ -11,64 +11,59 @@ root.compute = ({X, W_q, W_k, W_v}) => {
 
 /** What the lit stage does, with its numbers. */
 const told = ({Q, K, V, scores, weights, output}) => {
-  const x = now.X[asks], name = tokens[asks], a = weights[asks], s = scores[asks], d = Q[0].length;
-  const view = (letter, W, result) => `${letter} = x W_${letter}: ${transposed(W).map((w, j) => `${sums(x, w)} = ${short(result[j])}`).join(" and ")}`;
-  if (lit === 0) return [`“${name}” asks with q = ${tuple(Q[asks])}, gives most weight to “${tokens[a.indexOf(Math.max(...a))]}” (${shown(Math.max(...a))}) and receives u = ${tuple(output[asks])}.`];
-  if (lit === 1) return [`“${name}” comes in as x, a row of X: ${tuple(x)}.`];
-  if (lit === 2) return [`Three views of “${name}”:`, view("q", now.W_q, Q[asks]), view("k", now.W_k, K[asks]), view("v", now.W_v, V[asks])];
-  if (lit === 3) return [`How well does each key fit the query of “${name}”?`, ...tokens.map((token, j) => `“${token}”: q · k = ${sums(Q[asks], K[j])} = ${short(dot(Q[asks], K[j]))}, and ÷ √${d} = ${short(s[j])}`)];
-  if (lit === 5) return [`u = ${a.map((w, j) => `${shown(w)}·${tuple(V[j])}`).join(" + ")} = ${tuple(output[asks])}`];
-  const top = Math.max(...s), less = top > 9 ? top : 0, e = s.map(t => Math.exp(t - less)), sum = e.reduce((p, q) => p + q, 0);
-  return [`${less ? `${short(top)} is taken from every score, which changes no weight. ` : ""}Then ${s.map(t => `e^${short(t - less)}`).join(" + ")} = ${e.map(short).join(" + ")} = ${short(sum)}.`,
-    ...tokens.map((token, j) => `“${token}”: ${short(e[j])} / ${short(sum)} = ${shown(a[j])}`)];
+  const x = now.X[asks], name = `“${tokens[asks]}”`, q = Q[asks], a = weights[asks], s = scores[asks], most = Math.max(...a), top = Math.max(...s);
+  const each = tell => tokens.map((token, j) => `“${token}”: ${tell(j)}`), less = top > 9 ? top : 0, e = s.map(t => Math.exp(t - less)), sum = short(e.reduce((p, r) => p + r, 0));
+  const view = (v, W, result) => `${v} = x W_${v}: ${transposed(W).map((w, j) => `${sums(x, w)} = ${short(result[asks][j])}`).join(" and ")}`;
+  return [
+    () => [`${name} asks with q = ${tuple(q)}, gives most weight to “${tokens[a.indexOf(most)]}” (${shown(most)}) and receives u = ${tuple(output[asks])}.`],
+    () => [`${name} comes in as x, a row of X: ${tuple(x)}.`],
+    () => [`Three views of ${name}:`, view("q", now.W_q, Q), view("k", now.W_k, K), view("v", now.W_v, V)],
+    () => [`How well does each key fit the query of ${name}?`, ...each(j => `q · k = ${sums(q, K[j])} = ${short(dot(q, K[j]))}, and ÷ √${q.length} = ${short(s[j])}`)],
+    () => [`${less ? `${short(top)} is taken from every score, which changes no weight. ` : ""}${s.map(t => `e^${short(t - less)}`).join(" + ")} = ${e.map(short).join(" + ")} = ${sum}`, ...each(j => `${short(e[j])} / ${sum} = ${shown(a[j])}`)],
+    () => [`u = ${a.map((w, j) => `${shown(w)}·${tuple(V[j])}`).join(" + ")} = ${tuple(output[asks])}`],
+  ][lit]().join("\n");
 };
 
 const show = () => {
   const {Q, K, V, scores, weights, output} = root.now = root.compute(now), put = (name, text) => { at(name).textContent = text; };
-  for (const [name, matrix] of Object.entries({Q, K, V})) matrix.forEach((row, i) => row.forEach((x, j) => put(`${name}${i}${j}`, short(x))));
+  for (const [name, matrix] of Object.entries({Q, K, V})) matrix.forEach((row, i) => row.forEach((x, j) => put(name + i + j, short(x))));
   put("q", tuple(Q[asks]));
   put("u", tuple(output[asks]));
-  tokens.forEach((_, j) => {
-    const w = weights[asks][j], cell = at(`w${j}`);
-    put(`k${j}`, tuple(K[j]));
-    put(`v${j}`, tuple(V[j]));
-    put(`s${j}`, short(dot(Q[asks], K[j])));
-    put(`c${j}`, short(scores[asks][j]));
-    cell.firstChild.style.setProperty("--weight", w);
-    cell.lastChild.textContent = shown(w);
+  weights[asks].forEach((w, j) => {
+    const column = {k: tuple(K[j]), v: tuple(V[j]), s: short(dot(Q[asks], K[j])), c: short(scores[asks][j])};
+    for (const letter in column) put(letter + j, column[letter]);
+    at(`w${j}`).firstChild.style.setProperty("--weight", w);
+    at(`w${j}`).lastChild.textContent = shown(w);
     at(`f${j}`).style.strokeWidth = .5 + 6 * w;
   });
   flow.dataset.stage = lit;
-  for (const part of flow.querySelectorAll("[data-lit]")) part.classList.toggle("st-lit", part.dataset.lit.includes(lit));
+  for (const node of flow.querySelectorAll("[data-lit]")) node.classList.toggle("st-lit", node.dataset.lit.includes(lit));
   for (const row of flow.querySelectorAll("[data-row]")) row.classList.toggle("st-asks", +row.dataset.row === asks);
-  say.classList.toggle("am-wrong", wrong !== "");
-  say.textContent = wrong || told(root.now).join("\n");
+  say.classList.toggle("am-wrong", wrong);
+  say.textContent = wrong ? "A marked cell holds no number from −9 to 9. The picture goes on with the last one that it held." : told(root.now);
 };
 
-const cells = Object.entries(numbers).flatMap(([name, matrix]) => matrix.flatMap((row, i) => row.map((_, j) => {
-  const who = name === "X" ? tokens[i] : `row ${i}`;
-  const input = make("input", {type: "number", min: -9, max: 9, "aria-label": `${name}, ${who}, column ${j}`});
-  const reset = () => { input.value = numbers[name][i][j]; input.ariaInvalid = "false"; };
-  input.oninput = () => {
-    const x = typed(input.value, -9, 9), bad = Number.isNaN(x);
-    if (!bad) now[name][i][j] = x;
-    input.ariaInvalid = String(bad);
-    wrong = cells.some(([other]) => other.ariaInvalid === "true") ? `A marked cell holds no number from −9 to 9. The picture goes on with the last one that it held.` : "";
-    show();
-  };
-  at(`${name}${i}${j}`).replaceChildren(input);
-  reset();
-  return [input, reset];
+const cells = Object.entries(now).flatMap(([name, matrix]) => matrix.flatMap((row, i) => row.map((x, j) => {
+  const input = make("input", {type: "number", min: -9, max: 9, defaultValue: x, oninput: () => read(), "aria-label": `${name}, ${name === "X" ? tokens[i] : `row ${i}`}, column ${j}`});
+  at(name + i + j).replaceChildren(input);
+  return {input, row, j};
 })));
-
+const read = () => {
+  wrong = false;
+  for (const {input, row, j} of cells) {
+    const x = typed(input.value, -9, 9), bad = Number.isNaN(x);
+    input.ariaInvalid = bad;
+    if (bad) wrong = true;
+    else row[j] = x;
+  }
+  show();
+};
 pick(root, "asks", i => { asks = i; show(); });
-const stages = pick(root, "stage", i => { lit = i; show(); }), part = partsOf(root);
+const stages = pick(root, "stage", i => { lit = i; show(); });
 part("next").onclick = () => stages[lit % 5 + 1].click();
 part("page").onclick = () => {
-  now = structuredClone(numbers);
-  wrong = "";
-  for (const [, reset] of cells) reset();
-  show();
+  for (const {input} of cells) input.value = input.defaultValue;
+  read();
 };
 flow.before(say);
 show();

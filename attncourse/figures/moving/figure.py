@@ -29,8 +29,8 @@ class Moving:
         style = modes("attncourse-moving") + beside("moving/moving.css") + beside("diagram.css")
         style += beside(f"moving/{self.name}.css") if has(f"moving/{self.name}.css") else ""
         script = (
-            f"(() => {{\n{beside('moving/moving.js')}\n"
-            f"const begin = (root, data) => {{\n{beside(f'moving/{self.name}.js')}\n}};\n"
+            f"(() => {{\n{lean(beside('moving/moving.js'))}\n"
+            f"const begin = (root, data) => {{\n{lean(beside(f'moving/{self.name}.js'))}\n}};\n"
             f"start({json.dumps(self.name)}, begin);\n}})();"
         )
         return (
@@ -46,3 +46,9 @@ class Moving:
         """The numbers for the script, as JSON that is safe inside ``<script>``."""
         text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)  # ASCII only
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def lean(script: str) -> str:
+    """A script as pages carry it: without indentation and lines that are comments."""
+    lines = map(str.strip, script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))

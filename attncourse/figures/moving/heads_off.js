@@ -18,9 +18,9 @@ const show = () => {
   const {concat, output, change} = root.now = root.compute({maps, values, W_o, on}), off = names.filter((_, h) => !on[h]);
   names.forEach((name, h) => {
     part(`head-${h}`).classList.toggle("am-off", !on[h]);
-    part(`switch-${h}`).setAttribute("aria-pressed", on[h]);
-    part(`switch-${h}`).setAttribute("aria-label", `${name} is ${on[h] ? "on" : "off"}`);
-    part(`switch-${h}`).textContent = on[h] ? "on" : "off";
+    const button = part(`switch-${h}`), state = button.textContent = on[h] ? "on" : "off";
+    button.ariaPressed = String(on[h]);
+    button.ariaLabel = `${name} is ${state}`;
   });
   write("concat", concat, most[0]);
   part("concat").querySelectorAll("th[scope=colgroup]").forEach((head, h) => head.classList.toggle("am-off", !on[h]));

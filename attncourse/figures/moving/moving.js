@@ -15,16 +15,16 @@ const attention = (Q, K, V, {scale = 1 / Math.sqrt(K[0].length), mask} = {}) => 
   return {scores, weights, output: times(weights, V)};
 };
 /** An element with properties, attributes where a name has a hyphen, and children. */
-const make = (name, properties = {}, ...children) => {
+const make = (name, given = {}, ...children) => {
   const node = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) key.includes("-") || key === "role" || key === "for" ? node.setAttribute(key, value) : node[key] = value;
+  for (const [key, value] of Object.entries(given)) key.includes("-") ? node.setAttribute(key, value) : node[key] = value;
   node.append(...children);
   return node;
 };
 /** The same in SVG; all properties are attributes. */
-const draw = (name, properties = {}, ...children) => {
+const draw = (name, given = {}, ...children) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
+  for (const [key, value] of Object.entries(given)) node.setAttribute(key, value);
   node.append(...children);
   return node;
 };
@@ -42,7 +42,7 @@ const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
 /** A number as the page writes it. */
 const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
-  return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
+  return text.replace("-", +text ? "−" : "");
 };
 /** The same with at most two decimals, and a row of such numbers in brackets. */
 const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
@@ -50,7 +50,7 @@ const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `($
 const pick = (root, name, then) => {
   const buttons = [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
   buttons.forEach((button, i) => {
-    button.onclick = () => { buttons.forEach((other, j) => other.ariaPressed = String(i === j)); then(i); };
+    button.onclick = () => { buttons.forEach((other, j) => other.ariaPressed = i === j); then(i); };
     button.onkeydown = event => {
       const to = buttons[i + {ArrowRight: 1, ArrowLeft: -1}[event.key]];
       if (to) { event.preventDefault(); to.focus(); to.click(); }
@@ -60,7 +60,7 @@ const pick = (root, name, then) => {
 };
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
-  const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(",", "."));
+  const number = text.trim() ? +text.replace("−", "-").replace(",", ".") : NaN;
   return number >= low && number <= high ? number : NaN;
 };
 /** Hands every figure of this name that does not move yet to its script; paper gets the first state. */
@@ -69,10 +69,10 @@ const start = (name, begin) => {
     root.dataset.moves = "";
     const stage = root.querySelector(".am-stage"), first = stage.cloneNode(true);
     first.className = "am-first";
-    const paper = on => on ? stage.after(first) : first.remove();
-    addEventListener("beforeprint", () => paper(true));
-    addEventListener("afterprint", () => paper(false));
-    matchMedia("print").addEventListener("change", event => paper(event.matches));
+    const print = matchMedia("print");
+    print.onchange = () => print.matches ? stage.after(first) : first.remove();
+    addEventListener("beforeprint", () => stage.after(first));
+    addEventListener("afterprint", () => first.remove());
     begin(root, JSON.parse(root.querySelector("script[type='application/json']").textContent));
   }
 };

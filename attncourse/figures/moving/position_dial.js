@@ -1,6 +1,6 @@
 const part = partsOf(root), {q, k, base, hands, last, names, size, unit, high, middle} = data;
 const turned = ([x, y], angle) => [x * Math.cos(angle) - y * Math.sin(angle), x * Math.sin(angle) + y * Math.cos(angle)];
-/** Row m of the sinusoidal encoding with d features; q and k turned by positions m and n with frequency `pair`, and their score. */
+/** Row m of the encoding with d features; q and k turned by m and n with frequency `pair`, and their score. */
 root.compute = ({q, k, m, n, pair, d, base}) => {
   const pace = Array.from({length: d / 2}, (_, i) => base ** (-2 * i / d));
   const query = turned(q, m * pace[pair]), key = turned(k, n * pace[pair]);
@@ -21,7 +21,7 @@ const show = () => {
   now.pace.forEach((_, i) => {
     const [sin, cos] = now.encoding.slice(2 * i);
     part(`hand-${i}`).setAttribute("d", `M${44 + 84 * i},56l${28 * sin},${-28 * cos}`);
-    part(`clock-${i}`).style.cssText = `stroke:var(--ink);${i === pair ? "stroke-width:3" : "stroke-opacity:.5"}`;
+    part(`clock-${i}`).classList.toggle("am-turns", i === pair);
     part(`sin-${i}`).firstChild.textContent = `sin ${shown(sin)}`;
     part(`cos-${i}`).firstChild.textContent = `cos ${shown(cos)}`;
   });
@@ -38,8 +38,8 @@ const show = () => {
   const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
   tell(root, `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
     + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`);
-  part("back").disabled = m === 0 || n === 0;
-  part("on").disabled = m === last || n === last;
+  part("back").disabled = !m || !n;
+  part("on").disabled = Math.max(m, n) === last;
 };
 const both = by => () => { for (const name of ["m", "n"]) part(name).value = at(name) + by; show(); };
 part("back").onclick = both(-1);

@@ -94,10 +94,10 @@ def clocks(m: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
     picture.text(170, 15, "PE(m): a hand for each frequency ω", bold=True)
     for i, name in enumerate(names):
         x, angle = 44 + 84 * i, m * pace[i]
-        look = ";stroke-width:3" if i == chosen else ";stroke-opacity:.5"
+        look = "am-clock am-turns" if i == chosen else "am-clock"
         picture.parts.append(
             f'<circle data-part="clock-{i}" cx="{x}" cy="56" r="32" '
-            f'style="stroke:var(--ink){look}"/><path data-part="hand-{i}" style="stroke-width:3" '
+            f'class="{look}"/><path data-part="hand-{i}" style="stroke-width:3" '
             f'd="M{x},56l{28 * np.sin(angle):.2f},{-28 * np.cos(angle):.2f}"/>'
         )
         picture.text(x, 107, f"ω = {name}")

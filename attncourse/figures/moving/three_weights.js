@@ -1,15 +1,8 @@
-const part = partsOf(root), {points, centre, unit, middle} = data;
+const part = partsOf(root), {points, centre, inverse, unit, middle} = data;
 /** The blend of three points, and which of the two rules of a mixture the weights break. */
 root.compute = ({points, weights}) => {
   const sum = weights.reduce((a, b) => a + b), negative = weights.flatMap((w, j) => w < 0 ? [j] : []);
   return {blend: times([weights], points)[0], sum, negative, fair: !negative.length && Math.abs(sum - 1) < 1e-9};
-};
-/** The weights that sum to 1 and blend to a place, rounded; nearest to it within −2 and 2. */
-root.weightsAt = (points, [x, y]) => {
-  const [[a, b], [c, d], [e, f]] = points, area = (d - f) * (a - e) + (e - c) * (b - f);
-  const first = ((d - f) * (x - e) + (e - c) * (y - f)) / area, second = ((f - b) * (x - e) + (a - e) * (y - f)) / area;
-  const [u, v] = [first, second].map(w => Math.round(1000 * w) / 1000), all = [u, v, Math.round(1000 * (1 - u - v)) / 1000];
-  return Math.max(...all.map(Math.abs)) > 2 ? null : all;
 };
 const fields = points.map((_, j) => part(`weight-${j}`)), picture = part("blend").ownerSVGElement, [threads, grip] = part("blend").children;
 const at = ([x, y]) => [middle + unit * (x - centre[0]), middle - unit * (y - centre[1])];
@@ -33,15 +26,16 @@ const set = next => {
 fields.forEach(field => field.oninput = () => {
   const numbers = fields.map(one => typed(one.value, -2, 2)), wrong = numbers.findIndex(Number.isNaN);
   fields.forEach((one, j) => one.ariaInvalid = String(Number.isNaN(numbers[j])));
-  if (wrong >= 0) return tell(root, `Weight ${wrong}: a number from −2 to 2, please. The picture still shows the last ones.`);
+  if (wrong >= 0) return tell(root, `Weight ${wrong}: a number from −2 to 2, please.`);
   weights = numbers;
   show();
 });
+/** Moves the blend by weights that sum to 1, in thousandths; not where one would be beyond 2. */
 const drag = event => {
-  const {left, top, width} = picture.getBoundingClientRect(), scale = 2 * middle / width;
-  const x = (event.clientX - left) * scale - middle, y = middle - (event.clientY - top) * scale;
-  const next = root.weightsAt(points, [x / unit + centre[0], y / unit + centre[1]]);
-  if (next) set(next);
+  const {left, top, width} = picture.getBoundingClientRect(), scale = 2 * middle / width / unit;
+  const place = [centre[0] - middle / unit + (event.clientX - left) * scale, centre[1] + middle / unit - (event.clientY - top) * scale, 1];
+  const [a, b] = inverse.map(row => Math.round(1000 * dot(row, place)) / 1000), next = [a, b, Math.round(1000 * (1 - a - b)) / 1000];
+  if (next.every(w => Math.abs(w) <= 2)) set(next);
 };
 picture.onpointerdown = event => { picture.setPointerCapture(event.pointerId); drag(event); };
 picture.onpointermove = event => { if (event.buttons) drag(event); };

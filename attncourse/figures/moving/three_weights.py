@@ -43,7 +43,7 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
         ),
         "In a browser that runs scripts, the blend can be dragged and the weights can be typed.",
         {"points": X.tolist(), "weights": a.tolist(), "centre": centre.tolist(), "unit": unit}
-        | {"middle": MIDDLE},
+        | {"middle": MIDDLE, "inverse": np.linalg.inv(np.vstack([X.T, np.ones(3)])).tolist()},
         "Weights of " + ", ".join(f"{weight:g}" for weight in a) + ".",
     )
 

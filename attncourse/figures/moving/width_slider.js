@@ -26,15 +26,15 @@ const names = ["1", "√d", "d"];
 let chosen = 0;
 const show = () => {
   const width = 2 ** part("width").value, d = data.draws;
-  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor})), {scores, weights} = root.now = all[chosen];
+  const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor}));
+  const {scores, weights, largest, entropy, gradient} = root.now = all[chosen];
   part("width-now").textContent = width;
   part("width").setAttribute("aria-valuetext", width);
   part("bars").innerHTML = scores.map((s, j) => bar(j, s, weights[j])).join("");
   root.querySelectorAll(".am-stage .am-measure").forEach((cell, i) => {
-    cell.textContent = shown([all[i % 3].largest, all[i % 3].entropy, all[i % 3].gradient][Math.floor(i / 3)], 3);
+    cell.textContent = shown(all[i % 3][["largest", "entropy", "gradient"][Math.floor(i / 3)]], 3);
     cell.classList.toggle("am-chosen", i % 3 === chosen);
   });
-  const {largest, entropy, gradient} = all[chosen];
   tell(root, `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
     + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`);
 };

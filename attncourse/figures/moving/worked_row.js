@@ -11,9 +11,9 @@ const large = x => x < 100 ? shown(x) : x < 1e5 ? x.toFixed(0) : x.toExponential
 const show = i => {
   const {scores, raw, shares, parts, output} = root.now = root.compute({X, i, shift}), highest = Math.max(...scores.map(Math.abs)) || 1;
   rows.forEach(([score, power, share, ...cells], j) => {
-    const last = j === X.length;
+    const last = j === X.length, numbers = last ? output : parts[j];
     power.textContent = large(last ? raw.reduce((a, b) => a + b) : raw[j]);
-    cells.forEach((cell, a) => fill(cell, "value", (last ? output : parts[j])[a] / strongest, (last ? output : parts[j])[a]));
+    cells.forEach((cell, a) => fill(cell, "value", numbers[a] / strongest, numbers[a]));
     if (last) return;
     fill(score, "key", scores[j] / highest, scores[j]);
     share.firstChild.textContent = shown(shares[j]);

@@ -1,0 +1,266 @@
+"""The start page's playground: any sentence, and the package's weights for it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from moving_pages import Reader, chromium, needs_browser
+
+from attncourse.figures.moving import playground
+from attncourse.figures.moving.playground import (
+    ASKED,
+    FEATURES,
+    GIVEN,
+    KNOWN,
+    MOST,
+    SENTENCE,
+    STRENGTH,
+    W_K,
+    W_Q,
+    W_V,
+    dictionary,
+    embed,
+    matrix,
+)
+from attncourse.kqv import attention_weights, project
+from attncourse.masking import causal_mask, sliding_window_mask
+
+VIEWS = ["one: X", "two: Q, K", "three: Q, K, V"]
+MASKS = {"none": "none", "causal": "causal", "window": "window of 3"}
+WORDS = [*list(dictionary())[::7], "zebra", "Zebra!", "because", "it", "constructor", "__proto__"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def reader(browser):
+    made = Reader(browser, playground())
+    yield made
+    assert made.wrong == []
+    made.close()
+
+
+def by_package(tokens, temperature, scale, mask, views) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weights and outputs, with the functions of the chapters."""
+    X, own = embed(tokens)
+    X = torch.tensor(X)
+    W = [matrix(W_Q, ASKED, STRENGTH), matrix(W_K, ASKED), matrix(W_V, GIVEN)]
+    Q, K, V = (
+        project(X, torch.tensor(np.vstack([w, np.zeros((len(own), w.shape[1]))]))) for w in W
+    )
+    if views < 2:
+        Q = K = X
+    if views < 3:
+        V = X
+    n = len(tokens)
+    masks = {"none": None, "causal": causal_mask(n), "window": sliding_window_mask(n, 3)}
+    factor = (1 / K.shape[-1] ** 0.5 if scale else 1) / temperature
+    weights = attention_weights(Q, K, masks[mask], scale=factor)
+    return weights, weights @ V
+
+
+def assert_same(found: dict, *settings) -> None:
+    weights, output = by_package(*settings)
+    np.testing.assert_allclose(found["weights"], weights, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["output"], output, rtol=0, atol=1e-6)
+
+
+def write(reader: Reader, sentence: str) -> None:
+    reader.figure.get_by_label("Sentence").fill(sentence)
+
+
+def chips(reader: Reader) -> list[str]:
+    return reader.figure.locator(".am-stage .pg-chip bdi").all_inner_texts()
+
+
+# --- without a browser ----------------------------------------------------------------------------
+
+
+def test_equal_bytes_and_a_first_state_in_which_it_asks_for_sushi():
+    html = playground()._repr_html_()
+    assert html == playground()._repr_html_()
+    weights, output = by_package(SENTENCE.split(), 1.0, True, "none", 2)
+    shown = [float(w) for w in re.findall(r"</bdi><b>(\d\.\d\d)</b>", html)]
+    np.testing.assert_allclose(shown, weights[4], atol=0.0051)
+    assert weights[4].argmax() == 2
+    bars = re.findall(r'<th scope="row">(\w+)</th><td>([\d.]+)</td>', html)
+    assert {name: float(x) for name, x in bars} == pytest.approx(
+        {name: float(output[4, FEATURES.index(name)]) for name, _ in bars}, abs=0.0051
+    )
+
+
+def test_unknown_words_have_a_feature_of_their_own_and_known_ones_do_not():
+    X, own = embed(["Sushi,", "zebra", "ZEBRA!", "quux"])
+    assert own == ["zebra", "quux"]
+    assert X[0, [FEATURES.index("thing"), FEATURES.index("food")]].tolist() == [STRENGTH] * 2
+    assert X[0].sum() == 2 * STRENGTH
+    np.testing.assert_array_equal(X[1], X[2])
+    assert X[1:].sum(axis=1).tolist() == [STRENGTH] * 3
+    assert X[1] @ X[3] == 0
+
+
+def test_no_word_is_listed_twice():
+
+    words = " ".join(KNOWN.values()).split()
+    assert len(words) == len(set(words))
+
+
+# --- as a reader has it ---------------------------------------------------------------------------
+
+
+@needs_browser
+def test_it_computes_what_the_package_does(reader):
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        tokens = rng.choice(WORDS, rng.integers(1, MOST + 1)).tolist()
+        settings = {
+            "tokens": tokens,
+            "temperature": float(rng.choice([0.1, 0.7, 1, 4])),
+            "scale": bool(rng.integers(2)),
+            "mask": str(rng.choice(list(MASKS))),
+            "views": int(rng.integers(1, 4)),
+        }
+        found = reader.compute(settings)
+        assert_same(found, *settings.values())
+        np.testing.assert_array_equal(found["X"], embed(tokens)[0])
+
+
+@needs_browser
+def test_what_is_set_on_the_page_is_what_is_computed_and_shown(reader):
+    rng = np.random.default_rng(3)
+    for views, (mask, label) in zip((3, 1, 2), MASKS.items(), strict=True):
+        tokens = rng.choice(WORDS, 7).tolist()
+        write(reader, "  ".join(tokens))
+        reader.button(VIEWS[views - 1]).click()
+        reader.button(label).click()
+        scale, temperature = bool(views % 2), views / 2
+        reader.figure.get_by_label("÷ √d").set_checked(scale)
+        reader.figure.get_by_label("Temperature").fill(str(temperature))
+        settings = tokens, temperature, scale, mask, views
+        assert_same(reader.now, *settings)
+        assert chips(reader) == tokens
+        chip = reader.figure.locator(".am-stage .pg-chip").nth(5)
+        chip.click()
+        weights, output = by_package(*settings)
+        shown = reader.figure.locator(".am-stage .pg-chip b").all_inner_texts()
+        np.testing.assert_allclose([float(w) for w in shown], weights[5], atol=0.0051)
+        bars = reader.figure.locator(".am-stage .pg-gets td:nth-child(2)").all_inner_texts()
+        largest = np.sort(output[5].numpy())[::-1][: len(bars)]
+        np.testing.assert_allclose([float(x) for x in bars], largest, atol=0.0051)
+
+
+@needs_browser
+def test_it_opens_on_it_and_sushi_with_an_arc_between_them(reader):
+    assert "“it” listens most to “sushi” (0.89)" in reader.says
+    assert reader.figure.locator(".pg-words path").count() == 1
+    reader.button("one: X").click()
+    assert "“it” listens most to itself" in reader.says
+    assert reader.figure.locator(".pg-words path").count() == 7
+
+
+@needs_browser
+def test_no_word_one_word_and_forty(reader):
+    write(reader, "   ")
+    assert reader.says == "There is no word yet. Write a sentence."
+    assert chips(reader) == []
+    assert reader.now is None
+    write(reader, "sushi")
+    assert "One word alone listens to itself" in reader.says
+    assert reader.now["weights"] == [[1]]
+    forty = [f"word{i}" for i in range(40)]
+    write(reader, " ".join(forty))
+    assert reader.says.startswith(f"The first {MOST} of 40 words are shown.")
+    assert chips(reader) == forty[:MOST]
+    assert_same(reader.now, forty[:MOST], 1.0, True, "none", 2)
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "<img src=x onerror=alert(1)> <script>alert(2)</script> &amp; it",
+        "החתול אכל את הדג it",
+        "🦊 !!! ?? __proto__ constructor toString NaN 1e999",
+        "a" * 400 + " it sushi",
+        "é e\u0301 \u202egnp.exe",
+    ],
+)
+def test_markup_other_scripts_and_odd_words_are_words(browser, sentence):
+    reader = Reader(browser, playground(), width=390)
+    for view in VIEWS:
+        write(reader, sentence)
+        reader.button(view).click()
+        assert len(chips(reader)) == len(sentence.split())
+        weights = np.array(reader.now["weights"])
+        np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-9)
+        assert "NaN" not in reader.says
+        assert "undefined" not in reader.figure.inner_text()
+        assert reader.overflow() <= 0
+    assert (
+        reader.page.locator(
+            ".attncourse-moving :is(img, script:not(:nth-last-child(-n+2)))"
+        ).count()
+        == 0
+    )
+    assert reader.wrong == []
+    reader.close()
+
+
+@needs_browser
+def test_a_sentence_from_right_to_left_runs_so(reader):
+    write(reader, "החתול אכל את")
+    first, second = (reader.figure.locator(".am-stage .pg-chip").nth(i) for i in (0, 1))
+    assert first.bounding_box()["x"] > second.bounding_box()["x"]
+
+
+@needs_browser
+def test_it_works_by_keyboard_alone(reader):
+    reader.button("two: Q, K").focus()
+    reader.page.keyboard.press("ArrowRight")
+    assert reader.button("three: Q, K, V").get_attribute("aria-pressed") == "true"
+    assert len(reader.now["names"]) == len(GIVEN)
+    chip = reader.figure.locator(".am-stage .pg-chip").nth(7)
+    chip.focus()
+    reader.page.keyboard.press("Enter")
+    assert reader.says.startswith("“happy” listens most to “I”")
+    assert reader.page.evaluate("() => document.activeElement.innerText").startswith("happy")
+    reader.figure.get_by_label("Temperature").focus()
+    reader.page.keyboard.press("Home")
+    weights, _ = by_package(SENTENCE.split(), 0.1, True, "none", 3)
+    np.testing.assert_allclose(reader.now["weights"], weights, atol=1e-6)
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_has_room_for_sixteen_words(browser, scheme):
+    reader = Reader(browser, playground(), width=390, color_scheme=scheme)
+    write(reader, " ".join(["incomprehensibilities"] * 3 + ["it", "sushi"] * 9))
+    for summary in reader.figure.locator(".am-stage summary").all():
+        summary.click()
+    assert reader.overflow() <= 0
+    assert reader.small_text() == []
+    reader.close()
+
+
+@needs_browser
+def test_without_javascript_and_on_paper_the_first_state_stands(browser):
+    still = Reader(browser, playground(), java_script_enabled=False)
+    assert "the sentence is yours" in still.page.inner_text(".am-still")
+    assert still.page.locator(".pg-chip:visible").count() == 8
+    assert not still.page.is_visible("input")
+    assert "“it” asks for a thing" in still.page.inner_text("[role=status]")
+    still.close()
+    printed = Reader(browser, playground())
+    write(printed, "other words")
+    printed.page.emulate_media(media="print")
+    printed.page.wait_for_selector(".am-first")
+    assert printed.page.locator(".am-first .pg-chip:visible").count() == 8
+    assert not printed.page.is_visible(".am-stage")
+    printed.close()
