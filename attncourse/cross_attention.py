@@ -72,7 +72,8 @@ class AttentionPooling(nn.Module):
     d)`` without bias. The output is one vector for each query, however many elements there are,
     and their order does not change it.
 
-    Source: Lee et al. (2019), section 3.2, "pooling by multihead attention", for one head.
+    Source: the attention of Lee et al. (2019), section 3.2, "pooling by multihead attention", for
+    one head, without its projection of the queries, residual connections and feed-forward layer.
     """
 
     @shaped

@@ -6,7 +6,8 @@ can be found at it, as a value it is what the others take away. Queries are the 
 are ``(m, n)``, and row i belongs to query i.
 
 Every function takes any number of leading batch axes and keeps the floating dtype. NaN in an
-argument comes out as NaN wherever it takes part; where a mask would hide one, that is an error.
+argument comes out as NaN wherever it takes part. Among the scores, where a mask would hide one, it
+is an error; in a value it reaches every output, since 0 · NaN is NaN.
 Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.1.
 """
 

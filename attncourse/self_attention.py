@@ -50,8 +50,8 @@ def is_permutation_equivariant(
 
     X: tokens, ``(..., n, d)``; ``f`` maps them to ``(..., n, d')``, one row per token, and
     anything else is not equivariant. Tries 8 random permutations, never the identity, which every
-    function would pass. The tolerance ``atol`` is absolute. True is evidence, not a proof; False
-    is certain.
+    function would pass. The tolerance ``atol`` is absolute: for numbers far above 1, whose rounding
+    exceeds it, raise it. True is evidence, not a proof.
 
     Raises ``ValueError`` for a single token, which has no order to change.
     """

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import struct
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import cache, partial
 from http.server import ThreadingHTTPServer
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
+from xml.etree import ElementTree
 
 import course as settings
+import pdf
 import pytest
 import vendor
 from bs4 import BeautifulSoup
 from conftest import ROOT, run_tool
+from looks import LETTERS
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from attncourse.checks import exercises
 from attncourse.grading.serve import Quiet
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -139,10 +147,38 @@ def test_headings_go_down_one_level_at_a_time(html, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_picture_is_described(html, name):
     soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-    for image in soup.select("article img:not(.attn-badges img)"):
-        text = image.get("alt", "")
+    plots = soup.select("article :is(.attn-plots, .attn-plot:not(.attn-plots > *))")
+    assert all(plot.get("role") == "img" for plot in plots)
+    for image in [*soup.select("article img:not(.attn-badges img)"), *plots]:
+        text = image.get("alt") or image.get("aria-label", "")
         assert len(text) >= 30, image
         assert not re.fullmatch(r"\S*[0-9a-f]{12,}\S*|\S+\.(svg|png)", text), image
+
+
+# Chapters with plots that may still be drawn for a wide screen only: 4.3 inches, or panels, would
+# do. One that has been redrawn leaves this list.
+DRAWN_WIDE = dict.fromkeys(range(1, 12), pytest.mark.xfail)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=DRAWN_WIDE.get(k, ())) for k, name in enumerate(CHAPTERS, start=1)],
+)
+def test_letters_in_plots_can_be_read_on_a_phone(reader, name):
+    page = reader.open(name)
+    page.set_viewport_size(PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert min(page.evaluate(LETTERS), default=12) >= 11
+
+
+def test_plots_follow_light_and_dark(reader):
+    page = reader.open("book/05_kqv.html")
+    plot, seen = page.locator(".attn-plot").first, set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")
+        seen.add(plot.evaluate("e => getComputedStyle(e).color"))
+    assert seen == {"rgb(31, 35, 40)", "rgb(230, 237, 243)"}
 
 
 def test_internal_links_resolve(html):
@@ -309,7 +345,305 @@ def test_maps_and_sliders_can_be_read_without_scripts(browser, address):
     quiet.context.close()
 
 
+def test_formulas_have_the_colours_of_queries_keys_and_values(reader):
+    page = reader.open("book/notation.html")
+    page.evaluate(
+        r"""() => {
+            const place = document.querySelector("article");
+            place.insertAdjacentHTML("beforeend", "<p class='math' id='coloured'>"
+                + "\\(\\query{Q}\\key{K}^\\top\\val{V}\\weight{A}\\)</p>");
+            return MathJax.typesetPromise([document.getElementById("coloured")]);
+        }"""
+    )
+    shown = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")
+        shown[scheme] = page.evaluate(
+            """() => ["query", "key", "value", "weight"].map(name => {
+                const style = getComputedStyle(document.documentElement);
+                const wanted = document.createElement("i");
+                wanted.style.color = `var(--attn-${name === "weight" ? "ink" : name})`;
+                document.body.append(wanted);
+                const glyph = document.querySelector(`#coloured .attn-${name} use, `
+                    + `#coloured .attn-${name} path`);
+                return [getComputedStyle(glyph).fill, getComputedStyle(wanted).color];
+            })"""
+        )
+        assert all(fill == wanted for fill, wanted in shown[scheme]), shown
+        assert len({fill for fill, _ in shown[scheme]}) == 4
+    assert shown["light"] != shown["dark"]
+    assert reader.errors == reader.elsewhere == []
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+
+
+def test_a_page_opened_from_a_folder_is_whole(browser, html):
+    """A browser gives such a page no fonts and no data of other files, and says so as an error."""
+    page, errors, loaded = browser.new_page(), [], []
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("requestfinished", lambda request: loaded.append(request.url))
+    page.goto((html / CHAPTERS[4]).as_uri(), wait_until="load")
+    page.evaluate(
+        "() => Promise.all([MathJax.startup.promise, document.fonts.ready]).then(() => 0)"
+    )
+    assert errors == []
+    assert not any("fontawesome" in url for url in loaded)
+    assert page.locator("mjx-container svg").count() > 10
+    fonts = page.evaluate("() => [...document.fonts].map(font => `${font.family} ${font.status}`)")
+    for family in ("Free", "Brands"):
+        assert any(f"Font Awesome 6 {family}" in f and f.endswith(" loaded") for f in fonts), fonts
+    page.close()
+
+
+@pytest.mark.parametrize("name", [PAGES[0], CHAPTERS[0], "book/field_guide.html"])
+def test_every_sign_on_a_button_is_in_the_small_fonts(html, name):
+    from fontTools.ttLib import TTFont
+
+    style = (html / "_static" / "icons.css").read_text(encoding="utf-8")
+    known = set()
+    for data in re.findall(r"base64,([^\"]+)", style):
+        known |= set(TTFont(BytesIO(b64decode(data))).getBestCmap())
+    code_of = dict(re.findall(r'\.(fa-[\w-]+)::before { content: "\\([0-9a-f]+)"', style))
+    text = (html / name).read_text(encoding="utf-8")
+    shown = set(re.findall(r"\bfa-[a-z-]+", text)) - {"fa-solid", "fa-brands", "fa-lg"}
+    assert len(shown) >= 8
+    for sign in shown:
+        assert int(code_of[sign], 16) in known, sign
+    assert len(style) < 20_000
+
+
+def test_the_keyboard_is_seen_on_every_button_above_a_page(reader):
+    page = reader.open(CHAPTERS[0])
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        buttons = page.locator(".bd-header-article :is(button, a):visible")
+        assert buttons.count() >= 5
+        page.keyboard.press("Tab")  # the browser shows focus once keys are used
+        for number in range(buttons.count()):
+            buttons.nth(number).focus()
+            style, width = buttons.nth(number).evaluate(
+                """e => {
+                    const style = getComputedStyle(e);
+                    return [style.outlineStyle, parseFloat(style.outlineWidth)];
+                }"""
+            )
+            assert (style, width >= 2) == ("solid", True), buttons.nth(number).inner_html()
+
+
+def test_captions_are_as_heavy_as_the_text(reader):
+    page = reader.open("book/05_kqv.html")
+    weights = page.locator("figcaption .caption-text").evaluate_all(
+        "all => all.map(caption => getComputedStyle(caption).fontWeight)"
+    )
+    assert set(weights) == {"400"}
+
+
+def test_what_is_wider_than_its_place_fades_where_there_is_more(reader):
+    page = reader.open("book/instructors.html")
+    page.set_viewport_size(PHONE)
+    page.wait_for_function("document.querySelectorAll('[data-more]').length > 0")
+    wide = page.locator(".pst-scrollable-table-container[data-more]").first
+    mask = "e => getComputedStyle(e).maskImage"
+    assert wide.get_attribute("data-more") == "right"
+    assert re.search(r"rgba\(0, 0, 0, 0\)\)$", wide.evaluate(mask))
+    wide.evaluate("e => e.scrollLeft = 10")
+    expect(wide).to_have_attribute("data-more", "left right")
+    wide.evaluate("e => e.scrollLeft = 10000")
+    expect(wide).to_have_attribute("data-more", "left")
+    assert re.search(r"to right, rgba\(0, 0, 0, 0\)", wide.evaluate(mask))
+    page.set_viewport_size({"width": 2000, "height": 900})
+    expect(wide).not_to_have_attribute("data-more", re.compile("left|right"))
+
+
+def test_the_map_of_the_course_is_as_tall_as_its_list(reader):
+    page = reader.open(PAGES[0])
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        drawn, listed = (page.locator(f".attn-map {what}").bounding_box() for what in ("svg", "ol"))
+        assert drawn["height"] == pytest.approx(listed["height"], abs=1)
+        assert drawn["y"] == pytest.approx(listed["y"], abs=1)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_strip_shows_where_a_chapter_is(reader, name):
+    page = reader.open(name)
+    parts = page.locator(".attn-strip li")
+    assert parts.count() == 8
+    assert 1 <= page.locator(".attn-strip .attn-lit").count() <= 4
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        assert page.locator(".attn-strip").bounding_box()["height"] <= 60
+    for link in page.locator(".attn-strip a").all():
+        place = re.search(r"(\d\d)_", link.get_attribute("href"))[1]
+        assert link.locator("small").inner_text().split()[-1] == str(int(place))
+
+
+def test_the_field_guide_can_be_searched_by_key(reader):
+    page = reader.open("book/field_guide.html")
+    box, said = page.get_by_label("Find a mistake"), page.locator(".attn-filter [role=status]")
+    entries, shown = page.locator(".attn-bug"), page.locator(".attn-bug:visible")
+    total = entries.count()
+    box.focus()
+    page.keyboard.type("Softmax columns")
+    words = [text.lower() for text in shown.all_text_contents()]
+    assert 0 < len(words) < total / 4
+    expect(said).to_have_text(f"{len(words)} of {total} entries match.")
+    for text in words:
+        assert "columns" in text
+    assert page.locator("#guide-symptoms").is_hidden()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('section').hidden") is False
+    box.fill("no mistake is called this")
+    expect(said).to_have_text(f"0 of {total} entries match.")
+    assert page.locator("section[id^=guide-]:visible").count() == 0
+    box.press("Escape")
+    expect(said).to_have_text("")
+    assert shown.count() == total
+    box.fill("zzz")
+    page.evaluate("location.hash = document.querySelectorAll('.attn-bug')[5].id")
+    expect(entries.nth(5)).to_be_visible()
+    assert entries.nth(5).get_attribute("open") is not None
+
+
+@pytest.mark.parametrize(
+    ("term", "chapter"),
+    [
+        ("mask", "10_masking"),
+        ("masks", "10_masking"),
+        ("multi-head", "09_multihead"),
+        ("queries keys values", "05_kqv"),
+        ("scaling", "07_scaling"),
+        ("cross attention", "08_cross_attention"),
+    ],
+)
+def test_the_search_puts_first_the_chapter_that_a_term_names(reader, term, chapter):
+    page = reader.open(f"search.html?q={term.replace(' ', '+')}")
+    expect(page.locator(".search-summary")).to_contain_text("found", timeout=20_000)
+    first = page.locator("ul.search a").first
+    assert first.get_attribute("href").endswith(f"book/{chapter}.html")
+    assert reader.errors == []
+
+
+def test_without_scripts_formulas_are_explained(browser, address):
+    quiet = Reader(browser, address, java_script_enabled=False)
+    quiet.page.goto(f"{address}/{CHAPTERS[4]}")
+    assert quiet.page.locator(".attn-noscript").inner_text().startswith("Formulas are drawn by")
+    quiet.page.goto(f"{address}/book/bibliography.html")
+    assert quiet.page.locator(".attn-noscript").count() == 0
+    quiet.context.close()
+
+
+# --- what the world is told, and what can be taken away -------------------------------------------
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_shared_link_says_what_it_leads_to(html, name):
+    soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
+    course = settings.load(ROOT)
+    assert soup.title.get_text().count(course.title) == 1
+    said = {m.get("property") or m.get("name"): m.get("content") for m in soup.select("meta")}
+    assert 20 <= len(said["description"]) <= 202
+    assert said["og:description"] == said["description"]
+    assert said["og:title"] in soup.title.get_text()
+    assert said["og:url"] == soup.select_one("link[rel=canonical]")["href"] == course.site + name
+    assert said["og:image"].startswith(course.site)
+    picture = (html / said["og:image"].removeprefix(course.site)).read_bytes()
+    assert struct.unpack(">II", picture[16:24]) == (1200, 630)
+
+
+def test_the_sitemap_names_every_page(html):
+    course = settings.load(ROOT)
+    places = ElementTree.parse(html / "sitemap.xml").findall(".//{*}loc")
+    assert [place.text for place in places] == [course.site + name for name in PAGES]
+
+
+def test_a_missing_page_leads_back_from_any_depth(reader):
+    for place in ("nowhere.html", "book/nowhere.html", "book/deep/down/nowhere"):
+        page = reader.open(place)
+        assert "There is no such page" in page.locator("article h1").inner_text()
+        page.get_by_role("link", name="first page").click()
+        page.wait_for_url(f"**/{PAGES[0]}")
+    assert reader.elsewhere == []
+    assert all("404" in error for error in reader.errors)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_page_offers_the_notebooks_that_colab_opens(html, name):
+    place, folder = html / name, Path(name).stem
+    soup = BeautifulSoup(place.read_text(encoding="utf-8"), "html.parser")
+    button = soup.select_one(".btn-download-notebook-button")["href"]
+    offered = (place.parent / button).read_bytes()
+    assert offered == (ROOT / "book" / f"{folder}.ipynb").read_bytes()
+    task = soup.select_one(".attn-task")
+    assert task.find_previous(["h1", "h2"]).get_text().rstrip("#").endswith("Exercises")
+    source = ROOT / "exercises" / folder / f"{folder}.ipynb"
+    assert (
+        place.parent / task.select_one("a[download]")["href"]
+    ).read_bytes() == source.read_bytes()
+    assert task.select_one("a img").parent["href"].endswith(f"exercises/{folder}/{folder}.ipynb")
+    marks = [c["metadata"].get("nbgrader", {}) for c in json.loads(source.read_bytes())["cells"]]
+    points = sum(mark["points"] for mark in marks if mark.get("grade"))
+    known = [e for e in exercises().values() if e.stem == folder[3:]]
+    minutes = sum(exercise.minutes for exercise in known)
+    words = f"{len(known)} exercises, {points} points, about {minutes} minutes"
+    assert words in task.get_text()
+    assert words in soup.select_one(".attn-line").get_text()
+
+
+def test_pages_without_a_notebook_offer_none(html):
+    for name in set(PAGES) - set(CHAPTERS):
+        assert "btn-download-notebook-button" not in (html / name).read_text(encoding="utf-8")
+
+
+def test_publications_stand_apart_and_lead_to_arxiv(reader):
+    page = reader.open("book/bibliography.html")
+    entries = page.locator(".citation")
+    boxes = [entry.bounding_box() for entry in entries.all()]
+    assert len(boxes) > 30
+    assert all(b["y"] - (a["y"] + a["height"]) >= 8 for a, b in pairwise(boxes))
+    assert page.locator(".citation .label:visible").count() == 0
+    text = page.locator("article").inner_html()
+    numbers = re.findall(r"arXiv:(\d{4}\.\d{4,5})", text)
+    assert len(numbers) > 5
+    for number in numbers:
+        assert f'href="https://arxiv.org/abs/{number}">' in text
+
+
 # --- on paper -------------------------------------------------------------------------------------
+
+
+def entries(outline: list) -> Iterator:
+    for entry in outline:
+        yield from entries(entry) if isinstance(entry, list) else [entry]
+
+
+def test_a_single_page_prints_with_its_number_and_without_empty_boxes(browser, html):
+    page = browser.new_page()
+    page.goto((html / CHAPTERS[3]).as_uri())
+    page.emulate_media(media="print")
+    title = page.locator("h1:visible")
+    assert title.count() == 1
+    assert title.inner_text().startswith("4. ")
+    for what in (".attn-strip", ".attn-badges", "details.hide:not([open])"):
+        assert page.locator(f"{what}:visible").count() == 0
+    boxes = page.locator(".cell_input:visible")
+    assert boxes.count() > 5
+    assert set(boxes.evaluate_all("all => all.map(e => getComputedStyle(e).breakInside)")) == {
+        "avoid"
+    }
+    page.close()
+
+
+def test_plots_on_paper_find_their_own_letters(html):
+    """They stand in one document there, whose ids are renamed."""
+    soup = BeautifulSoup(pdf.whole_book(settings.load(ROOT), html), "html.parser")
+    plots = soup.select(".attn-plot")
+    ids = [part["id"] for plot in plots for part in plot.select("[id]")]
+    used = re.findall(r'(?:url\(|href=")#([\w.-]+)', "".join(map(str, plots)))
+    assert len(ids) == len(set(ids)) > 100
+    assert set(used) == set(ids)
 
 
 def test_the_book_prints_as_one_file_with_an_outline(html):
@@ -330,5 +664,8 @@ def test_the_book_prints_as_one_file_with_an_outline(html):
     numbers = [text.split()[-1] for text in pages if text.strip()]
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
     text = " ".join(pages)
+    tops = [entry.top for entry in entries(printed.outline) if entry.top]
+    # Paper ends at 51 points from its edge. One that is there exactly has moved to the next page.
+    assert [top for top in tops if 52 < top < 90] == []  # no heading stands alone at a page's end
     assert "\\frac" not in text  # formulas are drawn
     assert "(5.1)" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from moving_pages import Reader, chromium, needs_browser
 
 from attncourse.figures.moving import attention_stepper
+from attncourse.figures.moving.figure import lean
 from attncourse.kqv import attention_scores, attention_weights, project
 
 TOKENS = ["I", "am", "hungry"]
@@ -250,3 +252,11 @@ def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(
     assert reader.page.locator(".attncourse-moving img").count() == 0
     assert reader.wrong == []
     reader.close()
+
+
+def test_the_moving_figures_scripts_are_small_together():
+    folder = files("attncourse.figures").joinpath("moving")
+    scripts = [file for file in folder.iterdir() if file.name.endswith(".js")]
+    carried = [len(lean(file.read_text(encoding="utf-8")).encode()) for file in scripts]
+    assert len(carried) > 3
+    assert sum(carried) < 30_000

@@ -6,7 +6,7 @@ import shutil
 from html import escape
 from pathlib import Path
 
-from course import Chapter, Course, load
+from course import Chapter, Course, loaded
 from docutils import nodes
 from navigation import line
 from strip import strip
@@ -18,7 +18,7 @@ BADGES = {"page": "Open this chapter in Colab", "exercises": "Open its exercises
 
 def add_parts(app, doctree, page):
     """Under a chapter's title the strip, its figures and badges; its task under *Exercises*."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     chapter = course.chapter(page)
     title = next(iter(doctree.findall(nodes.title)), None)
     if chapter is None or title is None or app.builder.format != "html":
@@ -64,7 +64,7 @@ def task(course: Course, chapter: Chapter, above: str) -> str:
 
 def offer_colab_notebook(app, page, template, context, doctree):
     """*Download .ipynb* is the notebook for Colab, not MyST in cells; other pages have none."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     chapter = course.chapter(page)
     offered = chapter is not None and (course.root / f"{page}.ipynb").exists()
     for group in context.get("header_buttons", []):
@@ -82,7 +82,7 @@ def copy_notebooks(app, exception):
     """The chapters' notebooks and assignments, to where the pages offer them."""
     if exception or app.builder.format != "html":
         return
-    course, built = load(Path(app.srcdir)), Path(app.outdir)
+    course, built = loaded(Path(app.srcdir)), Path(app.outdir)
     for chapter in course.chapters:
         for source, folder in ((f"{chapter.page}.ipynb", PAGES), (assignment(chapter), TASKS)):
             if (course.root / source).exists():

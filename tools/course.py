@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -116,3 +117,7 @@ def load(root: Path = ROOT) -> Course:
         tuple(chapters),
         site(config),
     )
+
+
+loaded = cache(load)
+"""The same, read once: for a build, during which settings do not change."""

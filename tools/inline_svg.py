@@ -77,6 +77,8 @@ def recolour(element: Element, pictured: bool = False) -> None:
     """
     if element.get("id", "").startswith("axes_"):
         pictured = element.find(".//image") is not None
+        if pictured:
+            element.set("fill", "#000")  # matplotlib does not say where it is black
     if "style" in element.attrib:
         look = COLOUR.sub(lambda found: colour(found[0], pictured), element.get("style"))
         element.set("style", re.sub(r"([:;]) ", r"\1", look).strip("; "))
@@ -127,8 +129,8 @@ def flowing(root: Element, parts: dict, alt: str) -> Element:
     sort(root, shared, outside)
     if outside:
         raise SvgError(
-            f"expected everything to be drawn in panels, got {len(outside)} shapes outside of them "
-            "(a title or a legend of the whole figure?)"
+            "expected everything to be drawn in panels, got something outside of them: "
+            "a title or a legend of the whole figure?"
         )
     box[0].extend(shared)
     return box
@@ -148,6 +150,7 @@ def sort(element: Element, shared: list[Element], outside: list[Element]) -> Non
 def picture(parts: list[Element], box: tuple, look: str, more: dict[str, str]) -> Element:
     view = " ".join(f"{side:.1f}" for side in box)
     svg = Element("svg", {"class": "attn-plot", "viewBox": view, "style": look, **more})
+    svg.set("fill", INK)  # where matplotlib does not say, it is black
     svg.set("stroke-linejoin", "round")  # as matplotlib's own style sheet has it
     svg.extend(parts)
     unwrap(svg)

@@ -7,7 +7,7 @@ import re
 from html import escape
 from pathlib import Path
 
-from course import load
+from course import loaded
 from docutils import nodes
 from sphinx.util import logging
 
@@ -26,14 +26,16 @@ if (location.protocol !== "file:")
 
 
 def name_the_place(app, config):
-    """Tells Sphinx where the book stands, for each page's canonical address."""
-    config.html_baseurl = config.html_baseurl or load(Path(app.srcdir)).site
+    """Tells Sphinx where the book stands, for each page's canonical address, and its name."""
+    course = loaded(Path(app.srcdir))
+    config.html_baseurl = config.html_baseurl or course.site
+    config.html_theme_options.setdefault("logo", {})["text"] = course.title
     config.html_additional_pages = config.html_additional_pages | {"404": "404.html"}
 
 
 def describe(app, page, template, context, doctree):
     """A page's title, and what stands beside a link to it."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     if page == app.config.root_doc:
         context["docstitle"] = ""  # else the book's name would stand there twice
     if page == "404":
@@ -47,7 +49,7 @@ def describe(app, page, template, context, doctree):
         "og:title": title,
         "og:type": "website",
         "og:site_name": escape(course.title),
-        "og:description": escape(description(doctree)),
+        "og:description": escape(description(doctree) or f"{title} of “{course.title}”."),
     }
     if course.site:
         facts["og:url"] = f"{course.site}{page}.html"
@@ -59,12 +61,11 @@ def describe(app, page, template, context, doctree):
 
 
 def description(doctree: nodes.document) -> str:
-    """The sentences that a page begins with, as many as are shown, or its title."""
-    first = next(
-        (p for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)), None
-    )
-    found = first if first is not None else next(iter(doctree.findall(nodes.title)))
-    text = re.sub(r"\s+", " ", found.astext()).strip()
+    """The sentences that a page begins with, as many as are shown; ``""`` for a page of lists."""
+    paragraphs = [
+        p for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)
+    ]
+    text = re.sub(r"\s+", " ", paragraphs[0].astext()).strip() if paragraphs else ""
     sentences = re.split(r"(?<=[.?!]) ", text)
     kept = sentences.pop(0)
     while sentences and len(kept) + len(sentences[0]) < LONGEST:
@@ -83,7 +84,7 @@ def write_sitemap(app, exception):
     """`sitemap.xml`, where the book's address is known: without it a list cannot be written."""
     if exception or app.builder.format != "html":
         return
-    course, file = load(Path(app.srcdir)), Path(app.outdir) / "sitemap.xml"
+    course, file = loaded(Path(app.srcdir)), Path(app.outdir) / "sitemap.xml"
     if not course.site:
         file.unlink(missing_ok=True)
         LOG.info("no sitemap: name the book's address as html.baseurl in _config.yml")

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -17,30 +16,13 @@ import deeper
 import field_guide
 import icons
 import page_head
-from course import load
+import page_plots
+from course import loaded
 from formulas import MATHJAX
-from inline_svg import SvgError, inline
 from navigation import course_map
 from vendor import KEPT, static
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
-
-
-def put_plots_into_the_page(app, doctree, page):
-    """What matplotlib drew for a page becomes part of it, so that it follows light and dark."""
-    if app.builder.format != "html":
-        return
-    stem = page.rpartition("/")[2]
-    short = re.match(r"\d*", stem)[0] or stem
-    plots = [i for i in doctree.findall(nodes.image) if "jupyter_execute/" in i["uri"]]
-    for number, image in enumerate(i for i in plots if i["uri"].endswith(".svg")):
-        svg = Path(app.srcdir, image["uri"]).read_text(encoding="utf-8")
-        try:
-            html = inline(svg, f"p{short}-{number}", image.get("alt", ""))
-        except SvgError as problem:
-            logging.getLogger(__name__).warning("%s", problem, location=image.parent)
-        else:
-            image.replace_self(nodes.raw("", html, format="html"))
 
 
 class CourseMap(SphinxDirective):
@@ -55,7 +37,7 @@ class MapNode(nodes.Element):
 
 
 def draw_map(app, doctree, page):
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(MapNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
         links = {c.stem: app.builder.get_relative_uri(page, c.page) for c in course.chapters}
@@ -64,7 +46,7 @@ def draw_map(app, doctree, page):
 
 def link_sources(app, doctree, page):
     """The name of a file of the package leads to it: `attncourse/kqv.py`."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(nodes.literal)):
         path = node.astext()
         file = re.fullmatch(r"attncourse/[\w/]+\.py", path) and (course.root / path).is_file()
@@ -91,7 +73,7 @@ def drop_thebe(app, page, template, context, doctree):
 
 def launch_chapters_only(app, page, template, context, doctree):
     """Chapters have a notebook beside them for Colab to open; other pages with code have none."""
-    if load(Path(app.srcdir)).chapter(page) is None:
+    if loaded(Path(app.srcdir)).chapter(page) is None:
         buttons = context.get("header_buttons", [])
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
 
@@ -116,12 +98,12 @@ def setup(app):
     citations.setup(app)
     deeper.setup(app)
     field_guide.setup(app)
+    page_plots.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("config-inited", page_head.name_the_place)
     app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", chapter_parts.add_parts)
     app.connect("doctree-resolved", link_sources)
-    app.connect("doctree-resolved", put_plots_into_the_page)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", launch_chapters_only, priority=900)
     app.connect("html-page-context", chapter_parts.offer_colab_notebook, priority=900)

@@ -109,28 +109,24 @@ def label_lines(ax: plt.Axes | None = None, *, spacing: float = 1.15) -> plt.Axe
     ends = np.array([end(ax, line) for line in lines])  # (lines, 2), pixels
     last = ends[:, 0].max()
     ends[ends[:, 0] > last - 0.08 * box.width, 0] = last  # these stand in one column
+    heights = ends[:, 1].copy()
     for column in np.unique(ends[:, 0]):
-        mine = np.flatnonzero(ends[:, 0] == column)
-        heights = apart(ends[mine, 1], spacing * size * point)
-        for which, height in zip(mine, heights, strict=True):
-            line, moved = lines[which], (height - ends[which, 1]) / point
-            leads = abs(moved) > 0.3 * size
-            look = {
-                "arrowstyle": "-",
-                "color": line.get_color(),
-                "linewidth": 0.6,
-                "relpos": (0, 0.5),
-            }
-            ax.annotate(
-                line.get_label(),
-                ax.transData.inverted().transform(end(ax, line)),
-                xytext=(GAP + (2 * GAP if leads else 0), moved),
-                textcoords="offset points",
-                va="center",
-                color=colour if colour in READABLE else INK,
-                arrowprops=look | {"shrinkA": 1, "shrinkB": 1} if leads else None,
-                annotation_clip=False,
-            )
+        mine = ends[:, 0] == column
+        heights[mine] = apart(ends[mine, 1], spacing * size * point)
+    places = ax.transData.inverted().transform(ends)
+    for line, place, moved in zip(lines, places, (heights - ends[:, 1]) / point, strict=True):
+        leads, colour = abs(moved) > 0.3 * size, line.get_color()
+        look = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0, 0.5)}
+        ax.annotate(
+            line.get_label(),
+            place,
+            xytext=(GAP + (2 * GAP if leads else 0), moved),
+            textcoords="offset points",
+            va="center",
+            color=colour if colour in READABLE else INK,
+            arrowprops=look | {"shrinkA": 1, "shrinkB": 1} if leads else None,
+            annotation_clip=False,
+        )
     return ax
 
 

@@ -12,7 +12,8 @@ BLUE, ORANGE, GREEN, PURPLE = "#005f99", "#b34700", "#00704f", "#d63ae0"
 SKY, YELLOW, GREY = "#3b9ac4", "#a8863c", "#848a90"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
 # Told apart without colour too.
-DASHES = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (7, 1.6, 1.2, 1.6)), (0, (2.6, 1.2)), "-.")
+DASHES = ("-", (0, (5, 1.8)), (0, (1.2, 1.4)), (0, (7, 1.5, 1.2, 1.5)), (0, (2.4, 1.6)),
+          (0, (13, 2.5)))  # fmt: skip
 
 # Whatever else a picture shows, these mean the same on every page.
 QUERY, KEY, VALUE = BLUE, ORANGE, GREEN

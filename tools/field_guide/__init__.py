@@ -12,7 +12,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from course import Chapter, Course, load
+from course import Chapter, Course, loaded
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
@@ -28,7 +28,7 @@ class FieldGuide(SphinxDirective):
     """``{field-guide}``: the symptoms, then the mistakes of every chapter there is."""
 
     def run(self) -> list[nodes.Node]:
-        course = load(Path(self.env.srcdir))
+        course = loaded(Path(self.env.srcdir))
         for path in sources():
             self.env.note_dependency(str(path))
         self.env.note_dependency(__file__)
@@ -95,7 +95,7 @@ def all_headings(course: Course) -> list[list[str]]:
 
 def when_headings_change(app, env, added, changed, removed):
     """The guide shows chapters' titles and links to sections; nothing else of theirs."""
-    course = load(Path(app.srcdir))
+    course = loaded(Path(app.srcdir))
     same = getattr(env, "field_guide_headings", None) == all_headings(course)
     return [] if same else [p for p in course.pages if p.endswith("/field_guide")]
 

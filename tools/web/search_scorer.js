@@ -10,7 +10,8 @@ var Scorer = {
   score: ([page, title, anchor, , score]) => {
     if (anchor || !/\d\d_/.test(page)) return score;
     const asked = stemsOf(new URLSearchParams(location.search).get("q") ?? "");
-    const named = stemsOf(title.split(":")[0]); // Masking: what a model must not see
+    // <span class="section-number">10. </span>Masking: what a model must not see
+    const named = stemsOf(title.replace(/<[^>]+>/g, "").split(":")[0]);
     const whole = asked.length > 0 && asked.every((stem) => named.includes(stem));
     return whole ? score + 100 * (asked.length / named.length) : score;
   },

@@ -1,0 +1,416 @@
+"""Plots inside a page: nothing is lost, everything follows the page, and text can be read."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import shutil
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inline_svg import LARGEST, SMALLEST, SvgError, inline
+from looks import LETTERS, PAGES, sheet
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+from svg_trim import LONG, brief, short
+
+from attncourse.figures import (
+    BLUE,
+    GREY,
+    ORANGE,
+    head_grid,
+    label_lines,
+    panels,
+    set_style,
+    style,
+    weight_matrix,
+)
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+PHONE = 358  # pixels that an article is wide where the screen has 390
+RNG = np.random.default_rng(3)
+
+
+def svg_of(fig: Figure) -> str:
+    file = io.StringIO()
+    fig.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.03, metadata={"Date": None})
+    return file.getvalue()
+
+
+def curves() -> Figure:
+    fig, ax = plt.subplots()
+    for k in range(6):
+        ax.plot(np.arange(9), np.exp(-np.arange(9) / (2 + k)), label=f"line {k}")
+    ax.fill_between([0, 4], [0, 0.1], [0.2, 0.6], color=GREY, alpha=0.3, linewidth=0)
+    ax.axhline(0.5, color="black", linewidth=1, linestyle=":")
+    ax.axhline(0.7, color="0.6")
+    ax.scatter([2, 3], [0.8, 0.9], color="white", edgecolors="black")
+    ax.bar([6, 7], [0.7, 0.6], color="black")
+    ax.text(4, 0.8, "black", color="black")
+    ax.set(xlabel="step $t^2$", ylabel="height")
+    label_lines(ax)
+    return fig
+
+
+def matrix() -> Figure:
+    fig, ax = plt.subplots(figsize=(4.3, 3.8))
+    mask = np.tril(np.ones((6, 6), dtype=bool))
+    weights = mask * RNG.random((6, 6))
+    tokens = ["I", "like", "sushi", "because", "it", "makes"]
+    weight_matrix(weights / weights.sum(axis=1, keepdims=True), tokens, ax=ax, mask=mask)
+    fig.colorbar(ax.images[0], label="weight")
+    return fig
+
+
+def picture() -> Figure:
+    fig, ax = plt.subplots()
+    fig.colorbar(ax.imshow(RNG.normal(size=(5, 7)), cmap="RdBu"))
+    ax.text(3, 2, "on the picture", color="black")
+    ax.plot([0, 6], [0, 4], color="0.5")
+    return fig
+
+
+def three() -> Figure:
+    fig, axes = panels(3)
+    for k, ax in enumerate(axes):
+        ax.plot(RNG.normal(size=20).cumsum(), color=(BLUE, ORANGE, GREY)[k])
+        ax.set(title=f"panel {k}", xlabel="x", ylabel="y")
+    return fig
+
+
+def heads() -> Figure:
+    return head_grid(RNG.dirichlet(np.ones(8), size=(8, 8)), list("abcdefgh"))
+
+
+FIGURES = (curves, matrix, picture, three, heads)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Iterator[dict[str, str]]:
+    """The figures as matplotlib writes them."""
+    with plt.rc_context():
+        set_style()
+        yield {draw.__name__: svg_of(draw()) for draw in FIGURES}
+    plt.close("all")
+
+
+def every(soup: BeautifulSoup, attribute: str) -> list[str]:
+    return [element[attribute] for element in soup.select(f"[{attribute}]")]
+
+
+# From text to text
+
+
+@pytest.mark.parametrize("name", [draw.__name__ for draw in FIGURES])
+def test_a_figure_is_one_described_picture_with_ids_of_its_own(drawn, name):
+    alt = 'Says "a < b" & more'
+    text = inline(drawn[name], "one", alt)
+    assert text == inline(drawn[name], "one", alt)
+    soup = BeautifulSoup(text, "html.parser")
+    [root] = soup.contents
+    assert (root["role"], root["aria-label"]) == ("img", alt)
+    assert len(soup.select("[role]")) == 1
+    ids = every(soup, "id")
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"one-\d+", name) for name in ids)
+    used = set(re.findall(r'(?:url\(|href=")#([\w.-]+)', text))
+    assert used == set(ids)
+    other = inline(drawn[name], "two", alt)
+    assert other.replace("two-", "one-") == text
+    assert not set(ids) & set(every(BeautifulSoup(other, "html.parser"), "id"))
+
+
+@pytest.mark.parametrize("name", [draw.__name__ for draw in FIGURES])
+def test_what_a_page_does_not_need_is_left_out(drawn, name):
+    text = inline(drawn[name], "one", "alt")
+    assert len(text) < 0.75 * len(drawn[name])
+    assert not re.search(r"<\?|<!|xmlns|xlink|metadata|<style|matplotlib|\n", text)
+    assert "figure_1" not in text
+    if "<image" not in text:
+        assert not re.search(r"#fff|white", text)  # no background
+
+
+def test_colours_are_those_of_the_page(drawn):
+    text = inline(drawn["curves"], "one", "alt")
+    left = {found.lower() for found in re.findall(r"[ :]#[0-9a-f]{6}\b", text, re.I)}
+    assert left == set()
+    for name in ("query", "key", "value", "purple", "sky", "yellow", "grey"):
+        assert f"stroke:var(--attn-{name})" in text or f"fill:var(--attn-{name})" in text, name
+    assert "color-mix(in srgb,currentColor 40%,var(--pst-color-background))" in text  # 0.6
+    assert "stroke:currentColor" in text  # black
+    assert "fill:var(--pst-color-background)" in text  # white
+
+
+def test_a_picture_of_pixels_keeps_its_colours_and_what_is_written_on_it(drawn):
+    text = inline(drawn["picture"], "one", "alt")
+    pixels = re.findall(r'href="data:image/png;base64,([^"]*)"', text)
+    given = re.findall(r'href="data:image/png;base64,([^"]*)"', drawn["picture"])
+    assert pixels == ["".join(part.split()) for part in given]
+    written = BeautifulSoup(text, "html.parser").select('[fill="#000"] > g[transform]:not([style])')
+    assert len(written) == 1  # matplotlib leaves black out
+    assert "stroke:#808080" in text
+    assert "fill:currentColor" in text  # the axes' own numbers
+
+
+def test_other_colours_stay():
+    mine = '<svg viewBox="0 0 1 1"><path d="M0 0L1 1" style="fill: #12ab9f; stroke: none"/></svg>'
+    assert "fill:#12ab9f;stroke:none" in inline(mine, "one", "alt")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no <b", "what is no XML"),
+        ("<p/>", "expected an SVG with a viewBox, got <p>"),
+        ("<svg/>", "expected an SVG with a viewBox, got <svg>"),
+    ],
+)
+def test_what_is_no_figure_is_refused(text, message):
+    with pytest.raises(SvgError, match=message):
+        inline(text, "one", "alt")
+
+
+def test_what_belongs_to_no_panel_is_refused(drawn):
+    fig, _ = panels(2)
+    fig.suptitle("above both")
+    with pytest.raises(SvgError, match="drawn in panels, got something outside"):
+        inline(svg_of(fig), "one", "alt")
+    plt.close(fig)
+
+
+NUMBERS = st.floats(-999, 999).map(lambda number: f"{number:.6f}")
+STEPS = st.one_of(
+    st.tuples(st.sampled_from("ML"), NUMBERS, NUMBERS),
+    st.tuples(st.just("Q"), *[NUMBERS] * 4),
+    st.tuples(st.just("C"), *[NUMBERS] * 6),
+    st.just(("z",)),
+)
+
+
+def points(path: str) -> list[list[float]]:
+    """A path's steps, in whole coordinates: the letters H and V written as L."""
+    at, found = [0.0, 0.0], []
+    for letter, rest in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
+        numbers = [float(part) for part in rest.split()]
+        if letter == "H":
+            letter, numbers = "L", [*numbers, at[1]]
+        elif letter == "V":
+            letter, numbers = "L", [at[0], *numbers]
+        at = numbers[-2:] or at
+        found.append([ord(letter), *numbers])
+    return found
+
+
+@given(st.lists(STEPS, max_size=8), NUMBERS, NUMBERS)
+def test_a_path_is_the_same_in_fewer_letters(steps, x, y):
+    again = [("L", x, y), ("L", x, "1.5"), ("L", "2.25", "1.5")]
+    path = " \n".join(" ".join(step) for step in [("M", x, y), *steps, *again])
+    shorter = brief(LONG.sub(short, path))
+    assert len(shorter) < len(path)
+    for one, other in zip(points(path), points(shorter), strict=True):
+        np.testing.assert_allclose(other, one, atol=0.00501)
+    assert "-0 " not in f"{shorter} "
+
+
+def test_a_path_of_another_kind_stays():
+    assert brief("m 0 0 l 1 1 a 1 2 3 4 5 6 7") == "m 0 0 l 1 1 a 1 2 3 4 5 6 7"
+
+
+# Panels
+
+
+def flow(text: str, width: float) -> list[list[float]]:
+    """How wide a browser lays the panels out, row by row, by the rules of flexible boxes."""
+    [whole] = re.findall(r'class="attn-plots"[^>]*max-width:(\d+)px', text)
+    rules = re.findall(r"flex:(\d+) 1 min\(100%,(\d+)px\);max-width:(\d+)px", text)
+    width, rows = min(width, float(whole)), [[]]
+    for grow, basis, most in (map(float, rule) for rule in rules):
+        basis = min(basis, width)
+        if rows[-1] and sum(b for _, b, _ in rows[-1]) + basis + 8 * len(rows[-1]) > width:
+            rows.append([])
+        rows[-1].append((grow, basis, most))
+    found = []
+    for row in rows:
+        free = width - sum(b for _, b, _ in row) - 8 * (len(row) - 1)
+        total = sum(grow for grow, _, _ in row)
+        found.append([min(b + free * grow / total, most) for grow, b, most in row])
+    return found
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.integers(2, 6), st.integers(1, 4), st.floats(1.5, 3.4))
+def test_panels_never_stand_more_beside_each_other_than_asked(n, columns, width):
+    fig, _ = panels(n, columns=columns, width=width)
+    text = inline(svg_of(fig), "one", "alt")
+    plt.close(fig)
+    views = re.findall(r'viewBox="([^"]*)"', text)
+    assert len(views) == n
+    assert {view.split()[2] for view in views} == {f"{72 * width:.1f}"}
+    for page in range(300, 2000, 50):
+        rows = flow(text, page)
+        assert max(map(len, rows)) <= columns
+        for panel in (panel for row in rows for panel in row):
+            assert panel <= LARGEST * 96 * width + 1
+            assert panel >= min(page, SMALLEST * 96 * width) - 1
+    assert len(flow(text, 2000)[0]) == min(n, columns)
+
+
+def test_a_panel_has_what_was_drawn_in_it(drawn):
+    soup = BeautifulSoup(inline(drawn["three"], "one", "alt"), "html.parser")
+    parts = soup.select(".attn-plots > svg.attn-plot")
+    for k, part in enumerate(parts):
+        colours = {name for name in ("query", "key", "grey") if f"--attn-{name})" in str(part)}
+        assert colours == {("query", "key", "grey")[k]}
+        left, _, width, _ = map(float, part["viewbox"].split())
+        for mark in part.select("use[x]"):
+            assert left <= float(mark["x"]) <= left + width
+
+
+# In the browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if BROWSER is None:
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[Page]:
+    made = browser.new_page(viewport={"width": 1000, "height": 900})
+    yield made
+    made.close()
+
+
+def show(page: Page, body: str, scheme: str = "light", width: int = 688) -> None:
+    """A page of the book, without the theme."""
+    css = (ROOT / "book" / "assets" / "attncourse.css").read_text(encoding="utf-8")
+    theme = f"html {{--pst-color-background: {PAGES[scheme]}; background: {PAGES[scheme]}}}"
+    page.set_content(
+        f'<!doctype html><html data-theme="{scheme}"><style>{css}{theme}body {{margin: 0}}</style>'
+        f'<div class="bd-article" style="width: {width}px"><figure style="margin: 0">{body}'
+        "</figure></div></html>"
+    )
+
+
+def pixels(page: Page) -> np.ndarray:
+    image = Image.open(io.BytesIO(page.locator("figure").screenshot())).convert("RGB")
+    return np.asarray(image, dtype=float)
+
+
+def blocks(image: np.ndarray, side: int = 4) -> np.ndarray:
+    """The means of squares, which say less about how edges are smoothed."""
+    rows, columns = (size // side for size in image.shape[:2])
+    cut = image[: rows * side, : columns * side]
+    return cut.reshape(rows, side, columns, side, 3).mean(axis=(1, 3))
+
+
+def expected(svg: str, scheme: str) -> str:
+    """The figure with the colours of a page put in by hand, where it has no picture."""
+    ink, paper = sheet(scheme)["ink"], PAGES[scheme]
+    light, now = sheet("light"), sheet(scheme)
+    deep = {style.DEEP: now["deep"], style.FIXED: "#000001", style.PAPER: paper}
+    new = deep | {light[name]: now[name] for name in light if name in now and name != "deep"}
+    for level in range(256):
+        part = (255 - level) / 255
+        ends = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in (ink, paper)]
+        mix = [round(part * a + (1 - part) * b) for a, b in zip(*ends, strict=True)]
+        new.setdefault(f"#{level:02x}{level:02x}{level:02x}", "#{:02x}{:02x}{:02x}".format(*mix))
+    svg = svg.replace("<svg ", f'<svg fill="{ink}" ', 1)  # black is what it does not write
+    return re.sub(r"#[0-9a-f]{6}\b", lambda code: new.get(code[0], code[0]), svg)
+
+
+@pytest.mark.parametrize("scheme", PAGES)
+@pytest.mark.parametrize("name", ["curves", "matrix"])
+def test_the_page_shows_what_matplotlib_drew(drawn, page, name, scheme):
+    text = inline(drawn[name], "one", "alt")
+    show(page, text, scheme)
+    shown = pixels(page)
+    wide = page.locator(".attn-plot").bounding_box()["width"]
+    source = html.escape(expected(drawn[name], scheme).partition("?>")[2])
+    page.set_content(
+        f"<!doctype html><style>body {{margin: 0; background: {PAGES[scheme]}}}"
+        f"figure {{margin: 0; width: 688px}} img {{display: block; margin: 0 auto}}</style>"
+        f'<figure><img width="{wide}" src="data:image/svg+xml,"></figure>'
+        f'<script type="text/plain">{source}</script>'
+    )
+    page.evaluate(
+        """text => new Promise(done => { const image = document.querySelector("img");
+        image.onload = done; image.src = URL.createObjectURL(new Blob([text],
+        {type: "image/svg+xml"})); })""",
+        html.unescape(source),
+    )
+    wanted = pixels(page)
+    tall = min(len(wanted), len(shown))
+    assert abs(len(wanted) - len(shown)) <= 1
+    apart = np.abs(blocks(wanted[:tall]) - blocks(shown[:tall])).max(axis=2)
+    assert wanted.std() > 20  # something is there
+    assert apart.max() < 45
+    assert np.quantile(apart, 0.99) < 20
+
+
+@pytest.mark.parametrize("scheme", PAGES)
+def test_a_plot_follows_the_page_at_once(drawn, page, scheme):
+    show(page, inline(drawn["matrix"], "one", "alt"), "dark" if scheme == "light" else "light")
+    page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+    ink = tuple(int(sheet(scheme)["ink"][i : i + 2], 16) for i in (1, 3, 5))
+    look = "e => getComputedStyle(e)."
+    cells = page.locator("[shape-rendering] path[style*=currentColor]").first
+    assert cells.evaluate(look + "fill") == f"rgb{ink}"
+    key = page.locator(".attn-plot").evaluate(
+        "e => getComputedStyle(e).getPropertyValue('--attn-key')"
+    )
+    assert key == sheet(scheme)["key"]
+
+
+VARIABLES = ("--attn-key", "--pst-color-background")
+
+
+def test_on_paper_a_dark_plot_is_light(drawn, page):
+    show(page, inline(drawn["matrix"], "one", "alt"), "dark")
+    page.emulate_media(media="print")
+    look = page.locator(".attn-plot").evaluate_handle("e => getComputedStyle(e)")
+    said = [look.evaluate(f"e => e.getPropertyValue('{name}')") for name in ("color", *VARIABLES)]
+    assert said == ["rgb(31, 35, 40)", sheet("light")["key"], "#fff"]
+
+
+@pytest.mark.parametrize("name", [draw.__name__ for draw in FIGURES])
+def test_letters_have_twelve_pixels_on_a_phone(drawn, page, name):
+    show(page, inline(drawn[name], "one", "alt"), width=PHONE)
+    sizes = page.evaluate(LETTERS)
+    assert len(sizes) > 10
+    assert min(sizes) >= 11.8
+    assert max(sizes) <= 17
+    widths = page.locator(".attn-plot").evaluate_all("all => all.map(e => e.clientWidth)")
+    assert max(widths) <= PHONE
+    show(page, inline(drawn[name], "one", "alt"))
+    assert min(page.evaluate(LETTERS)) >= 11.8
+    assert max(page.evaluate(LETTERS)) <= 17
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("three", {PHONE: 3, 688: 1}), ("heads", {PHONE: 4, 688: 2})]
+)
+def test_panels_stack_where_there_is_no_room(drawn, page, name, rows):
+    text = inline(drawn[name], "one", "alt")
+    for width, count in rows.items():
+        show(page, text, width=width)
+        boxes = page.locator(".attn-plot").evaluate_all(
+            "all => all.map(e => e.getBoundingClientRect()).map(b => [b.x, b.y, b.width, b.height])"
+        )
+        assert len({round(y) for _, y, _, _ in boxes}) == count
+        assert len({round(height) for *_, height in boxes}) == 1
+        planned = [panel for row in flow(text, width) for panel in row]
+        np.testing.assert_allclose([w for _, _, w, _ in boxes], planned, atol=1)
