@@ -16,7 +16,6 @@ NOT_YET = {
     "tokens",
     "lookup",
     "self_attention",
-    "scoring",
     "scaling",
     "cross_attention",
     "multihead",
