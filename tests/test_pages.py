@@ -13,14 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 
 # Chapters that have not been brought to this shape yet. One that has it must leave.
 NOT_YET = {
-    "tokens",
-    "lookup",
-    "self_attention",
     "scaling",
-    "cross_attention",
-    "multihead",
-    "masking",
-    "positions",
 }
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 CHAPTERS = settings.load(ROOT).chapters
