@@ -65,6 +65,7 @@ class Draw:
     def __init__(self, seed: int):
         self.rng, self.sizes = np.random.default_rng(seed), Sizes()
         self.batch = self.one_of((), (2,), (3, 2))
+        self.numbers = self.one_of("any", "positive", "shares")
         torch.manual_seed(seed)
 
     def one_of(self, *choices: Any) -> Any:
@@ -110,6 +111,8 @@ class Draw:
                 shape.append(self.sizes[axis])
         if kind.__name__.startswith("Float"):
             made = self.rng.normal(size=shape).astype(np.float32)
+            made = made if self.numbers == "any" else np.abs(made)
+            made = made / made.sum(-1, keepdims=True) if self.numbers == "shares" else made
         elif kind.__name__.startswith("Bool"):
             made = self.rng.random(shape) < 0.6
         else:

@@ -143,6 +143,42 @@ def test_citations_read_as_in_the_notebooks(small):
         assert citation in notebook.replace('\\n",\n    "', " ")
 
 
+def test_a_course_of_another_address_names_that(small):
+    site = "https://someone.github.io/else/"
+    page = (small / "_build" / "html" / "book" / "01_alpha.html").read_text()
+    assert f'<link rel="canonical" href="{site}book/01_alpha.html" />' in page
+    sitemap = (small / "_build" / "html" / "sitemap.xml").read_text()
+    assert f"<loc>{site}book/02_beta.html</loc>" in sitemap
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "site"),
+    [
+        ("https://github.com/Some-One/else.git", "", "https://some-one.github.io/else/"),
+        ("https://github.com/me/me.github.io", "", "https://me.github.io/"),
+        ("https://github.com/me/x", "https://books.example/x", "https://books.example/x/"),
+        ("https://gitlab.example/me/x", "", ""),
+        ("https://github.com.example/me/x", "", ""),
+    ],
+)
+def test_where_a_book_stands_is_told_by_its_repository(url, base, site):
+    assert settings.site({"repository": {"url": url}, "html": {"baseurl": base}}) == site
+
+
+def test_a_book_whose_address_is_unknown_has_no_sitemap_and_says_why(spoiled):
+    config = spoiled / "_config.yml"
+    text = re.sub(r"(?m)^  url: .*", "  url: https://gitlab.example/me/book", config.read_text())
+    config.write_text(
+        re.sub(r"launch_buttons:\n.*\n", "", text)
+    )  # which Colab has for GitHub alone
+    done = run_tool("book", "--root", spoiled)
+    assert done.returncode == 0, done.stderr
+    assert not (spoiled / "_build" / "html" / "sitemap.xml").exists()
+    page = (spoiled / "_build" / "html" / "book" / "01_alpha.html").read_text()
+    assert 'rel="canonical"' not in page
+    assert "og:image" not in page
+
+
 def test_no_page_declares_thebe_twice(small):
     page = (small / "_build" / "html" / "book" / "01_alpha.html").read_text()
     assert "THEBE_JS_URL" not in page

@@ -555,7 +555,7 @@ def test_a_shared_link_says_what_it_leads_to(html, name):
 
 def test_the_sitemap_names_every_page(html):
     course = settings.load(ROOT)
-    places = ElementTree.parse(html / "sitemap.xml").iter("{*}loc")
+    places = ElementTree.parse(html / "sitemap.xml").findall(".//{*}loc")
     assert [place.text for place in places] == [course.site + name for name in PAGES]
 
 

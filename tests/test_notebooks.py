@@ -39,6 +39,7 @@ MYST = {
     "option": r"^\s*>?\s*:(label|name|tags|class|alt):",
     "footnote": r"\[\^\w+\]",
     "substitution": r"\{\{\s*\w+\s*\}\}",
+    "macro": r"\\(query|key|val|weight)\b",
 }
 
 
@@ -349,6 +350,8 @@ def test_the_whole_dialect_becomes_plain_markdown(small):
         "drawn as two boxes.](https://github.com/attncourse/attncourse/raw/main/book/assets/",
         "**Figure 1.2.** A badge from a file.",
         "Figure 1.1 comes before Figure 1.2, and\nFigure 2.1 is elsewhere, beyond (2.2).",
+        "In colours: ${\\color{#1a7fc1}{Q_{1}}}{\\color{#c2611f}{K}}^\\top$, and",
+        "$$\n{A}{\\color{#138a67}{V_{\\text{all}}}}\n$$",
         "| a | $1$ |",
         "> **Note**\n>\n> A note with (1.1) and **bold** text.\n>\n> $$\n> a = b\n> $$",
         "> **Seen in the `wild`**\n>\n> A box around a fold.\n>\n> <details>\n"
@@ -368,6 +371,8 @@ def test_the_whole_dialect_becomes_plain_markdown(small):
 @pytest.mark.parametrize(
     ("addition", "complaint"),
     [
+        ("So $\\query Q$.", "expected braces after a macro, came 'Q$.'"),
+        ("So $\\query{Q$.", "expected a closing brace"),
         ("{sup}`2`", "the role {sup} is not part"),
         ("```{list-table}\n```", "{list-table} is not part"),
         ("{eq}`eq-nowhere`", "there is no equation with this label"),

@@ -327,6 +327,23 @@ def test_equivariance_tolerance_is_absolute_and_the_callers():
     assert is_permutation_equivariant(drift, X, atol=1e-3)
 
 
+def test_equivariance_of_large_numbers_wants_a_larger_tolerance():
+    mean = lambda X: np.tile(X.mean(-2), (len(X), 1))  # noqa: E731
+    X = 1e9 * np.random.default_rng(7).normal(size=(15, 4))
+    assert not is_permutation_equivariant(mean, X, np.random.default_rng(0))
+    assert is_permutation_equivariant(mean, X, np.random.default_rng(0), atol=1.0)
+
+
+@given(n=st.integers(2, 9), d=st.integers(1, 5), seed=st.integers(0, 99))
+def test_no_two_tokens_prefer_each_other_to_themselves(n, d, seed):
+    """Where i gives j at least what it gives itself, j gives i at most what j gives itself."""
+    rng = np.random.default_rng(seed)
+    A = attention_weights(rng.normal(size=(n, d)) * np.exp(rng.normal(size=(n, 1))))
+    own = np.diag(A)
+    prefers = (A >= own[:, None]) & ~np.eye(n, dtype=bool)  # i hears j at least as well as itself
+    assert (A.T <= own + 1e-12)[prefers].all()
+
+
 def test_a_function_that_overwrites_its_argument_cannot_fool_the_test():
     def overwriting(X):
         X *= np.arange(1, 6)[:, None]

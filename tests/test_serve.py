@@ -57,6 +57,21 @@ def test_the_book_is_there_until_ctrl_c(book):
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
+def test_what_is_not_there_is_answered_with_the_book_s_own_page(book):
+    (book / "404.html").write_text("<h1>No such page</h1>")
+    with serving(book, text=True) as process:
+        address = process.stdout.readline().split()[-1]
+        for method in ("GET", "HEAD"):
+            request = urllib.request.Request(f"{address}book/nowhere.html", method=method)
+            with pytest.raises(urllib.error.HTTPError, match="404") as caught:
+                urllib.request.urlopen(request)
+            answered = caught.value.read()
+            caught.value.close()
+            assert answered == (b"<h1>No such page</h1>" if method == "GET" else b"")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+
+
 def test_readers_who_hang_up_are_not_worth_a_word(book):
     """Some before the answer is whole: a browser does so whenever its reader goes on."""
     (book / "large.js").write_bytes(bytes(30_000_000))

@@ -71,7 +71,9 @@ def forget_if_stale(course: Course, everything: bool) -> None:
         print(f"The package has changed: {counted(stale)} to be run again.")
         forget(course, stale)
     tools, tasks = course.root / "tools", course.root / "exercises"  # these say what each asks
-    drawn = [*tools.rglob("*.py"), *tools.rglob("*.html"), *tasks.rglob("*.ipynb")]
+    drawn = [path for path in tools.rglob("*") if path.suffix in SOURCES] + [
+        *tasks.rglob("*.ipynb")
+    ]
     stamp, key = build / ".tools", digest_of(sorted(drawn))
     if stale or not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         for name in ("html", ".doctrees"):  # what was executed stays

@@ -18,7 +18,7 @@ from html import escape
 import nbformat
 import yaml
 from course import Course, CourseError
-from formulas import plain
+from formulas import plain, wrong_place
 from pybtex.database import Entry, parse_file
 from pybtex.richtext import Text
 
@@ -276,7 +276,7 @@ class Page:
         try:
             return plain(text)
         except ValueError as problem:
-            fail(self.page, line, str(problem))
+            fail(self.page, line + text.count("\n", 0, wrong_place(text)), str(problem))
 
     def role(self, name: str, body: str, line: int) -> str:
         if name not in ROLES:

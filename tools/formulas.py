@@ -40,6 +40,16 @@ def plain(text: str) -> str:
     return text[: found.start()] + drawn + plain(text[end + 1 :])
 
 
+def wrong_place(text: str) -> int:
+    """Where the macro begins that has no braces, or braces that stay open; -1 if there is none."""
+    for found in MACRO.finditer(text):
+        try:
+            closing(text, found.end())
+        except ValueError:
+            return found.start()
+    return -1
+
+
 def closing(text: str, start: int) -> int:
     """The place of the brace that closes the one at `start`."""
     if not text.startswith("{", start):

@@ -26,8 +26,10 @@ if (location.protocol !== "file:")
 
 
 def name_the_place(app, config):
-    """Tells Sphinx where the book stands, for each page's canonical address."""
-    config.html_baseurl = config.html_baseurl or loaded(Path(app.srcdir)).site
+    """Tells Sphinx where the book stands, for each page's canonical address, and its name."""
+    course = loaded(Path(app.srcdir))
+    config.html_baseurl = config.html_baseurl or course.site
+    config.html_theme_options.setdefault("logo", {})["text"] = course.title
     config.html_additional_pages = config.html_additional_pages | {"404": "404.html"}
 
 
@@ -47,7 +49,7 @@ def describe(app, page, template, context, doctree):
         "og:title": title,
         "og:type": "website",
         "og:site_name": escape(course.title),
-        "og:description": escape(description(doctree)),
+        "og:description": escape(description(doctree) or f"{title} of “{course.title}”."),
     }
     if course.site:
         facts["og:url"] = f"{course.site}{page}.html"
@@ -59,12 +61,11 @@ def describe(app, page, template, context, doctree):
 
 
 def description(doctree: nodes.document) -> str:
-    """The sentences that a page begins with, as many as are shown, or its title."""
-    first = next(
-        (p for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)), None
-    )
-    found = first if first is not None else next(iter(doctree.findall(nodes.title)))
-    text = re.sub(r"\s+", " ", found.astext()).strip()
+    """The sentences that a page begins with, as many as are shown; ``""`` for a page of lists."""
+    paragraphs = [
+        p for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)
+    ]
+    text = re.sub(r"\s+", " ", paragraphs[0].astext()).strip() if paragraphs else ""
     sentences = re.split(r"(?<=[.?!]) ", text)
     kept = sentences.pop(0)
     while sentences and len(kept) + len(sentences[0]) < LONGEST:

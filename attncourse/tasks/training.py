@@ -1,7 +1,10 @@
 """Training for the pages: a task, contestants, several seeds, each contestant at its best rate.
 
 A task is a function ``task(batch, generator)`` that returns inputs and the right answers, class
-numbers of shape ``(batch, asked)``; the last ``asked`` rows of a model's output answer.
+numbers of shape ``(batch, asked)``; the last ``asked`` rows of a model's output answer. An answer
+of several parts is ``(batch, asked, parts)``. A task whose answers are no classes brings a judge of
+its own, which returns a loss and how right each answer is, from 0 to 1. Inputs are one tensor, or
+a tuple of what the model takes.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Task = Callable[[int, torch.Generator], tuple[Tensor, Tensor]]
+Task = Callable[[int, torch.Generator], tuple[Tensor | tuple, Tensor]]
+Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+UNASKED = -100  # an answer that a task does not ask for, where a judge knows of it
 
 
 def count_parameters(module: nn.Module) -> int:
@@ -19,6 +24,18 @@ def count_parameters(module: nn.Module) -> int:
     if not isinstance(module, nn.Module):
         raise ValueError(f"module: expected an nn.Module, got {type(module).__name__}")
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+
+def classes(output: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy, in nats, and which answers are right in all their parts.
+
+    output: logits ``(batch, n, classes)``, or ``(batch, n, parts, classes)`` for answers of parts.
+    Returns a number and True or False for each answer, ``(batch, asked)``.
+    """
+    logits = output[:, -answer.shape[1] :]
+    loss = F.cross_entropy(logits.flatten(0, -2), answer.flatten())
+    parts = (logits.argmax(-1) == answer).reshape(*answer.shape[:2], -1)
+    return loss, parts.all(dim=-1)
 
 
 @dataclass
@@ -38,34 +55,47 @@ def train(
     steps: int = 300,
     batch: int = 64,
     seed: int = 0,
+    judge: Judge = classes,
+    fade: bool = False,
 ) -> Run:
     """A model trained on fresh batches with Adam; equal arguments give equal runs.
 
     Right answers and loss are those of a batch before the step that learns from it, so they are
-    measured on sequences the model has not seen.
+    measured on sequences the model has not seen. fade: the rate falls to 0 over the second half.
     """
     torch.manual_seed(seed)
     model, generator = build(), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     run = Run(model, [], [])
-    for _ in range(steps):
+    for step in range(steps):
+        if fade:
+            optimizer.param_groups[0]["lr"] = rate * min(1, 2 - 2 * step / steps)
         x, answer = task(batch, generator)
-        logits = model(x)[:, -answer.shape[1] :]  # (batch, asked, classes)
-        loss = F.cross_entropy(logits.flatten(0, 1), answer.flatten())
+        loss, right = judge(called(model, x), answer)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        run.right.append((logits.argmax(-1) == answer).float().mean().item())
+        run.right.append(right.float().mean().item())
         run.losses.append(loss.item())
     return run
 
 
 @torch.no_grad()
-def accuracy(model: nn.Module, task: Task, sequences: int = 5000, seed: int = 1000) -> float:
+def accuracy(
+    model: nn.Module,
+    task: Task,
+    sequences: int = 5000,
+    seed: int = 1000,
+    judge: Judge = classes,
+) -> float:
     """The share of right answers on sequences that the model was not trained on, 0 to 1."""
     x, answer = task(sequences, torch.Generator().manual_seed(seed))
-    logits = model.eval()(x)[:, -answer.shape[1] :]
-    return (logits.argmax(-1) == answer).float().mean().item()
+    return judge(called(model.eval(), x), answer)[1].float().mean().item()
+
+
+def called(model: nn.Module, x: Tensor | tuple) -> Tensor:
+    """The model's output for one input, or for several."""
+    return model(*x) if isinstance(x, tuple) else model(x)
 
 
 @dataclass
@@ -87,22 +117,32 @@ def contest(
     *,
     rates: Sequence[float] = (0.003, 0.01, 0.03),
     seeds: int = 3,
+    judge: Judge = classes,
+    tried: int | None = None,
+    sequences: int = 5000,
     **training,
 ) -> dict[str, Result]:
     """Every contestant trained at every rate from every seed, and shown at its best rate.
 
     The rate is chosen by the loss over the last tenth of the steps, on the mean of the seeds;
-    accuracies are of sequences that neither training nor this choice has seen.
+    accuracies are of ``sequences`` that neither training nor this choice has seen. tried: with
+    how many seeds every rate is tried, all unless given; the best rate alone gets the others.
     """
+    tried = seeds if tried is None else min(tried, seeds)
     results = {}
     for name, build in contestants.items():
-        by_rate = {
-            rate: [train(build, task, rate=rate, seed=seed, **training) for seed in range(seeds)]
-            for rate in rates
-        }
+
+        def runs_from(first: int, last: int, rate: float, build=build) -> list[Run]:
+            return [
+                train(build, task, rate=rate, seed=seed, judge=judge, **training)
+                for seed in range(first, last)
+            ]
+
+        by_rate = {rate: runs_from(0, tried, rate) for rate in rates}
         rate = min(by_rate, key=lambda rate: sum(map(last_loss, by_rate[rate])))
-        runs = by_rate[rate]
-        results[name] = Result(rate, runs, [accuracy(run.model, task) for run in runs])
+        runs = by_rate[rate] + runs_from(tried, seeds, rate)
+        right = [accuracy(run.model, task, sequences, judge=judge) for run in runs]
+        results[name] = Result(rate, runs, right)
     return results
 
 

@@ -64,7 +64,7 @@ def heads_off(
 
 def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str) -> str:
     """A head's map, black where the weight is 1, with its switch below."""
-    left = max(wide(token, 13) for token in tokens) + 8
+    left = max(wide(token, 13) for token in tokens) + 14  # m and w are wider than most
     across = (WIDE - left - 2) / len(tokens)
     if across < 6:
         raise ValueError(
