@@ -18,8 +18,10 @@ RUNS = 10
 def questions(
     batch: int, generator: torch.Generator, runs: int = RUNS
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Recall for each run: what is asked ``(runs, batch, 1, 8)``, the pairs ``(runs, batch, 8, 18)``
-    and the right digits ``(runs, batch)``."""
+    """Recall, anew for each run: what is asked, the pairs, and the right digits.
+
+    Of shape ``(runs, batch, 1, 8)``, ``(runs, batch, 8, 18)`` and ``(runs, batch)``.
+    """
     x, answer = recall(runs * batch, generator)  # (runs · batch, 9, 26)
     x = x.unflatten(0, (runs, batch))
     pairs = x[..., :8, LETTERS.start : DIGITS.stop]
@@ -39,9 +41,9 @@ def lengths(x: Tensor, W: Tensor) -> Tensor:
 class Heads(nn.Module):
     """One head for each run: the letter makes the query, a pair makes a key and ten logits.
 
-    divisor: what scores are divided by. size: how large the first queries and keys are; with 1 their
-    entries have mean 0 and variance 1. normalised: queries and keys are brought to length 1.
-    learned: the divisor is only where it starts; each run learns its logarithm, ``log_divisor``.
+    divisor: what scores are divided by. size: the standard deviation of the entries of the first
+    queries and keys. normalised: queries and keys are brought to length 1. learned: the divisor is
+    only where it starts; each run learns its logarithm, ``log_divisor``.
     """
 
     def __init__(
@@ -95,13 +97,13 @@ def train_heads(
 ) -> tuple[Tensor, Tensor]:
     """Right answers and loss (in nats) of each run by step, both ``(runs, steps)``; Adam.
 
-    Measured on each fresh batch before the step that learns from it. divisor_rate: the learning rate
-    of ``log_divisor``, where it is another.
+    Measured on each fresh batch before the step that learns from it. divisor_rate: the learning
+    rate of ``log_divisor``, where it is another.
     """
     generator = torch.Generator().manual_seed(seed)
     matrices = {"params": [model.W_q, model.W_k, model.W_v], "lr": rate}
     divisor = {"params": [model.log_divisor], "lr": divisor_rate or rate}
-    optimizer = torch.optim.Adam([matrices, divisor], fused=True)
+    optimizer = torch.optim.Adam([matrices, divisor])
     seen = []
     for _ in range(steps):
         asked, pairs, answer = questions(batch, generator, len(model.W_q))

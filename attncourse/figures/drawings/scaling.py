@@ -33,7 +33,9 @@ def clouds() -> Drawings:
 
 def cloud(title: str, scores: list[np.ndarray]) -> Diagram:
     """For each width a dot for each score, and below it the weights, as dark as they are large."""
-    picture = Diagram(title, f"Sixteen scores at three widths. {SAYS[title]}", width=228, height=262)
+    picture = Diagram(
+        title, f"Sixteen scores at three widths. {SAYS[title]}", width=228, height=262
+    )
     picture.text(ZERO, 16, title, bold=True, size=14)
     for score in (-15, 0, 15):
         words = f"{score:+d}".replace("-", "−") if score else "0"
