@@ -123,7 +123,7 @@ class MultiHeadAttention(nn.Module):
         query, key, value = self.views(query, key, value)
         mask = mask_over_heads(mask, query, key)
         heads = scaled_dot_product_attention(query, key, value, mask)
-        return self.W_o(merge_heads(heads))  # (..., h, m, d_head)
+        return self.W_o(merge_heads(heads))  # (..., m, d_model)
 
     @shaped(n="one value for each key")
     def weights(

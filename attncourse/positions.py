@@ -84,9 +84,9 @@ def alibi_bias(n_heads: Count, n: Count) -> Float[Tensor, "n_heads n n"]:
 
     The slope of head h is ``2**(-8 (h + 1) / n_heads)``, h from 0: a geometric sequence that ends
     at 1/256. Returns ``(n_heads, n, n)`` in torch's default dtype, to be added to scores that are
-    scaled already. The source has causal attention and so keys with j ≤ i only; its authors'
-    code interpolates slopes where n_heads is no power of two. Here the formula serves all.
-    Source: Press et al. (2022), section 3.
+    scaled already. The source has causal attention and so keys with j ≤ i only. Its formula serves
+    every n_heads here; its authors' code, not the paper, takes other slopes where n_heads is no
+    power of two. Source: Press et al. (2022), section 3.
     """
     head = torch.arange(1, n_heads + 1).double()
     slopes = 2.0 ** (-8 * head / n_heads)  # (n_heads,)

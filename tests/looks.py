@@ -15,9 +15,9 @@ LETTERS = """() => [...document.querySelectorAll('.attn-plot g[transform*="scale
 
 
 def sheet(scheme: str) -> dict[str, str]:
-    """The course's colours as the book's style sheet has them; ``paper`` for print."""
+    """The course's colours as the book's style sheet has them, light or dark."""
     css = (ROOT / "book" / "assets" / "attncourse.css").read_text(encoding="utf-8")
-    starts = {"light": r"^html", "dark": r'html\[data-theme="dark"\]', "paper": r"\.attn-plot"}
+    starts = {"light": r"^html", "dark": r'html\[data-theme="dark"\]'}
     blocks = re.findall(rf"{starts[scheme]} \{{([^}}]*)\}}", css, re.MULTILINE)
     return {k: v for block in blocks for k, v in re.findall(r"--attn-(\w+): (#\w+);", block)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -472,6 +473,24 @@ def test_head_grid_draws_every_head_in_its_place():
     assert titles == [f"{layer}, head {i}" for layer in ("low", "high") for i in range(3)]
     with pytest.raises(ValueError, match="tokens: expected 7"):
         head_grid(weights, tokens(5))
+
+
+@pytest.mark.parametrize(("n_layers", "n_heads"), [(5, 7), (1, 29)])
+def test_very_many_heads_stand_in_an_overview(n_layers, n_heads):
+    weights = random_weights(n_layers, n_heads, 5, 5)
+    fig = head_grid(weights, tokens(5), layers=[f"L{i}" for i in range(n_layers)])
+    maps = [ax for ax in fig.axes if ax.images]
+    for ax, head in zip(maps, weights.reshape(-1, 5, 5), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), head)
+    assert [ax.get_title() for ax in maps][:n_heads] == [f"head {i}" for i in range(n_heads)]
+    if n_layers > 1:
+        names = [ax.get_ylabel() for ax in maps if ax.get_ylabel()]
+        assert names == [f"L{i}" for i in range(n_layers)]
+    fig.draw_without_rendering()
+    boxes = [ax.get_tightbbox() for ax in maps]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    assert min(box.x0 for box in boxes) >= 0
+    assert max(box.y1 for box in boxes) <= fig.bbox.y1
 
 
 def test_token_graph_draws_an_arrow_for_each_large_weight():

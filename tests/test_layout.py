@@ -5,6 +5,7 @@ from __future__ import annotations
 import course as settings
 import pytest
 from conftest import ROOT
+from navigation import LINES, WORDS, reading_minutes
 
 CHAPTERS = settings.load(ROOT).chapters
 
@@ -41,3 +42,18 @@ def test_a_page_out_of_order_is_named(tmp_path):
     (tmp_path / "_toc.yml").write_text(toc)
     with pytest.raises(settings.CourseError, match="chapter 1 is book/07_tokens"):
         settings.load(tmp_path)
+
+
+def test_what_is_folded_takes_no_time_to_read():
+    shown = "---\n# A page\n" + "word " * (WORDS * 10)
+    cell = "\n```{code-cell} ipython3\n%s" + "x = 1\n" * (LINES * 10) + "```\n"
+    core = "\n---\n" + shown
+    assert reading_minutes(core) == 10
+    assert reading_minutes(core + cell % "") == 20
+    assert reading_minutes(core + cell % ":tags: [hide-input]\n") == 10
+    assert reading_minutes(core + cell % "---\ntags: [remove-input]\n---\n") == 10
+    answer = "\n:::{dropdown} Yes\n" + "word " * 2000 + "\n:::\n"
+    assert reading_minutes(core + answer) == 10
+    deeper = "\n## Deeper\n### A proof\n" + "word " * 2000
+    assert reading_minutes(core + deeper) == 10
+    assert reading_minutes(core + deeper + "\n## Further reading\n" + "word " * WORDS * 5) == 15

@@ -87,8 +87,6 @@ def test_the_style_sheet_has_the_colours_that_plots_are_drawn_in():
     assert {name: light[name] for name in NAMES} == NAMES
     assert set(COLOURS) | {style.GREY, style.INK} == set(NAMES.values())
     assert sheet("dark").keys() >= NAMES.keys()
-    drawn = {*NAMES, "deep"}
-    assert sheet("paper") == {name: light[name] for name in drawn}
     assert all(sheet("dark")[name] != light[name] for name in NAMES)
 
 

@@ -13,8 +13,13 @@ from pathlib import Path
 
 from course import Chapter, Course
 
-WORDS, LINES = 200, 15  # that are read in a minute: of text with formulas, of code
-FENCE = re.compile(r"^(`{3,}|:{3,})(?:\{([\w-]+)\})?.*$")
+WORDS, LINES = 120, 10  # that are read in a minute: of text with formulas, of code
+CELL = re.compile(r"^```\{code-cell\}.*?^```\n", re.DOTALL | re.MULTILINE)
+HIDDEN = re.compile(r"^:?tags:.*\b(?:hide|remove)-(?:input|cell)", re.MULTILINE)
+# What is folded on the page: the pieces under Deeper, and a question's answers.
+FOLDED = re.compile(
+    r"^## Deeper\n.*?(?=^## |\Z)|^:::\{dropdown\}.*?^:::\n", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -53,18 +58,15 @@ def line(root: Path, chapter: Chapter) -> Line:
 
 
 def reading_minutes(page: str) -> int:
-    """Minutes to read a page, to the next five: its text, and the code that it shows."""
-    words = lines = 0
-    code = hidden = False
-    for text in page.partition("\n---\n")[2].splitlines():
-        fence = FENCE.match(text)
-        if fence:
-            code, hidden = fence[2] == "code-cell", False
-        elif code:
-            hidden |= text.startswith(":tags:") and "hide" in text
-            lines += bool(text.strip()) and not hidden and not text.startswith(":")
-        else:
-            words += len(re.findall(r"\w[\w’'-]*", text))
+    """Minutes to read a page's core path, to the next five: text and code that show unfolded."""
+    text = FOLDED.sub("", page.partition("\n---\n")[2])
+    lines = sum(
+        bool(line.strip()) and not line.startswith((":", "```"))
+        for cell in CELL.findall(text)
+        if not HIDDEN.search(cell)
+        for line in cell.splitlines()
+    )
+    words = len(re.findall(r"\w[\w’'-]*", CELL.sub("", text)))
     return max(5, round((words / WORDS + lines / LINES) / 5) * 5)
 
 

@@ -12,6 +12,7 @@ from attncourse.figures.panels import panels
 from attncourse.figures.style import GREY
 
 MOST_LABELS = 32  # tokens on a side; above, the axes count positions
+MOST_PANELS = 24  # with tokens; laying out a hundred takes a minute
 MOST_NUMBERS = 12  # cells on a side that are asked whether a number fits
 ROOM = 0.37  # inches that a number needs in a cell
 # Inches between tokens at an axis, for each letter of the longest, and for the words in the corner.
@@ -96,8 +97,9 @@ def head_grid(
     """A small map for each head, all on the scale from 0 to 1, in panels (`panels`).
 
     weights: ``(heads, m, n)``, drawn in rows of ``columns``, or ``(layers, heads, m, n)``, a row
-    for each layer. heads, layers: names in place of *head 0* and *layer 0*. Raises ``ValueError``
-    where weights are no attention weights or do not fit the tokens.
+    for each layer. heads, layers: names in place of *head 0* and *layer 0*. More than 24 maps stand
+    close together and without tokens. Raises ``ValueError`` where weights are no attention weights
+    or do not fit the tokens.
     """
     maps = as_maps(weights)
     n_layers, n_heads, m, n = maps.shape
@@ -105,6 +107,8 @@ def head_grid(
     heads = as_names("heads", heads, n_heads, "head")
     layers = as_names("layers", layers, n_layers, "layer")
     many = max(m, n) > MOST_LABELS
+    if n_layers * n_heads > MOST_PANELS:
+        return overview(maps, heads, layers, columns, plt.figure() if fig is None else fig)
     letters = [0 if many else max(map(len, names)) for names in (queries, keys)]
     fig, axes = panels(
         n_layers * n_heads,
@@ -121,4 +125,24 @@ def head_grid(
         ax.set(xlabel="", ylabel="")
         ax.annotate("query ↑\nkey →", (0, 0), xytext=(-3, -3), va="top", ha="right",
                     xycoords="axes fraction", textcoords="offset points")  # fmt: skip
+    return fig
+
+
+def overview(maps: np.ndarray, heads, layers, columns: int, fig: Figure) -> Figure:
+    """Many small maps ``(layers, heads, m, n)``: names at the upper and left rim, no tokens."""
+    n_layers, n_heads = maps.shape[:2]
+    wide = n_heads if n_layers > 1 else max(columns, 8)
+    tall = -(-n_layers * n_heads // wide)
+    fig.set_layout_engine("none")
+    fig.set_size_inches(wide + 1, 1.2 * tall + 0.4)
+    edges = {"left": 1 / (wide + 1), "right": 0.99, "bottom": 0.02, "top": 1 - 0.3 / (1.2 * tall)}
+    axes = fig.subplots(tall, wide, squeeze=False, gridspec_kw=edges)
+    for ax in axes.flat[n_layers * n_heads :]:
+        ax.set_axis_off()
+    for (layer, head), ax in zip(np.ndindex(n_layers, n_heads), axes.flat, strict=False):
+        title = heads[head] if layer == 0 else ""
+        weight_matrix(maps[layer, head], ax=ax, title=title, numbers=False)
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+        if n_layers > 1 and head == 0:
+            ax.set_ylabel(layers[layer], rotation=0, ha="right", va="center")
     return fig

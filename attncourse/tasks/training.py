@@ -3,7 +3,8 @@
 A task is a function ``task(batch, generator)`` that returns inputs and the right answers, class
 numbers of shape ``(batch, asked)``; the last ``asked`` rows of a model's output answer. An answer
 of several parts is ``(batch, asked, parts)``. A task whose answers are no classes brings a judge of
-its own, which returns a loss and how right each answer is, from 0 to 1.
+its own, which returns a loss and how right each answer is, from 0 to 1. Inputs are one tensor, or
+a tuple of what the model takes.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Task = Callable[[int, torch.Generator], tuple[Tensor, Tensor]]
+Task = Callable[[int, torch.Generator], tuple[Tensor | tuple, Tensor]]
 Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+UNASKED = -100  # an answer that a task does not ask for, where a judge knows of it
 
 
 def count_parameters(module: nn.Module) -> int:
@@ -54,19 +56,22 @@ def train(
     batch: int = 64,
     seed: int = 0,
     judge: Judge = classes,
+    fade: bool = False,
 ) -> Run:
     """A model trained on fresh batches with Adam; equal arguments give equal runs.
 
     Right answers and loss are those of a batch before the step that learns from it, so they are
-    measured on sequences the model has not seen.
+    measured on sequences the model has not seen. fade: the rate falls to 0 over the second half.
     """
     torch.manual_seed(seed)
     model, generator = build(), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     run = Run(model, [], [])
-    for _ in range(steps):
+    for step in range(steps):
+        if fade:
+            optimizer.param_groups[0]["lr"] = rate * min(1, 2 - 2 * step / steps)
         x, answer = task(batch, generator)
-        loss, right = judge(model(x), answer)
+        loss, right = judge(called(model, x), answer)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -85,7 +90,12 @@ def accuracy(
 ) -> float:
     """The share of right answers on sequences that the model was not trained on, 0 to 1."""
     x, answer = task(sequences, torch.Generator().manual_seed(seed))
-    return judge(model.eval()(x), answer)[1].float().mean().item()
+    return judge(called(model.eval(), x), answer)[1].float().mean().item()
+
+
+def called(model: nn.Module, x: Tensor | tuple) -> Tensor:
+    """The model's output for one input, or for several."""
+    return model(*x) if isinstance(x, tuple) else model(x)
 
 
 @dataclass
@@ -108,25 +118,30 @@ def contest(
     rates: Sequence[float] = (0.003, 0.01, 0.03),
     seeds: int = 3,
     judge: Judge = classes,
+    tried: int | None = None,
+    sequences: int = 5000,
     **training,
 ) -> dict[str, Result]:
     """Every contestant trained at every rate from every seed, and shown at its best rate.
 
     The rate is chosen by the loss over the last tenth of the steps, on the mean of the seeds;
-    accuracies are of sequences that neither training nor this choice has seen.
+    accuracies are of ``sequences`` that neither training nor this choice has seen. tried: with
+    how many seeds every rate is tried, all unless given; the best rate alone gets the others.
     """
+    tried = seeds if tried is None else min(tried, seeds)
     results = {}
     for name, build in contestants.items():
-        by_rate = {
-            rate: [
+
+        def runs_from(first: int, last: int, rate: float, build=build) -> list[Run]:
+            return [
                 train(build, task, rate=rate, seed=seed, judge=judge, **training)
-                for seed in range(seeds)
+                for seed in range(first, last)
             ]
-            for rate in rates
-        }
+
+        by_rate = {rate: runs_from(0, tried, rate) for rate in rates}
         rate = min(by_rate, key=lambda rate: sum(map(last_loss, by_rate[rate])))
-        runs = by_rate[rate]
-        right = [accuracy(run.model, task, judge=judge) for run in runs]
+        runs = by_rate[rate] + runs_from(tried, seeds, rate)
+        right = [accuracy(run.model, task, sequences, judge=judge) for run in runs]
         results[name] = Result(rate, runs, right)
     return results
 

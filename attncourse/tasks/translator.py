@@ -1,7 +1,8 @@
 """A recurrent translator of characters, with any score of chapter 6 or without attention.
 
-Source: Bahdanau, Cho and Bengio (2015), Neural Machine Translation by Jointly Learning to Align
-and Translate.
+Sources: Bahdanau, Cho and Bengio (2015), Neural Machine Translation by Jointly Learning to Align
+and Translate; Luong, Pham and Manning (2015), Effective Approaches to Attention-based Neural
+Machine Translation, section 3.
 """
 
 import torch
@@ -25,6 +26,10 @@ class Seq2Seq(nn.Module):
     a score the context is a blend of the encoder's states, by weights that the score of decoder
     state (query, d_hidden) and encoder state (key, 2·d_hidden) makes; without one it is the
     encoder's last states, the same for every character written.
+
+    The state that asks has already read the last character written, and the context goes to the
+    output alone. This is Luong et al.'s path, without their input feeding. Bahdanau et al. ask with
+    the state before, and their context is an input of the next one.
 
     Ids are those of ``characters.to_ids``; 0 pads and ends. n_source, n_target: the number of ids.
     """
