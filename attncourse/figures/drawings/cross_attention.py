@@ -48,7 +48,10 @@ def two_sequences() -> Drawings:
         "begins at a word.",
         height=222,
     )
-    asking = [across.box(x, 30, q, role="query", width=96) for x, q in zip((44, 200), QUESTIONS, strict=True)]
+    asking = [
+        across.box(x, 30, q, role="query", width=96)
+        for x, q in zip((44, 200), QUESTIONS, strict=True)
+    ]
     asked = [across.box(3 + 68 * j, 150, w, role="key", width=62) for j, w in enumerate(WORDS)]
     across.text(170, 16, "who asks: m = 2", size=12)
     across.text(170, 216, "who is asked: n = 5; weights (2, 5)", size=12)
