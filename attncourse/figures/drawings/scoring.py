@@ -18,17 +18,17 @@ def dot() -> Diagram:
         "Dot product",
         "The query 0, 1 stands above the key 1, 2. Feature by feature they are multiplied, which "
         "gives 0 and 2, and the products are added: the score is 2.",
-        width=190,
-        height=306,
+        width=150,
+        height=300,
     )
-    picture.text(104, 16, "dot product", bold=True)
-    picture.matrix(70, 48, [0, 1], "query", ["query"])
-    key = picture.matrix(70, 112, [1, 2], "key", ["key"])
-    products = picture.matrix(70, 176, [0, 2], rows=["products"])
-    for column in (87, 121):
+    picture.text(100, 16, "dot product", bold=True)
+    picture.matrix(66, 48, [0, 1], "query", ["query"])
+    key = picture.matrix(66, 110, [1, 2], "key", ["key"])
+    products = picture.matrix(66, 172, [0, 2], rows=["products"])
+    for column in (83, 117):
         picture.text(column, 96, "×")
         picture.arrow((column, key.y + 27), (column, products.y - 5))
-    picture.arrow(products, picture.box(66, 270, "score 2", width=76), "add")
+    picture.arrow(products, picture.box(62, 264, "score 2", width=76), "add")
     return picture
 
 
@@ -39,23 +39,23 @@ def bilinear() -> Diagram:
         "key 0, 1, 2, a row above it. Every entry of W is multiplied by the feature of the query "
         "in its row and the feature of the key in its column. Only the entry of the second row "
         "and the third column is not 0; it is 1, and the score is 1 times 1 times 2, 2.",
-        width=220,
-        height=306,
+        width=178,
+        height=300,
     )
-    picture.text(139, 16, "bilinear", bold=True)
-    picture.text(139, 40, "key", "key")
-    picture.matrix(88, 48, [0, 1, 2], "key")
-    picture.text(35, 104, "query", "query")
-    picture.matrix(18, 112, [[0], [1]], "query")
-    picture.matrix(88, 112, [[0, 0, 0], [0, 0, 1]], lit=1)
-    picture.text(72, 128, "×")
-    picture.text(72, 152, "×")
-    for column in (105, 139, 173):
-        picture.text(column, 98, "×")
-    picture.text(139, 180, "W (d_q, d_k)", size=12)
-    picture.arrow((139, 190), picture.box(101, 270, "score 2", width=76))
-    picture.text(129, 218, "add up all", size=12, anchor="end")
-    picture.text(129, 236, "q_a W_{ab} k_b", size=12, anchor="end")
+    picture.text(121, 16, "bilinear", bold=True)
+    picture.text(121, 40, "key", "key")
+    picture.matrix(70, 48, [0, 1, 2], "key")
+    picture.text(23, 102, "query", "query")
+    picture.matrix(6, 110, [[0], [1]], "query")
+    matrix = picture.matrix(70, 110, [[0, 0, 0], [0, 0, 1]], lit=1)
+    for row in (0, 1):
+        picture.text(55, matrix.y + 17 + 24 * row, "×")
+    for column in (0, 1, 2):
+        picture.text(matrix.x + 17 + 34 * column, 96, "×")
+    picture.text(121, 178, "W (d_q, d_k)", size=12)
+    picture.arrow((121, 190), picture.box(83, 264, "score 2", width=76))
+    picture.text(111, 218, "add up all", size=12, anchor="end")
+    picture.text(111, 236, "q_a W_{ab} k_b", size=12, anchor="end")
     return picture
 
 
@@ -65,27 +65,27 @@ def additive() -> Diagram:
         "The query 0, 1 goes through a matrix W q and stays 0, 1. The key 1, 2 goes through a "
         "matrix W k and becomes 1, minus 2. Their sum is 1, minus 1; the tanh of it 0.76, minus "
         "0.76. A last layer w, here two ones, makes the score 0 of it.",
-        width=236,
-        height=306,
+        width=216,
+        height=300,
     )
-    picture.text(118, 16, "additive", bold=True)
-    picture.text(44, 40, "query", "query")
-    picture.text(192, 40, "key", "key")
-    query = picture.matrix(10, 48, [0, 1], "query")
-    key = picture.matrix(158, 48, [1, 2], "key")
-    left = picture.matrix(10, 112, [0, 1], "query")
-    right = picture.matrix(158, 112, [1, -2], "key")
+    picture.text(108, 16, "additive", bold=True)
+    picture.text(38, 40, "query", "query")
+    picture.text(178, 40, "key", "key")
+    query = picture.matrix(4, 48, [0, 1], "query")
+    key = picture.matrix(144, 48, [1, 2], "key")
+    left = picture.matrix(4, 110, [0, 1], "query")
+    right = picture.matrix(144, 110, [1, -2], "key")
     picture.arrow(query, left, "W_q", "query")
     picture.arrow(key, right, "W_k", "key")
-    total = picture.matrix(84, 148, [1, -1])
-    picture.text(118, 142, "+", bold=True)
-    picture.arrow((46, 139), (80, 160), role="query")
-    picture.arrow((190, 139), (156, 160), role="key")
-    hidden = picture.matrix(76, 208, [0.76, -0.76], cell=(42, 24))
+    total = picture.matrix(74, 146, [1, -1])
+    picture.text(108, 140, "+", bold=True)
+    picture.arrow((38, 137), (70, 158), role="query")
+    picture.arrow((178, 137), (146, 158), role="key")
+    hidden = picture.matrix(62, 204, [0.76, -0.76], cell=(46, 24))
     picture.arrow(total, hidden)
-    picture.text(126, 194, "tanh", size=12, anchor="start")
-    picture.arrow(hidden, picture.box(80, 270, "score 0", width=76))
-    picture.text(126, 254, "w", size=12, anchor="start")
+    picture.text(116, 191, "tanh", size=12, anchor="start")
+    picture.arrow(hidden, picture.box(70, 264, "score 0", width=76))
+    picture.text(116, 249, "w", size=12, anchor="start")
     return picture
 
 
