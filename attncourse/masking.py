@@ -138,8 +138,8 @@ def leak(
 
     f maps x, ``(..., n, d)``, to ``(..., m, d')``, each sequence of a batch by itself. What is
     returned is the largest entry of all masked d' × d blocks: 0.0 where f obeys the mask near x,
-    or nothing is masked, and NaN where a derivative is. It has the unit of out divided by that of
-    x. In self-attention token i makes query i whatever the mask says, so allow the diagonal.
+    or nothing is masked, and NaN where a derivative is. Its unit is that of out over that of x.
+    In self-attention allow the diagonal: token i makes query i. For layers take the masks' product.
 
     Raises ``ValueError`` where f(x) has no gradient: a graph that is cut shows no leak.
     """

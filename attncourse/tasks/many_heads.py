@@ -1,0 +1,118 @@
+"""Many heads trained side by side on associative recall, to see what their divisor does.
+
+The task is `recall` (a few pairs of a letter and a digit, and a letter whose digit is asked for).
+Runs share nothing: each has its own first weights and its own data, along a leading axis ``runs``.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse.tasks.recall import ASKED, DIGITS, LETTERS, recall
+
+RUNS = 10
+
+
+def questions(
+    batch: int, generator: torch.Generator, runs: int = RUNS
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Recall, anew for each run: what is asked, the pairs, and the right digits.
+
+    Of shape ``(runs, batch, 1, 8)``, ``(runs, batch, 8, 18)`` and ``(runs, batch)``.
+    """
+    x, answer = recall(runs * batch, generator)  # (runs · batch, 9, 26)
+    x = x.unflatten(0, (runs, batch))
+    pairs = x[..., :8, LETTERS.start : DIGITS.stop]
+    return x[..., 8:, ASKED], pairs, answer.view(runs, batch)
+
+
+def views(x: Tensor, W: Tensor) -> Tensor:
+    """Every run's x ``(runs, batch, i, f)`` times its own matrix W ``(runs, f, d)``."""
+    return torch.einsum("rbif,rfd->rbid", x, W)
+
+
+def lengths(x: Tensor, W: Tensor) -> Tensor:
+    """Of the vectors x W, ``(runs, batch, i, 1)``, again without making them."""
+    return (views(x, W @ W.mT) * x).sum(-1, keepdim=True).sqrt()
+
+
+class Heads(nn.Module):
+    """One head for each run: the letter makes the query, a pair makes a key and ten logits.
+
+    divisor: what scores are divided by. size: the standard deviation of the entries of the first
+    queries and keys. normalised: queries and keys are brought to length 1. learned: the divisor is
+    only where it starts; each run learns its logarithm, ``log_divisor``.
+    """
+
+    def __init__(
+        self,
+        d_k: int,
+        divisor: float,
+        *,
+        size: float = 1.0,
+        normalised: bool = False,
+        learned: bool = False,
+        runs: int = RUNS,
+    ):
+        super().__init__()
+
+        def normal(features: int, d: int, std: float) -> nn.Parameter:
+            return nn.Parameter(std * torch.randn(runs, features, d))
+
+        self.W_q = normal(8, d_k, size)  # one feature is 1
+        self.W_k = normal(18, d_k, size / math.sqrt(2))  # two features are 1
+        self.W_v = normal(18, 10, 0.1)
+        self.normalised = normalised
+        start = torch.full((runs, 1, 1, 1), math.log(divisor))
+        self.log_divisor = nn.Parameter(start, requires_grad=learned)
+
+    def scores(self, asked: Tensor, pairs: Tensor) -> Tensor:
+        """The scores before they are divided, ``(runs, batch, 1, 8)``."""
+        # (asked W_q) (pairs W_k)ᵀ, multiplied out from the middle: the same in fewer steps, since
+        # letters and pairs have far fewer features than queries and keys.
+        scores = views(asked, self.W_q @ self.W_k.mT) @ pairs.mT
+        if self.normalised:
+            scores = scores / (lengths(asked, self.W_q) * lengths(pairs, self.W_k).mT)
+        return scores
+
+    def weights(self, asked: Tensor, pairs: Tensor) -> Tensor:
+        """The attention weights, ``(runs, batch, 1, 8)``."""
+        return (self.scores(asked, pairs) / self.log_divisor.exp()).softmax(-1)
+
+    def forward(self, asked: Tensor, pairs: Tensor) -> Tensor:
+        """Logits of the ten digits, ``(runs, batch, 10)``."""
+        return (self.weights(asked, pairs) @ views(pairs, self.W_v))[:, :, 0]
+
+
+def train_heads(
+    model: Heads,
+    rate: float,
+    *,
+    steps: int = 200,
+    batch: int = 32,
+    seed: int = 1,
+    divisor_rate: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Right answers and loss (in nats) of each run by step, both ``(runs, steps)``; Adam.
+
+    Measured on each fresh batch before the step that learns from it. divisor_rate: the learning
+    rate of ``log_divisor``, where it is another.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    matrices = {"params": [model.W_q, model.W_k, model.W_v], "lr": rate}
+    divisor = {"params": [model.log_divisor], "lr": divisor_rate or rate}
+    optimizer = torch.optim.Adam([matrices, divisor])
+    seen = []
+    for _ in range(steps):
+        asked, pairs, answer = questions(batch, generator, len(model.W_q))
+        logits = model(asked, pairs)
+        loss = F.cross_entropy(logits.mT, answer, reduction="none").mean(1)  # (runs,)
+        optimizer.zero_grad()
+        loss.sum().backward()  # no run shares a weight, so each gets its own gradient
+        optimizer.step()
+        right = (logits.argmax(-1) == answer).float().mean(1)
+        seen.append(torch.stack([right, loss.detach()]))
+    right, losses = torch.stack(seen, dim=-1)
+    return right, losses

@@ -1,0 +1,116 @@
+"""One element in a set counts: to be found by its mark, among others that carry nothing but noise.
+
+After the bags of Ilse, Tomczak and Welling (2018), Attention-based Deep Multiple Instance Learning,
+section 4, of which a few instances decide; here it is one, and the noise has a known size, so that
+the best possible share of right answers is known too.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.cross_attention import AttentionPooling
+from attncourse.tasks.training import Task
+
+KINDS, MARK, STRENGTH = 10, 10, 5.0  # features 0 … 9 say of what kind, feature 10 is the mark
+HIDDEN = 17  # gives the two networks 384 and attention pooling 373 parameters
+
+
+def rare(n: int, noise: float = 1.0) -> Task:
+    """The task ``(batch, generator) -> x (batch, n, 11), kinds (batch, 1)`` for sets of n elements.
+
+    All features 0 … 9 are random numbers of variance 1. One element of the set has 5 added to that
+    of the set's kind, and the mark 5; the mark of the others is 0. noise: the standard deviation
+    of the features of the others, 1 unless given. Raises ``ValueError`` for an empty set.
+    """
+    if n < 1:
+        raise ValueError(f"n: expected one element or more, got {n}")
+
+    def task(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        x = torch.randn(batch, n, KINDS + 1, generator=generator)
+        where = torch.randint(n, (batch,), generator=generator)
+        kind = torch.randint(KINDS, (batch,), generator=generator)
+        sets = torch.arange(batch)
+        others = torch.ones(batch, n, 1)
+        others[sets, where] = 0
+        x = torch.where(others > 0, noise * x, x)
+        x[:, :, MARK] = 0
+        x[sets, where, MARK] = STRENGTH
+        x[sets, where, kind] += STRENGTH
+        return x, kind[:, None]
+
+    return task
+
+
+class Mean(nn.Module):
+    """The average of the elements: ``(..., n, d)`` to ``(..., 1, d)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(dim=-2, keepdim=True)
+
+
+class Sum(nn.Module):
+    """The sum of the elements: ``(..., n, d)`` to ``(..., 1, d)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sum(dim=-2, keepdim=True)
+
+
+def mean_pooling(hidden: int = HIDDEN) -> nn.Sequential:
+    """Averages first, and reads the mean with a network of one hidden layer."""
+    return nn.Sequential(Mean(), nn.Linear(KINDS + 1, hidden), nn.ReLU(), nn.Linear(hidden, KINDS))
+
+
+def attention_pooling() -> nn.Sequential:
+    """One learned question to the elements, and a linear read-out."""
+    return nn.Sequential(AttentionPooling(KINDS + 1), nn.Linear(KINDS + 1, KINDS))
+
+
+def layer_first(pool: Callable[[], nn.Module] = Mean) -> nn.Sequential:
+    """The layers of ``mean_pooling`` with the pooling in the middle: it sees each element."""
+    return nn.Sequential(nn.Linear(KINDS + 1, HIDDEN), nn.ReLU(), pool(), nn.Linear(HIDDEN, KINDS))
+
+
+@torch.no_grad()
+def layer_by_hand() -> nn.Sequential:
+    """``layer_first`` with weights that silence the unmarked: relu(feature + 2 · mark − 10)."""
+    model = layer_first()
+    for parameter in model.parameters():
+        parameter.zero_()
+    model[0].weight[:KINDS, :KINDS] = torch.eye(KINDS)
+    model[0].weight[:KINDS, MARK] = 2.0
+    model[0].bias[:KINDS] = -2 * STRENGTH
+    model[3].weight[:, :KINDS] = torch.eye(KINDS)
+    return model
+
+
+def best_answer(ratio: float) -> float:
+    """The largest share of right answers that a signal-to-noise ratio allows, 0.1 to 1.
+
+    It is the probability that a normal number of mean ``ratio`` exceeds nine of mean 0, all of
+    variance 1: ∫ φ(z) Φ(z + ratio)⁹ dz.
+    """
+    z = torch.linspace(-9, 9, 2001, dtype=torch.float64)
+    bell = (-z.square() / 2).exp() / math.sqrt(2 * math.pi)
+    below = 0.5 * (1 + torch.erf((z + ratio) / math.sqrt(2)))
+    return float((bell * below ** (KINDS - 1)).sum() * (z[1] - z[0]))
+
+
+def share(score, n):
+    """The weight of an element that scores ``score`` above n − 1 others that score alike."""
+    return 1 / (1 + (n - 1) * math.e**-score)
+
+
+def ratio(score, n):
+    """Signal to noise after attention pooling with that share, for n ≥ 2; c/√n at a score of 0."""
+    a = share(score, n)
+    return STRENGTH * a / (a**2 + (1 - a) ** 2 / (n - 1)) ** 0.5
+
+
+@torch.no_grad()
+def share_found(model: nn.Sequential, n: int, sets: int = 1000, seed: int = 3) -> Tensor:
+    """The weight that ``attention_pooling`` gives the marked element, ``(sets,)``."""
+    x, _ = rare(n)(sets, torch.Generator().manual_seed(seed))
+    return model[0].weights(x)[:, 0][x[:, :, MARK] > 0]
