@@ -155,15 +155,7 @@ def test_every_picture_is_described(html, name):
         assert not re.fullmatch(r"\S*[0-9a-f]{12,}\S*|\S+\.(svg|png)", text), image
 
 
-# Chapters with plots that may still be drawn for a wide screen only: 4.3 inches, or panels, would
-# do. One that has been redrawn leaves this list.
-DRAWN_WIDE = dict.fromkeys(range(1, 12), pytest.mark.xfail)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=DRAWN_WIDE.get(k, ())) for k, name in enumerate(CHAPTERS, start=1)],
-)
+@pytest.mark.parametrize("name", CHAPTERS)
 def test_letters_in_plots_can_be_read_on_a_phone(reader, name):
     page = reader.open(name)
     page.set_viewport_size(PHONE)
