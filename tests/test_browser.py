@@ -293,8 +293,10 @@ def test_the_first_page_has_a_map_to_touch_in_its_first_screen(reader):
     page = reader.open(PAGES[0])
     box = page.locator(".attncourse-view").first.bounding_box()
     assert box["y"] + box["height"] <= WIDE["height"]
-    page.locator(".attncourse-view tbody td:visible").nth(9).hover()
-    expect(page.locator(".attncourse-view .av-say")).to_contain_text("attends to key")
+    said = page.locator(".attncourse-view .av-say")
+    expect(said).to_contain_text('query "it" attends most to "sushi"')
+    page.locator(".attncourse-view .av-chips button").first.hover()
+    expect(said).to_contain_text('query "I" attends most to')
 
 
 @pytest.mark.parametrize(
