@@ -1,0 +1,214 @@
+"""Chapter 17: attention with less memory, and with less work.
+
+``tiled_attention`` returns what chapter 5's attention returns and never holds its (m, n) weights:
+a softmax can be taken block by block, if the running sum is rescaled whenever a larger score comes.
+``windowed_attention`` and ``linear_attention`` return something else, for less work.
+
+Sources: Milakov and Gimelshein (2018), Online Normalizer Calculation for Softmax; Rabe and Staats
+(2021), Self-attention Does Not Need O(n²) Memory; Dao et al. (2022), FlashAttention; Katharopoulos
+et al. (2020), Transformers are RNNs, section 3.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from attncourse.arrays import require_count
+from attncourse.kqv import scaled_dot_product_attention
+from attncourse.shapes import Count, shaped
+from attncourse.tensors import require_float_tensor
+
+
+def online_softmax(
+    blocks: Iterable[Float[Tensor, "*batch m n_b"]],
+) -> tuple[Float[Tensor, "*batch m 1"], Float[Tensor, "*batch m 1"]]:
+    """The largest score of each row and ``Σ_j exp(s_j − largest)``, in one pass over blocks.
+
+    blocks: the scores of the same m queries, some keys at a time, ``(..., m, n_b)``; each is looked
+    at once. Returns (maximum, normaliser), ``(..., m, 1)`` each; a row of nothing but −∞ gives
+    (−∞, 0). Raises ``ValueError`` for no blocks, and for two of other queries.
+    Source: Milakov and Gimelshein (2018), section 3.
+    """
+    maximum = normaliser = None
+    for scores in blocks:
+        require_float_tensor("blocks", scores, "... m n")
+        if maximum is None:
+            maximum = torch.full_like(scores[..., :1], -math.inf)
+            normaliser = torch.zeros_like(maximum)
+        if scores.shape[:-1] != maximum.shape[:-1]:
+            expected, got = tuple(maximum.shape[:-1]), tuple(scores.shape[:-1])
+            raise ValueError(f"blocks: expected scores of queries {expected}, got {got}")
+        larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
+        seen = finite(larger)  # −∞ − (−∞) would be NaN
+        new = (scores - seen).exp().sum(-1, keepdim=True)  # (..., m, 1)
+        normaliser = normaliser * (maximum - seen).exp() + new
+        maximum = larger
+    if maximum is None:
+        raise ValueError("blocks: expected one block of scores or more, got none")
+    return maximum, normaliser
+
+
+@shaped(d_k="queries and keys of the same width d_k", n="one value for each key")
+def tiled_attention(
+    query: Float[Tensor, "*#batch m d_k"],
+    key: Float[Tensor, "*#batch n d_k"],
+    value: Float[Tensor, "*#batch n d_v"],
+    mask: Bool[Tensor, "*#batch #m #n"] | None = None,
+    block: Count = 128,
+) -> Float[Tensor, "*batch m d_v"]:
+    """``softmax(Q Kᵀ / √d_k) V``, with ``block`` queries and keys at a time.
+
+    Equal to chapter 5's ``scaled_dot_product_attention``, gradients too, and never holds a tensor
+    ``(m, n)``: the backward pass computes each tile of weights again from its row's maximum and
+    normaliser. A query with no allowed key gets 0. Raises ``ValueError`` as chapter 5
+    does. Source: Dao et al. (2022), algorithm 1.
+    """
+    shape = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    if mask is not None:
+        require_boolean(mask)
+        shape = torch.broadcast_shapes(shape, mask.shape[:-2])
+        mask = mask.expand(*mask.shape[:-2], query.shape[-2], key.shape[-2])
+    parts = (part.expand(*shape, *part.shape[-2:]) for part in (query, key, value))
+    return Tiled.apply(*parts, mask, block)
+
+
+class Tiled(torch.autograd.Function):
+    """The two passes of ``tiled_attention``. Scores are those of one tile at a time."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, mask, block):
+        scale, outputs, sizes = query.shape[-1] ** -0.5, [], []
+        for rows in slices(query.shape[-2], block):
+            q = query[..., rows, :] * scale  # (..., block, d_k)
+            total = maximum = normaliser = 0.0
+            for columns in slices(key.shape[-2], block):
+                scores = masked(q @ key[..., columns, :].mT, mask, rows, columns)
+                larger = scores.amax(-1, keepdim=True)  # (..., block, 1)
+                if columns.start:
+                    larger = torch.maximum(maximum, larger)
+                seen = finite(larger)
+                weights = (scores - seen).exp()
+                # What was summed under a smaller maximum counts for less.
+                shrink = (maximum - seen).exp() if columns.start else 0.0
+                total = total * shrink + weights @ value[..., columns, :]
+                normaliser = normaliser * shrink + weights.sum(-1, keepdim=True)
+                maximum = larger
+            outputs.append(total / normaliser.where(normaliser > 0, 1))
+            sizes.append(finite(maximum) + normaliser.where(normaliser > 0, 1).log())
+        output, size = torch.cat(outputs, dim=-2), torch.cat(sizes, dim=-2)
+        ctx.save_for_backward(query, key, value, mask, output, size)
+        ctx.block = block
+        return output
+
+    @staticmethod
+    def backward(ctx, upstream):
+        query, key, value, mask, output, size = ctx.saved_tensors
+        scale, block = query.shape[-1] ** -0.5, ctx.block
+        d_query, d_key, d_value = map(torch.zeros_like, (query, key, value))
+        mean = (upstream * output).sum(-1, keepdim=True)  # (..., m, 1)
+        for rows in slices(query.shape[-2], block):
+            q, up = query[..., rows, :] * scale, upstream[..., rows, :]
+            for columns in slices(key.shape[-2], block):
+                k, v = key[..., columns, :], value[..., columns, :]
+                scores = masked(q @ k.mT, mask, rows, columns)
+                weights = (scores - size[..., rows, :]).exp()
+                slope = weights * (up @ v.mT - mean[..., rows, :])
+                d_value[..., columns, :] += weights.mT @ up
+                d_query[..., rows, :] += slope @ k * scale
+                d_key[..., columns, :] += slope.mT @ q
+        return d_query, d_key, d_value, None, None
+
+
+@shaped(d_k="queries and keys of the same width d_k", n="a query, a key and a value for each token")
+def windowed_attention(
+    query: Float[Tensor, "*#batch n d_k"],
+    key: Float[Tensor, "*#batch n d_k"],
+    value: Float[Tensor, "*#batch n d_v"],
+    width: Count,
+) -> Float[Tensor, "*batch n d_v"]:
+    """Attention of each token to the ``width`` tokens around it, in O(n · width) time and memory.
+
+    What chapter 5's attention returns under ``sliding_window_mask(n, width)``. width is odd; a
+    window is cut off at the ends and may be wider than the sequence. Raises ``ValueError`` for an
+    even width.
+    """
+    if width % 2 == 0:
+        raise ValueError(f"width: expected an odd number, got {width}")
+    n, half = key.shape[-2], min(width // 2, key.shape[-2] - 1)
+    around = torch.arange(n)[:, None] + torch.arange(-half, half + 1)  # (n, width)
+    there = ((around >= 0) & (around < n)).to(key.device)
+    near = around.clamp(0, n - 1).to(key.device)
+    keys, values = key[..., near, :], value[..., near, :]  # (..., n, width, d)
+    query = query.unsqueeze(-2)  # (..., n, 1, d_k): a sequence of one query for each window
+    out = scaled_dot_product_attention(query, keys, values, there.unsqueeze(-2))
+    return out.squeeze(-2)  # (..., n, d_v)
+
+
+@shaped(d_k="queries and keys of the same width d_k", n="one value for each key")
+def linear_attention(
+    query: Float[Tensor, "*#batch m d_k"],
+    key: Float[Tensor, "*#batch n d_k"],
+    value: Float[Tensor, "*#batch n d_v"],
+    causal: bool = False,
+) -> Float[Tensor, "*batch m d_v"]:
+    """Attention by a product of features, ``φ(Q) (φ(K)ᵀ V) / φ(Q) Σ_j φ(k_j)``, φ = elu + 1.
+
+    The weights are ``φ(q_i) · φ(k_j)`` over their sum, but (m, n) of them are never made. With
+    ``causal`` a token sees those up to itself, which takes as many queries as keys. Raises
+    ``ValueError`` where that is not so. Source: Katharopoulos et al. (2020), equations 5 to 9.
+    """
+    query, key = F.elu(query) + 1, F.elu(key) + 1
+    if not causal:
+        state = key.mT @ value  # (..., d_k, d_v)
+        return query @ state / (query @ key.sum(-2, keepdim=True).mT)
+    if query.shape[-2] != key.shape[-2]:
+        got = f"{query.shape[-2]} and {key.shape[-2]}"
+        raise ValueError(f"linear_attention: expected as many queries as keys, got {got}")
+    states = (key.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)  # (..., n, d_k, d_v)
+    sums = (query * key.cumsum(-2)).sum(-1, keepdim=True)  # (..., n, 1)
+    return (query.unsqueeze(-2) @ states).squeeze(-2) / sums
+
+
+def kv_cache_bytes(
+    n_tokens: int, n_layers: int, n_kv_heads: int, d_head: int, bytes_per_number: int = 2
+) -> int:
+    """The bytes of a cache of keys and values: two numbers a token, layer, head and feature.
+
+    Raises ``ValueError`` for a number that is not whole and at least 1 (n_tokens: at least 0).
+    """
+    require_count("n_tokens", n_tokens, least=0)
+    for name, number in (
+        ("n_layers", n_layers),
+        ("n_kv_heads", n_kv_heads),
+        ("d_head", d_head),
+        ("bytes_per_number", bytes_per_number),
+    ):
+        require_count(name, number)
+    return 2 * n_tokens * n_layers * n_kv_heads * d_head * bytes_per_number
+
+
+def slices(n: int, block: int) -> Iterator[slice]:
+    """0 … block − 1, the next block, and so on; the last may be shorter."""
+    for start in range(0, n, block):
+        yield slice(start, min(start + block, n))
+
+
+def masked(scores: Tensor, mask: Tensor | None, rows: slice, columns: slice) -> Tensor:
+    """The scores of a tile, −∞ where the mask forbids."""
+    return scores if mask is None else scores.masked_fill(~mask[..., rows, columns], -math.inf)
+
+
+def finite(maximum: Tensor) -> Tensor:
+    """The maximum, and 0 in place of −∞, so that differences to it are never NaN."""
+    return maximum.masked_fill(maximum == -math.inf, 0)
+
+
+def require_boolean(mask: Tensor) -> None:
+    """Raises ``ValueError`` for a mask that is not boolean."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(f"mask: expected a boolean tensor, True where allowed, got {got}")
