@@ -17,6 +17,29 @@ def require_float_tensor(name: str, value, axes: str) -> Tensor:
     return value
 
 
+def require_ids(
+    ids: Tensor, n_vocab: int, *, shape: tuple[int, ...] | None = None, longest: int | None = None
+) -> Tensor:
+    """``ids``; ``ValueError`` unless they are whole numbers from 0 to n_vocab − 1.
+
+    shape: the one they must have, any unless given. longest: how many one sequence may have.
+    """
+    if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
+        got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ValueError(f"ids: expected a tensor of whole numbers, got {got}")
+    require_axes("ids", ids.shape, "... n")
+    if shape is not None and ids.shape != shape:
+        raise ValueError(f"ids: expected shape {tuple(shape)}, got {tuple(ids.shape)}")
+    if longest is not None and ids.shape[-1] > longest:
+        raise ValueError(f"ids: expected at most {longest} tokens, got {ids.shape[-1]}")
+    outside = (ids < 0) | (ids >= n_vocab)
+    if outside.any():
+        where = tuple(outside.nonzero()[0].tolist())
+        got = f"{int(ids[where])} at index {where}"
+        raise ValueError(f"ids: expected ids from 0 to {n_vocab - 1}, got {got}")
+    return ids
+
+
 def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     """The mask and the scores, broadcast to each other.
 

@@ -35,6 +35,7 @@ from attncourse.checks.symptoms import (
 from attncourse.checks.trials import Trial, draw
 
 SECONDS = 1.5  # of processor time for what takes many tries
+TRIES, LONGEST = 3000, 6.0  # or as long as so many tries take, where one takes long
 ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
 Again = Callable[[int], tuple[Trial, ...]]  # the implementation on the cases of another seed
 
@@ -107,10 +108,18 @@ class Search:
         # What tells most first: of the same numbers, as many as possible.
         self.telling = [i for i in self.wrong if tells(trials[i])]
         self.order = [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
+        tries = [self.seconds_of(attempt) for attempt in self.attempts[:3]]
+        self.seconds = min(max(SECONDS, TRIES * min(tries, default=0.0)), LONGEST)
+
+    def seconds_of(self, attempt: "Attempt") -> float:
+        """How long an attempt takes for one case."""
+        began = time.thread_time()
+        attempt.trial(self.order[0])
+        return time.thread_time() - began
 
     def in_time(self, share: float = 1.0) -> bool:
         """Whether there is time left, of which a search may use a share with those before it."""
-        return time.thread_time() < self.started + share * SECONDS
+        return time.thread_time() < self.started + share * self.seconds
 
     def worth_trying(self) -> bool:
         """Whether anything is known that returns what it returned, or raises what it raised."""
@@ -188,8 +197,8 @@ class Search:
 
     def pair(self) -> "tuple[Attempt, Attempt] | None":
         """Two mistakes of one composition that together do the same everywhere."""
-        composed = [a for a in self.attempts if a.parts is not None and self.fits(a)]
-        some = self.wrong[:: max(1, len(self.wrong) // 4)]
+        composed = [a for a in self.attempts if a.parts is not None]
+        some = self.wrong[:: max(1, len(self.wrong) // 4)][:4]
         composed.sort(key=lambda a: -sum(self.agrees(a, i) for i in some))
         probe = self.order[0]
         seen = [a for a in composed if a.trial(probe).stands_out]
@@ -201,7 +210,7 @@ class Search:
             both = together(a, b, self.seed)
             if both is None or not self.hints_at(both, probe):
                 continue
-            if self.exactly(both) and self.fits(b):
+            if self.exactly(both) and self.fits(a) and self.fits(b):
                 return a, b
         return None
 
@@ -246,11 +255,18 @@ class Search:
             there = pairs(self.beside(attempt, values[:1]))
             if not there or not close(there[0]) or not self.fits(attempt):
                 continue
+            if not any(self.shows(attempt, i) for i in values):
+                continue
             raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
             found = lies_over(self.beside(attempt))
             if found and all(self.agrees(attempt, i) for i in raised):
                 return attempt, found.mistake.name
         return None
+
+    def shows(self, attempt: "Attempt", i: int) -> bool:
+        """Whether a mistake shows in the result of a case: one in gradients alone does not."""
+        trial = attempt.trial(i)
+        return trial.outcome.kind != "value" or any(not p.right for p in pairs((trial,)))
 
     def changed(self) -> tuple["Attempt", str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
@@ -262,7 +278,7 @@ class Search:
             first = pairs(self.beside(attempt, self.telling[:1]))
             if not first or not may_be_changed(first[0]) or not self.fits(attempt):
                 continue
-            shows = sum(attempt.trial(i).stands_out for i in self.telling)
+            shows = sum(self.shows(attempt, i) for i in self.telling)
             there = pairs(self.beside(attempt, self.telling))
             if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
                 continue

@@ -26,13 +26,19 @@ from attncourse import STEMS
 from attncourse.checks import chapter
 from attncourse.checks.compare import as_numbers
 from attncourse.checks.drivers import (
+    attend_with_each_gradient,
     call_in_default_dtype,
     call_it,
     call_module,
+    call_module_activated,
+    call_module_in_evaluation,
+    call_module_in_training,
     call_module_twice,
     call_module_with_each_gradient,
     call_module_with_gradients,
     call_on_function,
+    call_on_model,
+    call_seeded,
     call_with_each_gradient,
     call_with_gradients,
     dtype_of,
@@ -52,16 +58,27 @@ FUNCTIONS = (
     dtype_of,
     call_in_default_dtype,
     call_on_function,
+    call_on_model,
+    call_seeded,
     call_with_gradients,
     call_with_each_gradient,
+    attend_with_each_gradient,
 )
 MODULES = (
     call_module,
+    call_module_activated,
+    call_module_in_evaluation,
+    call_module_in_training,
     call_module_twice,
     call_module_with_gradients,
     call_module_with_each_gradient,
 )
-ONE_BY_ONE = (call_with_each_gradient, call_module_with_each_gradient)
+ON_GIVEN = (call_on_function, call_on_model)  # of what is handed over ready made
+ONE_BY_ONE = (
+    call_with_each_gradient,
+    attend_with_each_gradient,
+    call_module_with_each_gradient,
+)
 
 
 # --- what the signature says -----------------------------------------------------------------
@@ -158,7 +175,7 @@ def use_of_function(
 ) -> Use:
     named = arguments(exercise.reference)
     given = dict(zip(named, case.args, strict=False))
-    if driver is not call_on_function:  # there the tensors belong to the function it is given
+    if driver not in ON_GIVEN:  # there the tensors belong to the function it is given
         given |= case.kwargs
     returned = inspect.signature(exercise.reference).return_annotation
     alone: tuple[str, ...] = ()
@@ -437,7 +454,7 @@ def exp_rows(exercise: Exercise) -> list[float]:
         for _, case, _ in draw(exercise, SEED):
             # A function that an exercise is given may take exp, and that is not its own.
             driver = driver_of(case)[0]
-            own = driver is not call_on_function and not any(map(callable, case.args))
+            own = driver not in ON_GIVEN and not any(map(callable, case.args))
             if own and driver in (*FUNCTIONS, *MODULES) and case.raises is None:
                 case.use(exercise.reference, *copy_of(case.args), **copy_of(case.kwargs))
     return spreads

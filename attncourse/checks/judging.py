@@ -145,6 +145,11 @@ def size_of(name: str, array: np.ndarray) -> str:
     return f"{name} of shape {array.shape}{kind}"
 
 
+def few(sizes: list[str]) -> list[str]:
+    """The first of many, and how many there are besides: a model has dozens of weights."""
+    return sizes if len(sizes) <= ARRAYS + 2 else [*sizes[:ARRAYS], f"{len(sizes) - ARRAYS} more"]
+
+
 def in_a_line(array: np.ndarray) -> str:
     """An array's numbers in one line; "" where they do not fit."""
     if not 0 < array.size <= SMALL:
@@ -171,7 +176,7 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {in_a_line(a)}" for n, a in arrays if n in full]
-    lines += [", ".join(sizes)] if sizes else []
+    lines += [", ".join(few(sizes))] if sizes else []
     problem = problem_of(criterion, trial)
     results = (trial.outcome.value, trial.expected.value)
     got, want = (in_a_line(a) if (a := number_array(v)) is not None else "" for v in results)

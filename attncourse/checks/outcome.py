@@ -110,6 +110,8 @@ def identical(a: Any, b: Any) -> bool:
     """Whether an argument is, bit for bit, what it was before the call."""
     if a is b and type(a) in UNCHANGING:
         return True
+    if is_tensor(a) != is_tensor(b):
+        return False
     if isinstance(a, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
     if is_tensor(a):

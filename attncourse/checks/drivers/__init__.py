@@ -4,6 +4,13 @@ A grader runs these beside the submission, in its process, and finds them by nam
 is one of ``DRIVERS``, or a ``partial`` of one. They know no right answer.
 """
 
+from attncourse.checks.drivers.ablation import call_on_gpt, logits_of_changed
+from attncourse.checks.drivers.blocks import (
+    added_in_training,
+    call_module_activated,
+    call_module_in_evaluation,
+    call_module_in_training,
+)
 from attncourse.checks.drivers.calls import (
     call_in_default_dtype,
     call_with_each_gradient,
@@ -19,6 +26,14 @@ from attncourse.checks.drivers.conversions import (
     shared_by_made,
 )
 from attncourse.checks.drivers.functions import FUNCTIONS, call_on_function
+from attncourse.checks.drivers.language import (
+    attend_in_steps,
+    attend_with_each_gradient,
+    call_on_model,
+    call_seeded,
+    drawn_with_generators,
+    shares_drawn,
+)
 from attncourse.checks.drivers.modules import (
     call_module,
     call_module_twice,
@@ -33,23 +48,35 @@ from attncourse.checks.exercise import call_it
 __all__ = [
     "DRIVERS",
     "FUNCTIONS",
+    "added_in_training",
+    "attend_in_steps",
+    "attend_with_each_gradient",
     "call_in_default_dtype",
     "call_it",
     "call_module",
+    "call_module_activated",
+    "call_module_in_evaluation",
+    "call_module_in_training",
     "call_module_twice",
     "call_module_with_each_gradient",
     "call_module_with_gradients",
     "call_on_function",
+    "call_on_gpt",
+    "call_on_model",
+    "call_seeded",
     "call_with_each_gradient",
     "call_with_gradients",
+    "drawn_with_generators",
     "dtype_of",
     "each_gradient",
+    "logits_of_changed",
     "module_of",
     "output_of_made",
     "parameters_made",
     "repeated",
     "scattered",
     "shared_by_made",
+    "shares_drawn",
     "type_built",
     "typical_sizes",
     "varied_at_start",
@@ -68,14 +95,26 @@ DRIVERS = {
         call_module_twice,
         call_module_with_gradients,
         call_module_with_each_gradient,
+        call_module_activated,
+        call_module_in_evaluation,
+        call_module_in_training,
+        added_in_training,
         type_built,
         varied_at_start,
         parameters_made,
         output_of_made,
         shared_by_made,
         call_on_function,
+        call_on_gpt,
+        logits_of_changed,
         typical_sizes,
         repeated,
         scattered,
+        call_on_model,
+        call_seeded,
+        shares_drawn,
+        drawn_with_generators,
+        attend_in_steps,
+        attend_with_each_gradient,
     )
 }

@@ -1,0 +1,1706 @@
+"""The exercises of chapter 13, a language model.
+
+Answers that draw tokens are judged by cases in which one token alone can come, and by counts. There
+every right share is a whole number of sixths, and 1536 draws are rounded to sixths. By the
+inequality of Hoeffding a share is off by a twelfth with a chance below
+2·exp(−2 · 1536 / 12²) = 1.1e-9, so a right answer fails one of the 60 shares of a check with a
+chance below 1e-7.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from attncourse import gpt
+from attncourse.checks import drivers, mistakes
+from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.exercise import (
+    Between,
+    Case,
+    Criterion,
+    Exercise,
+    Misconception,
+    Rng,
+    composition,
+    leaves_arguments_alone,
+)
+from attncourse.checks.mistakes import Attention, Slip, made
+from attncourse.checks.modules import tensor
+
+# --- cases: next_token_loss ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Read(Table):
+    """Logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
+
+    With it each sequence has a begun end of padding, and the padding stands inside too.
+    """
+
+    spec: Any = field(default_factory=lambda: {"logits": "... n n_vocab"})
+    how: Callable = normal
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        case = super().case(rng, row)
+        n, n_vocab = row.sizes["n"], row.sizes["n_vocab"]
+        ids = torch.from_numpy(rng.integers(0, n_vocab, (*row.batch, n)))
+        pad = row.options.get("pad")
+        if pad is not None:
+            padded_from = torch.from_numpy(rng.integers(min(2, n - 1), n + 1, row.batch))
+            ids = ids.where(torch.arange(n) < padded_from[..., None], pad)
+            if row.options.get("all"):
+                ids = torch.full_like(ids, pad)
+        if row.turned:
+            ids = torch.from_numpy(np.asfortranarray(ids.numpy()))
+        named = {} if pad is None else {"padding_id": pad}
+        return replace(case, args=(*case.args, ids), kwargs={**case.kwargs, **named})
+
+
+LOSS_CASES = Read()
+LOSS_ROWS = standard(LOSS_CASES)
+LOSS = row("n=5 n_vocab=7")
+LOSS_BY_HAND = Case(
+    (
+        tensor(np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.3, 0.5]])),
+        torch.tensor([0, 1, 2]),
+    ),
+    note="the shares of what came are 1/4 and 0.8",
+)
+PADDED = LOSS.but("n=11", batch=(3,), options={"pad": 3}, note="3 pads, lengths differ")
+FIRST_PADS = LOSS.but("n=11", batch=(3,), options={"pad": 0}, note="0 pads")
+
+# --- cases: filter_logits, sample_token ------------------------------------------------------
+
+
+def apart(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Rows whose entries are at least 0.3 apart, in any order, and none at an edge of top-p."""
+    steps = rng.uniform(0.3, 0.9, shape).cumsum(-1)
+    return rng.permuted(steps - steps.mean(-1, keepdims=True), axis=-1)
+
+
+def share_between(rng: Rng, logits: torch.Tensor, top_k: int | None) -> float:
+    """A p that no row's cumulative shares come near."""
+    rows = logits.double().sort(-1, descending=True).values[..., :top_k]
+    edges = rows.softmax(-1).cumsum(-1).flatten()
+    tried = torch.from_numpy(rng.uniform(0.3, 0.95, 200))
+    gaps = (tried[:, None] - edges).abs().min(-1).values
+    return float(tried[gaps.argmax()])
+
+
+@dataclass(frozen=True)
+class Filtered(Table):
+    """Logits and how they are cut; ``top_p`` of True is drawn."""
+
+    spec: Any = field(default_factory=lambda: {"logits": "... n_vocab"})
+    how: Callable = apart
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        case = super().case(rng, row)
+        named = dict(case.kwargs)
+        if named.get("top_p") is True:
+            named["top_p"] = share_between(rng, case.args[0], named.get("top_k"))
+        return replace(case, kwargs=named)
+
+
+FILTER_CASES = Filtered()
+FILTER_ROWS = standard(FILTER_CASES)
+SEVEN = row("n_vocab=7")
+ROWS = SEVEN.but(batch=(5,), note="five rows")
+K3, P, BOTH = {"top_k": 3}, {"top_p": True}, {"top_k": 4, "top_p": True}
+SHARES = tensor(np.log([0.1, 0.5, 0.15, 0.25]))  # by hand: likeliest are 1, 3, 2, 0
+TIES = tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]])
+HOLES = tensor([[0.0, -math.inf, 1.0, 2.0, -math.inf], [1.5, 0.5, -math.inf, -1.0, 3.0]])
+
+
+def with_infinities(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    x = apart(rng, shape)
+    x[..., 2] = -np.inf
+    return x
+
+
+DRAWS, PARTS = 1536, 6
+
+
+@dataclass(frozen=True)
+class Sampled(Filtered):
+    """The same with torch's own random numbers begun anew, so that wrong answers repeat."""
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        return replace(super().case(rng, row), use=seeded(int(rng.integers(1 << 30))))
+
+
+def seeded(seed: int) -> Callable:
+    return partial(drivers.call_seeded, seed)
+
+
+SAMPLE_CASES = Sampled()
+SAMPLE_BY_HAND = Case(
+    (SHARES,), {"temperature": 0}, use=seeded(0), note="shares 0.1, 0.5, 0.15, 0.25"
+)
+
+
+def drawn_case(
+    rng: Rng,
+    sixths: tuple[int, ...],
+    cut: Sequence[float] = (),
+    *,
+    batch: int = 0,
+    seeded: bool = True,
+    note: str = "",
+    **options: Any,
+) -> Case:
+    """Logits of which tokens are drawn in these sixths once they are divided and cut.
+
+    ``cut``: how likely those are that a filter takes away, before it, in sixths too.
+    """
+
+    def one_row() -> torch.Tensor:
+        shares = rng.permutation([*sixths, *cut]).astype(float)
+        return tensor(options.get("temperature", 1.0) * np.log(shares) + rng.normal())
+
+    logits = torch.stack([one_row() for _ in range(batch)]) if batch else one_row()
+    seed = int(rng.integers(1 << 30))
+    named = ", ".join(f"{name}={value}" for name, value in options.items())
+    told = f"{DRAWS} draws, in sixths" + (f"; {note}" if note else "")
+    return Case(
+        (DRAWS, PARTS, seed, seeded, logits),
+        options,
+        use=drivers.shares_drawn,
+        note=told,
+        shown=f"sample_token(logits{', ' if named else ''}{named})",
+    )
+
+
+def generators(rng: Rng) -> list[Case]:
+    """Fifty rows: two generators agree in all of them with a chance below (1/5)⁵⁰."""
+    seeds = tuple(int(seed) for seed in rng.integers(1 << 30, size=2))
+    case = Case(
+        (seeds, torch.zeros(50, 5, dtype=torch.float64)),
+        use=drivers.drawn_with_generators,
+        shown="sample_token(logits, generator=generator)",
+    )
+    return [case]
+
+
+ONE_LEFT = Drawn(
+    "... n_vocab",
+    lambda rng, shape: (
+        np.where(np.arange(shape[-1]) == shape[-1] - 2, 0.0, -np.inf) + np.zeros(shape)
+    ),
+)
+
+# --- cases: generate -------------------------------------------------------------------------
+
+D, VOCABULARY, LONGEST = 5, 11, 6
+
+
+@dataclass(frozen=True)
+class Written(Table):
+    """Prompts of ``n`` tokens, and ``n_new`` more by a model that reads ``LONGEST`` at once."""
+
+    spec: Any = field(default_factory=dict)
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        n, n_new = row.sizes["n"], row.sizes["n_new"]
+        ids = rng.integers(0, VOCABULARY, (*row.batch, n))
+        ids = torch.from_numpy(np.asfortranarray(ids) if row.turned else ids)
+        weights = {
+            "tokens": normal(rng, (VOCABULARY, D)),
+            "positions": normal(rng, (LONGEST, D)),
+            "scores": 3 * normal(rng, (D, VOCABULARY)),
+        }
+        choose = row.options.get("choose", "")
+        named = f", choose = {choose}" if choose else ""
+        return Case(
+            ("small_model", ids, n_new, *([choose] if choose else [])),
+            {name: tensor(x) for name, x in weights.items()},
+            use=drivers.call_on_model,
+            note=row.note,
+            shown=f"generate(model, ids, {n_new}{named}), model.max_length = {LONGEST}",
+        )
+
+
+WRITTEN_CASES = Written()
+WRITE_BY_HAND = Case(
+    ("small_model", torch.tensor([2, 0]), 3),
+    {
+        "tokens": tensor([[1, 0], [0, 1], [1, 1]]),
+        "positions": tensor([[1, 1], [1, -1], [-2, 1], [1, 1]]),
+        "scores": tensor([[1, 2, -1], [3, -1, 1]]),
+    },
+    use=drivers.call_on_model,
+    shown="generate(model, ids, 3), model.max_length = 4",
+)
+PROMPT = row("n=3 n_new=3")
+LEAST = {"choose": "the least likely"}
+SECOND = {"choose": "the second most likely"}
+POSITIVE = {"choose": "how many are above 0"}
+
+# --- cases: perplexity -----------------------------------------------------------------------
+
+
+def batches(rng: Rng, *, tensors: bool = False, size: int = 5, loss: float = 3.0) -> Case:
+    losses, counts = rng.uniform(0.5, loss, size), rng.integers(3, 60, size)
+    if tensors:
+        return Case((torch.from_numpy(losses), torch.from_numpy(counts)), note="tensors")
+    return Case((losses.tolist(), counts.tolist()))
+
+
+PERPLEXITY_BY_HAND = Case(
+    ([math.log(2), math.log(8)], [30, 10]), note="of 40 targets 30 are like coins"
+)
+
+# --- cases: attend_with_cache ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cached(Table):
+    """New queries, keys and values, and a cache of ``c`` tokens where c is given."""
+
+    spec: Any = field(
+        default_factory=lambda: {
+            "query": "... m d_k",
+            "key": "... m d_k",
+            "value": "... m d_v",
+        }
+    )
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        case = super().case(rng, row)
+        if "c" not in row.sizes:
+            return case
+        old = {"old keys": "... c d_k", "old values": "... c d_v"}
+        cache = tuple(self.arguments(rng, old, replace(row, zero=(), factor=1.0)).values())
+        if row.use is not None:
+            return replace(case, args=(*case.args, *cache))
+        told = f"attend_with_cache(query, key, value, cache), a cache of {row.sizes['c']} tokens"
+        return replace(case, kwargs={"cache": cache}, shown=told)
+
+    @property
+    def each_gradient(self) -> Callable:
+        return gradients("query", "key", "value")
+
+
+def gradients(*names: str) -> Callable:
+    """The driver that asks for the gradient of one argument after the other."""
+    return partial(drivers.attend_with_each_gradient, names, tuple(range(len(names))))
+
+
+CACHE_CASES = Cached()
+CACHE_ROWS = standard(CACHE_CASES, d_k=4)
+NEW = row("m=3 d_k=4 d_v=5")
+ONE_NEW = row("m=1 c=6 d_k=4 d_v=3", note="one new token, six before")
+SEVERAL = row("m=3 c=5 d_k=4 d_v=7", note="three new tokens, five before")
+CACHE_BY_HAND = Case(
+    (tensor([[0, 0]]), tensor([[1, 0]]), tensor([[9]])),
+    {"cache": (tensor([[0, 1], [5, 5]]), tensor([[3], [0]]))},
+    note="a query of 0 averages the three values",
+)
+EVERY_GRADIENT = ("query", "key", "value", "the cached keys", "the cached values")
+
+
+def stepwise(*sizes: int, batch: tuple[int, ...] = ()) -> Callable[[Rng], list[Case]]:
+    """A sequence that comes in pieces of these sizes, the first with no cache."""
+
+    def cases(rng: Rng) -> list[Case]:
+        n = sum(sizes)
+        query, key, value = (tensor(rng.uniform(-1, 1, (*batch, n, d))) for d in (4, 4, 3))
+        return [
+            Case(
+                (sizes, query, key, value),
+                use=drivers.attend_in_steps,
+                note=f"{n} tokens in pieces of {', '.join(map(str, sizes))}",
+                shown="attend_with_cache(query, key, value, cache)",
+            )
+        ]
+
+    return cases
+
+
+# --- decisions: next_token_loss --------------------------------------------------------------
+
+
+def shifted(logits, ids):
+    return logits[..., :-1, :], ids[..., 1:]
+
+
+def picked(log_shares, targets):
+    return -log_shares.gather(-1, targets[..., None].long()).squeeze(-1)
+
+
+def surprises(guesses, targets):
+    return picked(F.log_softmax(guesses, -1), targets)
+
+
+def not_padding(targets, ids, padding_id):
+    return torch.ones_like(targets).bool() if padding_id is None else targets != padding_id
+
+
+def mean_of(surprise, counts):
+    return (surprise * counts).sum() / counts.sum().clamp(min=1)
+
+
+@composition
+def judged(
+    shift=shifted,
+    surprise=surprises,
+    count=not_padding,
+    gather=mean_of,
+    given=lambda padding_id: padding_id,
+):
+    """``next_token_loss`` made of decisions."""
+
+    def next_token_loss(logits, ids, padding_id=None):
+        guesses, targets = shift(logits, ids)
+        counts = count(targets, ids, given(padding_id))
+        return gather(surprise(guesses, targets), counts)
+
+    return next_token_loss
+
+
+def by_sequence(surprise, counts):
+    each = (surprise * counts).sum(-1) / counts.sum(-1).clamp(min=1)
+    return each.mean()
+
+
+def guarded_log(number: float) -> dict[str, Any]:
+    return {"surprise": lambda g, t: picked((g.softmax(-1) + number).log(), t)}
+
+
+def unflattened(guesses, targets):
+    if guesses.ndim > 2:
+        return F.cross_entropy(guesses, targets.long(), reduction="none")
+    return surprises(guesses, targets)
+
+
+def one_batch_axis_alone(guesses, targets):
+    _b, _n, _v = guesses.shape
+    return surprises(guesses, targets)
+
+
+# --- decisions: filter_logits ----------------------------------------------------------------
+
+
+def lower_ids_first(logits):
+    return logits.argsort(dim=-1, descending=True, stable=True)
+
+
+def first_k(logits, rank, k):
+    return rank < k
+
+
+def up_to_p(likely, p):
+    """Of the shares, from the likeliest on, those to keep."""
+    return likely.cumsum(-1) - likely < p
+
+
+def to_their_ids(keep, order):
+    return torch.zeros_like(keep).scatter(-1, order, keep)
+
+
+@composition
+def filtering(
+    order=lower_ids_first,
+    keep_k=first_k,
+    likely=lambda logits: logits.double().softmax(-1),
+    keep_p=up_to_p,
+    put_back=to_their_ids,
+    fill=lambda logits, keep: logits.masked_fill(~keep, -math.inf),
+    steps=lambda top_k, top_p: ("k", "p"),
+    left=lambda logits, original: logits,
+    finish=lambda logits, original: logits,
+):
+    """``filter_logits`` made of decisions; ``left`` are the logits that p is measured on."""
+
+    def filter_logits(logits, top_k=None, top_p=None):
+        original = logits
+        for step in steps(top_k, top_p):
+            if step == "k" and top_k is not None:
+                rank = order(original).argsort(-1)
+                logits = fill(logits, keep_k(original, rank, top_k))
+            if step == "p" and top_p is not None:
+                seen = left(logits, original)
+                by_likely = order(seen)
+                shares = likely(seen).gather(-1, by_likely)
+                logits = fill(logits, put_back(keep_p(shares, top_p), by_likely))
+        return finish(logits, original)
+
+    return filter_logits
+
+
+def higher_ids_first(logits):
+    return logits.shape[-1] - 1 - lower_ids_first(logits.flip(-1))
+
+
+def not_below_the_kth(logits, rank, k):
+    return logits >= logits.topk(k, -1).values[..., -1:]
+
+
+def nothing(logits, keep):
+    """Filled with a number."""
+    return logits.masked_fill(~keep, 0)
+
+
+def filled(number: float) -> dict[str, Any]:
+    return {"fill": lambda logits, keep: logits.masked_fill(~keep, number)}
+
+
+def in_order_of_ids(logits):
+    ids = torch.arange(logits.shape[-1])
+    return ids.expand(logits.shape)
+
+
+# --- decisions: sample_token -----------------------------------------------------------------
+
+
+def flat_draw(shares, generator):
+    rows = shares.reshape(-1, shares.shape[-1])
+    return torch.multinomial(rows, 1, generator=generator).reshape(shares.shape[:-1])
+
+
+def at_0(logits, temperature):
+    """The likeliest token, where temperature is 0; None elsewhere."""
+    return logits.argmax(-1) if temperature == 0 else None
+
+
+@composition
+def drawing(
+    greedy=at_0,
+    divide=lambda logits, temperature: logits / temperature,
+    cut=gpt.filter_logits,
+    early=None,
+    shares=lambda logits: logits.softmax(-1),
+    draw=flat_draw,
+    late=lambda ids, logits, k, p: ids,
+    finish=lambda ids: ids,
+):
+    """``sample_token`` made of decisions. ``early`` cuts before the logits are divided."""
+
+    def sample_token(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+        best = greedy(logits, temperature)
+        if best is not None:
+            return finish(best)
+        if early is not None:
+            logits = early(logits, top_k, top_p)
+        divided = divide(logits, temperature)
+        kept = cut(divided, top_k, top_p)
+        return finish(late(draw(shares(kept), generator), divided, top_k, top_p))
+
+    return sample_token
+
+
+def uncut(logits, top_k, top_p):
+    return logits
+
+
+def cut_first(logits, top_k, top_p):
+    return gpt.filter_logits(logits, top_k, top_p)
+
+
+def k_alone(logits, top_k, top_p):
+    return gpt.filter_logits(logits, top_k)
+
+
+def p_alone(logits, top_k, top_p):
+    return gpt.filter_logits(logits, None, top_p)
+
+
+def replaced_if_cut(ids, logits, k, p):
+    """Tokens that the filters do not allow become the likeliest."""
+    kept = gpt.filter_logits(logits, k, p).gather(-1, ids[..., None]).squeeze(-1)
+    return ids.where(kept > -math.inf, logits.argmax(-1))
+
+
+def first_if_cut(ids, logits, k, p):
+    kept = gpt.filter_logits(logits, k, p).gather(-1, ids[..., None]).squeeze(-1)
+    return ids.where(kept > -math.inf, 0)
+
+
+def one_for_all(shares, generator):
+    first = shares.reshape(-1, shares.shape[-1])[0]
+    return torch.multinomial(first, 1, generator=generator).expand(shares.shape[:-1])
+
+
+def at_most_two_axes(shares, generator):
+    return torch.multinomial(shares, 1, generator=generator).squeeze(-1)
+
+
+# --- decisions: generate ---------------------------------------------------------------------
+
+
+def last_ones(ids, longest):
+    return ids[..., -longest:]
+
+
+def last_row(logits):
+    return logits[..., -1, :]
+
+
+def likeliest(logits):
+    return logits.argmax(-1)
+
+
+def behind(ids, token):
+    return torch.cat([ids, token[..., None]], -1)
+
+
+@composition
+def writing(
+    context=last_ones,
+    look=last_row,
+    default=likeliest,
+    hand=lambda logits: logits,
+    used=lambda choose, default: default if choose is None else choose,
+    append=behind,
+    times=lambda n_new: n_new,
+    keep=lambda ids, longest: ids,
+    finish=lambda ids, prompt: ids,
+):
+    """``generate`` made of decisions."""
+
+    def generate(model, ids, n_new, choose=None):
+        prompt, chosen = ids, used(choose, default)
+        for _ in range(times(n_new)):
+            logits = model(context(ids, model.max_length))
+            ids = append(ids, chosen(hand(look(logits))))
+            ids = keep(ids, model.max_length)
+        return finish(ids, prompt)
+
+    return generate
+
+
+def in_one_go(model, ids, n_new, choose=None):
+    """All new tokens by the logits after the prompt."""
+    choose = likeliest if choose is None else choose
+    token = choose(last_row(model(last_ones(ids, model.max_length))))
+    return torch.cat([ids, *[token[..., None]] * n_new], -1)
+
+
+# --- decisions: perplexity -------------------------------------------------------------------
+
+
+def as_doubles(x):
+    return torch.as_tensor(x, dtype=torch.float64)
+
+
+@composition
+def perplexed(
+    read=as_doubles,
+    total=lambda losses, counts: (losses * counts).sum(),
+    by=lambda losses, counts: counts.sum(),
+    raised=torch.exp,
+    finish=float,
+):
+    """``perplexity`` made of decisions."""
+
+    def perplexity(losses, counts):
+        losses, counts = read(losses), read(counts)
+        return finish(raised(total(losses, counts) / by(losses, counts)))
+
+    return perplexity
+
+
+def averaged(losses, counts):
+    """A weighted mean of what was raised batch by batch."""
+    losses, counts = as_doubles(losses), as_doubles(counts)
+    return float((losses.exp() * counts).sum() / counts.sum())
+
+
+def plainly_averaged(losses, counts):
+    return float(as_doubles(losses).exp().mean())
+
+
+def multiplied_out(losses, counts):
+    """The product of all shares first, then its root."""
+    total = sum(int(count) for count in counts)
+    product = math.prod(
+        math.exp(-float(loss)) ** int(count) for loss, count in zip(losses, counts, strict=True)
+    )
+    return product ** (-1 / total)
+
+
+# --- decisions: attend_with_cache ------------------------------------------------------------
+
+
+def old_then_new(old, new):
+    return torch.cat([old, new], -2)
+
+
+def from_the_cache_on(m, n):
+    return torch.ones(m, n, dtype=torch.bool).tril(n - m)
+
+
+@composition
+def attending(
+    join_keys=old_then_new,
+    join_values=old_then_new,
+    mask=from_the_cache_on,
+    store=lambda old, new, joined: joined,
+    finish=lambda output: output,
+    hand_back=lambda output, keys, values: (output, (keys, values)),
+    **options,
+):
+    """``attend_with_cache`` made of decisions; others are those of ``Attention``."""
+    attention = Attention.of(options)
+
+    def attend_with_cache(query, key, value, cache=None):
+        keys = key if cache is None else join_keys(cache[0], key)
+        values = value if cache is None else join_values(cache[1], value)
+        allowed = mask(query.shape[-2], keys.shape[-2])
+        output = attention.output(query, keys, values, allowed)
+        old = (None, None) if cache is None else cache
+        return hand_back(finish(output), store(old[0], key, keys), store(old[1], value, values))
+
+    return attend_with_cache
+
+
+def joined(join: Callable) -> dict[str, Callable]:
+    """Keys and values are joined in the same way."""
+    return {"join_keys": join, "join_values": join}
+
+
+# --- exercises -------------------------------------------------------------------------------
+
+NEXT = Exercise(
+    target="gpt.next_token_loss",
+    reference=gpt.next_token_loss,
+    section="Chapter 13, “A loss with a floor”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        LOSS_CASES.criterion(
+            "the mean of −log p(next token)",
+            3,
+            LOSS_BY_HAND,
+            LOSS,
+            LOSS.but("n=2 n_vocab=5", note="one guess"),
+            LOSS.but("n=7 n_vocab=7", note="as many tokens as words"),
+        ),
+        LOSS_CASES.criterion(
+            "padding does not count",
+            2,
+            PADDED,
+            FIRST_PADS,
+            LOSS.but(options={"pad": 5}, batch=(2,), note="5 pads"),
+        ),
+        LOSS_CASES.criterion(
+            "0 where there is nothing to guess",
+            1,
+            LOSS.but(batch=(2,), options={"pad": 4, "all": True}, note="nothing but padding"),
+            LOSS.but("n=1", note="one token"),
+            LOSS.but("n=1", batch=(3,), options={"pad": 4}, note="one token each"),
+        ),
+        LOSS_CASES.criterion(
+            "batches",
+            1,
+            *LOSS_ROWS.batches,
+            LOSS.but("n=3 n_vocab=5", batch=(3,), note="as many sequences as tokens"),
+            LOSS.but("n=3 n_vocab=5", batch=(5,), note="as many sequences as words"),
+        ),
+        LOSS_CASES.criterion(
+            "float32 and large logits", 1, *LOSS_ROWS.numbers, once_more(LOSS_BY_HAND)
+        ),
+        LOSS_CASES.criterion(
+            "gradients reach the logits",
+            1,
+            *LOSS_ROWS.gradients,
+            replace(PADDED, use=LOSS_CASES.each_gradient),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        judged,
+        Slip(
+            "the targets are not shifted",
+            "You judge row t by token t, which the model has already read. Row t guesses what "
+            "comes next: `logits[..., :-1, :]` against `ids[..., 1:]`.",
+            {"shift": lambda logits, ids: (logits, ids)},
+        ),
+        Slip(
+            "shifted the wrong way",
+            "You judge row t by token t − 1. Row t guesses token t + 1: drop the *last* row of the "
+            "logits and the *first* id.",
+            {"shift": lambda logits, ids: (logits[..., 1:, :], ids[..., :-1])},
+        ),
+        Slip(
+            "the last row is judged by the first token",
+            "`roll` puts the first id behind the last row. What comes after the last token is not "
+            "known: drop that row.",
+            {"shift": lambda logits, ids: (logits, ids.roll(-1, -1))},
+        ),
+        Slip(
+            "shifted by two",
+            "You judge row t by token t + 2, or leave out the first guess. Row 0 guesses token 1.",
+            {"shift": lambda logits, ids: (logits[..., :-2, :], ids[..., 2:])},
+            also=({"shift": lambda logits, ids: (logits[..., 1:-1, :], ids[..., 2:])},),
+        ),
+        Slip(
+            "only the last guess counts",
+            "You judge a single row of each sequence. Every row guesses: a sequence of n tokens is "
+            "n − 1 lessons.",
+            {"shift": lambda logits, ids: (logits[..., -2:-1, :], ids[..., -1:])},
+        ),
+        Slip(
+            "padding is counted",
+            "You count what is guessed after the end of a sequence. Targets that are `padding_id` "
+            "stay out of the sum and out of the number it is divided by.",
+            {"count": lambda targets, ids, pad: torch.ones_like(targets).bool()},
+        ),
+        Slip(
+            "padding is told by the token that was read",
+            "You leave out rows whose *own* token is padding. It is the target that counts: the "
+            "last word of a sequence has padding behind it, and nobody guesses that.",
+            {"count": lambda targets, ids, pad: not_padding(ids[..., :-1], ids, pad)},
+        ),
+        Slip(
+            "divided by all targets",
+            "You leave padding out of the sum and divide by the number of all targets. Divide by "
+            "those that count.",
+            {"gather": lambda s, counts: (s * counts).sum() / max(counts.numel(), 1)},
+        ),
+        Slip(
+            "a padding_id of 0 is taken for none",
+            "`if padding_id:` is False for 0, the usual id of padding. Ask "
+            "`if padding_id is not None`.",
+            {"given": lambda padding_id: padding_id or None},
+        ),
+        Slip(
+            "a padding_id where none was given",
+            "You take some id for padding that nobody named, such as 0. Without `padding_id` every "
+            "target counts.",
+            {"given": lambda padding_id: 0 if padding_id is None else padding_id},
+            also=({"given": lambda padding_id: 0},),
+        ),
+        Slip(
+            "nothing to guess gives NaN",
+            "Where every target is padding, or there is one token, you divide 0 by 0. The loss is "
+            "0 there: divide by `counts.clamp(min=1)`.",
+            {"gather": lambda s, counts: (s * counts).sum() / counts.sum()},
+            also=({"gather": lambda s, counts: s[counts].mean()},),
+        ),
+        Slip(
+            "softmax before cross-entropy",
+            "`F.cross_entropy` takes logits and does the softmax itself. You hand it shares, so "
+            "they go through a second softmax and the loss can never come near 0.",
+            {"surprise": lambda g, t: surprises(g.softmax(-1), t)},
+        ),
+        Slip(
+            "the logarithm of a softmax that is 0",
+            "For large logits the softmax is exactly 0 and its logarithm −∞. "
+            "`F.log_softmax` takes both in one step.",
+            {"surprise": lambda g, t: picked(g.softmax(-1).log(), t)},
+            guarded_log,
+            (1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4),
+            also=({"surprise": lambda g, t: picked(g.softmax(-1).clamp(min=1e-9).log(), t)},),
+        ),
+        Slip(
+            "softmax over the tokens",
+            "Your shares sum to 1 down the sequence. Each row shares 1 among the words of the "
+            "vocabulary, along the last axis.",
+            {"surprise": lambda g, t: picked(F.log_softmax(g, -2), t)},
+        ),
+        Slip(
+            "the logits themselves",
+            "You average the logits of the tokens that came. A logit says something only against "
+            "the others of its row: take the log-softmax first.",
+            {"surprise": picked},
+        ),
+        Slip(
+            "the share and not its logarithm",
+            "You average shares, or 1 − share. The surprise at a token is −log of its share.",
+            {"surprise": lambda g, t: 1 + picked(g.softmax(-1), t)},
+            also=({"surprise": lambda g, t: picked(g.softmax(-1), t)},),
+        ),
+        Slip(
+            "summed, not averaged",
+            "You return the sum over all targets, which grows with the text. Divide by the number "
+            "of targets that count.",
+            {"gather": lambda s, counts: (s * counts).sum()},
+        ),
+        Slip(
+            "the mean of the sequences' means",
+            "You average each sequence first, so a token of a short one counts more than one of a "
+            "long one. Sum over everything, then divide once.",
+            {"gather": by_sequence},
+        ),
+        Slip(
+            "the axis of the words is another",
+            "`F.cross_entropy` looks for the words on axis 1. Flatten first, "
+            "`logits.flatten(0, -2)` and `targets.flatten()`, and any batch axes fit.",
+            {"surprise": unflattened},
+            also=({"surprise": one_batch_axis_alone},),
+        ),
+    ),
+    hints=(
+        "Row t has read tokens 0 … t. Which token is it to be judged by?",
+        "`logits[..., :-1, :]` and `ids[..., 1:]` belong together; `F.cross_entropy` wants them "
+        "flattened.",
+        "With `reduction='none'` you get one number for each target: multiply by where the target "
+        "is not padding, sum, and divide by how many there are, at least 1.",
+    ),
+)
+
+FILTER = Exercise(
+    target="gpt.filter_logits",
+    reference=gpt.filter_logits,
+    section="Chapter 13, “Which token to take”",
+    difficulty=3,
+    minutes=25,
+    criteria=(
+        FILTER_CASES.criterion(
+            "top-k keeps the k likeliest, −∞ elsewhere",
+            2,
+            Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25"),
+            SEVEN.but(given=K3),
+            ROWS.but(given=K3),
+            SEVEN.but(given={"top_k": 1}, note="one token"),
+            SEVEN.but(given={"top_k": 7}, note="all tokens"),
+            Case((TIES,), {"top_k": 2}, note="ties: the lower id stays"),
+            Case((TIES,), {"top_k": 3}, note="ties: the lower id stays"),
+        ),
+        FILTER_CASES.criterion(
+            "top-p keeps the smallest set that reaches p",
+            3,
+            Case((SHARES,), {"top_p": 0.6}, note="shares 0.1, 0.5, 0.15, 0.25"),
+            Case((SHARES,), {"top_p": 0.4}, note="the likeliest alone has 0.5"),
+            SEVEN.but(given=P),
+            ROWS.but(given=P),
+            ROWS.but("n_vocab=13", given=P),
+            SEVEN.but(given={"top_p": 1.0}, note="all tokens"),
+            SEVEN.but(given={"top_p": 1e-6}, note="one token always stays"),
+        ),
+        FILTER_CASES.criterion(
+            "both: p is measured on what k left",
+            2,
+            Case((SHARES,), {"top_k": 2, "top_p": 0.66}, note="of the two, 2/3 and 1/3"),
+            SEVEN.but(given=BOTH),
+            ROWS.but("n_vocab=11", given=BOTH),
+        ),
+        FILTER_CASES.criterion(
+            "without either the logits; what is −∞ stays so",
+            1,
+            SEVEN,
+            Case((HOLES,), {"top_k": 2}, note="some are −∞"),
+            Case((HOLES,), {"top_p": 0.8}, note="some are −∞"),
+            Case((HOLES,), {"top_k": 4}, note="some are −∞"),
+        ),
+        FILTER_CASES.criterion(
+            "batches",
+            1,
+            *(one.but(given=P) for one in FILTER_ROWS.batches),
+            *(one.but(given=K3) for one in FILTER_ROWS.batches[:3]),
+        ),
+        FILTER_CASES.criterion(
+            "float32, large and small logits",
+            1,
+            *(one.but(given={"top_p": 0.7}) for one in FILTER_ROWS.numbers),
+            FILTER_ROWS.single.but(given=K3),
+            once_more(Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25")),
+        ),
+        FILTER_CASES.criterion(
+            "gradients reach what is kept",
+            1,
+            *(one.but(given=K3) for one in FILTER_ROWS.gradients),
+            *(one.but(given=P) for one in FILTER_ROWS.gradients),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        filtering,
+        Slip(
+            "ties are all kept",
+            "You keep every token that is as likely as the k-th, maybe more than k. Of equal "
+            " ones the lower ids stay: rank them with a stable sort, and keep the ranks below k.",
+            {"keep_k": not_below_the_kth},
+        ),
+        Slip(
+            "ties go to the higher id",
+            "Of tokens that are equally likely you keep those with higher ids. A stable descending "
+            "sort, `argsort(descending=True, stable=True)`, puts the lower ones first.",
+            {"order": higher_ids_first},
+        ),
+        Slip(
+            "the token that crosses p is left out",
+            "You keep tokens while their sum is below p, so the set does not reach p, and is empty "
+            "where the first alone exceeds it. Ask what the likelier ones have *before* a token: "
+            "`cumsum − share < p`.",
+            {"keep_p": lambda likely, p: likely.cumsum(-1) <= p},
+            also=(
+                {
+                    "keep_p": lambda likely, p: (
+                        (likely.cumsum(-1) <= p) | (torch.arange(likely.shape[-1]) == 0)
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "one token too many after p",
+            "Your set goes one token beyond the one with which it reaches p. It is to be the "
+            "smallest that does.",
+            {"keep_p": lambda s, p: s.cumsum(-1) - s - F.pad(s, (1, 0))[..., :-1] < p},
+        ),
+        Slip(
+            "p counted in the order of the ids",
+            "You add up the shares as they stand in the row. Sort first: the likeliest are added "
+            "before the others.",
+            {
+                "order": in_order_of_ids,
+                "keep_k": not_below_the_kth,
+            },
+            also=(
+                {
+                    "likely": lambda x: x.double().softmax(-1),
+                    "order": in_order_of_ids,
+                    "keep_k": lambda x, rank, k: lower_ids_first(x).argsort(-1) < k,
+                },
+            ),
+        ),
+        Slip(
+            "the least likely are kept",
+            "You sort in ascending order, and keep the tokens from the wrong end. "
+            "`descending=True`.",
+            {"order": lambda x: x.argsort(dim=-1, stable=True)},
+        ),
+        Slip(
+            "not put back to the ids",
+            "What you keep is counted along the *sorted* shares and applied to the row as it "
+            "stands. Put it back: `scatter(-1, order, keep)`, or gather by each token's rank.",
+            {
+                "put_back": lambda keep, order: keep,
+                "keep_k": lambda x, rank, k: in_order_of_ids(x) < k,
+            },
+            also=(
+                {"put_back": lambda keep, order: keep},
+                {"put_back": lambda keep, order: keep.gather(-1, order)},
+            ),
+        ),
+        Slip(
+            "returned in sorted order",
+            "You return the logits sorted by size. Each keeps its place, which is its token.",
+            {"finish": lambda x, original: x.sort(-1, descending=True, stable=True).values},
+        ),
+        Slip(
+            "a number in place of −∞",
+            "What is dropped gets a number, so it can still be drawn: a logit of 0 is no share of "
+            "0. Use −∞.",
+            {"fill": nothing},
+            filled,
+            Between(-3.4e38, -1.0),
+            also=({"fill": lambda x, keep: x * keep},),
+        ),
+        Slip(
+            "shares in place of logits",
+            "You return probabilities. Logits come in and logits go out, so that temperature and "
+            "softmax fit behind it.",
+            {"finish": lambda x, original: x.softmax(-1)},
+            also=({"finish": lambda x, original: x.log_softmax(-1)},),
+        ),
+        Slip(
+            "p is measured before k",
+            "With both, you measure p on all tokens. Top-k comes first, and what it leaves is "
+            "shared out anew before p is counted.",
+            {"left": lambda x, original: original},
+            also=({"steps": lambda top_k, top_p: ("p", "k")},),
+        ),
+        Slip(
+            "one of the two is ignored",
+            "You use only one of top_k and top_p. Where both are given: first top-k, then top-p on "
+            "the result.",
+            {"steps": lambda top_k, top_p: ("p",) if top_k is None else ("k",)},
+            also=({"steps": lambda top_k, top_p: "k"}, {"steps": lambda top_k, top_p: "p"}),
+        ),
+        Slip(
+            "k + 1 tokens, or k − 1",
+            "You are off by one: exactly k tokens stay. Ranks count from 0, so it is `rank < k`.",
+            {"keep_k": lambda x, rank, k: rank <= k},
+            also=({"keep_k": lambda x, rank, k: rank < max(k - 1, 1)},),
+        ),
+        Slip(
+            "the k likeliest are dropped",
+            "You fill the tokens that should stay. `masked_fill` fills where its mask is True.",
+            {"fill": lambda x, keep: x.masked_fill(keep, -math.inf)},
+        ),
+        Slip(
+            "p taken for the least share of one token",
+            "You keep tokens whose own share is at least p, or 1 − p. It is the sum of the "
+            "likeliest that has to reach p.",
+            {"keep_p": lambda s, p: s >= p},
+            also=(
+                {"keep_p": lambda s, p: s >= 1 - p},
+                {"keep_p": lambda s, p: s >= s[..., :1] * p},
+            ),
+        ),
+        Slip(
+            "logits are added up, not shares",
+            "You count p on the logits themselves. They are no shares: take the softmax first.",
+            {"likely": lambda x: x.double()},
+            also=({"likely": lambda x: x.double().exp()},),
+        ),
+        Slip(
+            "one cut for all rows",
+            "You find one threshold and use it for every row of the batch. Each row is cut by "
+            "itself.",
+            {
+                "keep_k": lambda x, rank, k: x >= x.reshape(-1, x.shape[-1])[0].topk(k).values[-1],
+                "keep_p": lambda s, p: up_to_p(s.reshape(-1, s.shape[-1])[:1], p).expand(s.shape),
+            },
+        ),
+    ),
+    hints=(
+        "A token's *rank* decides: 0 for the likeliest. `argsort` of an `argsort` gives ranks.",
+        "Top-p: sort the shares in descending order. A token stays if those before it have less "
+        "than p together.",
+        "`order = logits.argsort(descending=True, stable=True)`; what you decide along the sorted "
+        "row goes back with `torch.zeros_like(keep).scatter(-1, order, keep)`.",
+    ),
+)
+
+SAMPLE = Exercise(
+    target="gpt.sample_token",
+    reference=gpt.sample_token,
+    section="Chapter 13, “Which token to take”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        SAMPLE_CASES.criterion(
+            "temperature 0 is the likeliest token",
+            1,
+            SAMPLE_BY_HAND,
+            SEVEN.but(given={"temperature": 0.0}),
+            ROWS.but(given={"temperature": 0}),
+            ROWS.but(given={"temperature": 0, "top_k": 3, "top_p": 0.8}),
+        ),
+        SAMPLE_CASES.criterion(
+            "where one token alone may come, it comes",
+            2,
+            ROWS.but(given={"top_k": 1}, note="one token stays"),
+            ROWS.but(given={"top_p": 1e-6}, note="one token stays"),
+            ROWS.but(given={"logits": ONE_LEFT}, note="all but one are −∞"),
+            *(
+                one.but(given={"logits": ONE_LEFT, "temperature": 0.7})
+                for one in FILTER_ROWS.batches
+            ),
+            *(one.but(given={"top_k": 1}) for one in FILTER_ROWS.batches),
+            *(one.but(given={"top_k": 1}) for one in FILTER_ROWS.numbers),
+            ROWS.but(factor=1e6, note="logits in the millions"),
+            once_more(SAMPLE_BY_HAND),
+        ),
+        Criterion(
+            "tokens come as often as the softmax says",
+            2,
+            lambda rng: [
+                drawn_case(rng, (3, 2, 1)),
+                drawn_case(rng, (2, 2, 1, 1)),
+                drawn_case(rng, (3, 1, 1, 1), batch=3, note="three rows"),
+                drawn_case(rng, (4, 1, 1), seeded=False, note="no generator"),
+            ],
+        ),
+        Criterion(
+            "logits are divided by the temperature",
+            2,
+            lambda rng: [
+                drawn_case(rng, (3, 2, 1), temperature=2.0),
+                drawn_case(rng, (4, 1, 1), temperature=0.5),
+                drawn_case(rng, (3, 2, 1), batch=2, temperature=3.0),
+            ],
+        ),
+        Criterion(
+            "filters cut before the draw, after the temperature",
+            3,
+            lambda rng: [
+                drawn_case(rng, (3, 2, 1), (0.9, 0.8), top_k=3),
+                drawn_case(rng, (4, 2), (1.5, 1), top_k=2),
+                drawn_case(rng, (4, 2), (1, 0.5), top_p=0.7),
+                drawn_case(rng, (4, 2), (1.5, 1), temperature=2.0, top_p=0.6),
+                drawn_case(rng, (4, 2), (1.5, 1), temperature=0.5, top_k=3, top_p=0.77),
+                drawn_case(rng, (3, 1, 1, 1), (0.5, 0.4), batch=2, top_k=4),
+            ],
+        ),
+        Criterion("the generator decides", 1, generators),
+        leaves_arguments_alone(),
+    ),
+    excludes=(
+        FLOATS_ONLY,
+        ("generator given", "The counts give one, made beside the answer from a seed."),
+    ),
+    misconceptions=made(
+        drawing,
+        Slip(
+            "the filters come after the draw",
+            "You draw from all tokens and repair what the filters forbid. The share of what was "
+            "cut then goes to one token. Cut first, and the softmax shares out what is left.",
+            {"cut": uncut, "late": replaced_if_cut},
+            also=({"cut": uncut, "late": first_if_cut},),
+        ),
+        Slip(
+            "the filters are ignored",
+            "You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to "
+            "`filter_logits` before the softmax.",
+            {"cut": uncut},
+            also=({"cut": k_alone}, {"cut": p_alone}),
+        ),
+        Slip(
+            "the temperature comes after the filters",
+            "You cut first and divide then. The temperature changes the shares, and top-p counts "
+            "shares: divide first.",
+            {"early": cut_first, "cut": uncut},
+        ),
+        Slip(
+            "the temperature is ignored",
+            "You never divide by the temperature.",
+            {"divide": lambda logits, temperature: logits},
+        ),
+        Slip(
+            "multiplied by the temperature",
+            "You multiply the logits by the temperature. A high temperature is to make the shares "
+            "more equal: divide.",
+            {"divide": lambda logits, temperature: logits * temperature},
+        ),
+        Slip(
+            "shares divided by the temperature",
+            "You divide the shares, and normalised they are what they were; or you take a power "
+            "of something else. Divide the logits, before the softmax.",
+            {"divide": lambda logits, temperature: logits.softmax(-1) / temperature},
+        ),
+        Slip(
+            "temperature 0 divides by 0",
+            "Logits divided by 0 are infinite, and their softmax is NaN. Temperature 0 means the "
+            "likeliest token: `logits.argmax(-1)`.",
+            {"greedy": lambda logits, temperature: None},
+            also=(
+                {
+                    "greedy": lambda logits, temperature: None,
+                    "divide": lambda logits, t: logits if t == 0 else logits / t,
+                },
+            ),
+        ),
+        Slip(
+            "always the likeliest token",
+            "You take the likeliest token at every temperature. Draw from the shares: "
+            "`torch.multinomial`.",
+            {"draw": lambda shares, generator: shares.argmax(-1)},
+        ),
+        Slip(
+            "all tokens are equally likely",
+            "You draw among the tokens that are left without looking at their shares.",
+            {"shares": lambda logits: (logits > -math.inf).double()},
+        ),
+        Slip(
+            "logits in place of shares",
+            "`torch.multinomial` takes shares, and logits may be negative. Take the softmax first.",
+            {"shares": lambda logits: logits},
+            also=({"shares": lambda logits: logits.clamp(min=0)}, {"shares": torch.abs}),
+        ),
+        Slip(
+            "exp overflows",
+            "exp of a large logit is infinite, and the draw fails. `softmax` subtracts the largest "
+            "first.",
+            {"shares": torch.exp},
+        ),
+        Slip(
+            "one draw for all rows",
+            "Every row gets the same token. Draw for each row by itself.",
+            {"draw": one_for_all},
+        ),
+        Slip(
+            "multinomial takes two axes at most",
+            "`torch.multinomial` knows one row or a matrix of rows. Flatten the batch axes before, "
+            "and give the ids the shape (...) after.",
+            {"draw": at_most_two_axes},
+        ),
+        Slip(
+            "an axis of length 1 is left",
+            "You return (..., 1). One token for each row has shape (...): `squeeze(-1)`.",
+            {"finish": lambda ids: ids[..., None]},
+        ),
+        Slip(
+            "the generator is not used",
+            "Equal generators have to draw the same tokens. Hand `generator` on to the draw.",
+            {"draw": lambda shares, generator: flat_draw(shares, None)},
+        ),
+        Slip(
+            "the same draw every time",
+            "You make or seed a generator of your own, so every call draws the same. Draw with the "
+            "one that is given.",
+            {"draw": lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0))},
+        ),
+    ),
+    hints=(
+        "Temperature 0 is a case of its own. Else three steps: divide, cut, draw.",
+        "`filter_logits(logits / temperature, top_k, top_p).softmax(-1)` are the shares.",
+        "`torch.multinomial(rows, 1, generator=generator)` draws for each row of a matrix; reshape "
+        "before and after it.",
+    ),
+)
+
+GENERATE = Exercise(
+    target="gpt.generate",
+    reference=gpt.generate,
+    section="Chapter 13, “Writing on”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        WRITTEN_CASES.criterion(
+            "appends the likeliest token, n_new times",
+            2,
+            WRITE_BY_HAND,
+            PROMPT,
+            row("n=1 n_new=4", note="a prompt of one token"),
+            row("n=2 n_new=2"),
+            row("n=4 n_new=0", note="nothing new"),
+            row("n=2 n_new=1", note="one new token"),
+        ),
+        WRITTEN_CASES.criterion(
+            "the last max_length tokens are the context",
+            2,
+            row("n=4 n_new=7", note="outgrows the model"),
+            row("n=6 n_new=3", note="fills the model"),
+            row("n=19 n_new=2", note="a prompt longer than the model reads"),
+            row("n=3 n_new=19", batch=(2,), note="a long text"),
+        ),
+        WRITTEN_CASES.criterion(
+            "choose decides, by the logits",
+            2,
+            PROMPT.but(options=LEAST),
+            PROMPT.but(options=POSITIVE),
+            PROMPT.but("n_new=9", options=SECOND),
+            PROMPT.but("n_new=5", batch=(3,), options=POSITIVE, note="a batch of 3"),
+        ),
+        WRITTEN_CASES.criterion(
+            "batches",
+            1,
+            PROMPT.but(batch=(2,), note="a batch of 2"),
+            PROMPT.but("n=2 n_new=3", batch=(2,), note="as many sequences as tokens"),
+            PROMPT.but("n=3 n_new=2", batch=(5,), note="as many sequences as tokens at the end"),
+            PROMPT.but("n=3 n_new=0", batch=(3,), note="nothing new"),
+            PROMPT.but(batch=(2,), turned=True, note="not contiguous in memory"),
+            PROMPT.but(batch=(2, 3), note="two batch axes"),
+            PROMPT.but(batch=(2, 3), turned=True, note="two batch axes, not contiguous"),
+            PROMPT.but(batch=(2, 1, 3), note="three batch axes"),
+            PROMPT.but(batch=(2, 4, 3), turned=True, note="three batch axes, not contiguous"),
+            once_more(WRITE_BY_HAND),
+        ),
+        leaves_arguments_alone(),
+    ),
+    misconceptions=made(
+        writing,
+        Slip(
+            "more tokens than the model reads",
+            "You hand the model the whole sequence however long it is. It knows positions up to "
+            "`model.max_length`: hand it `ids[..., -model.max_length:]`.",
+            {"context": lambda ids, longest: ids},
+        ),
+        Slip(
+            "the context is the beginning",
+            "You hand the model the first max_length tokens, so it never sees what it wrote. The "
+            "*last* ones are the context.",
+            {"context": lambda ids, longest: ids[..., :longest]},
+        ),
+        Slip(
+            "the context is too short",
+            "You drop a token more than you have to: the model reads max_length tokens.",
+            {"context": lambda ids, longest: ids[..., -(longest - 1) :]},
+            also=(
+                {
+                    "context": lambda i, longest: (
+                        i if i.shape[-1] < longest else i[..., 1 - longest :]
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "a full context starts again",
+            "When the model is full you go on from a shorter context. It slides: the last "
+            "max_length tokens, at every step.",
+            {
+                "context": lambda ids, longest: (
+                    ids if ids.shape[-1] <= longest else ids[..., -(longest // 2) :]
+                )
+            },
+            also=(
+                {
+                    "context": lambda ids, longest: ids[
+                        ..., (ids.shape[-1] - 1) // longest * longest :
+                    ]
+                },
+            ),
+        ),
+        Slip(
+            "the model sees the last token alone",
+            "You hand the model only the newest token. Without a cache it remembers nothing: hand "
+            "it the whole context.",
+            {"context": lambda ids, longest: ids[..., -1:]},
+        ),
+        Slip(
+            "another row of the logits",
+            "You look at the first row, which guesses the second token. The last row guesses what "
+            "comes next: `logits[..., -1, :]`.",
+            {"look": lambda logits: logits[..., 0, :]},
+            also=({"look": lambda logits: logits.mean(-2)},),
+        ),
+        Slip(
+            "axes counted from the front",
+            "`logits[:, -1]` and `torch.cat(…, dim=1)` fit exactly one batch axis. Count from the "
+            "end: `logits[..., -1, :]`, `dim=-1`.",
+            {"look": lambda logits: logits[:, -1]},
+            also=(
+                {"append": lambda ids, token: torch.cat([ids, token[..., None]], 1)},
+                {"append": lambda ids, token: torch.cat([ids, token[:, None]], 1)},
+                {"look": lambda logits: logits[-1]},
+            ),
+        ),
+        Slip(
+            "choose is not used",
+            "You take the likeliest token whatever `choose` is.",
+            {"used": lambda choose, default: default},
+        ),
+        Slip(
+            "choose gets shares",
+            "You take the softmax before you call `choose`. It expects logits: `sample_token` "
+            "divides them by a temperature.",
+            {"hand": lambda logits: logits.softmax(-1)},
+            also=({"hand": lambda logits: logits.log_softmax(-1)},),
+        ),
+        Slip(
+            "the least likely token",
+            "Without `choose` the most likely token is asked for: `argmax`.",
+            {"default": lambda logits: logits.argmin(-1)},
+        ),
+        Slip(
+            "only the new tokens come back",
+            "You return what was written without the prompt. The whole sequence is asked for.",
+            {"finish": lambda ids, prompt: ids[..., prompt.shape[-1] :]},
+        ),
+        Slip(
+            "the beginning is lost",
+            "You cut `ids` itself to the context, so what comes back has lost its beginning. Keep "
+            "the context in a name of its own.",
+            {"keep": lambda ids, longest: ids[..., -longest:]},
+            also=({"finish": lambda ids, prompt: ids[..., -LONGEST:]},),
+        ),
+        Slip(
+            "another number of new tokens",
+            "You write one token too many or too few. n_new of them are asked for, 0 included.",
+            {"times": lambda n_new: n_new + 1},
+            also=(
+                {"times": lambda n_new: max(n_new - 1, 0)},
+                {"times": lambda n_new: max(n_new, 1)},
+            ),
+        ),
+        Slip(
+            "new tokens are put in front",
+            "The new token comes behind the others.",
+            {"append": lambda ids, token: torch.cat([token[..., None], ids], -1)},
+        ),
+        Slip(
+            "the last token is replaced",
+            "You write the new token over the last one, or over the first. The sequence grows by "
+            "one at every step.",
+            {"append": lambda ids, token: torch.cat([ids[..., :-1], token[..., None]], -1)},
+            also=({"append": lambda ids, token: torch.cat([ids[..., 1:], token[..., None]], -1)},),
+        ),
+    ),
+    hints=(
+        "One step: look at the context, take the last row of the logits, choose, append.",
+        "`model(ids[..., -model.max_length:])[..., -1, :]` are the logits for what comes next.",
+        "`torch.cat([ids, token[..., None]], dim=-1)` appends.",
+    ),
+)
+
+PERPLEXITY_SLIPS = made(
+    perplexed,
+    Slip(
+        "exp of the summed loss",
+        "You raise e to the loss of the whole text, which grows without end. Divide by the "
+        "number of tokens first.",
+        {"by": lambda losses, counts: 1},
+        also=({"total": lambda losses, counts: losses.sum(), "by": lambda losses, counts: 1},),
+    ),
+    Slip(
+        "all batches count alike",
+        "You average the losses as they are. A batch of few tokens then counts as much as one "
+        "of many: weigh each loss by its count.",
+        {
+            "total": lambda losses, counts: losses.sum(),
+            "by": lambda losses, counts: len(losses),
+        },
+    ),
+    Slip(
+        "divided by the number of batches",
+        "You weigh by the counts and divide by the number of batches. Divide by the sum of the "
+        "counts.",
+        {"by": lambda losses, counts: len(losses)},
+    ),
+    Slip(
+        "means taken for sums",
+        "You add the losses up and divide by all tokens. Each loss is a mean already: multiply "
+        "it by its count first.",
+        {"total": lambda losses, counts: losses.sum()},
+    ),
+    Slip(
+        "no exp",
+        "You return the mean loss in nats. The perplexity is e to that power.",
+        {"raised": lambda x: x},
+    ),
+    Slip(
+        "the base is 2",
+        "Losses in nats belong to e. 2 to the power of the loss is right for losses in bits.",
+        {"raised": lambda x: 2**x},
+        also=({"raised": lambda x: (x / math.log(2)).exp()}, {"raised": lambda x: 10**x}),
+    ),
+    Slip(
+        "the share and not its inverse",
+        "You return exp(−loss), the mean share. The perplexity is its inverse, at least 1.",
+        {"raised": lambda x: (-x).exp()},
+    ),
+    Slip(
+        "single precision",
+        "`torch.tensor` makes float32 of Python's numbers, and seven digits are left. Say "
+        "`dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.",
+        {"read": lambda x: torch.as_tensor(x).float()},
+    ),
+    Slip(
+        "the last batch alone",
+        "You return the perplexity of one batch. All of them are asked for.",
+        {
+            "total": lambda losses, counts: losses[-1],
+            "by": lambda losses, counts: 1,
+        },
+        also=({"total": lambda losses, counts: losses[0], "by": lambda losses, counts: 1},),
+    ),
+)
+
+PERPLEXITY = Exercise(
+    target="gpt.perplexity",
+    reference=gpt.perplexity,
+    section="Chapter 13, “A loss with a floor”",
+    difficulty=1,
+    minutes=8,
+    criteria=(
+        Criterion(
+            "exp of the mean over all tokens",
+            3,
+            lambda rng: [PERPLEXITY_BY_HAND, *(batches(rng) for _ in range(3))],
+        ),
+        Criterion(
+            "lists or tensors, one batch or many",
+            1,
+            lambda rng: [
+                batches(rng, tensors=True),
+                batches(rng, size=1),
+                batches(rng, size=40),
+                Case(([1.5, 2.5, 0.5], [7, 0, 3]), note="a batch in which nothing counts"),
+            ],
+        ),
+        Criterion(
+            "long texts and large losses",
+            1,
+            lambda rng: [
+                Case((rng.uniform(3, 9, 30).tolist(), rng.integers(2000, 9000, 30).tolist())),
+                Case(([800.0, 2.0], [1, 4000]), note="one loss of 800"),
+                Case(([0.0, 0.0], [5, 7]), note="no surprise at all"),
+                once_more(PERPLEXITY_BY_HAND),
+            ],
+        ),
+        leaves_arguments_alone(),
+    ),
+    misconceptions=(
+        *PERPLEXITY_SLIPS,
+        Misconception(
+            "the mean of perplexities",
+            "You raise e to each loss and average then. The losses are averaged, and exp comes "
+            "last.",
+            averaged,
+            also=(plainly_averaged,),
+        ),
+        Misconception(
+            "all shares are multiplied first",
+            "The product of the shares of a long text is 0 in floating point. Add their "
+            "logarithms, which is what the losses are.",
+            multiplied_out,
+        ),
+    ),
+    hints=(
+        "Of how many tokens is each loss the mean?",
+        "`sum(count · loss) / sum(count)` is the mean over all tokens; `math.exp` of it.",
+    ),
+)
+
+CACHE = Exercise(
+    target="gpt.attend_with_cache",
+    reference=gpt.attend_with_cache,
+    section="Chapter 13, “Remember the keys and values”",
+    difficulty=3,
+    minutes=20,
+    criteria=(
+        CACHE_CASES.criterion(
+            "one new token looks at all before it",
+            2,
+            CACHE_BY_HAND,
+            ONE_NEW,
+            ONE_NEW.but("c=1", note="one token before"),
+            ONE_NEW.but("d_k=16", note="queries and keys of 16 features"),
+            ONE_NEW.but(batch=(2,)),
+        ),
+        CACHE_CASES.criterion(
+            "several new tokens look back, not ahead",
+            3,
+            SEVERAL,
+            SEVERAL.but("m=5 c=3", note="more new ones than old"),
+            SEVERAL.but("d_k=64", note="queries and keys of 64 features"),
+            SEVERAL.but("m=4 c=4", batch=(3,), note="as many new as old"),
+            NEW.but("m=5", note="no cache"),
+            NEW.but("m=5", batch=(2,), note="no cache"),
+        ),
+        Criterion(
+            "in pieces, the same as all at once",
+            2,
+            lambda rng: [
+                *stepwise(1, 1, 1, 1)(rng),
+                *stepwise(3, 1, 2, batch=(2,))(rng),
+                *stepwise(2, 5)(rng),
+            ],
+        ),
+        CACHE_CASES.criterion(
+            "batches, few tokens and many",
+            1,
+            *CACHE_ROWS.batches,
+            *(one.but("c=3") for one in CACHE_ROWS.batches),
+            NEW.but("m=1", batch=(2,), note="one token"),
+            NEW.but("m=2", batch=(3,), note="two tokens"),
+            NEW.but("m=4 d_k=4 d_v=4 c=4", batch=(4,), note="every axis of length 4"),
+            NEW.but("m=5 d_k=4 d_v=5", batch=(5,)),
+        ),
+        CACHE_CASES.criterion(
+            "float32 and large queries",
+            1,
+            *CACHE_ROWS.numbers,
+            *(one.but("c=3") for one in CACHE_ROWS.numbers),
+            once_more(CACHE_BY_HAND),
+        ),
+        CACHE_CASES.criterion(
+            "gradients reach all, the cache too",
+            1,
+            *CACHE_ROWS.gradients,
+            SEVERAL.but(batch=(2,), use=gradients(*EVERY_GRADIENT), note="a batch of 2"),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        attending,
+        Slip(
+            "the mask begins at the cache's first token",
+            "You number the new tokens from 0, so the first of them sees the first old token and "
+            "nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or "
+            "`tril(diagonal=c)`.",
+            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril()},
+        ),
+        Slip(
+            "no causal mask",
+            "Your new tokens see each other, later ones too. With one new token that does not "
+            "show; with several, each sees those up to itself.",
+            {"mask": lambda m, n: None},
+        ),
+        Slip(
+            "a token does not see itself",
+            "You hide a token from itself. It may look at all tokens up to and including itself.",
+            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(max(n - m - 1, 0))},
+            also=({"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m - 1)},),
+        ),
+        Slip(
+            "the mask is turned round",
+            "New tokens see those behind them, and not the old ones. Row i allows columns 0 to "
+            "c + i.",
+            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).triu(n - m)},
+        ),
+        Slip(
+            "the cache is not read",
+            "Your new tokens look at each other alone. Put the cached keys and values in front of "
+            "the new ones first.",
+            joined(lambda old, new: new),
+        ),
+        Slip(
+            "the new ones come first",
+            "You put the new keys and values before the old ones. The sequence goes on behind: "
+            "`torch.cat([old, new], dim=-2)`.",
+            joined(lambda old, new: torch.cat([new, old], -2)),
+        ),
+        Slip(
+            "axes counted from the front",
+            "Tokens are the axis before the last, −2. Axis 0 or 1 is another where there is a "
+            "batch, or none.",
+            joined(lambda old, new: torch.cat([old, new], 1)),
+            also=(
+                joined(lambda old, new: torch.cat([old, new], 0)),
+                joined(lambda old, new: torch.cat([old, new], -1)),
+            ),
+        ),
+        Slip(
+            "only keys are cached",
+            "You take the new values alone, or the new keys. Both are needed for every token: what "
+            "is found by a key is its value.",
+            {"join_values": lambda old, new: new},
+            also=({"join_keys": lambda old, new: new},),
+        ),
+        Slip(
+            "the cache that comes back holds the new ones alone",
+            "You return the new keys and values. The next call needs those of *all* tokens so far.",
+            {"store": lambda old, new, joined: new},
+        ),
+        Slip(
+            "the cache that comes back is the old one",
+            "You return the cache as it was. Return what you attended to, the new ones included.",
+            {"store": lambda old, new, joined: new if old is None else old},
+        ),
+        Slip(
+            "keys and values have changed places",
+            "The cache is (keys, values), in this order.",
+            {"hand_back": lambda output, keys, values: (output, (values, keys))},
+        ),
+        Slip(
+            "the cache is cut from its history",
+            "You detach what you keep. Then nothing can be learned through an earlier token. "
+            "Keep the tensors as they are.",
+            joined(lambda old, new: torch.cat([old.detach(), new], -2)),
+            also=(
+                {"store": lambda old, new, joined: joined.detach()},
+                {
+                    **joined(lambda old, new: torch.cat([old.detach(), new], -2)),
+                    "store": lambda old, new, joined: joined.detach(),
+                },
+            ),
+        ),
+        Slip(
+            "the output alone",
+            "You return the output without the cache, or more than the two. `(output, cache)` is "
+            "asked for, and cache is `(keys, values)`.",
+            {"hand_back": lambda output, keys, values: output},
+            also=({"hand_back": lambda output, keys, values: (output, keys, values)},),
+        ),
+        Slip(
+            "the last token alone",
+            "You return one row, for the newest token. Each of the m new tokens gets one.",
+            {"finish": lambda output: output[..., -1:, :]},
+        ),
+        *(slip for slip in mistakes.OF_THE_SCALE if slip is not mistakes.ANOTHER_FACTOR),
+        mistakes.OVER_QUERIES,
+        mistakes.NO_SOFTMAX,
+    ),
+    hints=(
+        "Put the cached keys in front of the new ones along axis −2, and the values likewise.",
+        "New token i is token c + i: of the c + m columns, which may it see?",
+        "`causal_mask(m, c + m)` of chapter 10 aligns the queries with the last keys. Return the "
+        "output and `(keys, values)`, joined.",
+    ),
+)
+
+EXERCISES = (NEXT, FILTER, SAMPLE, GENERATE, PERPLEXITY, CACHE)

@@ -1,0 +1,1323 @@
+"""The exercises of chapter 14, what the heads learned.
+
+The models of the cases are chapter 13's, with weights of order one. They have three heads of four
+features, so that no count of one can be taken for the other, and 1/√d_head is exact.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from attncourse import interpret
+from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
+from attncourse.checks.drivers import call_on_gpt, logits_of_changed
+from attncourse.checks.exercise import (
+    Case,
+    Criterion,
+    Exercise,
+    Rng,
+    composition,
+    leaves_arguments_alone,
+)
+from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.modules import State, tensor
+from attncourse.gpt import GPT, GPTConfig
+from attncourse.masking import causal_mask
+from attncourse.multihead import merge_heads
+
+# --- cases: induction_pattern, head_scores, rollout ------------------------------------------
+
+
+def as_it_is(value):
+    return value
+
+
+def few_kinds(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Ids of few kinds, so that most come again; the first one twice, and again at the end."""
+    ids = rng.integers(3, 7, shape)
+    if shape[-1] > 4:
+        ids[..., [0, 1, -1]] = 3
+        ids[..., 2] = 5
+        ids[..., -2] = 4
+    return ids
+
+
+def all_different(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.permutation(shape[-1] + 3)[: shape[-1]]
+
+
+def of_one_kind(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return np.full(shape, 4)
+
+
+INDUCTION_CASES = Table({"ids": Drawn("n", few_kinds)})
+INDUCTION_BY_HAND = Case((torch.tensor([7, 2, 9, 7, 2]),), note="7 2 9 7 2")
+
+
+def maps_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Causal maps: every row sums to 1, over the tokens up to its own."""
+    scores = np.exp(2 * rng.normal(size=shape)) * np.tri(*shape[-2:])
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def even_or_full(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Maps in which nothing is hidden."""
+    scores = np.exp(2 * rng.normal(size=shape))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def looks_back(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """A pattern with rows of none, one and several, below and on the diagonal."""
+    pattern = np.tril(rng.random(shape) < 0.35)
+    n = shape[-1]
+    if n > 2:
+        pattern[0], pattern[n // 2] = False, False
+        pattern[n - 1, [0, 1]] = True
+        pattern[1, 0] = True
+    return pattern
+
+
+def nowhere(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return np.zeros(shape, bool)
+
+
+def everywhere(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return np.ones(shape, bool)
+
+
+def above_too(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.random(shape) < 0.4
+
+
+SCORE_CASES = Table(
+    {"maps": "... l h n n", "pattern": Drawn("n n", looks_back)},
+    how=maps_of,
+)
+SCORE_ROWS = standard(SCORE_CASES, l=2, h=3)
+SCORE_BY_HAND = Case(
+    (
+        tensor([[[[1, 0, 0], [0.75, 0.25, 0], [0.5, 0.25, 0.25]]]]),
+        torch.tensor([[0, 0, 0], [1, 0, 0], [1, 1, 0]]).bool(),
+    ),
+    note="one head, three tokens",
+)
+ROLLOUT_CASES = Table({"maps": "... l h n n"}, how=maps_of)
+ROLLOUT_ROWS = standard(ROLLOUT_CASES, l=3, h=2)
+ROLLOUT_BY_HAND = Case(
+    (tensor([[[[1, 0], [1, 0]]], [[[1, 0], [0.5, 0.5]]]]),), note="two layers of one head"
+)
+MAPS_ONLY = (
+    FLOATS_ONLY,
+    ("a row of very *", "A map's rows sum to 1."),
+    ("entries that cancel", "A map's rows sum to 1."),
+)
+
+
+# --- cases: models ---------------------------------------------------------------------------
+
+SIZES = {"n_vocab": 11, "max_length": 9, "d_model": 12, "n_heads": 3, "n_layers": 2, "d_ff": 7}
+
+
+def state_of_gpt(rng: Rng, config: dict) -> State:
+    """Parameters of order one for a ``GPT``; of tied layers the first one's."""
+    state = {}
+    with torch.random.fork_rng():
+        names = [(name, p.shape) for name, p in GPT(GPTConfig(**config)).named_parameters()]
+    for name, shape in names:
+        numbers = rng.uniform(0.4, 1.2, shape) * rng.choice([-1, 1], shape)
+        if name.endswith("gain"):
+            numbers = np.abs(numbers)
+        state[name] = tensor(numbers / (2 if len(shape) == 2 else 1))
+    return state
+
+
+def some_ids(rng: Rng, *shape: int) -> torch.Tensor:
+    return torch.from_numpy(rng.integers(0, SIZES["n_vocab"], shape))
+
+
+def built(changed: dict) -> str:
+    config = SIZES | changed
+    return f"GPT(GPTConfig({', '.join(f'{k}={v}' for k, v in config.items())}))"
+
+
+def ablate_case(
+    rng: Rng, *calls: tuple, on: tuple[int, ...] = (2, 7), note: str = "", **changed
+) -> Case:
+    """What is left of a model for each call's layer, head and so on; ``on`` is the ids' shape."""
+    config = SIZES | changed
+    told = " and ".join(
+        f"ablate(model, {', '.join('ids' if torch.is_tensor(x) else repr(x) for x in call)})"
+        for call in calls
+    )
+    return Case(
+        kwargs={"config": config, "calls": calls, "ids": some_ids(rng, *on)}
+        | state_of_gpt(rng, config),
+        use=logits_of_changed,
+        note=note,
+        shown=f"{told}, model = {built(changed)}",
+    )
+
+
+def bias_case(
+    rng: Rng, *lengths: int, she: int = 3, he: int = 8, note: str = "", **changed
+) -> Case:
+    """The bias in contexts of these lengths."""
+    config = SIZES | changed
+    contexts = [some_ids(rng, n) for n in lengths]
+    return Case(
+        kwargs={"config": config, "args": (contexts, she, he)} | state_of_gpt(rng, config),
+        use=call_on_gpt,
+        note=note or f"contexts of {', '.join(map(str, lengths))} tokens",
+        shown=f"pronoun_bias(model, contexts, {she}, {he}), model = {built(changed)}",
+    )
+
+
+def bias_again(rng: Rng) -> list[Case]:
+    first = bias_case(rng, 4, 6)
+    return [first, bias_case(rng, 3, 5, 2), once_more(first)]
+
+
+# --- decisions: induction_pattern ------------------------------------------------------------
+
+
+def shifted(ids: torch.Tensor, back: int) -> torch.Tensor:
+    """The ids of the tokens so many places before; −1 where there is none."""
+    n = len(ids)
+    out = torch.full((n,), -1)
+    for j in range(n):
+        if 0 <= j - back < n:
+            out[j] = ids[j - back]
+    return out
+
+
+def alike(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    return (queries[:, None] == keys) & (keys >= 0) & (queries >= 0)[:, None]
+
+
+@composition
+def inducing(
+    queries=as_it_is,
+    keys=lambda ids: shifted(ids, 1),
+    reach=lambda pattern: pattern.tril(),
+    finish=as_it_is,
+    kind=as_it_is,
+):
+    """``induction_pattern`` made of decisions: whom a row looks for, what a column says it has."""
+
+    def induction_pattern(ids):
+        return kind(finish(reach(alike(queries(ids), keys(ids)))))
+
+    return induction_pattern
+
+
+def wrapped(ids):
+    return ids.roll(1)
+
+
+def latest(pattern):
+    """Of each row the last True alone."""
+    later = pattern.flip(-1).cumsum(-1).flip(-1)
+    return pattern & (later == 1)
+
+
+def earliest(pattern):
+    return pattern & (pattern.cumsum(-1) == 1)
+
+
+# --- decisions: head_scores ------------------------------------------------------------------
+
+
+@composition
+def scoring(
+    see=as_it_is,
+    on=lambda maps, pattern: (maps * pattern).sum(-1),
+    asked=lambda pattern: pattern.any(-1),
+    average=lambda found, asked, pattern: (found * asked).sum(-1) / asked.sum().clamp(min=1),
+    finish=as_it_is,
+):
+    """``head_scores`` made of decisions: what falls on the pattern, for whom, and the average."""
+
+    def head_scores(maps, pattern):
+        pattern = see(pattern)
+        return finish(average(on(maps, pattern), asked(pattern), pattern))
+
+    return head_scores
+
+
+def by_those_asked(found, asked, pattern):
+    return found.sum(-1) / asked.sum().clamp(min=1)
+
+
+def hits(maps, pattern):
+    """Whether each row's largest entry is one of the pattern's."""
+    best = maps.argmax(-1, keepdim=True)
+    return pattern.expand(maps.shape).gather(-1, best)[..., 0].to(maps.dtype)
+
+
+# --- decisions: rollout ----------------------------------------------------------------------
+
+
+def by_shares(layer, stay, share):
+    return share * stay + (1 - share) * layer
+
+
+def upwards(flow, layer):
+    return layer @ flow
+
+
+@composition
+def rolling(
+    over_heads=lambda maps: maps.mean(-3),
+    share=as_it_is,
+    beside=by_shares,
+    pick=lambda layers: layers.unbind(-3),
+    multiply=upwards,
+    finish=lambda flow, layers: flow,
+):
+    """``rollout`` made of decisions: heads to one map, the stream beside it, layer upon layer."""
+
+    def rollout(maps, residual=0.5):
+        averaged = over_heads(maps)
+        stay = torch.eye(maps.shape[-1], dtype=maps.dtype)
+        layers = [beside(layer, stay, share(residual)) for layer in pick(averaged)]
+        flow = stay.expand(layers[0].shape)
+        for layer in layers:
+            flow = multiply(flow, layer)
+        return finish(flow, layers)
+
+    return rollout
+
+
+def renormed(layer, stay, share):
+    """The stream added whole, and rows brought back to 1: a residual of one half."""
+    return (layer + stay) / 2
+
+
+# --- decisions: ablate -----------------------------------------------------------------------
+
+
+def in_runs(head, d_head, h):
+    return torch.arange(head * d_head, (head + 1) * d_head)
+
+
+def no_columns(attention, own):
+    attention.W_o.weight[:, own] = 0
+
+
+def no_rows(attention, own):
+    attention.W_o.weight[own] = 0
+
+
+def others(attention, own):
+    return torch.tensor([i for i in range(attention.d_model) if i not in own.tolist()])
+
+
+def projection(*names: str, biases: bool = True) -> Callable:
+    """The head's rows of these projections become 0."""
+
+    def silence(attention, own):
+        for name in names:
+            layer = getattr(attention, name)
+            layer.weight[own] = 0
+            if biases and layer.bias is not None:
+                layer.bias[own] = 0
+
+    return silence
+
+
+def and_no_bias(attention, own):
+    no_columns(attention, own)
+    if attention.W_o.bias is not None:
+        attention.W_o.bias.zero_()
+
+
+def louder_others(attention, own):
+    no_columns(attention, own)
+    if attention.n_heads > 1:
+        attention.W_o.weight.mul_(attention.n_heads / (attention.n_heads - 1))
+
+
+def outputs(
+    model, layer, ids, masked: bool = True, normed: bool = True, weighed: bool = True, through=False
+):
+    """What the heads of a layer return for ids, side by side: ``(..., n, d_model)``."""
+    n = ids.shape[-1]
+    mask = causal_mask(n)
+    x = model.positions(model.tokens(ids), torch.arange(n))
+    for number, block in enumerate(model.blocks):
+        if number == layer:
+            attention = block.attention
+            read = block.norm_1(x) if normed else x
+            weights = attention.weights(read, mask=mask if masked else None)
+            value = attention.views(read, None, None)[2]
+            merged = merge_heads(weights @ value if weighed else value)
+            return attention.W_o(merged) if through else merged
+        x = block(x, mask)
+
+
+def over_all(said):
+    return said.flatten(0, -2).mean(0)
+
+
+def into_bias(attention, own, mean):
+    said = attention.W_o.weight[:, own] @ mean[own]
+    bias = attention.W_o.bias
+    attention.W_o.bias = torch.nn.Parameter(said if bias is None else bias + said)
+
+
+def over_bias(attention, own, mean):
+    attention.W_o.bias = torch.nn.Parameter(attention.W_o.weight[:, own] @ mean[own])
+
+
+def into_a_bias_that_is_there(attention, own, mean):
+    attention.W_o.bias += attention.W_o.weight[:, own] @ mean[own]
+
+
+def into_rows_of_bias(attention, own, mean):
+    said = torch.zeros_like(mean)
+    said[own] = mean[own]
+    bias = attention.W_o.bias
+    attention.W_o.bias = torch.nn.Parameter(said if bias is None else bias + said)
+
+
+@composition
+def ablating(
+    copied=copy.deepcopy,
+    layer_of=lambda model, layer: model.blocks[layer].attention,
+    columns=in_runs,
+    silence=no_columns,
+    meant=lambda how: how == "mean",
+    said=outputs,
+    average=over_all,
+    say=into_bias,
+    finish=lambda changed, model: changed,
+):
+    """``ablate`` made of decisions."""
+
+    def ablate(model, layer, head, how="zero", ids=None):
+        changed = copied(model)
+        attention = layer_of(changed, layer)
+        own = columns(head, attention.d_model // attention.n_heads, attention.n_heads)
+        with torch.no_grad():
+            if meant(how):
+                say(attention, own, average(said(model, layer, ids)))
+            silence(attention, own)
+        return finish(changed, model)
+
+    return ablate
+
+
+def branch_less(changed, model):
+    """Whole attention layers say nothing any more."""
+    for block, own in zip(changed.blocks, model.blocks, strict=True):
+        if not torch.equal(block.attention.W_o.weight, own.attention.W_o.weight):
+            with torch.no_grad():
+                block.attention.W_o.weight.zero_()
+    return changed
+
+
+def put_back(changed, model):
+    """The copy as it was before anything was changed."""
+    return copy.deepcopy(model)
+
+
+# --- decisions: pronoun_bias -----------------------------------------------------------------
+
+
+@composition
+def preferring(
+    contexts_as=list,
+    row_of=lambda logits: logits[-1],
+    score=lambda row: row.log_softmax(-1),
+    compare=lambda scores, she, he: scores[she] - scores[he],
+    average=lambda found, contexts: sum(found) / len(found),
+    finish=float,
+):
+    """``pronoun_bias`` made of decisions: which row, which scores, how two of them are compared."""
+
+    def pronoun_bias(model, contexts, she, he):
+        with torch.no_grad():
+            contexts = contexts_as(contexts)
+            found = [compare(score(row_of(model(c))), she, he) for c in contexts]
+            return finish(average(found, contexts))
+
+    return pronoun_bias
+
+
+def padded(contexts):
+    longest = max(map(len, contexts))
+    return [torch.cat([c, c.new_zeros(longest - len(c))]) for c in contexts]
+
+
+def cut_short(contexts):
+    return [c[: min(map(len, contexts))] for c in contexts]
+
+
+def without_last(contexts):
+    return [c[:-1] if len(c) > 1 else c for c in contexts]
+
+
+def by_lengths(found, contexts):
+    return sum(f * len(c) for f, c in zip(found, contexts, strict=True)) / sum(map(len, contexts))
+
+
+def of_sums(score=lambda row: row.softmax(-1)) -> dict:
+    """The ratio of the mean probabilities, its log taken at the end."""
+    return {
+        "score": score,
+        "compare": lambda p, she, he: torch.stack([p[she], p[he]]),
+        "average": lambda found, contexts: torch.stack(list(found)).mean(0),
+        "finish": lambda both: float(both[0].log() - both[1].log()),
+    }
+
+
+# --- the exercises ---------------------------------------------------------------------------
+
+INDUCTION = Exercise(
+    target="interpret.induction_pattern",
+    reference=interpret.induction_pattern,
+    section="Chapter 14, “What came after it last time?”",
+    difficulty=2,
+    minutes=15,
+    picture=True,
+    criteria=(
+        INDUCTION_CASES.criterion(
+            "True where an equal token was followed",
+            3,
+            INDUCTION_BY_HAND,
+            row("n=7"),
+            row("n=11"),
+            Case((torch.tensor([5, 6, 4, 6, 3, 6, 4]),), note="one token three times"),
+        ),
+        INDUCTION_CASES.criterion(
+            "tokens that repeat at once, and that never do",
+            2,
+            Case((torch.tensor([8, 8, 2, 2, 2]),), note="8 8 2 2 2"),
+            row("n=5", given={"ids": Drawn("n", of_one_kind)}, note="the same token throughout"),
+            row("n=6", given={"ids": Drawn("n", all_different)}, note="no token comes twice"),
+            Case((torch.tensor([4, 1, 6, 4]),), note="the last token is the first one"),
+        ),
+        INDUCTION_CASES.criterion(
+            "any length",
+            1,
+            row("n=1", note="one token"),
+            Case((torch.tensor([5, 5]),), note="two tokens, the same"),
+            Case((torch.tensor([5, 3]),), note="two tokens"),
+            row("n=23"),
+            Case((torch.tensor([0, 3, 0, 1, 3]),), note="id 0 among them"),
+            once_more(INDUCTION_BY_HAND),
+        ),
+        leaves_arguments_alone(),
+    ),
+    misconceptions=made(
+        inducing,
+        Slip(
+            "it points at the equal token itself",
+            "Your pattern is True where token j *is* token i. There the head would find the token "
+            "that it has already. It is to find what came behind: column j belongs to the token "
+            "*after* the equal one, `ids[j - 1] == ids[i]`.",
+            {"keys": as_it_is},
+            also=({"keys": as_it_is, "reach": lambda p: p.tril(-1)},),
+        ),
+        Slip(
+            "it points at the token before",
+            "Your pattern is True one place before the equal token. What followed stands one place "
+            "*behind* it: j − 1 is the place of the equal token, not j + 1.",
+            {"keys": lambda ids: shifted(ids, -1)},
+        ),
+        Slip(
+            "two places behind the equal token",
+            "You look two places behind the equal token. What followed it stands one behind.",
+            {"keys": lambda ids: shifted(ids, 2)},
+        ),
+        Slip(
+            "the future is in it",
+            "Your pattern is True at tokens that come after token i, where a causal model cannot "
+            "look. Only 1 ≤ j ≤ i count: `.tril()`.",
+            {"reach": as_it_is},
+            also=({"reach": lambda p: p.tril(1)},),
+        ),
+        Slip(
+            "the token itself is left out",
+            "Where a token comes twice in a row, what followed the first is the second, token i "
+            "itself: j = i counts. Your pattern stops before it.",
+            {"reach": lambda p: p.tril(-1)},
+        ),
+        Slip(
+            "the last token stands before the first",
+            "`roll` brings the last id round to the front, so column 0 is compared with the end of "
+            "the sequence. Nothing comes before token 0: its column is False.",
+            {"keys": wrapped},
+        ),
+        Slip(
+            "rows and columns exchanged",
+            "Row i belongs to the token that asks, column j to the one that is looked at. Yours is "
+            "the transpose.",
+            {"finish": lambda p: p.T},
+        ),
+        Slip(
+            "the tokens before are compared",
+            "You compare what came *before* token i. Token i itself is looked for: "
+            "`ids[j - 1] == ids[i]`.",
+            {"queries": lambda ids: shifted(ids, 1)},
+            also=({"queries": lambda ids: shifted(ids, 1), "keys": as_it_is},),
+        ),
+        Slip(
+            "the token after is looked for",
+            "You look for token i + 1, which the model has not seen yet: it is what a head at i "
+            "is to find out. Look for token i.",
+            {"queries": lambda ids: shifted(ids, -1)},
+            also=({"queries": lambda ids: shifted(ids, -1), "keys": as_it_is},),
+        ),
+        Slip(
+            "only one of several is marked",
+            "A token may have come more than once before. Every place behind one of them counts, "
+            "the pattern can be True several times in a row.",
+            {"finish": latest},
+            also=({"finish": earliest},),
+        ),
+        Slip(
+            "the pattern is inverted",
+            "True is to mark where the head should look, and yours marks where it should not.",
+            {"finish": lambda p: ~p},
+        ),
+        Slip(
+            "every column but the first",
+            "You take out more than column 0, or row 0: the last row and the last column count "
+            "too.",
+            {"finish": lambda p: torch.cat([p[:-1], torch.zeros_like(p[-1:])])},
+            also=({"finish": lambda p: torch.cat([p[:, :-1], torch.zeros_like(p[:, -1:])], 1)},),
+        ),
+        Slip(
+            "a pattern of numbers",
+            "Your pattern is right, but it holds numbers, 0 and 1. A boolean one is asked for: "
+            "compare with `==` and combine with `&`, or end with `.bool()`.",
+            {"kind": lambda p: p.float()},
+            also=(
+                {"kind": lambda p: p.long()},
+                {"kind": lambda p: p.double()},
+                {"kind": lambda p: p.int()},
+            ),
+        ),
+        Slip(
+            "no tensor comes back",
+            "You return a NumPy array, or lists. A torch tensor is asked for.",
+            {"kind": lambda p: p.numpy()},
+            also=({"kind": lambda p: p.tolist()},),
+        ),
+    ),
+    hints=(
+        "Compare all with all first: `ids[:, None] == ids` is True at (i, k) where token k is "
+        "token i.",
+        "What followed token k stands at k + 1: the columns move one place to the right, and "
+        "column 0 is empty.",
+        "`same[:, :-1]` becomes `pattern[:, 1:]`; then `.tril()`.",
+    ),
+)
+
+SCORES = Exercise(
+    target="interpret.head_scores",
+    reference=interpret.head_scores,
+    section="Chapter 14, “A number for each role”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        SCORE_CASES.criterion(
+            "the attention on the pattern, averaged over the queries that it asks",
+            3,
+            SCORE_BY_HAND,
+            row("l=2 h=3 n=7"),
+            row("l=3 h=2 n=5", given={"pattern": Drawn("n n", above_too)}),
+            row("l=1 h=5 n=6", note="one layer"),
+            row("l=4 h=1 n=6", note="one head a layer"),
+        ),
+        SCORE_CASES.criterion(
+            "a pattern of everything, and of nothing",
+            1,
+            row("l=2 h=3 n=5", given={"pattern": Drawn("n n", nowhere)}, note="an empty pattern"),
+            row("l=2 h=3 n=5", given={"pattern": Drawn("n n", everywhere)}, note="True everywhere"),
+            row("l=2 h=3 n=1", given={"pattern": Drawn("n n", nowhere)}, note="one token"),
+        ),
+        SCORE_CASES.criterion(
+            "batches",
+            1,
+            *SCORE_ROWS.batches,
+            row("l=3 h=2 n=1", batch=(2,), note="one token"),
+            row("l=3 h=3 n=5", batch=(2,), note="as many layers as heads"),
+            row("l=5 h=3 n=5", batch=(2,), note="as many layers as tokens"),
+            row("l=2 h=5 n=5", batch=(2,), note="as many heads as tokens"),
+            row("l=2 h=3 n=5", batch=(4,), note="a batch of 4"),
+            row("l=2 h=3 n=5", batch=(2,), note="as many sequences as layers"),
+            row("l=2 h=3 n=5", batch=(3,), note="as many sequences as heads"),
+            row("l=2 h=3 n=5", batch=(5,), note="as many sequences as tokens"),
+            row("l=2 h=3 n=2", note="two tokens"),
+        ),
+        SCORE_CASES.criterion(
+            "float32, many tokens",
+            1,
+            SCORE_ROWS.single,
+            row("l=2 h=3 n=19"),
+            once_more(SCORE_BY_HAND),
+        ),
+        SCORE_CASES.criterion("gradients reach the maps", 1, *SCORE_ROWS.gradients),
+        leaves_arguments_alone(),
+    ),
+    excludes=MAPS_ONLY,
+    misconceptions=made(
+        scoring,
+        Slip(
+            "averaged over all queries",
+            "You divide by n. Queries for which the pattern is False throughout are not asked: "
+            "average over the others, `pattern.any(dim=-1)`.",
+            {"average": lambda found, asked, p: found.mean(-1)},
+        ),
+        Slip(
+            "averaged over the cells",
+            "You average over the True cells, so that a head that gives two of them half of its "
+            "attention each scores ½. What falls on a query's cells is added up first: then the "
+            "average is over the queries.",
+            {"average": lambda found, asked, p: found.sum(-1) / p.sum().clamp(min=1)},
+        ),
+        Slip(
+            "added up, not averaged",
+            "You add up over the queries. A score is a share, from 0 to 1: divide by the number of "
+            "queries that are asked.",
+            {"average": lambda found, asked, p: found.sum(-1)},
+        ),
+        Slip(
+            "a pattern of nothing gives NaN",
+            "Where the pattern is False throughout you divide 0 by 0. The score is 0 there: divide "
+            "by at least 1, `.clamp(min=1)`.",
+            {"average": lambda found, asked, p: (found * asked).sum(-1) / asked.sum()},
+            also=({"average": lambda found, asked, p: found[..., asked].mean(-1)},),
+        ),
+        Slip(
+            "the pattern is transposed",
+            "Row i of the pattern belongs to query i, as in the maps. You look up pattern[j, i].",
+            {"see": lambda p: p.T},
+        ),
+        Slip(
+            "the pattern is inverted",
+            "You add up what falls where the pattern is False. True is where the head should look.",
+            {"see": lambda p: ~p},
+            also=({"on": lambda maps, p: (maps * ~p).sum(-1)},),
+        ),
+        Slip(
+            "the largest, not the sum",
+            "You take the largest weight on the pattern. All that a query puts on it counts: sum "
+            "along the row.",
+            {"on": lambda maps, p: (maps * p).amax(-1)},
+        ),
+        Slip(
+            "how often the largest weight falls on it",
+            "You count the queries whose largest weight falls on the pattern. Asked for is how "
+            "much attention falls there: a weight of 0.4 counts 0.4.",
+            {"on": hits},
+        ),
+        Slip(
+            "what each key receives",
+            "You add up along the columns, what each token receives. Row i is what query i gives: "
+            "sum over the last axis.",
+            {"on": lambda maps, p: (maps * p).sum(-2)},
+        ),
+        Slip(
+            "the columns of the pattern are counted",
+            "You divide by the number of columns that have a True. The queries are the rows: "
+            "`pattern.any(dim=-1)`.",
+            {"asked": lambda p: p.any(-2), "average": by_those_asked},
+        ),
+        Slip(
+            "one number for all",
+            "You average over the heads, or the layers, or the batch. Every head of every layer "
+            "has a score of its own: the result is (..., layers, heads).",
+            {"finish": lambda scores: scores.mean(-1)},
+            also=(
+                {"finish": lambda scores: scores.mean()},
+                {"finish": lambda scores: scores.mean(-2)},
+                {
+                    "finish": lambda scores: (
+                        scores.flatten(0, -3).mean(0) if scores.ndim > 2 else scores
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "one query alone",
+            "You score the last query, or the first that is asked. All that are asked count.",
+            {"average": lambda found, asked, p: found[..., -1]},
+            also=({"average": lambda found, asked, p: found[..., asked.int().argmax()]},),
+        ),
+        Slip(
+            "counted, not weighed",
+            "You count the weights on the pattern that are large enough. Attention is a share: add "
+            "it up as it is.",
+            {"on": lambda maps, p: ((maps > 0.5) & p).any(-1).to(maps.dtype)},
+            lambda limit: {"on": lambda maps, p: ((maps > limit) & p).any(-1).to(maps.dtype)},
+            (0.1, 0.2, 0.3, 0.4),
+        ),
+        Slip(
+            "compared with even attention",
+            "You divide by, or take away, what even attention would put on the pattern. That is a "
+            "good question, but another one.",
+            {
+                "on": lambda maps, p: (maps * p).sum(-1) * p.shape[-1] / p.sum(-1).clamp(min=1),
+            },
+            also=({"on": lambda maps, p: (maps * p).sum(-1) - p.sum(-1) / p.shape[-1]},),
+        ),
+    ),
+    hints=(
+        "`maps * pattern` is what falls on the pattern, `(..., layers, heads, n, n)`; add it up "
+        "along each row.",
+        "Which queries are asked? `pattern.any(dim=-1)`, `(n,)`. The others have 0 in that sum "
+        "anyway: only the divisor must not count them.",
+        "An empty pattern asks nobody. `asked.sum().clamp(min=1)` keeps 0 / 0 away.",
+    ),
+)
+
+
+def several(rng: Rng) -> list[Case]:
+    return [
+        ablate_case(rng, (1, 2), note="the last head of the last layer"),
+        ablate_case(rng, (0, 0), on=(7,), note="the first head of the first layer, no batch"),
+        ablate_case(rng, (0, 1), note="a head in the middle"),
+        ablate_case(rng, (1, 0, "zero"), on=(3, 2, 5), n_layers=3, note="three layers"),
+        ablate_case(rng, (0, 3), n_heads=4, d_model=16, tied=False, note="untied, four heads"),
+        ablate_case(rng, (1, 1), bias=False, note="no biases"),
+        ablate_case(rng, (0, 0), n_heads=1, d_model=4, n_layers=1, note="its only head"),
+    ]
+
+
+def means(rng: Rng) -> list[Case]:
+    return [
+        ablate_case(rng, (1, 2, "mean", some_ids(rng, 4, 6)), note="mean over 4 sequences of 6"),
+        ablate_case(rng, (0, 1, "mean", some_ids(rng, 8)), note="mean over one sequence"),
+        ablate_case(rng, (1, 0, "mean", some_ids(rng, 2, 3, 5)), note="two batch axes"),
+        ablate_case(rng, (0, 2, "mean", some_ids(rng, 3, 7)), tied=False, note="untied"),
+    ]
+
+
+ABLATE = Exercise(
+    target="interpret.ablate",
+    reference=interpret.ablate,
+    section="Chapter 14, “Switch it off”",
+    difficulty=3,
+    minutes=30,
+    limit=10.0,
+    criteria=(
+        Criterion("the head hands zeros to W_o", 3, several),
+        Criterion(
+            "each call has a copy of its own",
+            2,
+            lambda rng: [
+                ablate_case(rng, (0, 1), (1, 2), (0, 0), note="three copies of one model"),
+                ablate_case(
+                    rng,
+                    (1, 1),
+                    (1, 1, "mean", some_ids(rng, 2, 6)),
+                    note="both ways",
+                ),
+            ],
+        ),
+        Criterion("or its mean, over batch and positions", 3, means),
+        Criterion(
+            "the mean where W_o has no bias",
+            1,
+            lambda rng: [
+                ablate_case(rng, (0, 2, "mean", some_ids(rng, 3, 5)), bias=False),
+                ablate_case(
+                    rng, (0, 0, "mean", some_ids(rng, 3, 5)), bias=False, n_layers=1, tied=False
+                ),
+            ],
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(("*", "What it is given is a model; the cases are models, layers and heads."),),
+    misconceptions=made(
+        ablating,
+        Slip(
+            "rows, not columns",
+            "`nn.Linear` stores its weight as (out, in). What the head hands *in* belongs to "
+            "columns of W_o, `W_o.weight[:, own]`; rows are outputs, to which every head adds.",
+            {"silence": no_rows},
+        ),
+        Slip(
+            "the given model is changed",
+            "You change the model that you were given: it has lost a head too, or the next copy "
+            "starts without it. Copy it first, all of it: `copy.deepcopy(model)`.",
+            {"copied": as_it_is},
+            also=({"copied": copy.copy},),
+        ),
+        Slip(
+            "nothing has changed",
+            "The copy says what the model says. Is the change made to a copy of the weights, or "
+            "to the model and then not returned?",
+            {"finish": put_back},
+            also=({"silence": lambda attention, own: None, "meant": lambda how: False},),
+        ),
+        Slip(
+            "another head",
+            "You silence another head. Heads count from 0, and head i has the features i·d_head "
+            "to (i + 1)·d_head − 1.",
+            {"columns": lambda head, d, h: in_runs((head + 1) % h, d, h)},
+            also=(
+                {"columns": lambda head, d, h: in_runs((head - 1) % h, d, h)},
+                {"columns": lambda head, d, h: in_runs(h - 1 - head, d, h)},
+                {"columns": lambda head, d, h: in_runs(0, d, h)},
+            ),
+        ),
+        Slip(
+            "not the run of features of this head",
+            "A head is a run of d_head = d_model / h neighbouring features, from head · d_head "
+            "on. You take every h-th feature, a run that is too short or too long, or one that "
+            "starts at another place.",
+            {"columns": lambda head, d, h: torch.arange(head, d * h, h)},
+            also=(
+                {"columns": lambda head, d, h: torch.arange(head * h, min((head + 1) * h, d * h))},
+                {"columns": lambda head, d, h: torch.tensor([head])},
+                {"columns": lambda head, d, h: torch.arange(0, (head + 1) * d)},
+                {"columns": lambda head, d, h: torch.arange(head * d, (head + 1) * d - 1)},
+                {"columns": lambda head, d, h: torch.arange(head * d, h * d)},
+            ),
+        ),
+        Slip(
+            "another layer",
+            "You silence the head in another layer. Layers count from 0, `model.blocks[layer]`.",
+            {"layer_of": lambda model, layer: model.blocks[-1 - layer].attention},
+            also=(
+                {"layer_of": lambda model, layer: model.blocks[-1].attention},
+                {"layer_of": lambda model, layer: model.blocks[0].attention},
+                {"layer_of": lambda model, layer: model.blocks[layer - 1].attention},
+                *(
+                    {
+                        "layer_of": lambda model, layer, i=i: model.blocks[i].attention,
+                        "said": lambda model, layer, ids, i=i: outputs(
+                            model, range(len(model.blocks))[i], ids
+                        ),
+                    }
+                    for i in (0, -1)
+                ),
+            ),
+        ),
+        Slip(
+            "the whole layer is silent",
+            "No head of this layer says anything any more. Only one is asked for: its columns of "
+            "W_o, and no others.",
+            {"finish": branch_less},
+        ),
+        Slip(
+            "the others are silent",
+            "You keep the head and silence the others of its layer. It is the other way round.",
+            {"silence": lambda attention, own: no_columns(attention, others(attention, own))},
+        ),
+        Slip(
+            "its queries or keys are 0",
+            "With queries or keys of 0 all scores are 0, so the head looks at all tokens alike and "
+            "hands on their mean. It is to hand on zeros.",
+            {"silence": projection("W_q")},
+            also=({"silence": projection("W_k")}, {"silence": projection("W_q", "W_k")}),
+        ),
+        Slip(
+            "the bias of its values is left",
+            "You set the head's rows of W_v to 0, but W_v has a bias, which the head still hands "
+            "on. Set that to 0 too, or the columns of W_o.",
+            {"silence": projection("W_v", biases=False)},
+        ),
+        Slip(
+            "the bias of W_o is gone",
+            "W_o's bias belongs to no head. It stays.",
+            {"silence": and_no_bias},
+        ),
+        Slip(
+            "the other heads are made louder",
+            "You scale the other heads up, as dropout does. They stay as they are.",
+            {"silence": louder_others},
+        ),
+        Slip(
+            "the mean is not there",
+            'With `how="mean"` the head hands its mean to W_o. You hand zeros, as without.',
+            {"meant": lambda how: False},
+        ),
+        Slip(
+            "the mean comes on top",
+            "You add the mean, and the head still says what it said. Its columns become 0 as well.",
+            {
+                "silence": lambda attention, own: None,
+            },
+        ),
+        Slip(
+            "the mean does not go through W_o",
+            "The mean is what the head hands *to* W_o. What is added to the output is "
+            "`W_o.weight[:, own] @ mean`, all d_model features of it.",
+            {"say": into_rows_of_bias},
+        ),
+        Slip(
+            "the mean takes the bias's place",
+            "You put the mean where W_o's bias was. It is added to the bias.",
+            {"say": over_bias},
+        ),
+        Slip(
+            "no bias to add to",
+            "W_o may have been built without a bias. Give it one then: "
+            "`W_o.bias = nn.Parameter(…)`.",
+            {"say": into_a_bias_that_is_there},
+        ),
+        Slip(
+            "not the mean over batch and positions",
+            "The mean is over every token of every sequence of ids, one number for each of the "
+            "head's features. You take one sequence or one token, add up, or average over the "
+            "features too.",
+            {"average": lambda said: said.flatten(0, -3)[0].mean(0) if said.ndim > 2 else said[0]},
+            also=(
+                {"average": lambda said: said.flatten(0, -2)[-1]},
+                {"average": lambda said: said[..., -1, :].reshape(-1, said.shape[-1]).mean(0)},
+                {"average": lambda said: said.flatten(0, -2).sum(0)},
+                {"average": lambda said: said.mean().expand(said.shape[-1])},
+                {"average": lambda said: said.flatten(0, -2).median(0).values},
+            ),
+        ),
+        Slip(
+            "the mean of something else",
+            "The mean is of what the head hands to W_o: its causal weights times its values, of "
+            "what this block reads (after `norm_1`). You leave the mask out, or the norm, or "
+            "average the values themselves, or what comes out of W_o.",
+            {"said": lambda *given: outputs(*given, masked=False)},
+            also=(
+                {"said": lambda *given: outputs(*given, normed=False)},
+                {"said": lambda *given: outputs(*given, weighed=False)},
+                {"said": lambda *given: outputs(*given, through=True)},
+            ),
+        ),
+    ),
+    hints=(
+        "`copy.deepcopy(model)`, then the layer `blocks[layer].attention.W_o` of the copy.",
+        "d_head = d_model / n_heads. Which columns of `W_o.weight` meet the head's features?",
+        "For the mean, let the block read ids: a forward hook on `attention.W_o` sees what all "
+        "heads hand to it, side by side.",
+        "`W_o.weight[:, own] @ mean` is what the mean adds to every output, whatever is read: that "
+        "is a bias. Compute it before the columns become 0.",
+    ),
+)
+
+ROLLOUT = Exercise(
+    target="interpret.rollout",
+    reference=interpret.rollout,
+    section="Chapter 14, “Through the layers”",
+    difficulty=2,
+    minutes=15,
+    picture=True,
+    criteria=(
+        ROLLOUT_CASES.criterion(
+            "heads averaged, the stream beside them, later layers on the left",
+            3,
+            ROLLOUT_BY_HAND,
+            row("l=3 h=2 n=5"),
+            row("l=2 h=3 n=7", given={"maps": Drawn("... l h n n", even_or_full)}),
+            row("l=5 h=4 n=3", note="five layers"),
+        ),
+        ROLLOUT_CASES.criterion(
+            "any share for the stream",
+            2,
+            row("l=3 h=2 n=5", given={"residual": 0.25}, note="residual = 0.25"),
+            row("l=2 h=3 n=4", given={"residual": 0.8}, note="residual = 0.8"),
+            row("l=3 h=2 n=5", given={"residual": 0.0}, note="residual = 0"),
+            row("l=3 h=2 n=5", given={"residual": 1.0}, note="residual = 1"),
+        ),
+        ROLLOUT_CASES.criterion(
+            "one layer, one head, one token",
+            1,
+            row("l=1 h=3 n=5", note="one layer"),
+            row("l=3 h=1 n=5", note="one head"),
+            row("l=2 h=3 n=1", note="one token"),
+            row("l=2 h=3 n=2", note="two tokens"),
+        ),
+        ROLLOUT_CASES.criterion(
+            "batches",
+            1,
+            *ROLLOUT_ROWS.batches,
+            row("l=3 h=3 n=5", batch=(2,), note="as many layers as heads"),
+            row("l=5 h=3 n=5", batch=(2,), note="as many layers as tokens"),
+            row("l=2 h=5 n=5", batch=(3,), note="as many heads as tokens"),
+            row("l=2 h=3 n=5", batch=(4,), note="a batch of 4"),
+            row("l=2 h=3 n=5", batch=(2,), note="as many sequences as layers"),
+            row("l=2 h=3 n=5", batch=(3,), note="as many sequences as heads"),
+            row("l=2 h=3 n=5", batch=(5,), note="as many sequences as tokens"),
+        ),
+        ROLLOUT_CASES.criterion(
+            "float32, many tokens",
+            1,
+            ROLLOUT_ROWS.single,
+            row("l=2 h=3 n=19"),
+            once_more(ROLLOUT_BY_HAND),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(
+        *MAPS_ONLY,
+        ("a gradient on maps alone", "Rows that are brought back to 1 have another gradient."),
+    ),
+    misconceptions=made(
+        rolling,
+        Slip(
+            "the layers in the other order",
+            "The first layer acts first, so it stands on the right: each further layer is "
+            "multiplied from the left, `layer @ flow`.",
+            {"multiply": lambda flow, layer: flow @ layer},
+            also=({"pick": lambda layers: layers.unbind(-3)[::-1]},),
+        ),
+        Slip(
+            "the residual stream is forgotten",
+            "You multiply the maps themselves. Beside attention runs the residual stream, in which "
+            "every token keeps what it has: residual · I + (1 − residual) · A.",
+            {"beside": lambda layer, stay, share: layer},
+        ),
+        Slip(
+            "the shares are exchanged",
+            "`residual` is the share of the stream, I. You give it to the map.",
+            {"beside": lambda layer, stay, share: by_shares(layer, stay, 1 - share)},
+        ),
+        Slip(
+            "added, not blended",
+            "You add I to the map, so that rows sum to more than 1. A share of each: "
+            "residual · I + (1 − residual) · A.",
+            {"beside": lambda layer, stay, share: layer + stay},
+            also=(
+                {"beside": lambda layer, stay, share: layer + share * stay},
+                {"beside": lambda layer, stay, share: stay + (1 - share) * layer},
+            ),
+        ),
+        Slip(
+            "residual is ignored",
+            "You give the stream one half, whatever `residual` says.",
+            {"beside": renormed},
+            also=({"share": lambda share: 0.5},),
+        ),
+        Slip(
+            "the heads are not averaged",
+            "One map stands for a layer: the *mean* over its heads. You add them up, take the "
+            "largest or smallest entry, or one of the heads.",
+            {"over_heads": lambda maps: maps.sum(-3)},
+            also=(
+                {"over_heads": lambda maps: maps.amax(-3)},
+                {"over_heads": lambda maps: maps.amin(-3)},
+                {"over_heads": lambda maps: maps[..., 0, :, :]},
+                {"over_heads": lambda maps: maps[..., -1, :, :]},
+            ),
+        ),
+        Slip(
+            "layers and heads exchanged",
+            "The axes are (..., layers, heads, n, n): the mean is over axis −3, the product over "
+            "axis −4. You average over the layers and multiply the heads.",
+            {"over_heads": lambda maps: maps.mean(-4)},
+        ),
+        Slip(
+            "the layers are averaged or added",
+            "What flows through two layers goes through one *and then* the other: matrices are "
+            "multiplied. You average the layers or add them up.",
+            {"finish": lambda flow, layers: sum(layers) / len(layers)},
+            also=({"finish": lambda flow, layers: sum(layers)},),
+        ),
+        Slip(
+            "multiplied entry by entry",
+            "`*` multiplies entry by entry. Flow through two layers is a matrix product, `@`.",
+            {
+                "finish": lambda flow, layers: torch.stack(layers).prod(0),
+            },
+        ),
+        Slip(
+            "one layer alone",
+            "You return one layer's map, with the stream beside it. All are multiplied.",
+            {"finish": lambda flow, layers: layers[-1]},
+            also=({"finish": lambda flow, layers: layers[0]},),
+        ),
+        Slip(
+            "a layer is left out",
+            "You begin with the second layer, or stop before the last. All layers take part.",
+            {"pick": lambda layers: layers.unbind(-3)[1:] or layers.unbind(-3)},
+            also=({"pick": lambda layers: layers.unbind(-3)[:-1] or layers.unbind(-3)},),
+        ),
+        Slip(
+            "the stream beside the product only",
+            "The stream runs beside *every* layer: blend I into each map before you multiply, not "
+            "into the product.",
+            {
+                "beside": lambda layer, stay, share: layer,
+                "finish": lambda flow, layers: (flow + torch.eye(flow.shape[-1])) / 2,
+            },
+        ),
+        Slip(
+            "the result is transposed",
+            "Row i of the result belongs to the output of token i, as in a map. Yours is the "
+            "transpose.",
+            {"finish": lambda flow, layers: flow.mT},
+        ),
+        Slip(
+            "every step comes back",
+            "You return what has flown after each layer, or the last token's row alone. The "
+            "product of all is asked for, (..., n, n).",
+            {"finish": lambda flow, layers: torch.stack(layers, -3)},
+            also=({"finish": lambda flow, layers: flow[..., -1, :]},),
+        ),
+    ),
+    hints=(
+        "`maps.mean(dim=-3)` leaves one map for each layer, `(..., layers, n, n)`.",
+        "Begin with the identity: before the first layer, each token holds itself.",
+        "Layer by layer: `flow = (residual * I + (1 - residual) * A) @ flow`.",
+    ),
+)
+
+BIAS = Exercise(
+    target="interpret.pronoun_bias",
+    reference=interpret.pronoun_bias,
+    section="Chapter 14, “A stereotype of known strength”",
+    difficulty=2,
+    minutes=15,
+    limit=10.0,
+    criteria=(
+        Criterion(
+            "the mean of log p(she) − log p(he)",
+            3,
+            lambda rng: [bias_case(rng, 6), bias_case(rng, 5, 5, 5), bias_case(rng, 4, 4)],
+        ),
+        Criterion(
+            "contexts of different lengths",
+            2,
+            lambda rng: [
+                bias_case(rng, 3, 7, 5),
+                bias_case(rng, 9, 2, 1, 4),
+                bias_case(rng, 1, note="one token"),
+            ],
+        ),
+        Criterion(
+            "any two tokens, any model",
+            1,
+            lambda rng: [
+                bias_case(rng, 3, 5, she=10, he=0, note="ids 10 and 0"),
+                bias_case(rng, 2, 6, she=0, he=5, tied=False, bias=False, n_layers=1),
+                bias_case(rng, 4, 2, she=6, he=6, note="the same token twice"),
+            ],
+        ),
+        Criterion("again, after others", 1, bias_again),
+        leaves_arguments_alone(),
+    ),
+    excludes=(("*", "What it is given is a model and sequences of ids."),),
+    misconceptions=made(
+        preferring,
+        Slip(
+            "he minus she",
+            "Your sign is the wrong way round: log p(she) − log p(he) is positive where she is "
+            "expected.",
+            {"compare": lambda s, she, he: s[he] - s[she]},
+        ),
+        Slip(
+            "a difference of probabilities",
+            "You subtract probabilities. 0.02 against 0.01 is twice as likely, 0.51 against 0.5 is "
+            "not: compare their logs.",
+            {"score": lambda row: row.softmax(-1)},
+        ),
+        Slip(
+            "a ratio, without its log",
+            "You return p(she) / p(he). Its mean is ruled by the contexts in which it is large; "
+            "the log makes both directions count alike.",
+            {"compare": lambda s, she, he: (s[she] - s[he]).exp()},
+        ),
+        Slip(
+            "a share, not a log ratio",
+            "You return she's share of the two, from 0 to 1. Asked for is the log of the ratio, 0 "
+            "where both are alike.",
+            {"compare": lambda s, she, he: (s[she] - s[he]).sigmoid()},
+        ),
+        Slip(
+            "the average comes before the log",
+            "You average the probabilities over the contexts, and take the log then. Take the log "
+            "in each context, and average the differences.",
+            of_sums(),
+        ),
+        Slip(
+            "another base",
+            "The log is the natural one, in nats: `torch.log`, or `log_softmax`.",
+            {"compare": lambda s, she, he: (s[she] - s[he]) / math.log(2)},
+            also=({"compare": lambda s, she, he: (s[she] - s[he]) / math.log(10)},),
+        ),
+        Slip(
+            "another row of the logits",
+            "What comes after the context is in the *last* row of the logits, `logits[-1]`. You "
+            "read another row, or average over all.",
+            {"row_of": lambda logits: logits[0]},
+            also=(
+                {"contexts_as": without_last},
+                {"row_of": lambda logits: logits[-2] if len(logits) > 1 else logits[-1]},
+                {"row_of": lambda logits: logits.mean(0)},
+                {"row_of": lambda logits: logits.sum(0)},
+            ),
+        ),
+        Slip(
+            "softmax over the tokens of the context",
+            "Your softmax runs over the positions. It runs over the vocabulary, the last axis.",
+            {
+                "row_of": lambda logits: logits.log_softmax(0)[-1],
+                "score": as_it_is,
+            },
+        ),
+        Slip(
+            "added up, not averaged",
+            "You add up over the contexts. Divide by their number.",
+            {"average": lambda found, contexts: sum(found)},
+        ),
+        Slip(
+            "one context alone",
+            "You return after the first context, or keep what the last one gave. The mean of all "
+            "is asked for.",
+            {"average": lambda found, contexts: found[0]},
+            also=({"average": lambda found, contexts: found[-1]},),
+        ),
+        Slip(
+            "averaged over the tokens",
+            "Long contexts count more in your average. Each context counts once.",
+            {"average": by_lengths},
+        ),
+        Slip(
+            "the padding is asked what comes next",
+            "You fill the contexts up to one length and read the last row, which then belongs to "
+            "padding. Read the row of each context's own last token, or one context at a time.",
+            {"contexts_as": padded},
+        ),
+        Slip(
+            "the contexts are cut",
+            "You cut the contexts to one length, or leave their last token out. The model is to "
+            "read the whole of each.",
+            {"contexts_as": cut_short},
+            also=(
+                {"contexts_as": lambda contexts: [c[:-1] if len(c) > 1 else c for c in contexts]},
+            ),
+        ),
+        Slip(
+            "without a sign",
+            "You take the absolute value. The sign says who is expected.",
+            {"compare": lambda s, she, he: (s[she] - s[he]).abs()},
+            also=({"finish": lambda mean: abs(float(mean))},),
+        ),
+        Slip(
+            "counted, not weighed",
+            "You count the contexts in which she is the likelier one. How much likelier is asked.",
+            {"compare": lambda s, she, he: (s[she] > s[he]).double()},
+            also=({"compare": lambda s, she, he: (s[she] - s[he]).sign()},),
+        ),
+        Slip(
+            "only one of the two",
+            "You return log p of one token. A context may make both unlikely: only the difference "
+            "says which is preferred.",
+            {"compare": lambda s, she, he: s[she]},
+            also=({"compare": lambda s, she, he: -s[he]},),
+        ),
+    ),
+    hints=(
+        "`model(context)` returns logits `(n, n_vocab)`. Which row says what comes next?",
+        "`log_softmax` of that row, at she minus at he. (Its normaliser is the same for both.)",
+        "One number a context; their mean, as a float: `.item()`.",
+    ),
+)
+
+EXERCISES = (INDUCTION, SCORES, ABLATE, ROLLOUT, BIAS)

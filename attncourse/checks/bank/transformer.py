@@ -1,0 +1,1739 @@
+"""The exercises of chapter 12, what a layer needs besides attention.
+
+The blocks are judged on their own wiring: attention is chapter 9's, norms and feed-forward layers
+are looked at through the weights that the check puts into them. d_head is a power of 4 in float64
+cases, as in chapter 9. What dropout does in training is told by which numbers it adds, in more
+than a thousand places: that one of them never comes up has a chance below 1e-30.
+"""
+
+from functools import partial
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attncourse import transformer
+from attncourse.checks import drivers, mistakes
+from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, hole, once_more, row, standard
+from attncourse.checks.exercise import (
+    Case,
+    Criterion,
+    Exercise,
+    Rng,
+    composition,
+    leaves_arguments_alone,
+)
+from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.multihead import MultiHeadAttention
+
+# --- cases: layer_norm -----------------------------------------------------------------------
+
+NORM_CASES = Table({"x": "... d"})
+ALL_GIVEN = Table({"x": "... d", "gain": "d", "bias": "d"})
+NORM_ROWS, GIVEN_ROWS = standard(NORM_CASES), standard(ALL_GIVEN)
+GAIN = {"gain": Drawn("d")}
+BOTH = GAIN | {"bias": Drawn("d")}
+NORM_BY_HAND = Case((tensor([[1, 3], [-4, 4], [5, 5]]), tensor([1, 10])), {"eps": 1.0})
+SEQUENCES = row("d=7", batch=(5,))
+
+
+def bias_alone(rng: Rng, *shape: int, **options) -> Case:
+    """No gain, which is not a gain of 0."""
+    named = {"bias": spread(rng, shape[-1])} | options
+    return Case((spread(rng, *shape),), named, note="no gain")
+
+
+# --- cases: modules --------------------------------------------------------------------------
+
+
+def layer(rng: Rng, d_out: int, d_in: int, bias: bool = True) -> State:
+    """A linear layer whose output is of order one, and a bias that is not 0."""
+    state = {"weight": 1.5 * d_in**-0.5 * spread(rng, d_out, d_in)}
+    return state | ({"bias": aside(rng, d_out)} if bias else {})
+
+
+def aside(rng: Rng, d: int) -> torch.Tensor:
+    """Numbers from 0.5 to 1 with either sign."""
+    return tensor(rng.uniform(0.5, 1, d) * rng.choice([-1, 1], d))
+
+
+def inside(name: str, state: State) -> State:
+    return {f"{name}.{part}": value for part, value in state.items()}
+
+
+def feed_state(rng: Rng, d_model: int, d_ff: int | None = None, bias: bool = True, **_) -> State:
+    d_ff = 4 * d_model if d_ff is None else d_ff
+    return inside("W_1", layer(rng, d_ff, d_model, bias)) | inside(
+        "W_2", layer(rng, d_model, d_ff, bias)
+    )
+
+
+def attention_state(rng: Rng, d: int) -> State:
+    layers = (inside(name, layer(rng, d, d)) for name in ("W_q", "W_k", "W_v", "W_o"))
+    return {name: value for one in layers for name, value in one.items()}
+
+
+def block_state(attentions: tuple[str, ...], norms: int):
+    """What draws the weights of a block with these attentions and so many norms."""
+
+    def state(rng: Rng, d_model: int, n_heads: int, d_ff: int | None = None, **_) -> State:
+        drawn: State = {}
+        for name in attentions:
+            drawn |= inside(name, attention_state(rng, d_model))
+        drawn |= inside("feed_forward", feed_state(rng, d_model, d_ff))
+        for i in range(1, norms + 1):
+            gain = tensor(rng.uniform(0.5, 1.5, d_model))
+            drawn |= inside(f"norm_{i}", {"gain": gain, "bias": aside(rng, d_model)})
+        return drawn
+
+    return state
+
+
+FEED_CASES = ModuleTable(
+    {"x": "... n d_model"}, name="FeedForward", build="d_model d_ff", state=feed_state
+)
+FEED_ROWS = standard(FEED_CASES)
+FEED = row("n=7 d_model=5 d_ff=11")
+FEED_BY_HAND = module_case(
+    "FeedForward",
+    (2, 3),
+    {
+        "W_1.weight": tensor([[1, 0], [0, 2], [-1, 1]]),
+        "W_1.bias": tensor([0, -1, 0]),
+        "W_2.weight": tensor([[1, 0, 0], [0, 1, 10]]),
+        "W_2.bias": tensor([0, 5]),
+    },
+    {"x": tensor([[1, 0], [2, 3]])},
+    note="three hidden units",
+)
+
+
+def activated(row: Row, name: str) -> Row:
+    """With another activation, which the check hands over by its name in torch.nn.functional."""
+    return row.but(
+        options={**row.options, "activation": name},
+        use=drivers.call_module_activated,
+        note=f"activation=F.{name}",
+    )
+
+
+ENCODER_STATE = block_state(("attention",), 2)
+ENCODER_CASES = ModuleTable(
+    {"x": "... n d_model"}, name="EncoderBlock", build="d_model h d_ff", state=ENCODER_STATE
+)
+DECODER_STATE = block_state(("self_attention", "cross_attention"), 3)
+DECODER_CASES = ModuleTable(
+    {"x": "... m d_model", "memory": "... n d_model"},
+    name="DecoderBlock",
+    build="d_model h d_ff",
+    state=DECODER_STATE,
+)
+POST = {"pre_norm": False}
+ENCODER_ROWS = standard(ENCODER_CASES, d_model=12, h=3)
+DECODER_ROWS = standard(DECODER_CASES, d_model=12, h=3)
+ONE = row("n=7 d_model=12 h=3 d_ff=5")
+TWO = row("m=5 n=7 d_model=12 h=3 d_ff=11")
+OUTPUTS = ("W_o.weight", "W_o.bias", "W_2.weight", "W_2.bias")  # 0 here: the branches add nothing
+
+
+def weights_of_0(state) -> list[tuple[str, ...]]:
+    """Every weight of a block once among others that are 0, never all of them."""
+    names = list(state(torch_free_rng(), 4, 1))
+    return [tuple(names[i::5]) for i in range(5)]
+
+
+def torch_free_rng() -> Rng:
+    import numpy as np
+
+    return np.random.default_rng(0)
+
+
+def trained(name: str, state, branches: tuple[str, ...], **options):
+    """The case that looks at what dropout adds: branch i returns 4^i everywhere."""
+
+    def case(rng: Rng) -> Case:
+        own = state(rng, 32, 2, 8)
+        for i, branch in enumerate(branches):
+            own[f"{branch}.weight"] = torch.zeros_like(own[f"{branch}.weight"])
+            own[f"{branch}.bias"] = torch.full_like(own[f"{branch}.bias"], 4.0**i)
+        given = {"x": spread(rng, 40, 32)}
+        if len(branches) == 3:
+            given["memory"] = spread(rng, 5, 32)
+        return module_case(
+            name,
+            (32, 2, 8),
+            own,
+            given,
+            options={"dropout": 0.4, **options},
+            use=drivers.added_in_training,
+            note="in training: the numbers that are added to x; every branch returns one number",
+        )
+
+    return case
+
+
+# --- decisions: layer_norm -------------------------------------------------------------------
+
+
+def mean(x):
+    return x.mean(-1, keepdim=True)
+
+
+@composition
+def norming(
+    centre=mean,
+    around=lambda x, centred: centred,
+    average=mean,
+    power=lambda variance, eps: (variance + eps).sqrt(),
+    small=lambda eps: eps,
+    divide=lambda centred, size: centred / size,
+    scale=lambda x, gain, bias: x if gain is None else gain * x,
+    shift=lambda x, gain, bias: x if bias is None else x + bias,
+    roles=lambda gain, bias: (gain, bias),
+):
+    """``layer_norm`` made of decisions; ``around`` is what the variance is the mean square of."""
+
+    def layer_norm(x, gain=None, bias=None, eps=1e-5):
+        gain, bias = roles(gain, bias)
+        centred = x - centre(x)
+        variance = average(around(x, centred).square())
+        x = divide(centred, power(variance, small(eps)))
+        return shift(scale(x, gain, bias), gain, bias)
+
+    return layer_norm
+
+
+def over(*axes: int):
+    """Mean and variance over these axes."""
+
+    def averaged(x):
+        return x.mean(axes, keepdim=True)
+
+    return {"centre": averaged, "average": averaged}
+
+
+def of_all(x):
+    return x.mean()
+
+
+def unbiased(squares):
+    return squares.sum(-1, keepdim=True) / (squares.shape[-1] - 1)
+
+
+def outside(number: float) -> dict:
+    return {"small": lambda eps: number}
+
+
+# --- decisions: FeedForward ------------------------------------------------------------------
+
+
+def two_layers(d_model, d_ff, bias):
+    return {
+        "W_1": nn.Linear(d_model, d_ff, bias=bias),
+        "W_2": nn.Linear(d_ff, d_model, bias=bias),
+    }
+
+
+@composition
+def feeding(
+    super_init=mistakes.begun,
+    width=lambda d_model, d_ff: 4 * d_model if d_ff is None else d_ff,
+    layers=two_layers,
+    hold=mistakes.assigned,
+    default=F.gelu,
+    keep=lambda activation, default: default if activation is None else activation,
+    take=lambda x: x,
+    first=lambda self, x: self.W_1(x),
+    bend=lambda self, hidden: self.activation(hidden),
+    second=lambda self, hidden: self.W_2(hidden),
+    finish=lambda self, output, x: output,
+):
+    """A ``FeedForward`` made of decisions."""
+
+    class FeedForward(nn.Module):
+        def __init__(self, d_model, d_ff=None, activation=None, bias=True):
+            super_init(self)
+            self.activation = keep(activation, default)
+            hold(self, layers(d_model, width(d_model, d_ff), bias))
+
+        def forward(self, x):
+            return finish(self, second(self, bend(self, first(self, take(x)))), x)
+
+    return FeedForward
+
+
+def biased(one: bool, other: bool):
+    """Layers that have a bias or none, whatever was asked for."""
+    return {
+        "layers": lambda d, d_ff, bias: {
+            "W_1": nn.Linear(d, d_ff, bias=bias if one is None else one),
+            "W_2": nn.Linear(d_ff, d, bias=bias if other is None else other),
+        }
+    }
+
+
+def times_d_model(number: float) -> dict:
+    return {"width": lambda d, d_ff: round(number * d) if d_ff is None else d_ff}
+
+
+def another_activation(function) -> dict:
+    return {"default": function}
+
+
+# --- decisions: blocks -----------------------------------------------------------------------
+
+
+def before(x, branch, norm, first):
+    return x + branch(norm(x))
+
+
+def after(x, branch, norm, first):
+    return norm(x + branch(x))
+
+
+def norm_and_branch(x, branch, norm, first):
+    return branch(norm(x))
+
+
+def branch_and_norm(x, branch, norm, first):
+    return norm(branch(x))
+
+
+def in_turn(x, steps):
+    for step in steps:
+        x = step(x)
+    return x
+
+
+def all_at_once(x, steps):
+    return x + sum(step(x) - x for step in steps)
+
+
+def dropped(self, output):
+    return F.dropout(output, self.rate, self.training)
+
+
+def width_of(d_model, d_ff):
+    return 4 * d_model if d_ff is None else d_ff
+
+
+def encoder_layers(d_model, n_heads, d_ff):
+    return {
+        "attention": MultiHeadAttention(d_model, n_heads),
+        "feed_forward": transformer.FeedForward(d_model, d_ff),
+        **{f"norm_{i}": transformer.LayerNorm(d_model) for i in (1, 2)},
+    }
+
+
+def decoder_layers(d_model, n_heads, d_ff):
+    return {
+        "self_attention": MultiHeadAttention(d_model, n_heads),
+        "cross_attention": MultiHeadAttention(d_model, n_heads),
+        "feed_forward": transformer.FeedForward(d_model, d_ff),
+        **{f"norm_{i}": transformer.LayerNorm(d_model) for i in (1, 2, 3)},
+    }
+
+
+def block_class(
+    name,
+    branches,
+    layers,
+    super_init=mistakes.begun,
+    sizes=lambda d_model, n_heads, d_ff: (d_model, n_heads, d_ff),
+    hold=mistakes.assigned,
+    pick=lambda pre_norm: pre_norm,
+    pre=before,
+    post=after,
+    bare=lambda number, count: False,
+    norms=lambda names: names,
+    drop=dropped,
+    take=lambda self, x: x,
+    walk=in_turn,
+    finish=lambda self, x: x,
+):
+    """A block made of decisions.
+
+    ``branches(self, *given)`` are its branches in order, ``pre`` and ``post`` how one is put into
+    the stream, ``bare`` which lack a residual, ``drop`` what becomes of an output, ``walk`` how
+    they follow each other.
+    """
+
+    class Block(nn.Module):
+        def __init__(self, d_model, n_heads, d_ff=None, pre_norm=True, dropout=0.0):
+            super_init(self)
+            self.pre_norm, self.rate = pick(pre_norm), dropout
+            hold(self, layers(*sizes(d_model, n_heads, d_ff)))
+
+        def run(self, x, *given):
+            step = pre if self.pre_norm else post
+            x = take(self, x)
+            own = branches(self, *given)
+            named = norms([f"norm_{i + 1}" for i in range(len(own))])
+            alone = norm_and_branch if self.pre_norm else branch_and_norm
+            steps = [
+                partial(
+                    self.one,
+                    alone if bare(number, len(own)) else step,
+                    branch,
+                    getattr(self, norm),
+                    x,
+                )
+                for number, (branch, norm) in enumerate(zip(own, named, strict=True))
+            ]
+            return finish(self, walk(x, steps))
+
+        def one(self, step, branch, norm, first, x):
+            return step(x, lambda y: drop(self, branch(y)), norm, first)
+
+    if name == "EncoderBlock":
+        Block.forward = lambda self, x, mask=None: self.run(x, mask)
+    else:
+        Block.forward = lambda self, x, memory, mask=None, memory_mask=None: self.run(
+            x, memory, mask, memory_mask
+        )
+    Block.__name__ = name
+    return Block
+
+
+@composition
+def encoding(
+    layers=encoder_layers,
+    attend=lambda self, x, mask: self.attention(x, mask=mask),
+    feed=lambda self, x: self.feed_forward(x),
+    **options,
+):
+    """An ``EncoderBlock`` made of decisions."""
+
+    def branches(self, mask):
+        return [lambda x: attend(self, x, mask), lambda x: feed(self, x)]
+
+    return block_class("EncoderBlock", branches, layers, **options)
+
+
+@composition
+def decoding(
+    layers=decoder_layers,
+    masks=lambda mask, memory_mask: (mask, memory_mask),
+    recall=lambda self, memory: memory,
+    look=lambda self, x, mask: self.self_attention(x, mask=mask),
+    ask=lambda self, x, memory, mask: self.cross_attention(x, memory, mask=mask),
+    feed=lambda self, x: self.feed_forward(x),
+    **options,
+):
+    """A ``DecoderBlock`` made of decisions."""
+
+    def branches(self, memory, mask, memory_mask):
+        mask, memory_mask = masks(mask, memory_mask)
+        memory = recall(self, memory)
+        return [
+            lambda x: look(self, x, mask),
+            lambda x: ask(self, x, memory, memory_mask),
+            lambda x: feed(self, x),
+        ]
+
+    return block_class("DecoderBlock", branches, layers, **options)
+
+
+def causal(self, x):
+    n = x.shape[-2]
+    return torch.ones(n, n, dtype=torch.bool).tril()
+
+
+def with_sizes(**changed):
+    """Sizes of which some are others."""
+
+    def sizes(d_model, n_heads, d_ff):
+        own = {"d_model": d_model, "n_heads": n_heads, "d_ff": d_ff}
+        return tuple({**own, **{n: make(**own) for n, make in changed.items()}}.values())
+
+    return {"sizes": sizes}
+
+
+def library_norms(layers):
+    """The layers, with PyTorch's norms in place of ours."""
+
+    def made_of(d_model, n_heads, d_ff):
+        own = layers(d_model, n_heads, d_ff)
+        return {n: nn.LayerNorm(d_model) if "norm" in n else one for n, one in own.items()}
+
+    return {"layers": made_of}
+
+
+def one_norm(layers):
+    """One norm under all names."""
+
+    def made_of(d_model, n_heads, d_ff):
+        own = layers(d_model, n_heads, d_ff)
+        return {n: own["norm_1"] if "norm" in n else one for n, one in own.items()}
+
+    return {"layers": made_of}
+
+
+# --- usual mistakes: of both blocks ----------------------------------------------------------
+
+SUM = "`x + self.dropout(branch)`"
+
+
+def of_the_stream(layers) -> tuple[Slip, ...]:
+    """What goes wrong around the branches, whatever these are."""
+    return (
+        mistakes.NO_SUPER_INIT,
+        mistakes.LAYERS_HIDDEN.said(
+            "Your module has no parameters. Layers in a plain list or dict, or made anew in "
+            "`forward`, are not found: assign each to an attribute in `__init__`, "
+            "`self.norm_1 = …`."
+        ),
+        Slip(
+            "pre-norm and post-norm swapped",
+            "With pre_norm=True a branch reads norm(x), and the sum stays as it is. With "
+            "pre_norm=False the branch reads x, and the sum is normalised. You do the other one.",
+            {"pick": lambda pre_norm: not pre_norm},
+        ),
+        Slip(
+            "always pre-norm, or always post-norm",
+            "Your block does the same whatever pre_norm says. Keep it in `__init__` and ask for it "
+            "in `forward`.",
+            {"pick": lambda pre_norm: True},
+            also=({"pick": lambda pre_norm: False},),
+        ),
+        Slip(
+            "the residual is missing",
+            "A branch's output takes the place of x. It is to be added to what the branch read: "
+            "x + branch(…), for every branch.",
+            {"pre": norm_and_branch, "post": branch_and_norm},
+            also=(
+                {"pre": norm_and_branch},
+                {"post": branch_and_norm},
+                {"bare": lambda number, count: number == 0},
+                {"bare": lambda number, count: number == count - 1},
+                {"bare": lambda number, count: number == 1},
+            ),
+        ),
+        Slip(
+            "the residual begins behind the norm",
+            "You normalise x and then add the branch to the normalised x. The stream itself is not "
+            "normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.",
+            {"pre": lambda x, branch, norm, first: norm(x) + branch(norm(x))},
+        ),
+        Slip(
+            "the branch is normalised, not the sum",
+            "In post-norm you compute x + norm(branch(x)). The norm comes after the addition: "
+            "norm(x + branch(x)).",
+            {"post": lambda x, branch, norm, first: x + norm(branch(x))},
+            also=({"post": lambda x, branch, norm, first: norm(x) + branch(x)},),
+        ),
+        Slip(
+            "every residual from the block's first input",
+            "You add a later branch to the x that came into the block, and what earlier branches "
+            "added is lost. Each is added to what it read, the x so far.",
+            {
+                "pre": lambda x, branch, norm, first: first + branch(norm(x)),
+                "post": lambda x, branch, norm, first: norm(first + branch(x)),
+            },
+            also=(
+                {"pre": lambda x, branch, norm, first: first + branch(norm(x))},
+                {"post": lambda x, branch, norm, first: norm(first + branch(x))},
+            ),
+        ),
+        Slip(
+            "a norm is missing",
+            "You leave the norms out, or one of them. Each branch has its own: before it with "
+            "pre_norm, after the sum without.",
+            {
+                "pre": lambda x, branch, norm, first: x + branch(x),
+                "post": lambda x, branch, norm, first: x + branch(x),
+            },
+            also=(
+                {"pre": lambda x, branch, norm, first: x + branch(x)},
+                {"post": lambda x, branch, norm, first: x + branch(x)},
+            ),
+        ),
+        Slip(
+            "normalised twice",
+            "You normalise before the branch and after the sum. A block does one of the two: "
+            "pre_norm says which.",
+            {
+                "pre": lambda x, branch, norm, first: norm(x + branch(norm(x))),
+                "post": lambda x, branch, norm, first: norm(x + branch(norm(x))),
+            },
+            also=(
+                {"pre": lambda x, branch, norm, first: norm(x + branch(norm(x)))},
+                {"post": lambda x, branch, norm, first: norm(x + branch(norm(x)))},
+            ),
+        ),
+        Slip(
+            "a norm at the end",
+            "You normalise once more before you return. The norm behind the last block belongs to "
+            "the stack of blocks, not to a block.",
+            {"finish": lambda self, x: self.norm_1(x)},
+            also=(
+                {"finish": lambda self, x: self.norm_2(x)},
+                {"finish": lambda self, x: F.layer_norm(x, x.shape[-1:])},
+                *(
+                    ({"finish": lambda self, x: self.norm_3(x)},)
+                    if layers is decoder_layers
+                    else ()
+                ),
+            ),
+        ),
+        Slip(
+            "a norm at the wrong branch",
+            "`norm_1` belongs to the first branch, `norm_2` to the second, and so on. You exchange "
+            "them, or use one for all.",
+            {"norms": lambda names: names[::-1]},
+            also=(
+                {"norms": lambda names: [names[0]] * len(names)},
+                {"norms": lambda names: [names[-1]] * len(names)},
+                *(
+                    (
+                        {"norms": lambda n: [n[1], n[0], n[2]]},
+                        {"norms": lambda n: [n[0], n[2], n[1]]},
+                    )
+                    if layers is decoder_layers
+                    else ()
+                ),
+            ),
+        ),
+        Slip(
+            "one norm shared by all branches",
+            "Your norms are one and the same layer under several names. Each branch needs one of "
+            "its own: call `LayerNorm(d_model)` once for each.",
+            one_norm(layers),
+        ),
+        Slip(
+            "PyTorch's norm, with other names",
+            "`nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and "
+            "bias. Use `LayerNorm` from the first cell.",
+            library_norms(layers),
+        ),
+        Slip(
+            "all branches read the first input",
+            "You compute the branches side by side, from the same x, and add them all. Here they "
+            "come one after the other: each reads what those before it have added.",
+            {"walk": all_at_once},
+        ),
+        Slip(
+            "the branches in another order",
+            "You take the branches in another order. Attention comes first, the feed-forward layer "
+            "last.",
+            {"walk": lambda x, steps: in_turn(x, steps[::-1])},
+            also=(
+                ({"walk": lambda x, steps: in_turn(x, [steps[1], steps[0], steps[2]])},)
+                if layers is decoder_layers
+                else ()
+            ),
+        ),
+        Slip(
+            "no feed-forward layer",
+            "You have it and do not use it. Every token goes through it after attention, with a "
+            "residual and a norm of its own.",
+            {"walk": lambda x, steps: in_turn(x, steps[:-1])},
+        ),
+        Slip(
+            "d_ff is ignored",
+            "Your hidden layer has the same width whatever d_ff says. Hand it on: "
+            "`FeedForward(d_model, d_ff)`.",
+            with_sizes(d_ff=lambda d_ff, **_: None),
+        ),
+        Slip(
+            "another width where d_ff is left out",
+            "Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff "
+            "on as it is, also when it is None.",
+            with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model),
+            also=(
+                with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model),
+                with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048),
+            ),
+        ),
+        Slip(
+            "n_heads is ignored",
+            "Your attention has the same number of heads whatever n_heads says. Hand it on: "
+            "`MultiHeadAttention(d_model, n_heads)`.",
+            with_sizes(n_heads=lambda **_: 1),
+            also=(with_sizes(n_heads=lambda d_model, **_: d_model),),
+        ),
+        Slip(
+            "no dropout",
+            "dropout is never used. In training every branch's output loses that share of its "
+            f"numbers before it is added: {SUM}, with an `nn.Dropout(dropout)`.",
+            {"drop": lambda self, output: output},
+        ),
+        Slip(
+            "dropout stays on in eval()",
+            "Your block is still random after `eval()`. `nn.Dropout` knows the mode; "
+            "`F.dropout(x, p)` does not unless you tell it: `F.dropout(x, p, self.training)`.",
+            {"drop": lambda self, output: F.dropout(output, self.rate)},
+        ),
+        Slip(
+            "dropout of the stream",
+            "Your dropout falls on x itself, or on the sum. It belongs to the branch alone, before "
+            f"it is added: {SUM}. What is in the stream stays.",
+            {"finish": dropped, "drop": lambda self, output: output},
+            also=(
+                {"take": dropped, "drop": lambda self, output: output},
+                {"finish": dropped},
+                {"take": dropped},
+                {
+                    "drop": lambda self, output: output,
+                    "walk": lambda x, steps: in_turn(
+                        x, [lambda y, s=s: dropped(s.func.__self__, s(y)) for s in steps]
+                    ),
+                },
+            ),
+        ),
+        Slip(
+            "dropout with the share that stays",
+            "You keep the share `dropout` and drop the rest. `dropout` is the share that is set to "
+            "0; what stays is divided by 1 − dropout.",
+            {"drop": lambda self, output: F.dropout(output, 1 - self.rate, self.training)},
+        ),
+        Slip(
+            "what stays is not scaled up",
+            "You set numbers to 0 and leave the others as they are. They are divided by "
+            "1 − dropout, so that the expected value is that of eval().",
+            {
+                "drop": lambda self, output: (
+                    output * (torch.rand_like(output) >= self.rate) if self.training else output
+                )
+            },
+        ),
+    )
+
+
+def of_the_mask(decision: str, attention: str, more) -> tuple[Slip, ...]:
+    """What goes wrong with the mask of a self-attention."""
+
+    def call(self, *given, **named):
+        return getattr(self, attention)(*given, **named)
+
+    return (
+        Slip(
+            "the mask is ignored",
+            "Your result is the same with and without the mask. Hand it on: "
+            f"`self.{attention}(x, mask=mask)`.",
+            {decision: lambda self, x, mask: call(self, x)},
+        ),
+        Slip(
+            "the mask is handed over as the key",
+            "`attention(x, mask)` takes the mask for the key, which is its second argument. Say "
+            "which it is: `mask=mask`.",
+            {decision: lambda self, x, mask: call(self, x, mask)},
+            also=({decision: lambda self, x, mask: call(self, x, x, mask)},),
+        ),
+        Slip(
+            "the mask is inverted",
+            "You shut out what the mask allows. True means allowed, here as in chapter 9: hand it "
+            "on as it is.",
+            {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else ~mask)},
+        ),
+        Slip(
+            "a causal mask of its own",
+            "You hide later tokens without being asked. A block hides what `mask` hides, and "
+            "nothing where there is none: the causal mask comes as an argument.",
+            {
+                decision: lambda self, x, mask: call(
+                    self, x, mask=causal(self, x) if mask is None else mask
+                )
+            },
+            also=(
+                {
+                    decision: lambda self, x, mask: call(
+                        self, x, mask=causal(self, x) if mask is None else mask & causal(self, x)
+                    )
+                },
+            ),
+        ),
+        *more,
+    )
+
+
+# --- decisions: noam_schedule ----------------------------------------------------------------
+
+
+def from_1_on(step):
+    if not step >= 1:
+        raise ValueError("steps count from 1")
+    return step
+
+
+@composition
+def scheduling(
+    start=from_1_on,
+    roles=lambda step, warmup: (step, warmup),
+    size=lambda d_model: d_model**-0.5,
+    rise=lambda step, warmup: step * warmup**-1.5,
+    fall=lambda step, warmup: step**-0.5,
+    join=lambda rise, fall, step, warmup: min(rise, fall),
+    finish=lambda rate: rate,
+):
+    """A ``noam_schedule`` made of decisions."""
+
+    def noam_schedule(step, d_model, warmup):
+        step, warmup = roles(start(step), warmup)
+        risen, fallen = rise(step, warmup), fall(step, warmup)
+        return finish(size(d_model) * join(risen, fallen, step, warmup))
+
+    return noam_schedule
+
+
+def powers(exponent: float) -> dict:
+    return {"size": lambda d_model: d_model**exponent}
+
+
+def asserting(step):
+    assert step >= 1, "steps count from 1"
+    return step
+
+
+SCHEDULE_BY_HAND = Case((1, 4, 4), note="d_model 4, warm-up 4: (1/2) · min(1, 1/8)")
+
+
+def schedules(*steps: float):
+    """Cases at these steps, as shares of a warm-up that is drawn."""
+
+    def cases(rng: Rng) -> list[Case]:
+        drawn = []
+        for share in steps:
+            warmup = int(rng.integers(40, 4000))
+            step = max(1, round(share * warmup))
+            drawn.append(Case((step, int(rng.integers(3, 800)), warmup)))
+        return drawn
+
+    return cases
+
+
+# --- exercises -------------------------------------------------------------------------------
+
+NORM = Exercise(
+    target="transformer.layer_norm",
+    reference=transformer.layer_norm,
+    section="Chapter 12, “Keeping the rows at one size”",
+    difficulty=1,
+    minutes=10,
+    criteria=(
+        Criterion(
+            "each row at mean 0 and variance 1",
+            3,
+            lambda rng: [
+                NORM_BY_HAND,
+                *NORM_CASES(
+                    SEQUENCES,
+                    row("d=5"),
+                    row("d=7", batch=(7,), note="as many tokens as features"),
+                    row("d=2", batch=(3,)),
+                    row("d=1", batch=(3,), note="one feature: all become 0"),
+                )(rng),
+            ],
+        ),
+        Criterion(
+            "gain and bias, of which one or both may be left out",
+            2,
+            lambda rng: [
+                *NORM_CASES(
+                    SEQUENCES.but(given=BOTH),
+                    SEQUENCES.but(given=GAIN, note="no bias"),
+                    SEQUENCES.but(given=BOTH, zero=("gain",), note="a gain of 0"),
+                    SEQUENCES.but(given=BOTH, zero=("bias",), note="a bias of 0"),
+                )(rng),
+                bias_alone(rng, 5, 7),
+            ],
+        ),
+        Criterion(
+            "eps inside the root",
+            2,
+            lambda rng: [
+                *NORM_CASES(
+                    SEQUENCES.but(given={"eps": 0.1}, note="eps = 0.1"),
+                    SEQUENCES.but(given={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
+                    SEQUENCES.but(factor=0.003, note="entries near eps"),
+                    SEQUENCES.but(zero=("x",), note="rows of zeros"),
+                )(rng),
+                Case((tensor([[3, 3, 3, 3]]),), note="a row without spread"),
+            ],
+        ),
+        NORM_CASES.criterion("batches", 1, *NORM_ROWS.batches),
+        NORM_CASES.criterion(
+            "float32, large and small entries",
+            1,
+            *NORM_ROWS.numbers,
+            NORM_ROWS.single.but(batch=(3,), given=BOTH, note="float32, with gain and bias"),
+            once_more(NORM_BY_HAND),
+        ),
+        ALL_GIVEN.criterion("gradients reach x, gain and bias", 2, *GIVEN_ROWS.gradients),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        norming,
+        Slip(
+            "unbiased variance",
+            "You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm "
+            "divides by d: `x.var(-1, unbiased=False)`.",
+            {"average": unbiased},
+        ),
+        Slip(
+            "the norm runs over the sequence",
+            "You take mean and variance of a feature over the tokens, so a token's output hangs on "
+            "the others. Each row is normalised by itself: axis −1.",
+            over(-2),
+            also=(
+                over(0),
+                over(1),
+                {"centre": over(-2)["centre"]},
+                {"average": over(-2)["average"]},
+            ),
+        ),
+        Slip(
+            "one mean and variance for all rows",
+            "You normalise the whole array at once. Every row has its own mean and variance: "
+            "`dim=-1, keepdim=True`.",
+            {"centre": of_all, "average": of_all},
+            also=(over(-2, -1), {"centre": of_all}, {"average": of_all}),
+        ),
+        Slip(
+            "eps outside the root",
+            "You add eps to the standard deviation. It is added to the variance, under the root: "
+            "`(variance + eps).sqrt()`.",
+            {"power": lambda variance, eps: variance.sqrt() + eps},
+            also=({"power": lambda variance, eps: variance.sqrt() + eps**0.5},),
+        ),
+        Slip(
+            "no eps",
+            "You leave eps out. A row whose entries are all equal has variance 0, and 0/0 is NaN.",
+            {"small": lambda eps: 0},
+        ),
+        Slip(
+            "another eps",
+            "You add a fixed number where the argument `eps` belongs.",
+            outside(1e-5),
+            outside,
+            (1e-12, 1e-8, 1e-6, 1e-5, 1e-3),
+        ),
+        Slip(
+            "divided by the variance",
+            "You divide by the variance itself. It is its root, the standard deviation, that has "
+            "the unit of x.",
+            {"power": lambda variance, eps: variance + eps},
+        ),
+        Slip(
+            "multiplied by the standard deviation",
+            "You multiply by the root where you should divide: rows that are large are to shrink.",
+            {"divide": lambda centred, size: centred * size},
+        ),
+        Slip(
+            "the mean is not subtracted",
+            "You divide by the root mean square and leave the mean in. That is another norm, "
+            "RMSNorm; a layer norm subtracts each row's mean first.",
+            {"centre": lambda x: 0},
+            also=(
+                {"centre": lambda x: 0, "around": lambda x, centred: x - mean(x)},
+                {
+                    "around": lambda x, centred: x,
+                },
+            ),
+        ),
+        Slip(
+            "the mean is subtracted, and nothing divided",
+            "Your rows have mean 0 and the size that they came with. Divide by the standard "
+            "deviation.",
+            {"divide": lambda centred, size: centred},
+        ),
+        Slip(
+            "rows of length 1",
+            "You divide by the length of a row. By its standard deviation the entries get size 1, "
+            "and the row length √d.",
+            {"average": lambda squares: squares.sum(-1, keepdim=True)},
+        ),
+        Slip(
+            "the mean absolute deviation",
+            "You divide by the mean distance from the mean. The standard deviation is the root of "
+            "the mean *square*.",
+            {
+                "around": lambda x, centred: centred.abs().sqrt(),
+                "power": lambda deviation, eps: deviation + eps,
+            },
+            also=(
+                {
+                    "around": lambda x, centred: centred.abs().sqrt(),
+                    "power": lambda deviation, eps: (deviation.square() + eps).sqrt(),
+                },
+            ),
+        ),
+        Slip(
+            "gain and bias exchanged",
+            "You multiply by the bias and add the gain. It is gain · (…) + bias.",
+            {"roles": lambda gain, bias: (bias, gain)},
+        ),
+        Slip(
+            "gain or bias is left out",
+            "You do not use gain, or bias, or neither. Where they are given: gain · (…) + bias.",
+            {"scale": lambda x, gain, bias: x},
+            also=(
+                {"shift": lambda x, gain, bias: x},
+                {"scale": lambda x, gain, bias: x, "shift": lambda x, gain, bias: x},
+            ),
+        ),
+        Slip(
+            "1 + gain",
+            "You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1: "
+            "multiply by gain.",
+            {"scale": lambda x, gain, bias: x if gain is None else (1 + gain) * x},
+        ),
+        Slip(
+            "the bias is scaled too",
+            "You add the bias before you multiply by gain. It comes last: gain · (…) + bias.",
+            {
+                "scale": lambda x, gain, bias: (
+                    (x if bias is None else x + bias) * (1 if gain is None else gain)
+                ),
+                "shift": lambda x, gain, bias: x,
+            },
+        ),
+        Slip(
+            "bias only where there is a gain",
+            "You add the bias only if a gain is given too. Each may be left out by itself: ask for "
+            "each.",
+            {"shift": lambda x, gain, bias: x if gain is None or bias is None else x + bias},
+            also=(
+                {
+                    "scale": lambda x, gain, bias: x if gain is None or bias is None else gain * x,
+                    "shift": lambda x, gain, bias: x if gain is None or bias is None else x + bias,
+                },
+            ),
+        ),
+        Slip(
+            "a tensor taken for True or False",
+            "`if gain:` and `gain or 1` ask a tensor whether it is true, which torch refuses for "
+            "more than one number. Ask `if gain is None`.",
+            {"scale": lambda x, gain, bias: (gain or 1) * x},
+            also=({"shift": lambda x, gain, bias: x + (bias or 0)},),
+        ),
+        Slip(
+            "the means have lost their axis",
+            "`x.mean(-1)` drops the axis it averages over, and the means then line up with the "
+            "features, if they fit at all. Keep it: `x.mean(-1, keepdim=True)`.",
+            {"centre": lambda x: x.mean(-1), "average": lambda x: x.mean(-1)},
+            also=({"centre": lambda x: x.mean(-1)}, {"average": lambda x: x.mean(-1)}),
+        ),
+        Slip(
+            "no gradient through mean and variance",
+            "The numbers are right, but you detach mean or variance, as if they were constants. "
+            "They move with x, and the gradient has to know.",
+            {"power": lambda variance, eps: (variance.detach() + eps).sqrt()},
+            also=(
+                {
+                    "centre": lambda x: mean(x).detach(),
+                    "power": lambda variance, eps: (variance.detach() + eps).sqrt(),
+                },
+                {"centre": lambda x: mean(x).detach()},
+            ),
+        ),
+    ),
+    hints=(
+        "Mean and variance of each row: `x.mean(-1, keepdim=True)`, and the mean of the squares of "
+        "what is left.",
+        "`x.var` divides by d − 1 unless told `unbiased=False`.",
+        "`(x - mean) / (variance + eps).sqrt()`, then gain and bias where they are given.",
+    ),
+)
+
+FEED_FORWARD = Exercise(
+    target="transformer.FeedForward",
+    reference=transformer.FeedForward,
+    section="Chapter 12, “Each token by itself”",
+    difficulty=1,
+    minutes=10,
+    criteria=(
+        FEED_CASES.criterion(
+            "W_1, the activation, W_2, for each token by itself",
+            3,
+            FEED_BY_HAND,
+            FEED,
+            row("n=5 d_model=5 d_ff=5", note="every axis of length 5"),
+            row("n=1 d_model=3 d_ff=7", note="one token"),
+            row("n=7 d_model=3 d_ff=7", note="as many tokens as hidden units"),
+            row("n=7 d_model=11 d_ff=3", then="n=2", note="a narrow hidden layer"),
+            *(
+                FEED.but(zero=zero, note="some weights are 0")
+                for zero in (("W_1.weight", "W_2.bias"), ("W_1.bias",), ("W_2.weight",))
+            ),
+        ),
+        FEED_CASES.criterion(
+            "the hidden layer has 4·d_model units unless d_ff is given",
+            1,
+            row("n=7 d_model=5"),
+            row("n=3 d_model=3", batch=(2,)),
+        ),
+        FEED_CASES.criterion(
+            "another activation",
+            1,
+            activated(FEED, "relu"),
+            activated(row("n=3 d_model=7", batch=(2,)), "silu"),
+        ),
+        FEED_CASES.criterion(
+            "bias=False leaves both biases out",
+            1,
+            FEED.but(options={"bias": False}),
+            row("n=3 d_model=4", options={"bias": False}),
+        ),
+        FEED_CASES.criterion("batches", 1, *FEED_ROWS.batches),
+        FEED_CASES.criterion("float32, large and small entries", 1, *FEED_ROWS.numbers),
+        FEED_CASES.criterion("gradients reach x and every weight", 1, *FEED_ROWS.gradients),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        feeding,
+        mistakes.NO_SUPER_INIT,
+        mistakes.LAYERS_HIDDEN.said(
+            "Your module has no parameters. Layers in a plain list or dict, or made anew in "
+            "`forward`, are not found: assign each to an attribute in `__init__`, `self.W_1 = …`."
+        ),
+        Slip(
+            "the activation is missing",
+            "W_2 follows straight on W_1, and two linear layers are one. The activation stands "
+            "between them.",
+            {"bend": lambda self, hidden: hidden},
+        ),
+        Slip(
+            "ReLU in place of GELU",
+            "Unless another activation is given it is the GELU, `F.gelu`. You use the ReLU, as the "
+            "paper of 2017 did.",
+            another_activation(F.relu),
+        ),
+        Slip(
+            "the GELU's tanh form",
+            "You use the approximation of the GELU by tanh, as GPT-2 does, which is off by up to "
+            "0.0005. Here it is the exact one, x·Φ(x): `F.gelu(x)`.",
+            another_activation(lambda x: F.gelu(x, approximate="tanh")),
+            also=(another_activation(lambda x: x * (1.702 * x).sigmoid()),),
+        ),
+        Slip(
+            "another function in place of GELU",
+            "Unless another activation is given it is the GELU, x·Φ(x): `F.gelu`.",
+            another_activation(torch.tanh),
+            also=tuple(
+                map(another_activation, (torch.sigmoid, F.silu, F.elu, F.softplus, F.leaky_relu))
+            ),
+        ),
+        Slip(
+            "the argument activation is ignored",
+            "Your layer bends by the GELU whatever `activation` says. Keep the function in "
+            "`__init__` and call it in `forward`.",
+            {"keep": lambda activation, default: default},
+        ),
+        Slip(
+            "the activation in the wrong place",
+            "It stands between the two layers and nowhere else: `W_2(activation(W_1(x)))`. What "
+            "comes out of W_2, and what goes into W_1, has either sign.",
+            {
+                "bend": lambda self, hidden: hidden,
+                "finish": lambda self, output, x: self.activation(output),
+            },
+            also=(
+                {"finish": lambda self, output, x: self.activation(output)},
+                {
+                    "first": lambda self, x: self.W_1(self.activation(x)),
+                    "bend": lambda self, hidden: hidden,
+                },
+                {"first": lambda self, x: self.W_1(self.activation(x))},
+            ),
+        ),
+        Slip(
+            "x is added on top",
+            "You add x to the output, as the block around this layer will. Here it is W_2 of the "
+            "hidden units and nothing else.",
+            {"finish": lambda self, output, x: x + output},
+        ),
+        Slip(
+            "a norm inside",
+            "You normalise, before the layers or after them. The norms belong to the block.",
+            {"take": lambda x: F.layer_norm(x, x.shape[-1:])},
+            also=({"finish": lambda self, output, x: F.layer_norm(output, output.shape[-1:])},),
+        ),
+        Slip(
+            "d_ff is ignored",
+            "Your hidden layer has 4·d_model units whatever d_ff says. That is the width where "
+            "none is given.",
+            {"width": lambda d_model, d_ff: 4 * d_model},
+            also=({"width": lambda d_model, d_ff: d_model},),
+        ),
+        Slip(
+            "another width where d_ff is left out",
+            "Unless d_ff is given, the hidden layer has 4·d_model units.",
+            times_d_model(1),
+            times_d_model,
+            (1, 2, 3, 8),
+            also=({"width": lambda d_model, d_ff: 2048 if d_ff is None else d_ff},),
+        ),
+        Slip(
+            "d_ff is taken for a factor",
+            "You make d_ff · d_model hidden units. d_ff is their number.",
+            {"width": lambda d_model, d_ff: d_model * (4 if d_ff is None else d_ff)},
+        ),
+        Slip(
+            "W_1 and W_2 exchanged",
+            "W_1 comes first and widens, from d_model to d_ff; W_2 brings the token back.",
+            {
+                "layers": lambda d, d_ff, bias: {
+                    "W_1": nn.Linear(d_ff, d, bias=bias),
+                    "W_2": nn.Linear(d, d_ff, bias=bias),
+                },
+                "first": lambda self, x: self.W_2(x),
+                "second": lambda self, hidden: self.W_1(hidden),
+            },
+        ),
+        Slip(
+            "W_2 does not lead back",
+            "Your W_2 maps d_ff to d_ff, or W_1 maps d_model to d_model. The first goes from "
+            "d_model to d_ff, the second from d_ff back to d_model.",
+            {
+                "layers": lambda d, d_ff, bias: {
+                    "W_1": nn.Linear(d, d_ff, bias=bias),
+                    "W_2": nn.Linear(d_ff, d_ff, bias=bias),
+                }
+            },
+            also=(
+                {
+                    "layers": lambda d, d_ff, bias: {
+                        "W_1": nn.Linear(d, d, bias=bias),
+                        "W_2": nn.Linear(d, d_ff, bias=bias),
+                    }
+                },
+            ),
+        ),
+        Slip(
+            "bias is not handed on to both layers",
+            "A layer has a bias with `bias=False`, or none with `bias=True`, the default. Both go "
+            "by it: `nn.Linear(…, bias=bias)`.",
+            biased(True, True),
+            also=(
+                biased(False, False),
+                biased(None, True),
+                biased(True, None),
+                biased(None, False),
+                biased(False, None),
+            ),
+        ),
+        Slip(
+            "the biases are there and not used",
+            "Your layers have biases, but you multiply by their weights alone. Call the layer, "
+            "`self.W_1(x)`, which adds its bias too.",
+            {"first": lambda self, x: x @ self.W_1.weight.mT},
+            also=(
+                {"second": lambda self, hidden: hidden @ self.W_2.weight.mT},
+                {
+                    "first": lambda self, x: x @ self.W_1.weight.mT,
+                    "second": lambda self, hidden: hidden @ self.W_2.weight.mT,
+                },
+            ),
+        ),
+        Slip(
+            "the layer works along the sequence",
+            "You turn x around, so that W_1 mixes tokens. It mixes the features of each token: "
+            "`self.W_1(x)` works on the last axis.",
+            {
+                "take": lambda x: x.mT,
+                "finish": lambda self, output, x: output.mT,
+            },
+        ),
+        Slip(
+            "the hidden units are shared out",
+            "You take a softmax of the hidden units. A feed-forward layer bends each unit by "
+            "itself.",
+            {"bend": lambda self, hidden: hidden.softmax(-1)},
+        ),
+    ),
+    hints=(
+        "Two `nn.Linear`, kept as `self.W_1` and `self.W_2`; the activation is a function that "
+        "you keep too.",
+        "`nn.Linear` works on the last axis and leaves all others alone: no loop over tokens.",
+        "`return self.W_2(self.activation(self.W_1(x)))`.",
+    ),
+)
+
+ENCODER = Exercise(
+    target="transformer.EncoderBlock",
+    reference=transformer.EncoderBlock,
+    section="Chapter 12, “The block”",
+    difficulty=3,
+    minutes=30,
+    forbids=("multi_head_attention_forward",),
+    criteria=(
+        ENCODER_CASES.criterion(
+            "pre-norm: x + branch(norm(x)), twice",
+            3,
+            ONE,
+            row("n=3 d_model=4 h=1 d_ff=7", note="one head"),
+            row("n=12 d_model=12 h=3 d_ff=12", note="n, d_model and d_ff are the same"),
+            row("n=5 d_model=32 h=2 d_ff=3", then="n=3"),
+            row("n=1 d_model=8 h=2 d_ff=5", note="one token"),
+            *(
+                ONE.but(zero=zero, note="some weights are 0")
+                for zero in weights_of_0(ENCODER_STATE)
+            ),
+        ),
+        ENCODER_CASES.criterion(
+            "post-norm: norm(x + branch(x)), twice",
+            3,
+            ONE.but(options=POST),
+            row("n=3 d_model=4 h=1 d_ff=7", options=POST, note="one head"),
+            row("n=5 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
+            ONE.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
+        ),
+        ENCODER_CASES.criterion(
+            "the hidden layer has 4·d_model units unless d_ff is given",
+            1,
+            row("n=5 d_model=8 h=2"),
+            row("n=3 d_model=4 h=4", options=POST),
+        ),
+        ENCODER_CASES.criterion(
+            "a mask goes to the attention",
+            2,
+            ONE.but(given={"mask": hole("n n")}, note="(n, n)"),
+            ONE.but(given={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
+            ONE.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
+            ONE.but(batch=(3,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
+            ONE.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
+        ),
+        Criterion(
+            "dropout on each branch, in training",
+            2,
+            lambda rng: [
+                trained("EncoderBlock", ENCODER_STATE, ("attention.W_o", "feed_forward.W_2"))(rng),
+                *ENCODER_CASES(
+                    *(
+                        ONE.but(
+                            options={"dropout": 0.5, **more},
+                            zero=OUTPUTS,
+                            use=drivers.call_module_in_training,
+                            note="in training, where the branches add nothing",
+                        )
+                        for more in ({}, POST)
+                    )
+                )(rng),
+            ],
+        ),
+        ENCODER_CASES.criterion(
+            "no dropout in eval()",
+            1,
+            *(
+                ONE.but(
+                    options={"dropout": 0.3, **more},
+                    use=drivers.call_module_in_evaluation,
+                    note="after eval()",
+                )
+                for more in ({}, POST)
+            ),
+        ),
+        ENCODER_CASES.criterion("batches", 1, *ENCODER_ROWS.batches),
+        ENCODER_CASES.criterion(
+            "float32, large and small entries",
+            1,
+            ENCODER_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
+            *ENCODER_ROWS.extreme,
+            ENCODER_ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
+        ),
+        ENCODER_CASES.criterion(
+            "gradients reach x and every weight",
+            1,
+            *ENCODER_ROWS.gradients,
+            ONE.but(options=POST, use=drivers.call_module_with_gradients, note="post-norm"),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        encoding,
+        *of_the_stream(encoder_layers),
+        *of_the_mask("attend", "attention", ()),
+        Slip(
+            "no attention",
+            "You have it and do not use it: your tokens never meet. It is the first branch.",
+            {"walk": lambda x, steps: in_turn(x, steps[1:])},
+        ),
+    ),
+    hints=(
+        "Four layers: `attention`, `feed_forward`, `norm_1`, `norm_2`. Write pre-norm first.",
+        "`x = x + self.dropout(self.attention(self.norm_1(x), mask=mask))`, and then the same with "
+        "the feed-forward layer.",
+        "Post-norm is `x = self.norm_1(x + self.dropout(self.attention(x, mask=mask)))`.",
+        "`nn.Dropout(dropout)` is off after `eval()` by itself.",
+    ),
+)
+
+ONLY_SELF = {"mask": hole("m m"), "memory_mask": None}
+ONLY_MEMORY = {"mask": None, "memory_mask": hole("m n")}
+SQUARE = row("m=5 n=5 d_model=12 h=3 d_ff=11", note="as many tokens in the memory")
+
+DECODER = Exercise(
+    target="transformer.DecoderBlock",
+    reference=transformer.DecoderBlock,
+    section="Chapter 12, “A block that reads another sequence”",
+    difficulty=3,
+    minutes=25,
+    forbids=("multi_head_attention_forward",),
+    criteria=(
+        DECODER_CASES.criterion(
+            "pre-norm: self-attention, attention to the memory, feed-forward",
+            3,
+            TWO,
+            SQUARE,
+            row("m=3 n=5 d_model=4 h=1 d_ff=7", note="one head"),
+            row("m=5 n=3 d_model=32 h=2 d_ff=3", then="m=3 n=2"),
+            row("m=1 n=7 d_model=8 h=2 d_ff=5", note="one token"),
+            row("m=7 n=1 d_model=8 h=2 d_ff=5", note="a memory of one token"),
+            *(
+                TWO.but(zero=zero, note="some weights are 0")
+                for zero in weights_of_0(DECODER_STATE)
+            ),
+        ),
+        DECODER_CASES.criterion(
+            "post-norm",
+            2,
+            TWO.but(options=POST),
+            SQUARE.but(options=POST),
+            row("m=5 n=3 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
+            TWO.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
+        ),
+        DECODER_CASES.criterion(
+            "the hidden layer has 4·d_model units unless d_ff is given",
+            1,
+            row("m=5 n=3 d_model=8 h=2"),
+        ),
+        DECODER_CASES.criterion(
+            "mask for the own sequence, memory_mask for the memory",
+            3,
+            TWO.but(given=ONLY_SELF, note="mask alone"),
+            TWO.but(given=ONLY_MEMORY, note="memory_mask alone"),
+            TWO.but(given=ONLY_SELF | {"memory_mask": hole("1 n")}, note="both"),
+            SQUARE.but(given=ONLY_SELF | {"memory_mask": hole("m n")}, note="both, m = n"),
+            SQUARE.but(
+                given=ONLY_SELF | {"memory_mask": hole("m n")},
+                options=POST,
+                note="both, m = n, post-norm",
+            ),
+            TWO.but(
+                batch=(2,),
+                given={"mask": hole("... m m"), "memory_mask": hole("... 1 n")},
+                note="of its own for each sequence",
+            ),
+        ),
+        Criterion(
+            "dropout on each branch, in training",
+            1,
+            lambda rng: [
+                trained(
+                    "DecoderBlock",
+                    DECODER_STATE,
+                    ("self_attention.W_o", "cross_attention.W_o", "feed_forward.W_2"),
+                )(rng),
+                *DECODER_CASES(
+                    *(
+                        TWO.but(
+                            options={"dropout": 0.5, **more},
+                            zero=OUTPUTS,
+                            use=drivers.call_module_in_training,
+                            note="in training, where the branches add nothing",
+                        )
+                        for more in ({}, POST)
+                    )
+                )(rng),
+            ],
+        ),
+        DECODER_CASES.criterion(
+            "no dropout in eval()",
+            1,
+            *(
+                TWO.but(
+                    options={"dropout": 0.3, **more},
+                    use=drivers.call_module_in_evaluation,
+                    note="after eval()",
+                )
+                for more in ({}, POST)
+            ),
+        ),
+        DECODER_CASES.criterion("batches", 1, *DECODER_ROWS.batches),
+        DECODER_CASES.criterion(
+            "float32, large and small entries",
+            1,
+            DECODER_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
+            *DECODER_ROWS.extreme,
+            DECODER_ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
+        ),
+        DECODER_CASES.criterion(
+            "gradients reach x, memory and every weight", 1, *DECODER_ROWS.gradients
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        decoding,
+        *of_the_stream(decoder_layers),
+        *of_the_mask("look", "self_attention", ()),
+        Slip(
+            "the memory is normalised",
+            "You normalise the memory before it is read. It comes from an encoder that has its own "
+            "last norm, and is read as it comes: only x goes through `norm_2`.",
+            {"recall": lambda self, memory: self.norm_2(memory)},
+            also=(
+                {"recall": lambda self, memory: self.norm_1(memory)},
+                {"recall": lambda self, memory: self.norm_3(memory)},
+                {"recall": lambda self, memory: self.norm_2(memory) if self.pre_norm else memory},
+            ),
+        ),
+        Slip(
+            "keys and values from x",
+            "Your second attention asks x itself. Queries come from x, keys and values from the "
+            "memory: `self.cross_attention(x, memory, …)`.",
+            {"ask": lambda self, x, memory, mask: self.cross_attention(x, mask=None)},
+            also=(
+                {
+                    "ask": lambda self, x, memory, mask: self.cross_attention(
+                        x, memory, x, mask=mask
+                    )
+                },
+                {
+                    "ask": lambda self, x, memory, mask: self.cross_attention(
+                        x, x, memory, mask=mask
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "the memory asks",
+            "Your queries come from the memory, so the result has its length. x asks, the memory "
+            "answers: `self.cross_attention(x, memory, …)`.",
+            {"ask": lambda self, x, memory, mask: self.cross_attention(memory, x)},
+            also=(
+                {
+                    "ask": lambda self, x, memory, mask: self.cross_attention(
+                        memory, x, mask=None if mask is None else mask.mT
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "the masks are exchanged",
+            "`mask` says which tokens of x each may see and belongs to the self-attention, "
+            "`memory_mask` to the attention to the memory.",
+            {"masks": lambda mask, memory_mask: (memory_mask, mask)},
+        ),
+        Slip(
+            "one mask for both attentions",
+            "You use `mask`, or `memory_mask`, in both attentions. Each has its own.",
+            {"masks": lambda mask, memory_mask: (mask, mask)},
+            also=({"masks": lambda mask, memory_mask: (memory_mask, memory_mask)},),
+        ),
+        Slip(
+            "memory_mask is ignored",
+            "Your attention to the memory sees all of it. Hand the mask on: "
+            "`self.cross_attention(x, memory, mask=memory_mask)`.",
+            {"masks": lambda mask, memory_mask: (mask, None)},
+        ),
+        Slip(
+            "memory_mask is inverted",
+            "You shut out what memory_mask allows. True means allowed: hand it on as it is.",
+            {
+                "masks": lambda mask, memory_mask: (
+                    mask,
+                    None if memory_mask is None else ~memory_mask,
+                )
+            },
+        ),
+        Slip(
+            "the attentions are exchanged",
+            "x looks at itself with `self_attention` and at the memory with `cross_attention`. You "
+            "use the one for the other.",
+            {
+                "look": lambda self, x, mask: self.cross_attention(x, mask=mask),
+                "ask": lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask),
+            },
+            also=(
+                {"look": lambda self, x, mask: self.cross_attention(x, mask=mask)},
+                {"ask": lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask)},
+            ),
+        ),
+        Slip(
+            "an attention is missing",
+            "x is to look at itself first and at the memory then. You leave one of the two out.",
+            {"walk": lambda x, steps: in_turn(x, steps[::2])},
+            also=({"walk": lambda x, steps: in_turn(x, steps[1:])},),
+        ),
+    ),
+    hints=(
+        "An encoder block with one more branch in the middle, and a norm for it.",
+        "The middle branch is `self.cross_attention(…, memory, mask=memory_mask)`; only x is "
+        "normalised.",
+        "A method `add(self, x, branch, norm)` that knows both norm orders leaves three short "
+        "lines.",
+    ),
+)
+
+SCHEDULE = Exercise(
+    target="transformer.noam_schedule",
+    reference=transformer.noam_schedule,
+    section="Chapter 12, “Where the norm stands”",
+    difficulty=1,
+    minutes=8,
+    criteria=(
+        Criterion(
+            "rises in proportion to the step",
+            2,
+            lambda rng: [
+                SCHEDULE_BY_HAND,
+                *schedules(0.1, 0.5, 0.9)(rng),
+                Case((1, 512, 4000), note="the first step"),
+            ],
+        ),
+        Criterion(
+            "has its peak at step warmup",
+            1,
+            lambda rng: [*schedules(1, 1)(rng), Case((1, 16, 1), note="a warm-up of 1")],
+        ),
+        Criterion(
+            "then falls as 1/√step",
+            2,
+            lambda rng: [*schedules(1.2, 3, 50)(rng), once_more(SCHEDULE_BY_HAND)],
+        ),
+        Criterion(
+            "a step below 1 is refused",
+            1,
+            lambda rng: [
+                Case((0, 64, 100), note="step 0", raises=ValueError),
+                Case((-3, 64, 100), note="step −3", raises=ValueError),
+            ],
+        ),
+    ),
+    misconceptions=made(
+        scheduling,
+        Slip(
+            "a step below 1 is not refused",
+            "At step 0 your schedule returns 0, which leaves the model where it is, or fails in "
+            "0 ** −0.5. Steps count from 1: test it and `raise ValueError(…)`.",
+            {"start": lambda step: step, "fall": lambda step, warmup: max(step, 1) ** -0.5},
+            also=(
+                {"start": lambda step: step},
+                {"start": lambda step: max(step, 1)},
+                {"start": asserting},
+                {
+                    "start": lambda step: from_1_on(step or 1),
+                },
+                {"start": lambda step: from_1_on(abs(step))},
+            ),
+        ),
+        Slip(
+            "the first step is refused",
+            "Step 1 is the first one and allowed. Only what lies below it is refused.",
+            {"start": lambda step: from_1_on(step - 1) + 1},
+        ),
+        Slip(
+            "steps counted from 0",
+            "You add 1 to the step, or take 1 off. Steps count from 1, and the first is 1.",
+            {"roles": lambda step, warmup: (step + 1, warmup)},
+            also=({"roles": lambda step, warmup: (max(step - 1, 1e-9), warmup)},),
+        ),
+        Slip(
+            "the larger of the two",
+            "You take the maximum, or the fall before step `warmup` and the rise after it. Of the "
+            "two the smaller one counts.",
+            {"join": lambda rise, fall, step, warmup: max(rise, fall)},
+            also=({"join": lambda rise, fall, step, warmup: fall if step < warmup else rise},),
+        ),
+        Slip(
+            "rise and fall added or multiplied",
+            "You add the two, or multiply them. The smaller of the two counts: `min(…)`.",
+            {"join": lambda rise, fall, step, warmup: rise + fall},
+            also=({"join": lambda rise, fall, step, warmup: rise * fall},),
+        ),
+        Slip(
+            "no warm-up",
+            "Your rate falls from the first step on. Until step `warmup` it rises: "
+            "step · warmup^(−3/2).",
+            {"join": lambda rise, fall, step, warmup: fall},
+        ),
+        Slip(
+            "it never falls",
+            "Your rate goes on rising, or stays at its peak. After step `warmup` it falls as "
+            "step^(−1/2).",
+            {"join": lambda rise, fall, step, warmup: rise},
+            also=({"join": lambda rise, fall, step, warmup: min(rise, warmup**-0.5)},),
+        ),
+        Slip(
+            "another power of warmup",
+            "The rise is step · warmup^(−3/2), so that it meets the fall at step `warmup`. You "
+            "have another power of warmup there.",
+            {"rise": lambda step, warmup: step / warmup},
+            lambda power: {"rise": lambda step, warmup: step * warmup**power},
+            (-0.5, -1.0, -2.0, -0.75, -1.25),
+        ),
+        Slip(
+            "another power of d_model",
+            "The factor in front is d_model^(−1/2), one over its root.",
+            powers(-1),
+            powers,
+            (-1.0, 0.5, 0.0, -0.25, -1.5, 1.0),
+        ),
+        Slip(
+            "it falls at another pace",
+            "After the warm-up the rate falls as one over the *root* of the step.",
+            {"fall": lambda step, warmup: warmup**0.5 / step},
+            also=(
+                {"fall": lambda step, warmup: 1 / step},
+                {"fall": lambda step, warmup: warmup**-0.5 * max(0, 2 - step / warmup)},
+                {"fall": lambda step, warmup: step**-0.25},
+            ),
+        ),
+        Slip(
+            "the fall counts from the end of the warm-up",
+            "You count the steps of the fall from `warmup` on. The same step stands in both parts: "
+            "step^(−1/2).",
+            {"fall": lambda step, warmup: max(step - warmup, 1) ** -0.5},
+            also=(
+                {
+                    "fall": lambda step, warmup: (
+                        (step - warmup + 1) ** -0.5 if step >= warmup else 1.0
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "step and warmup exchanged",
+            "You use the one for the other: the signature is (step, d_model, warmup).",
+            {"roles": lambda step, warmup: (warmup, step)},
+        ),
+        Slip(
+            "a peak of 1",
+            "You scale the schedule so that its peak is 1. Its peak is (d_model · warmup)^(−1/2).",
+            {
+                "size": lambda d_model: 1,
+                "rise": lambda step, warmup: step / warmup,
+                "fall": lambda step, warmup: (warmup / step) ** 0.5,
+            },
+            also=(
+                {
+                    "rise": lambda step, warmup: step / warmup,
+                    "fall": lambda step, warmup: (warmup / step) ** 0.5,
+                },
+            ),
+        ),
+        Slip(
+            "rounded on the way",
+            "You divide with `//` or round. The rates are small numbers, and whole numbers are 0.",
+            {"rise": lambda step, warmup: (step // warmup) * warmup**-0.5},
+            also=(
+                {"finish": int},
+                {"finish": lambda rate: round(rate, 4)},
+                {"finish": lambda rate: round(rate, 6)},
+            ),
+        ),
+    ),
+    hints=(
+        "Two numbers, one that rises with the step and one that falls; the smaller counts.",
+        "At step = warmup both are warmup ** −0.5. Try it before you run the check.",
+        "`d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)`, after a test of step.",
+    ),
+)
+
+EXERCISES = (NORM, FEED_FORWARD, ENCODER, DECODER, SCHEDULE)

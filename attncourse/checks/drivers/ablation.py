@@ -1,0 +1,53 @@
+"""Language models: the one that an implementation is given is built here, out of data.
+
+A model of the checker's own, called across the processes, would have no layers to change.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from attncourse.checks.drivers.modules import put, type_of_modules
+from attncourse.checks.outcome import Unusable
+
+COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
+
+
+def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
+    """The implementation on a ``GPT`` of these tensors, and on the other arguments."""
+    return implementation(gpt_of(config, tensors), *args)
+
+
+def logits_of_changed(
+    implementation: Callable, config: dict, calls, ids, **tensors
+) -> dict[str, Any]:
+    """What the changed copies of a ``GPT`` return for ids, and what the model itself does then.
+
+    One copy is made by each call, with the model and its arguments; all are made before any is
+    used. How a copy comes to say something else is its own affair.
+    """
+    import torch
+
+    model = gpt_of(config, tensors)
+    copies = [implementation(model, *args) for args in calls]
+    for changed in copies:
+        if not isinstance(changed, type_of_modules()):
+            raise Unusable(f"returned {type(changed).__name__}, which is not a torch.nn.Module")
+    names = [COPY] if len(copies) == 1 else [f"{COPY} of call {i + 1}" for i in range(len(copies))]
+    with torch.no_grad():
+        found = {name: changed(ids) for name, changed in zip(names, copies, strict=True)}
+        return found | {MODEL: model(ids)}
+
+
+def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
+    """A ``GPT`` in ``eval()`` whose parameters are the tensors themselves, in their dtype.
+
+    Where its first and its last layer are tied, no tensor is given for the last one.
+    """
+    from attncourse.gpt import GPT, GPTConfig
+
+    model = GPT(GPTConfig(**config))
+    for name, value in tensors.items():
+        put(model, name, value)
+    if config.get("tied", True):
+        model.out.weight = model.tokens.weight
+    return model.eval()

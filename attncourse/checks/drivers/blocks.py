@@ -1,0 +1,66 @@
+"""Blocks of a transformer: in training, after ``eval()``, and with an activation by name.
+
+Random numbers come from a seed of the driver's own, so that an answer that is wrong by chance is
+wrong in the same way each time.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from attncourse.checks.drivers.modules import call_module, prepare
+
+SEED, MANY = 12, 32
+
+
+def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
+    """What the module, its weights loaded, returns in training."""
+    with seeded():
+        return call_module(implementation, make, method, inputs, **tensors)
+
+
+def call_module_in_evaluation(implementation: Callable, make, method: str, inputs, **tensors):
+    """What the module, its weights loaded, returns after ``eval()``."""
+
+    def built(*args, **options):
+        return implementation(*args, **options).eval()
+
+    with seeded():
+        return call_module(built, make, method, inputs, **tensors)
+
+
+def call_module_activated(implementation: Callable, make, method: str, inputs, **tensors):
+    """What a module returns that has an ``activation`` among its options, which is named here.
+
+    The function is taken here, beside the submission, so that gradients flow through it.
+    """
+    from torch.nn import functional as F  # chapters on NumPy do without
+
+    args, options = make
+    named = {**options, "activation": getattr(F, options["activation"])}
+    return call_module(implementation, (args, named), method, inputs, **tensors)
+
+
+def added_in_training(
+    implementation: Callable, make, method: str, inputs, **tensors
+) -> dict[str, Any]:
+    """Which numbers the module, in training, adds to its first input: each once, in order.
+
+    For branches whose outputs are one number everywhere, dropout leaves few different sums, the
+    same whatever its random numbers are. None are told where there are many.
+    """
+    with seeded():
+        module, values = prepare(implementation, make, inputs, tensors)
+        added = module.train()(*values) - values[0]
+    numbers = added.detach().mul(1e6).round().div(1e6).unique()
+    return {"the numbers that are added to x": numbers[: 0 if len(numbers) > MANY else None]}
+
+
+@contextmanager
+def seeded() -> Iterator[None]:
+    """Random numbers of torch from the seed, and afterwards those that would have come."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        yield

@@ -1,0 +1,161 @@
+"""Language models: write on with a small one, draw tokens and count them, attend with a cache."""
+
+from collections.abc import Callable
+from typing import Any
+
+from attncourse.checks.compare import wrong_type
+from attncourse.checks.drivers.calls import output_and_gradients
+from attncourse.checks.outcome import Unusable, is_tensor
+
+
+def call_on_model(
+    implementation: Callable, kind: str, ids: Any, n_new: int, choose: str = "", **tensors
+) -> Any:
+    """What the implementation writes with a model made here of these tensors (``small_model``).
+
+    ``kind`` says what the model is called. ``choose`` names one of the ``CHOICES``; without it the
+    argument is left out.
+    """
+    model = small_model(**tensors)
+    model.eval()
+    if not choose:
+        return implementation(model, ids, n_new)
+    return implementation(model, ids, n_new, CHOICES[choose])
+
+
+def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
+    """A causal model: tanh of the sum of tokens · positions so far, times scores.
+
+    It reads at most as many tokens as there are positions, its ``max_length``.
+    """
+    from torch import nn
+
+    class SmallModel(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.max_length = len(positions)
+
+        def forward(self, ids: Any) -> Any:
+            n = ids.shape[-1]
+            if not 0 < n <= self.max_length:
+                raise ValueError(f"the model reads 1 to {self.max_length} tokens, got {n}")
+            seen = (tokens[ids] * positions[:n]).cumsum(-2)  # (..., n, d)
+            return seen.tanh() @ scores  # (..., n, n_vocab)
+
+    return SmallModel()
+
+
+def least(logits: Any) -> Any:
+    """The least likely token."""
+    return logits.argmin(-1)
+
+
+def second(logits: Any) -> Any:
+    """The second most likely token."""
+    return logits.topk(2).indices[..., 1]
+
+
+def how_many(logits: Any) -> Any:
+    """As many as there are logits above 0, at most the last token: shares would all be above."""
+    return (logits > 0).sum(-1).clamp(max=logits.shape[-1] - 1)
+
+
+CHOICES = {
+    "the least likely": least,
+    "the second most likely": second,
+    "how many are above 0": how_many,
+}
+
+
+def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
+    """The result where torch's own random numbers begin at this seed; they go on as they were."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return implementation(*args, **kwargs)
+
+
+def shares_drawn(
+    implementation: Callable, draws: int, parts: int, seed: int, given: bool, logits: Any, **options
+) -> Any:
+    """How often each token is drawn, in whole parts: ``(..., n_vocab)``, counts · parts / draws.
+
+    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. ``given``
+    says whether a generator is, or torch's own is to be used.
+    """
+    import torch
+
+    many = logits.expand(draws, *logits.shape)
+    if given:
+        options["generator"] = torch.Generator().manual_seed(seed)
+    ids = tokens_in(call_seeded(seed, implementation, many, **options), many)
+    drawn = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
+    return (drawn.sum(0) * parts / draws).round().long()
+
+
+def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> dict[str, bool]:
+    """Whether the generator, and nothing else, decides what is drawn."""
+    import torch
+
+    def drawn(seed: int, others: int) -> Any:
+        generator = torch.Generator().manual_seed(seed)
+        return tokens_in(call_seeded(others, implementation, logits, generator=generator), logits)
+
+    first, second = (drawn(seed, others=1) for seed in seeds)
+    return {
+        "equal generators draw the same tokens": bool((first == drawn(seeds[0], others=2)).all()),
+        "other generators draw other tokens": bool((first != second).any()),
+    }
+
+
+def tokens_in(ids: Any, logits: Any) -> Any:
+    """The ids that were drawn; ``Unusable`` where they are none for these logits."""
+    if not is_tensor(ids) or ids.is_floating_point():
+        raise Unusable(wrong_type(ids, "a tensor of ids"))
+    if ids.shape != logits.shape[:-1]:
+        raise Unusable(f"returned shape {tuple(ids.shape)}, expected {tuple(logits.shape[:-1])}")
+    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < logits.shape[-1]:
+        outside = int(ids.max()) if int(ids.min()) >= 0 else int(ids.min())
+        raise Unusable(f"drew the token {outside} of {logits.shape[-1]}")
+    return ids
+
+
+def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value: Any) -> Any:
+    """The outputs where so many tokens come at a time, each step with the cache of the last."""
+    import torch
+
+    outputs, cache = [], None
+    for q, k, v in zip(*(x.split(list(sizes), -2) for x in (query, key, value)), strict=True):
+        output, cache = pair(implementation(q, k, v, cache))
+        outputs.append(output)
+    return {"the outputs": torch.cat(outputs, -2), "the last cache": tuple(cache)}
+
+
+def attend_with_each_gradient(
+    names: tuple[str, ...], places: tuple[int, ...], implementation: Callable, *args: Any
+) -> dict[str, Any]:
+    """Output and cache in one row, and their gradient with respect to one argument at a time.
+
+    Arguments: query, key, value, and then the cached keys and values, if there are any.
+    """
+    import torch
+
+    def in_one_row(*given: Any) -> Any:
+        output, cache = pair(implementation(*given[:3], tuple(given[3:]) or None))
+        return torch.cat([x.flatten() for x in (output, *cache)])
+
+    found: dict[str, Any] = {}
+    for name, place in zip(names, places, strict=True):
+        found |= output_and_gradients((name,), (place,), in_one_row, args, {})
+    return found
+
+
+def pair(returned: Any) -> tuple[Any, Any]:
+    """An output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise Unusable(wrong_type(returned, "(output, cache)"))
+    output, cache = returned
+    if not isinstance(cache, tuple | list) or len(cache) != 2 or not all(map(is_tensor, cache)):
+        raise Unusable("returned a cache that is not (keys, values)")
+    return output, cache
