@@ -63,6 +63,8 @@ def found(*sources: str, watched: bool = True) -> str:
         ("def f(): pass\nf.__code__ = g.__code__", "__code__"),
         ("exec(text)", "exec"),
         ("import builtins as b\nb.eval('1')", "eval"),
+        ("import builtins\n[builtins][0].eval('1')", "eval"),
+        ("import builtins\ne = [builtins][0].eval\ne('1')", "eval"),
         ("e = compile", "compile"),
         ("import pickle\npickle.loads(x)", "pickle"),
         ("import transformers", "transformers"),
@@ -82,7 +84,7 @@ def test_an_alias_holds_in_later_cells():
     "source",
     [
         "import sys\nin_colab = 'google.colab' in sys.modules",
-        "import re\nre.compile('a').match(x)\nmodel.eval()\nself.compile(1)",
+        "import re\nre.compile('a').match(x)\nmodel.eval()\nGPT(x).eval()\nself.compile(1)",
         "import gc\ngc.collect()",
         "import torch\ntorch.__version__\nx.__class__\nself._scale = torch.nn.init.ones_(w)",
         "import inspect\ninspect.getsource(f)\ninspect.signature(f)",

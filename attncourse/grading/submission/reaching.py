@@ -177,7 +177,10 @@ def mentions(source: str) -> Mentions:
     if len(source) > LONGEST:
         return Mentions(too_long=True)
     tree = parse(plain(source))
-    found = {pair for node in ast.walk(tree) for pair in named_by(node)} if tree else set()
+    nodes = list(ast.walk(tree)) if tree else []
+    # model.eval() without an argument evaluates no text, whatever expression the model is.
+    modes = {id(n.func) for n in nodes if isinstance(n, ast.Call) and switches_mode(n)}
+    found = {pair for node in nodes if id(node) not in modes for pair in named_by(node)}
     return Mentions(
         aliases=frozenset((name, path) for name, path in found if name),
         paths=frozenset(path for _, path in found),
@@ -225,6 +228,13 @@ def named_by(node: ast.AST) -> Iterator[tuple[str, str]]:
             text = text_of(node)
             if text.startswith("torch.") or "_C" in text.split("."):
                 yield "", f"/{text}"
+
+
+def switches_mode(call: ast.Call) -> bool:
+    """Whether a call is a module's ``eval()``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not (
+        call.args or call.keywords
+    )
 
 
 def assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, str]]:
