@@ -310,7 +310,9 @@ class Session:
         if callable(value):
             number = len(self.callbacks) + 1
             self.callbacks[number] = value
-            return {"C": number, "name": getattr(value, "__name__", "")}
+            told = getattr(value, "__dict__", {}).items()  # model.max_length, for example
+            plain = {n: x for n, x in told if type(x) in (bool, int, float, str)}
+            return {"C": number, "name": getattr(value, "__name__", ""), "plain": plain}
         raise Unsendable(f"a {type(value).__name__}")
 
     def meant(self, told: Any) -> Any:

@@ -320,10 +320,10 @@ class Worker:
             return generator(form["G"])
         if "E" in form:
             return getattr(builtins, form["E"])
-        return self.callback(form["C"], form.get("name", ""))
+        return self.callback(form["C"], form.get("name", ""), form.get("plain", {}))
 
-    def callback(self, number: int, name: str) -> Callable:
-        """A function that lives in the checker."""
+    def callback(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
+        """A function that lives in the checker, with those of its attributes that are plain."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder(self.handle)
@@ -340,6 +340,7 @@ class Worker:
                 raise kind(reply["error"]["message"])
             return Decoder(buffers, self.meant).decode(reply["value"])
 
+        call.__dict__.update(plain)
         call.__name__ = name or "function"
         return call
 
