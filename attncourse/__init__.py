@@ -18,4 +18,7 @@ STEMS = (  # the chapters, in the book's order
     "multihead",
     "masking",
     "positions",
+    "transformer",
+    "gpt",
+    "interpret",
 )

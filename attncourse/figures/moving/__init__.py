@@ -5,24 +5,32 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 """
 
 from attncourse.figures.moving.attention_stepper import attention_stepper
+from attncourse.figures.moving.block_parts import block_parts
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.heads_off import heads_off
+from attncourse.figures.moving.induction_steps import induction_steps
+from attncourse.figures.moving.live_model import LiveModel
 from attncourse.figures.moving.mask_painter import mask_painter
 from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
 from attncourse.figures.moving.playground import playground
 from attncourse.figures.moving.position_dial import position_dial
+from attncourse.figures.moving.sampling import sampling
 from attncourse.figures.moving.three_weights import three_weights
 from attncourse.figures.moving.width_slider import width_slider
 from attncourse.figures.moving.worked_row import worked_row
 
 __all__ = [
+    "LiveModel",
     "Moving",
     "attention_stepper",
+    "block_parts",
     "heads_off",
+    "induction_steps",
     "mask_painter",
     "mean_shift_circle",
     "playground",
     "position_dial",
+    "sampling",
     "three_weights",
     "width_slider",
     "worked_row",

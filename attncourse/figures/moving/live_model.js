@@ -1,0 +1,168 @@
+// A GPT in the page: first the model, which reads like attncourse.gpt, then what a reader does with it.
+const {words, eps, most, heads} = data, W = {};
+const packed = atob(data.weights), bytes = new Uint8Array(packed.length / 3 * 4);
+for (let i = 0; i < packed.length; i++) bytes[i + Math.floor(i / 3) + 1] = packed.charCodeAt(i); // the lowest byte is 0
+const numbers = [...new Float32Array(bytes.buffer)];
+let used = 0;
+const take = count => numbers.slice(used, used += count);
+for (const [name, rows, columns] of data.shapes) W[name] = columns ? Array.from({length: rows}, () => take(columns)) : take(rows);
+W["out.weight"] ??= W["tokens.weight"]; // tied
+
+const plus = (A, B) => A.map((row, i) => row.map((x, c) => x + B[i][c]));
+/** As nn.Linear; a loop, because almost all time is spent here. */
+const linear = (X, name) => {
+  const weight = W[`${name}.weight`], bias = W[`${name}.bias`] ?? [];
+  return X.map(x => weight.map((w, c) => {
+    let sum = bias[c] ?? 0;
+    for (let i = 0; i < w.length; i++) sum += w[i] * x[i];
+    return sum;
+  }));
+};
+const layerNorm = (X, name) => X.map(x => {
+  const mean = x.reduce((a, b) => a + b) / x.length, centred = x.map(v => v - mean);
+  const deviation = Math.sqrt(dot(centred, centred) / x.length + eps);
+  return centred.map((v, c) => W[`${name}.gain`][c] * v / deviation + W[`${name}.bias`][c]);
+});
+/** A series whose terms have one sign: 2/√π · exp(−z²) · (z + 2z³/3 + 4z⁵/15 + …). */
+const erf = z => {
+  if (Math.abs(z) > 6) return Math.sign(z);
+  let term = z, sum = z;
+  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) sum += term *= 2 * z * z / (2 * n + 1);
+  return 2 / Math.sqrt(Math.PI) * Math.exp(-z * z) * sum;
+};
+const gelu = x => x * (1 + erf(x / Math.SQRT2)) / 2;
+/** A head that is off puts zeros in place of its output, before W_o. */
+const multiHead = (X, name, on) => {
+  const [Q, K, V] = ["q", "k", "v"].map(view => linear(X, `${name}.W_${view}`));
+  const mask = X.map((_, i) => X.map((_, j) => j <= i)), wide = Q[0].length / on.length;
+  const split = (view, h) => view.map(row => row.slice(h * wide, (h + 1) * wide));
+  const found = on.map((_, h) => attention(split(Q, h), split(K, h), split(V, h), {mask}));
+  const merged = X.map((_, i) => found.flatMap(({output}, h) => output[i].map(x => on[h] ? x : 0)));
+  return {output: linear(merged, `${name}.W_o`), maps: found.map(({weights}) => weights)};
+};
+/** Logits for the token after each of ids, (n, n_vocab), and every head's map; on[layer][head]. */
+root.compute = ({ids, on}) => {
+  let x = plus(ids.map(id => W["tokens.weight"][id]), W["positions.table"]);
+  const maps = on.map((states, layer) => {
+    const block = `blocks.${layer}`, attended = multiHead(layerNorm(x, `${block}.norm_1`), `${block}.attention`, states);
+    x = plus(x, attended.output);
+    const hidden = linear(layerNorm(x, `${block}.norm_2`), `${block}.feed_forward.W_1`).map(row => row.map(gelu));
+    x = plus(x, linear(hidden, `${block}.feed_forward.W_2`));
+    return attended.maps;
+  });
+  return {logits: linear(layerNorm(x, "norm"), "out"), maps};
+};
+
+/** Probabilities at a temperature; 0 gives all to the likeliest. */
+const chancesOf = (logits, temperature) => {
+  const top = Math.max(...logits);
+  return temperature ? softmax(logits.map(x => (x - top) / temperature)) : logits.map((_, i) => +(i === logits.indexOf(top)));
+};
+let seed = data.seed;
+/** A number from 0 to 1 (mulberry32). */
+const random = () => {
+  seed = seed + 0x6D2B79F5 | 0;
+  let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
+  t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+  return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+};
+root.draw = chances => {
+  let rest = random();
+  const i = chances.findIndex(p => (rest -= p) < 0);
+  return i < 0 ? chances.indexOf(Math.max(...chances)) : i;
+};
+
+const part = partsOf(root), all = name => [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
+const story = part("story"), ids = new Map(words.map((word, i) => [word, i]).filter(([word]) => word[0] !== "<")), off = new Set();
+const names = heads.map((count, layer) => Array.from({length: count}, (_, h) => `${layer}.${h}`)), states = () => names.map(layer => layer.map(name => !off.has(name)));
+const percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`, quoted = word => `“\u2068${word.length > 20 ? `${word.slice(0, 20)}…` : word}\u2069”`;
+let begun = story.value, asks = 0, ended = false;
+
+/** The words of the field, and a sentence where the model cannot read them. */
+const written = () => {
+  const typed = story.value.toLowerCase().replace(/[.,]/g, " $& ").split(/\s+/u).filter(Boolean), strange = [...new Set(typed.filter(word => !ids.has(word)))];
+  const like = [...ids.keys()].filter(word => strange.length === 1 && word.startsWith(strange[0])).slice(0, 4);
+  const wrong = strange.length ? `The model does not know ${strange.slice(0, 3).map(quoted).join(", ")}${strange.length > 3 ? ` and ${strange.length - 3} more` : ""}. `
+      + (like.length ? `It knows ${like.map(quoted).join(", ")}.` : `The ${ids.size} words that it knows stand under “Words that it knows”.`)
+    : typed.length >= most ? `The model has room for ${most - 1} words, and these are ${typed.length}. Take some away.` : "";
+  return {typed, wrong};
+};
+const picture = A => draw("svg", {viewBox: `0 0 ${A.length} ${A.length}`, "aria-hidden": true},
+  ...A.flatMap((row, y) => row.flatMap((w, x) => w < .01 ? [] : draw("rect", {x, y, width: 1, height: 1, "fill-opacity": w.toFixed(2)}))),
+  draw("rect", {class: "lm-asks", x: 0, y: asks, width: A.length, height: 1}));
+/** Where one token looks: its row in every head. */
+const point = i => {
+  asks = i;
+  const {tokens, maps} = root.now, lines = part("rows").querySelectorAll("tbody tr");
+  part("rows").querySelector("b").textContent = tokens[i];
+  all("token").forEach((button, j) => { button.ariaPressed = j === i; });
+  maps.flat().forEach((A, h) => {
+    [...lines[h].cells].slice(1).forEach((cell, j) => {
+      cell.style = `--weight:${A[i][j]}`;
+      cell.title = j > i ? "not seen" : `${tokens[j]}: ${shown(A[i][j])}`;
+    });
+    cards[h].querySelector(".lm-asks").setAttribute("y", i);
+  });
+};
+/** Everything anew, in words with what was drawn before them. */
+const show = (drawn = "") => {
+  const {typed, wrong} = written(), temperature = +part("temperature").value;
+  story.ariaInvalid = !!wrong;
+  if (wrong) return tell(root, wrong);
+  const tokens = [words[data.start], ...typed], numbers = [data.start, ...typed.map(word => ids.get(word))], on = states();
+  const moved = tokens.join(" ") !== root.now?.tokens.join(" "), {logits, maps} = root.compute({ids: numbers, on}), chances = chancesOf(logits.at(-1), temperature);
+  const before = off.size ? chancesOf(root.compute({ids: numbers, on: names.map(layer => layer.map(() => true))}).logits.at(-1), temperature) : chances;
+  root.now = {tokens, ids: numbers, on, logits, maps, chances, before};
+  const larger = i => Math.max(chances[i], before[i]), best = words.map((_, i) => i).sort((i, j) => larger(j) - larger(i)).slice(0, data.bars).sort((i, j) => chances[j] - chances[i]);
+  const bar = (p, className = "") => make("i", {style: `width:${(100 * p).toFixed(2)}%`, className});
+  part("temperature-now").textContent = shown(temperature, 1);
+  part("bars").replaceChildren(make("table", {}, make("caption", {}, off.size ? "Next word (outlined: all heads on)" : "Next word"), ...best.map(i => make("tr", {},
+    make("th", {scope: "row"}, words[i]), make("td", {}, bar(chances[i]), ...off.size && before[i] > .005 ? [bar(before[i], "lm-before")] : []),
+    make("td", {}, percent(chances[i])), make("td", {}, off.size ? percent(before[i]) : "")))));
+  if (moved) {
+    part("rows").querySelector("thead tr").replaceChildren(make("td"), ...tokens.map(token => make("th", {scope: "col"}, make("button", {type: "button", "data-part": "token"}, token))));
+    part("rows").querySelectorAll("tbody tr").forEach(line => line.replaceChildren(line.cells[0], ...tokens.map(() => make("td"))));
+    pick(root, "token", point).forEach(button => { button.onpointerenter = button.onfocus = button.onclick; });
+    part("rows").querySelector(".am-wide").scrollLeft = 1e5;
+    if (document.activeElement !== story) story.scrollLeft = 1e5;
+    asks = typed.length;
+  }
+  maps.flat().forEach((A, h) => {
+    const lit = on.flat()[h];
+    cards[h].querySelector("svg").replaceWith(picture(A));
+    cards[h].ariaPressed = lit;
+    part("rows").querySelectorAll("tbody tr")[h].classList.toggle("lm-off", !lit);
+  });
+  point(asks);
+  const likeliest = `Likeliest next: “${words[best[0]]}”, ${percent(chances[best[0]])}`;
+  tell(root, drawn + (ended ? "The story ends. " : "") + (ended && drawn ? "" : off.size ? `${likeliest} (with all heads on: ${percent(before[best[0]])}).` : `${likeliest}.`));
+};
+/** Draws the next word and writes it; false where the story ends, or there is no room. */
+const step = () => {
+  const {typed, wrong} = written();
+  if (wrong) return show();
+  if (ended) return tell(root, "The story ends. Start anew, or write another beginning.");
+  const {chances} = root.now, i = root.draw(chances), drawn = `Drawn: “${words[i]}”, ${percent(chances[i])}. `;
+  ended = !ids.has(words[i]);
+  if (!ended && typed.length === most - 1) return tell(root, `${drawn}The model has no room for it.`);
+  if (!ended) story.value = [...typed, words[i]].join(" ");
+  show(drawn);
+  return !ended;
+};
+const begin = text => { story.value = begun = text; ended = false; show(); };
+story.oninput = () => begin(story.value);
+for (const button of all("example")) button.onclick = () => begin(button.textContent);
+for (const button of all("word")) button.onclick = () => begin([...written().typed.filter(word => ids.has(word)), button.textContent].join(" "));
+part("next").onclick = step;
+part("on").onclick = () => { while (step()); };
+part("anew").onclick = () => begin(begun);
+part("temperature").oninput = () => show();
+part("all").onclick = () => { off.clear(); show(); };
+const cards = [...part("maps").querySelectorAll(".lm-head")].map((card, h) => {
+  const name = names.flat()[h], button = make("button", {type: "button", className: "lm-head", ariaLabel: `head ${name}`}, ...card.childNodes);
+  button.onclick = () => { off.delete(name) || off.add(name); show(); };
+  card.replaceWith(button);
+  return button;
+});
+part("known").after(root.querySelector(".am-say"));
+show();

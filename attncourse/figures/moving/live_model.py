@@ -1,0 +1,244 @@
+"""Chapters 13 and 14: a trained language model that runs in the page and is the reader's to ask."""
+
+import base64
+from collections.abc import Sequence
+from copy import deepcopy
+from html import escape
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from attncourse.arrays import require_count, require_finite
+from attncourse.figures.moving.controls import button, controls, scrolling, slider
+from attncourse.figures.moving.figure import Moving
+
+if TYPE_CHECKING:  # numpy alone is enough for the other figures
+    from attncourse.gpt import GPT
+
+MOST = 150_000  # numbers of a model: 600 kB of a page
+BARS = 8  # next tokens that are shown
+BEGINNING = "today the doctor is small and cute ."
+
+
+class World(Protocol):
+    """What a figure wants of a world: words by their ids, and the ids of a story's first words.
+
+    Words in ``<>`` are marks that nobody writes; ``beginning`` puts a mark in front, and raises
+    ``ValueError`` for a word that is unknown.
+    """
+
+    words: Sequence[str]
+
+    def beginning(self, words: str) -> list[int]: ...
+
+
+class LiveModel(Moving):
+    """A language model that goes on with what the reader writes, with its heads in view.
+
+    It shows the likeliest next tokens at a temperature, draws one or writes on to the end, and
+    shows for each head where a token looks. A head that is switched off puts zeros in place of its
+    output, before ``W_o``. The page carries the weights as float32 without the lowest byte, and
+    computes with them in float64; its logits are the model's to about 2e-4.
+
+    model: a ``GPT`` of at most 150,000 numbers, with exact GELU. world: whose words it knows, such
+    as a ``PronounWorld``. beginning: the first words it goes on from. examples: beginnings to
+    choose from. seed: of what is drawn.
+
+    Raises ``ValueError`` for any other model, a world of another size, and beginnings that the
+    world does not know or that leave no room for a word.
+    """
+
+    def __init__(
+        self,
+        model: "GPT",
+        world: World,
+        beginning: str = BEGINNING,
+        examples: Sequence[str] | None = None,
+        seed: int = 2,
+    ):
+        kept = numbers_of(model)
+        if len(world.words) != model.config.n_vocab:
+            raise ValueError(
+                f"world: expected {model.config.n_vocab} words, one for each id of the model, got "
+                f"{len(world.words)}"
+            )
+        if examples is None:
+            examples = default_examples(world)
+        for text in (beginning, *examples):
+            if len(world.beginning(text)) >= model.max_length:
+                raise ValueError(
+                    f"beginning: expected at most {model.max_length - 2} words, got {text!r}"
+                )
+        ids = world.beginning(beginning)
+        logits, maps = read(model, kept, ids)
+        tokens, top = [world.words[i] for i in ids], top_tokens(logits, world)
+        settings = {"words": list(world.words), "start": ids[0], "most": model.max_length}
+        settings |= {"heads": [layer.shape[0] for layer in maps], "eps": model.norm.eps}
+        settings |= {
+            "beginning": beginning,
+            "bars": BARS,
+            "seed": require_count("seed", seed, least=0),
+        }
+        settings["shapes"] = [[name, *array.shape] for name, array in kept.items()]
+        super().__init__(
+            "live_model",
+            "A language model at work",
+            asked(beginning, examples, world)
+            + f'<div class="lm-parts"><div class="lm-next" data-part="bars">{bars(top)}</div>'
+            + f'<div class="lm-rows" data-part="rows">{rows(tokens, maps)}</div></div>'
+            + f'<div class="lm-layers" data-part="maps">{cards(maps)}</div>'
+            + controls(
+                "Point at a word; press a map to switch its head off.",
+                button("all", "All heads on"),
+            ),
+            "Where JavaScript runs, the beginning is yours, the model goes on with it, any token "
+            "shows where it looks, and every head can be switched off.",
+            settings | {"weights": packed(kept.values())},
+            f"Likeliest next: “{top[0][0]}”, {percent(top[0][1])}.",
+        )
+
+
+def numbers_of(model: "GPT") -> dict[str, np.ndarray]:
+    """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
+    from torch.nn.functional import gelu
+
+    from attncourse.gpt import GPT
+
+    if not isinstance(model, GPT):
+        raise ValueError(f"model: expected a GPT, got {type(model).__name__}")
+    if any(block.feed_forward.activation is not gelu for block in model.blocks):
+        raise ValueError("model: expected exact GELU in every block, got another activation")
+    state = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    if model.config.tied:
+        del state["out.weight"]  # the rows of tokens.weight
+    require_finite(**state)
+    count = sum(array.size for array in state.values())
+    if count > MOST:
+        raise ValueError(
+            f"model: expected at most {MOST} numbers, which a page carries, got {count}"
+        )
+    return {name: rounded(array) for name, array in state.items()}
+
+
+def rounded(array: np.ndarray) -> np.ndarray:
+    """As float32 whose lowest byte is 0, the nearest: 16 binary digits."""
+    bits = np.ascontiguousarray(array, dtype="<f4").view("<u4")
+    return ((bits + 128) & ~np.uint32(255)).view("<f4")
+
+
+def packed(arrays) -> str:
+    """The upper three bytes of each number, one after the other, in base64."""
+    upper = [array.reshape(-1, 1).view(np.uint8)[:, 1:].tobytes() for array in arrays]
+    return base64.b64encode(b"".join(upper)).decode()
+
+
+def read(model: "GPT", kept: dict, ids: list[int]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Logits for the next token, ``(n_vocab,)``, and each layer's maps, ``(h, n, n)``."""
+    import torch
+
+    from attncourse.masking import causal_mask
+
+    same = deepcopy(model).cpu().double()
+    same.load_state_dict({name: torch.tensor(array) for name, array in kept.items()}, strict=False)
+    mask, maps = causal_mask(len(ids)), []
+    with torch.no_grad():
+        x = same.positions(same.tokens(torch.tensor(ids)))
+        for block in same.blocks:
+            maps.append(block.attention.weights(block.norm_1(x), mask=mask).numpy())
+            x = block(x, mask)
+        return same.out(same.norm(x))[-1].numpy(), maps
+
+
+def top_tokens(logits: np.ndarray, world: World) -> list[tuple[str, float]]:
+    """The likeliest next tokens and their probabilities."""
+    chances = np.exp(logits - logits.max())
+    chances /= chances.sum()
+    best = np.argsort(-chances, kind="stable")[:BARS]
+    return [(world.words[i], float(chances[i])) for i in best]
+
+
+def default_examples(world: World) -> list[str]:
+    """Where a stereotype is planted, each profession with a trait; otherwise nothing."""
+    return [f"the {who} is cute ." for who in list(getattr(world, "men", ()))[:3]]
+
+
+def percent(share: float) -> str:
+    """A share as the script writes it."""
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f}\u00a0%"
+
+
+def asked(beginning: str, examples: Sequence[str], world: World) -> str:
+    """What a reader writes, chooses and presses."""
+    field = (
+        '<label class="lm-field"><span>Story so far</span><input type="text" data-part="story" '
+        f'value="{escape(beginning)}" dir="auto" autocomplete="off" autocapitalize="none" '
+        'spellcheck="false"></label>'
+    )
+    tried = "".join(button("example", escape(text)) for text in examples)
+    offered = "".join(
+        button("word", escape(word)) for word in world.words if not word.startswith("<")
+    )
+    return (
+        f'<p class="am-still">Story so far: {escape(beginning)}</p>'
+        + controls(field)
+        + (controls("Try:", tried) if examples else "")
+        + controls(
+            button("next", "Next word"),
+            button("on", "Write on"),
+            button("anew", "Start anew"),
+            slider("temperature", "Temperature", 0, 2, 1, 0.1),
+        )
+        + '<details class="am-controls" data-part="known"><summary>Words that it knows'
+        f'</summary><div class="am-row lm-known">{offered}</div></details>'
+    )
+
+
+def bars(top: list[tuple[str, float]]) -> str:
+    """The likeliest next tokens, a bar for each."""
+    lines = "".join(
+        f'<tr><th scope="row">{escape(word)}</th><td><i style="width:{100 * share:.2f}%"></i></td>'
+        f"<td>{percent(share)}</td><td></td></tr>"
+        for word, share in top
+    )
+    return f"<table><caption>Next word</caption>{lines}</table>"
+
+
+def rows(tokens: list[str], maps: list[np.ndarray]) -> str:
+    """Where the last token looks: a row for each head, darker for more."""
+    heads = "".join(f'<th scope="col"><span>{escape(token)}</span></th>' for token in tokens)
+    lines = "".join(
+        f'<tr><th scope="row">{layer}.{h}</th>'
+        + "".join(f'<td style="--weight:{w:.4f}"></td>' for w in weights[-1])
+        + "</tr>"
+        for layer, heads_of in enumerate(maps)
+        for h, weights in enumerate(heads_of)
+    )
+    table = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{lines}</tbody>"
+    return (
+        f"<p>Where “<b>{escape(tokens[-1])}</b>” looks, by head: 0.1 is head 1 of layer 0</p>"
+        + scrolling(table, "Where one token looks")
+    )
+
+
+def cards(maps: list[np.ndarray]) -> str:
+    """The whole map of every head, with the asking row framed; layer by layer."""
+    return "".join(
+        "<div>"
+        + "".join(
+            f'<div class="lm-head">{picture(weights)}<span>{layer}.{h}</span></div>'
+            for h, weights in enumerate(heads)
+        )
+        + "</div>"
+        for layer, heads in enumerate(maps)
+    )
+
+
+def picture(weights: np.ndarray) -> str:
+    """A map ``(n, n)`` in cells of ink; weights below one per cent are left white."""
+    n = len(weights)
+    ink = "".join(
+        f'<rect x="{j}" y="{i}" width="1" height="1" fill-opacity="{weights[i, j]:.2f}"/>'
+        for i, j in zip(*np.nonzero(weights >= 0.01), strict=True)
+    )
+    frame = f'<rect class="lm-asks" x="0" y="{n - 1}" width="{n}" height="1"/>'
+    return f'<svg viewBox="0 0 {n} {n}" aria-hidden="true">{ink}{frame}</svg>'

@@ -1,0 +1,140 @@
+"""Weights of ``transformers``' models under this course's names. It needs no ``transformers``."""
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from attncourse.gpt import GPT, GPTConfig
+
+NORMS = {"ln_1": "norm_1", "ln_2": "norm_2"}
+
+
+def gpt2_from_hub(name: str = "gpt2") -> tuple["GPT", Any]:
+    """A pretrained GPT-2 as a ``GPT``, and its tokenizer; ``"gpt2"`` is the one of 124M numbers.
+
+    Needs ``transformers`` and, the first time, a network. Raises ``ImportError`` or ``OSError``
+    where one of them is missing.
+    """
+    from transformers import AutoTokenizer, GPT2LMHeadModel
+
+    from attncourse.gpt import GPT
+
+    model = GPT2LMHeadModel.from_pretrained(name)
+    return GPT.from_huggingface(model), AutoTokenizer.from_pretrained(name)
+
+
+def gpt2_config(model: nn.Module) -> "GPTConfig":
+    """The sizes of a GPT-2. Raises ``ValueError`` for another model, or one unlike a GPT."""
+    from attncourse.gpt import GPTConfig
+
+    theirs = getattr(model, "config", None)
+    if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
+        raise ValueError(f"model: expected a GPT2LMHeadModel, got {type(model).__name__}")
+    for name, expected in (
+        ("activation_function", ("gelu_new", "gelu_pytorch_tanh")),
+        ("layer_norm_epsilon", (1e-5,)),
+        ("scale_attn_weights", (True,)),
+        ("scale_attn_by_inverse_layer_idx", (False,)),
+        ("add_cross_attention", (False,)),
+    ):
+        if getattr(theirs, name) not in expected:
+            raise ValueError(f"model: expected {name} = {expected[0]}, got {getattr(theirs, name)}")
+    return GPTConfig(
+        n_vocab=theirs.vocab_size,
+        max_length=theirs.n_positions,
+        d_model=theirs.n_embd,
+        n_heads=theirs.n_head,
+        n_layers=theirs.n_layer,
+        d_ff=theirs.n_inner,
+        tied=theirs.tie_word_embeddings,
+    )
+
+
+def gpt2_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a GPT-2 by the names of a ``GPT``.
+
+    GPT-2 stores a linear layer's weight as (in, out), the transpose of ``nn.Linear``'s, and those
+    of queries, keys and values side by side.
+    """
+    theirs, state = model.transformer, {}
+    state["tokens.weight"] = theirs.wte.weight
+    state["positions.table"] = theirs.wpe.weight
+    state["out.weight"] = model.lm_head.weight
+    state |= {"norm.gain": theirs.ln_f.weight, "norm.bias": theirs.ln_f.bias}
+    for number, block in enumerate(theirs.h):
+        to = f"blocks.{number}"
+        for name, ours in NORMS.items():
+            norm = getattr(block, name)
+            state |= {f"{to}.{ours}.gain": norm.weight, f"{to}.{ours}.bias": norm.bias}
+        weights, biases = block.attn.c_attn.weight.chunk(3, dim=1), block.attn.c_attn.bias.chunk(3)
+        layers = {
+            f"attention.{name}": pair
+            for name, pair in zip(
+                ("W_q", "W_k", "W_v"), zip(weights, biases, strict=True), strict=True
+            )
+        }
+        for name, layer in (
+            ("attention.W_o", block.attn.c_proj),
+            ("feed_forward.W_1", block.mlp.c_fc),
+            ("feed_forward.W_2", block.mlp.c_proj),
+        ):
+            layers[name] = layer.weight, layer.bias
+        for name, (weight, bias) in layers.items():
+            state |= {f"{to}.{name}.weight": weight.T, f"{to}.{name}.bias": bias}
+    return state
+
+
+def vit_sizes(model: nn.Module) -> dict[str, int]:
+    """What a ``VisionTransformer`` is made with. Raises ``ValueError`` for a model unlike it."""
+    theirs = getattr(model, "config", None)
+    if getattr(theirs, "model_type", None) != "vit" or not hasattr(model, "classifier"):
+        raise ValueError(f"model: expected a ViTForImageClassification, got {type(model).__name__}")
+    for name, expected in (
+        ("hidden_act", "gelu"),
+        ("qkv_bias", True),
+        ("intermediate_size", 4 * theirs.hidden_size),
+    ):
+        if getattr(theirs, name) != expected:
+            raise ValueError(f"model: expected {name} = {expected}, got {getattr(theirs, name)}")
+    return {
+        "image_size": theirs.image_size,
+        "patch": theirs.patch_size,
+        "n_channels": theirs.num_channels,
+        "n_classes": theirs.num_labels,
+        "d_model": theirs.hidden_size,
+        "n_heads": theirs.num_attention_heads,
+        "n_layers": theirs.num_hidden_layers,
+    }
+
+
+VIT_NAMES = {  # theirs, ours
+    "attention.q_proj": "attention.W_q",
+    "attention.k_proj": "attention.W_k",
+    "attention.v_proj": "attention.W_v",
+    "attention.o_proj": "attention.W_o",
+    "mlp.fc1": "feed_forward.W_1",
+    "mlp.fc2": "feed_forward.W_2",
+}
+
+
+def vit_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a ViT by the names of a ``VisionTransformer``."""
+    embeddings = model.vit.embeddings
+    patches = embeddings.patch_embeddings.projection  # a convolution with no overlap
+    state = {
+        "class_token": embeddings.cls_token.flatten(),
+        "positions": embeddings.position_embeddings[0],
+        "project.weight": patches.weight.flatten(1),
+        "project.bias": patches.bias,
+    }
+    norms = {"norm": model.vit.layernorm}
+    for number, layer in enumerate(model.vit.layers):
+        to = f"blocks.{number}"
+        norms |= {f"{to}.norm_1": layer.layernorm_before, f"{to}.norm_2": layer.layernorm_after}
+        for theirs, ours in VIT_NAMES.items():
+            linear = layer.get_submodule(theirs)
+            state |= {f"{to}.{ours}.weight": linear.weight, f"{to}.{ours}.bias": linear.bias}
+    for name, norm in norms.items():
+        state |= {f"{name}.gain": norm.weight, f"{name}.bias": norm.bias}
+    return state | {"out.weight": model.classifier.weight, "out.bias": model.classifier.bias}

@@ -1,0 +1,72 @@
+"""Digits that ask for one of two others: what each part of a block is good for.
+
+A position has to find its two predecessors by where they stand, compare what it finds, and answer
+with one digit or another. The model is built of chapter 12's blocks, with a part taken out.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.positions import sinusoidal_encoding
+from attncourse.transformer import EncoderBlock, LayerNorm
+
+DIGITS = 5
+PARTS = ("residual", "norm", "feed-forward", "heads", "positions")  # what can be taken out
+
+
+def choosing(batch: int, generator: torch.Generator, n: int = 8) -> tuple[Tensor, Tensor]:
+    """Say your own digit if the one before you is larger than the one before that, else the latter.
+
+    Returns ids ``(batch, n)``, digits from 0 to 4, and the answers of all positions but the first
+    two, ``(batch, n - 2)``.
+    """
+    ids = torch.randint(DIGITS, (batch, n), generator=generator)
+    two_before, before, own = ids[:, :-2], ids[:, 1:-1], ids[:, 2:]
+    return ids, torch.where(before > two_before, own, two_before)
+
+
+class PartialBlock(EncoderBlock):
+    """An encoder block without ``"residual"``, ``"norm"`` or ``"feed-forward"`` layer."""
+
+    def __init__(self, d_model: int, n_heads: int, without: str = "", **options):
+        super().__init__(d_model, n_heads, **options)
+        self.without = without
+        if without == "norm":
+            self.norm_1 = self.norm_2 = nn.Identity()
+        if without == "feed-forward":
+            self.feed_forward = self.norm_2 = None
+
+    def add(self, x: Tensor, branch, norm) -> Tensor:
+        """As in a whole block; the branch alone without residual, x itself without a branch."""
+        if branch is None:
+            return x
+        return branch(norm(x)) if self.without == "residual" else super().add(x, branch, norm)
+
+
+class Chooser(nn.Module):
+    """Digits with positions, blocks, a last norm and a read-out; without one of ``PARTS``.
+
+    ``forward`` takes ids ``(batch, n)`` and returns logits ``(batch, n, 5)``. Without ``"heads"``
+    there is one head, as wide as all were together.
+    """
+
+    def __init__(self, without: str = "", d: int = 16, heads: int = 4, layers: int = 2, **options):
+        super().__init__()
+        if without not in ("", *PARTS):
+            raise ValueError(f"without: expected one of {', '.join(PARTS)}, got {without!r}")
+        self.without = without
+        heads = 1 if without == "heads" else heads
+        self.digits = nn.Embedding(DIGITS, d)
+        self.blocks = nn.ModuleList(
+            PartialBlock(d, heads, without, **options) for _ in range(layers)
+        )
+        self.norm = nn.Identity() if without == "norm" else LayerNorm(d)
+        self.read_out = nn.Linear(d, DIGITS)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.digits(ids)  # (batch, n, d)
+        if self.without != "positions":
+            x = x + sinusoidal_encoding(ids.shape[1], x.shape[-1])
+        for block in self.blocks:
+            x = block(x)
+        return self.read_out(self.norm(x))

@@ -1,0 +1,205 @@
+"""Training a language model, with a bar that shows how it goes, and two models to compare with.
+
+A batch is ids ``(b, n)``; a model returns logits ``(b, n, n_vocab)``, and row t scores the token
+after t. Losses are in nats a token.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse.gpt import next_token_loss
+
+RISE, FALL = 30, 0.8  # steps in which the rate rises, the share of them over which it falls
+
+
+def train(
+    model: nn.Module,
+    batches: Iterable[Int[Tensor, "b n"]],
+    *,
+    rate: float = 0.003,
+    padding_id: int | None = None,
+    show: bool | None = None,
+) -> list[float]:
+    """Trains the model with Adam, a step for each batch, and returns the loss of every batch.
+
+    The rate rises over the first steps and falls to 0 over the last four fifths. A bar shows the
+    loss and the seconds. ``show`` says whether; unless given, where somebody looks on: in a
+    terminal, in Colab and in Jupyter, not while the book is built. Ctrl-C (in a notebook
+    *interrupt*) ends the training and keeps the model as it then is. It is left in ``eval()``.
+    Raises ``ValueError`` where there is no batch, or the rate is not above 0.
+    """
+    batches = batches if isinstance(batches, Tensor | list | tuple) else list(batches)
+    if len(batches) == 0:
+        raise ValueError("batches: expected one or more, got none")
+    if not rate > 0:
+        raise ValueError(f"rate: expected a number above 0, got {rate}")
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98), fused=True)
+    losses: list[float] = []
+    model.train()
+    show = someone_looks_on() if show is None else show
+    with bar(len(batches)) if show else nullcontext() as progress:
+        try:
+            for step, ids in enumerate(batches):
+                optimizer.param_groups[0]["lr"] = rate * height(step, len(batches))
+                optimizer.zero_grad()
+                loss = next_token_loss(model(ids), ids, padding_id)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+                if progress is not None:
+                    progress.update(0, advance=1, loss=losses[-1])
+        except KeyboardInterrupt:
+            done = f"stopped after {len(losses)} of {len(batches)} steps"
+            print(f"{done}; the model stays as it is", file=sys.stderr)
+    model.zero_grad()
+    model.eval()
+    return losses
+
+
+def height(step: int, steps: int) -> float:
+    """The share of the full rate at a step: it rises, stays, and falls in a line to 0."""
+    return min(1, (step + 1) / RISE, (1 - step / steps) / FALL)
+
+
+def bar(steps: int):
+    """A bar that shows steps, the loss and the seconds."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}"),
+        TimeElapsedColumn(),
+    )
+    progress = Progress(*columns)
+    progress.add_task("training", total=steps, loss=float("nan"))
+    return progress
+
+
+def someone_looks_on() -> bool:
+    """Whether this runs in a terminal, in Colab, or in a notebook that somebody has open."""
+    opened = "google.colab" in sys.modules or "JPY_SESSION_NAME" in os.environ
+    return opened or (sys.stderr is not None and sys.stderr.isatty())
+
+
+@torch.no_grad()
+def mean_loss(
+    model: nn.Module, ids: Int[Tensor, "b n"], padding_id: int | None = None, batch: int = 500
+) -> float:
+    """The mean loss over all tokens of ids, in nats, read a batch at a time."""
+    total, count = 0.0, 0
+    for some in ids.split(batch):
+        targets = some[:, 1:].numel()
+        if padding_id is not None:
+            targets = int((some[:, 1:] != padding_id).sum())
+        total += targets * next_token_loss(model.eval()(some), some, padding_id).item()
+        count += targets
+    return total / count
+
+
+class Bigram(nn.Module):
+    """A model that looks at one token: a row of logits for each, and nothing else.
+
+    ``scores``, ``(n_vocab, n_vocab)``: row i scores what comes after token i.
+    """
+
+    def __init__(self, n_vocab: int):
+        super().__init__()
+        self.scores = nn.Embedding(n_vocab, n_vocab)
+        nn.init.zeros_(self.scores.weight)
+
+    def forward(self, ids: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n_vocab"]:
+        """Logits for the token after each of ids."""
+        return self.scores(ids)
+
+
+class Window(nn.Module):
+    """A feed-forward model that looks at the last ``width`` tokens, each by a vector of its own.
+
+    The vectors stand side by side and go through a hidden layer. Before the beginning the window
+    sees a token of its own. Source: Bengio et al. (2003), A Neural Probabilistic Language Model.
+    """
+
+    def __init__(self, n_vocab: int, width: int = 3, d: int = 16, hidden: int = 128):
+        super().__init__()
+        self.width, self.outside = width, n_vocab
+        self.tokens = nn.Embedding(n_vocab + 1, d)
+        self.W_1 = nn.Linear(width * d, hidden)
+        self.W_2 = nn.Linear(hidden, n_vocab)
+
+    def forward(self, ids: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n_vocab"]:
+        """Logits for the token after each of ids."""
+        ids = F.pad(ids, (self.width - 1, 0), value=self.outside)
+        windows = self.tokens(ids.unfold(-1, self.width, 1))  # (..., n, width, d)
+        return self.W_2(F.gelu(self.W_1(windows.flatten(-2))))
+
+
+@dataclass
+class Result:
+    """Three trainings or more, at the rate that did best: losses by step, and on fresh text."""
+
+    rate: float
+    runs: list[list[float]]
+    tested: list[float]
+
+    @property
+    def median(self) -> float:
+        return sorted(self.tested)[len(self.tested) // 2]
+
+
+def at_its_best(
+    build: Callable[[], nn.Module],
+    batches: Callable[[int], Int[Tensor, "steps b n"]],
+    test: Int[Tensor, "b n"],
+    *,
+    rates: Sequence[float],
+    seeds: int = 3,
+    padding_id: int | None = None,
+) -> Result:
+    """A model trained from several seeds, at the rate with the least loss on a batch of its own.
+
+    ``batches(seed)`` are the texts of one training. The rates are tried with seed 0, and judged by
+    the texts of the seed after the last, which neither training nor the test reads.
+    """
+    unread = batches(seeds)[0]
+
+    def trained(rate: float, seed: int) -> tuple[nn.Module, list[float]]:
+        torch.manual_seed(seed)
+        model = build()
+        return model, train(model, batches(seed), rate=rate, padding_id=padding_id, show=False)
+
+    first = {rate: trained(rate, 0) for rate in rates}
+    rate = min(rates, key=lambda rate: mean_loss(first[rate][0], unread, padding_id))
+    runs = [first[rate], *(trained(rate, seed) for seed in range(1, seeds))]
+    tested = [mean_loss(model, test, padding_id) for model, _ in runs]
+    return Result(rate, [losses for _, losses in runs], tested)
+
+
+def floor_of_window(ids: Int[Tensor, "b n"], width: int, padding_id: int) -> float:
+    """The least mean loss of any model that sees ``width`` tokens, by counting, in nats.
+
+    It is the entropy of the next token given the last ``width``, with the shares that ids have: a
+    little too low where some windows are rare. Before a beginning stands padding.
+    """
+    before = F.pad(ids, (width, 0), value=padding_id)
+    rows = before.unfold(-1, width + 1, 1)[:, 1:].flatten(0, 1)  # (targets, width + 1)
+    rows = rows[rows[:, -1] != padding_id]
+    kinds = int(ids.max()) + 1
+    if kinds ** (width + 1) > 2**62:
+        raise ValueError(f"width: too wide to be counted with {kinds} tokens, got {width}")
+    codes = torch.zeros(len(rows), dtype=torch.int64)
+    for column in rows.unbind(1):  # a number for each window, the target last
+        codes = codes * kinds + column
+    whole = codes.unique(return_counts=True)[1]
+    seen = (codes // kinds).unique(return_counts=True)[1]
+    entropy = [-(c / len(rows) * (c / len(rows)).log()).sum() for c in (whole, seen)]
+    return float(entropy[0] - entropy[1])
