@@ -51,6 +51,15 @@ def built() -> Path:
     return folder / "html"
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, for the figures of one test file."""
+    from moving_pages import chromium
+
+    with chromium() as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
 def course():
     import course as settings

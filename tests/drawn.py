@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attncourse.gpt import GPT, GPTConfig
 from attncourse.scoring import AdditiveScore
 from attncourse.shapes import Count, Positive
 
@@ -19,15 +20,27 @@ from attncourse.shapes import Count, Positive
 BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "axis": lambda draw: draw.one_of(-1, 0),
     "atol": lambda draw: 1e-8,
+    "branch": lambda draw: draw.one_of(torch.tanh, torch.sin),
+    "dropout": lambda draw: 0.0,
+    "contexts": lambda draw: [torch.randint(11, (n,)) for n in (3, 7, 1)],
     "encoded": lambda draw: encoded(draw.sizes),
     "f": lambda draw: draw.one_of(
         lambda X: X * X + X.sum(-2)[..., None, :], lambda X: X.cumsum(-2)
     ),
+    "he": lambda draw: 2,
+    "head": lambda draw: draw.one_of(0, 2),
+    "how": lambda draw: "zero",
     "k": lambda draw: draw.one_of(-2.5, 0, 3),
+    "layer": lambda draw: draw.one_of(0, 1),
     "lengths": lambda draw: torch.randint(0, draw.sizes["max_length"] + 1, draw.batch),
+    "model": lambda draw: small_gpt(),
+    "n_new": lambda draw: draw.one_of(0, 1, 9),
     "n_samples": lambda draw: 50,
+    "norm": lambda draw: draw.one_of(nn.Identity(), nn.Hardtanh()),
     "p": lambda draw: draw.shares(),
+    "residual": lambda draw: draw.one_of(0.0, 0.3, 1.0),
     "score": lambda draw: AdditiveScore(draw.sizes["d_hidden"], 2 * draw.sizes["d_hidden"], 5),
+    "she": lambda draw: 10,
     "tokens": lambda draw: ("<unk>", *(f"t{i}" for i in range(1, draw.sizes["n"]))),
     "weights": lambda draw: draw.shares(),
     "width": lambda draw: draw.one_of(1, 3, 4, 9),
@@ -42,6 +55,12 @@ def encoded(sizes: Sizes) -> tuple[Tensor, Tensor, Tensor]:
         torch.randn(b, 1, d),
         torch.arange(n) < torch.tensor([[[n]], [[2]]]),
     )
+
+
+def small_gpt() -> GPT:
+    """A language model with weights of order one, the same ones for ever."""
+    torch.manual_seed(5)
+    return randomised(GPT(GPTConfig(11, 9, d_model=12, n_heads=3)))
 
 
 class Sizes(dict):

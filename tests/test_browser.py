@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import course as settings
 import pdf
 import pytest
+import strip
 import vendor
 from bs4 import BeautifulSoup
 from conftest import ROOT, run_tool
@@ -463,6 +464,9 @@ def test_the_map_of_the_course_is_as_tall_as_its_list(reader):
 def test_the_strip_shows_where_a_chapter_is(reader, name):
     page = reader.open(name)
     parts = page.locator(".attn-strip li")
+    if Path(name).stem[3:] not in strip.LIT:  # it builds with all of them
+        assert parts.count() == 0
+        return
     assert parts.count() == 8
     assert 1 <= page.locator(".attn-strip .attn-lit").count() <= 4
     for size in (WIDE, PHONE):

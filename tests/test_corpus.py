@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,17 +91,25 @@ class Term:
 def term(tmp_path_factory, listening) -> Term:
     """The classes, graded: the quick cases, and those that run into a limit with short ones."""
     found, before = Term(), files_that_matter()
-    for number, work in enumerate(WORKS):
-        for slow, limits in ((False, LIMITS), (True, TIGHT)):
-            everyone = students(work, slow)
-            if everyone:
-                place = tmp_path_factory.mktemp(f"{work.name}{'-slow' * slow}") / "course"
-                course = make_course(place, work, everyone.items())
-                grade_class(course, work, limits, found.left)
-                for student, points in scores(course, work).items():
-                    report = course / "reports" / work.name / f"{student}.json"
-                    found.points[number, student] = points
-                    found.reports[number, student] = json.loads(report.read_text("utf-8"))
+    classes = [  # the slow first: they wait for their limits most of the time
+        (number, work, slow)
+        for slow in (True, False)
+        for number, work in enumerate(WORKS)
+        if students(work, slow)
+    ]
+
+    def graded(one: tuple[int, Work, bool]) -> None:
+        number, work, slow = one
+        place = tmp_path_factory.mktemp(f"{work.name}{'-slow' * slow}") / "course"
+        course = make_course(place, work, students(work, slow).items())
+        grade_class(course, work, TIGHT if slow else LIMITS, found.left)
+        for student, points in scores(course, work).items():
+            report = course / "reports" / work.name / f"{student}.json"
+            found.points[number, student] = points
+            found.reports[number, student] = json.loads(report.read_text("utf-8"))
+
+    with ThreadPoolExecutor(2) as two:  # each grades in a process of its own
+        list(two.map(graded, classes))
     found.left += [f"still runs: {process}" for process in left_running()]
     after = files_that_matter()
     found.left += [f"changed: {path}" for path, when in after.items() if before.get(path) != when]

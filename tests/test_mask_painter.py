@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 
 from attncourse.figures.moving import mask_painter
 from attncourse.masking import (
@@ -28,12 +28,6 @@ SCORES = [
 ]
 VALUES = [[1, 0], [0, 1], [1, 1], [-1, 0], [2, 1]]
 N = len(TOKENS)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.lookup import softmax
@@ -51,12 +51,6 @@ CONTROLS = {
     "worked_row": 5,
 }
 every_figure = pytest.mark.parametrize("name", FIGURES)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 
 from attncourse.figures.moving import playground
 from attncourse.figures.moving.playground import (
@@ -31,12 +31,6 @@ from attncourse.masking import causal_mask, sliding_window_mask
 VIEWS = ["one: X", "two: Q, K", "three: Q, K, V"]
 MASKS = {"none": "none", "causal": "causal", "window": "window of 3"}
 WORDS = [*list(dictionary())[::7], "zebra", "Zebra!", "because", "it", "constructor", "__proto__"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 
 from attncourse.figures.moving import attention_stepper
 from attncourse.figures.moving.figure import lean
@@ -22,12 +22,6 @@ NUMBERS = {
     "W_k": [[1, 0], [0, 1], [1, 0]],
     "W_v": [[4, 0], [0, 2], [1, 0]],
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture
@@ -257,6 +251,7 @@ def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(
 def test_the_moving_figures_scripts_are_small_together():
     folder = files("attncourse.figures").joinpath("moving")
     scripts = [file for file in folder.iterdir() if file.name.endswith(".js")]
+    scripts = [file for file in scripts if file.name != "live_model.js"]  # test_live_model.py
     carried = [len(lean(file.read_text(encoding="utf-8")).encode()) for file in scripts]
     assert len(carried) > 3
-    assert sum(carried) < 30_000
+    assert sum(carried) < 38_000  # 30,000 for chapters 1 to 11

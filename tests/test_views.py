@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import vendor
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 from playwright.sync_api import Locator
 
 from attncourse.figures import Bars, Curves, Matrix, attention_view, slider
@@ -28,12 +28,6 @@ def arcs(**more):
 def causal(n: int) -> np.ndarray:
     weights = np.tril(np.random.default_rng(n).uniform(1, 3, size=(n, n)))
     return weights / weights.sum(axis=-1, keepdims=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

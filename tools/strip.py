@@ -18,7 +18,8 @@ PARTS = {
     "heads": "multihead",
     "positions": "positions",
 }
-# What each chapter is about. Where it is a whole chain, all of its links are lit.
+# What each chapter is about. Where it is a whole chain, all of its links are lit; chapters that
+# build with attention as a whole have no strip.
 LIT = {
     "tokens": ("embed",),
     "mixing": ("mix",),

@@ -1,0 +1,181 @@
+"""Chapter 12's moving figure: with any parts on, at any depth, the package's numbers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from moving_pages import Reader, chromium, needs_browser
+
+from attncourse.figures.moving import block_parts
+from attncourse.figures.moving.block_parts import NAMES, example
+from attncourse.multihead import MultiHeadAttention
+from attncourse.transformer import EncoderBlock, FeedForward, layer_norm
+
+RNG = np.random.default_rng(3)
+X, LAYERS = example()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def opened(browser):
+    readers = []
+
+    def opens(*figures, **options) -> Reader:
+        readers.append(Reader(browser, *figures, **options))
+        return readers[-1]
+
+    yield opens
+    for reader in readers:
+        assert reader.wrong == []
+        reader.close()
+
+
+def module_of(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:
+    """The package's attention and feed-forward layer with these weights."""
+    d, d_ff = np.shape(layer["W_1"])
+    attention, feed = MultiHeadAttention(d, 1, bias=False), FeedForward(d, d_ff, bias=False)
+    for module in (attention, feed):
+        module.double()
+        for name, parameter in module.named_parameters():
+            parameter.data = torch.tensor(np.array(layer[name.split(".")[0]])).T
+    return attention, feed
+
+
+@torch.no_grad()
+def stacked(x, layers, residual: bool, norm: bool, feed: bool) -> list[np.ndarray]:
+    """The tokens after each layer, by the package."""
+    X = torch.tensor(np.array(x))
+    rows = [X.numpy()]
+    for layer in layers:
+        branches = module_of(layer)
+        for branch in branches[: 1 + feed]:
+            Y = branch(layer_norm(X) if norm else X)
+            X = X + Y if residual else Y
+        rows.append(X.numpy())
+    return rows
+
+
+def apart(X) -> float:
+    return np.linalg.norm(X - X.mean(0)) / np.linalg.norm(X)
+
+
+def layers_of(rng, count: int, d: int, d_ff: int) -> list[dict]:
+    shapes = dict.fromkeys(NAMES[:4], (d, d)) | {"W_1": (d, d_ff), "W_2": (d_ff, d)}
+    return [{n: rng.normal(size=s).tolist() for n, s in shapes.items()} for _ in range(count)]
+
+
+@needs_browser
+def test_what_is_computed_is_what_the_package_computes(opened):
+    reader = opened(block_parts())
+    for seed, (residual, norm, feed) in enumerate(product((False, True), repeat=3)):
+        rng = np.random.default_rng(seed)
+        n, d, d_ff = (int(a) for a in rng.integers(1, [6, 6, 9]))
+        x, layers = rng.normal(size=(n, d)).tolist(), layers_of(rng, 2, d, d_ff)
+        asked = {"x": x, "layers": layers, "residual": residual, "norm": norm, "feed": feed}
+        found, rows = reader.compute(asked), stacked(x, layers, residual, norm, feed)
+        for one, other in zip(found["rows"], rows, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-6)
+
+
+@needs_browser
+def test_a_whole_block_is_the_package_s_block(opened):
+    block = EncoderBlock(4, 1).double()
+    layer = {name: RNG.normal(size=(4, 4)) for name in NAMES[:4]}
+    layer |= {"W_1": RNG.normal(size=(4, 16)), "W_2": RNG.normal(size=(16, 4))}
+    for name, parameter in block.named_parameters():
+        key = name.split(".")[1]
+        if name.endswith("weight"):
+            parameter.data = torch.tensor(layer[key]).T
+        elif not name.startswith("norm"):
+            parameter.data.zero_()
+    asked = {"x": X.tolist(), "layers": [{n: W.tolist() for n, W in layer.items()}]}
+    asked |= {"residual": True, "norm": True, "feed": True}
+    found = opened(block_parts()).compute(asked)["rows"][1]
+    np.testing.assert_allclose(found, block(torch.tensor(X)).detach(), atol=1e-6)
+
+
+@needs_browser
+def test_buttons_and_slider(opened):
+    reader = opened(block_parts())
+    on = {"residual": False, "norm": False, "feed-forward": False}
+    depth = reader.figure.locator('.am-stage [data-part="depth"]')
+    for name, to in (("residual", 4), ("norm", 8), ("feed-forward", 0), ("residual", 3),
+                     ("norm", 1), ("feed-forward", 5), ("residual", 8)):  # fmt: skip
+        reader.button(name).click()
+        depth.fill(str(to))
+        on[name] = not on[name]
+        rows = stacked(X, LAYERS, on["residual"], on["norm"], on["feed-forward"])
+        cells = reader.figure.locator('.am-stage [data-part="rows"] td').all_inner_texts()
+        shown = [float(cell.replace("−", "-")) for cell in cells]
+        np.testing.assert_allclose(shown, rows[to].ravel(), rtol=0, atol=0.00051)
+        line = reader.figure.locator('.am-stage [data-part="apart"] td').all_inner_texts()
+        np.testing.assert_allclose(
+            [float(cell) for cell in line], [100 * apart(X) for X in rows], atol=0.051
+        )
+        there = [part for part, is_on in on.items() if is_on]
+        assert all((part in reader.says) == (part in there) for part in on)
+        assert f"After {to} blocks" in reader.says
+        assert reader.button(name).get_attribute("aria-pressed") == str(on[name]).lower()
+
+
+@needs_browser
+def test_by_keyboard_and_on_a_phone(opened):
+    reader = opened(block_parts(), width=360)
+    assert reader.overflow() == 0
+    assert reader.small_text() == []
+    reader.button("residual").focus()
+    reader.page.keyboard.press("Enter")
+    assert "Attention with residual." in reader.says
+    reader.page.keyboard.press("Tab")
+    reader.page.keyboard.press("Tab")
+    reader.page.keyboard.press("Tab")
+    reader.page.keyboard.press("ArrowRight")
+    assert "After 5 blocks" in reader.says
+
+
+def test_the_first_state_stands_without_a_script():
+    html = block_parts(depth=3)._repr_html_()
+    rows = stacked(X, LAYERS, False, False, False)
+    assert html == block_parts(depth=3)._repr_html_()
+    for number in rows[3].ravel():
+        assert f"{number:.3f}".replace("-", "−") in html
+    assert f"{100 * apart(rows[3]):.1f} % of their size" in html
+    assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": np.ones((7, 4))}, "at most 6 tokens"),
+        ({"x": np.ones(4)}, "x"),
+        ({"x": X * np.nan}, "NaN"),
+        ({"x": X[:, :3]}, "expected shape"),
+        ({"layers": []}, "12 layers"),
+        ({"layers": LAYERS * 2}, "12 layers"),
+        ({"layers": [{"W_q": X}]}, "expected W_q, W_k"),
+        ({"layers": [LAYERS[0] | {"W_2": np.ones((3, 4))}]}, r"W_2: expected shape \(8, 4\)"),
+        ({"tokens": "word"}, "4 words"),
+        ({"tokens": ("a", "b")}, "4 words"),
+        ({"depth": 9}, "up to 8, got 9"),
+        ({"depth": 1.5}, "whole number"),
+        ({"depth": -1}, "whole number"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        block_parts(**given)
+
+
+def test_words_are_never_markup():
+    evil = ("<img src=x onerror=alert(1)>", "</script>", '"&<', "مرحبا")
+    html = block_parts(tokens=evil)._repr_html_()
+    assert html.count("</script>") == 2
+    assert "<img" not in html

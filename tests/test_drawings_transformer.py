@@ -1,0 +1,69 @@
+"""Chapter 12's drawings: every box is there, and arrows lead as the code computes."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from attncourse.figures.drawings import transformer as drawings
+
+ALL = (drawings.block, drawings.grown, drawings.encoder_decoder)
+
+
+def texts(diagram) -> list[str]:
+    root = ElementTree.fromstring(diagram.svg().replace("&#8203;", ""))
+    return ["".join(node.itertext()) for node in root.iter() if node.tag.endswith("text")]
+
+
+def thick_lines(diagram) -> list[tuple[float, float]]:
+    """From where to where, from above to below, the stream runs."""
+    found = re.findall(r'd="M62,([\d.]+)L62,([\d.]+)"[^>]*stroke-width:3', diagram.svg())
+    return [(float(a), float(b)) for a, b in found]
+
+
+def boxes_on_the_stream(diagram) -> int:
+    """How many boxes have the stream through their middle, the first one aside."""
+    rects = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', diagram.svg())
+    return sum(float(x) < 62 < float(x) + float(w) for x, _, w in rects) - 1
+
+
+def test_pre_norm_leaves_the_stream_alone_and_post_norm_puts_norms_on_it():
+    pre, post = drawings.block().drawings
+    assert boxes_on_the_stream(pre) == 0
+    assert boxes_on_the_stream(post) == 2
+    for diagram in (pre, post):
+        lines = thick_lines(diagram)
+        assert lines[-1][1] == 352
+        assert all(a < b for a, b in lines)
+        named = [t for t in texts(diagram) if t in ("norm1", "norm2", "attention", "feed-forward")]
+        wanted = ["norm1", "attention", "norm2", "feed-forward"]
+        assert named == (wanted if diagram is pre else ["attention", "norm1", "feed-forward",
+                                                        "norm2"])  # fmt: skip
+
+
+def test_the_block_grows_by_one_part_each_time():
+    stages = drawings.grown().drawings
+    assert [stage.title.split(": ")[1] for stage in stages] == list(drawings.PARTS)
+    counts = [
+        (texts(s)[1:].count("attention"), texts(s)[1:].count("norm"), s.svg().count("a8,8"),
+         texts(s)[1:].count("feed-forward"))
+        for s in stages
+    ]  # fmt: skip
+    assert counts == [(1, 0, 0, 0), (1, 0, 2, 0), (1, 1, 2, 0), (1, 2, 4, 1)]
+
+
+def test_only_the_cross_attention_reads_the_memory():
+    left, right = drawings.encoder_decoder().drawings
+    assert texts(left).count("memory") == texts(right).count("memory") == 1
+    assert [t for t in texts(right) if "attention" in t] == ["self-attention", "cross-attention"]
+    assert right.svg().count("var(--key)") >= 2
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_the_words_of_the_drawings_stay_inside_and_say_what_they_show(draw):
+    for diagram in draw().drawings:
+        assert len(diagram.says) > 60
+        assert diagram.width <= 340
+    assert draw()._repr_html_() == draw()._repr_html_()

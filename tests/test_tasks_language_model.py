@@ -1,0 +1,240 @@
+"""What chapter 13 trains: stories with known odds, the training loop, the models beside it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+from attncourse.gpt import next_token_loss
+from attncourse.tasks import language_model
+from attncourse.tasks.language_model import (
+    Bigram,
+    Window,
+    at_its_best,
+    floor_of_window,
+    mean_loss,
+    someone_looks_on,
+    train,
+)
+from attncourse.tasks.pronouns import FOODS, MEN, PAD, START, TRAITS, WOMEN, PronounWorld
+from attncourse.tasks.storyteller import storyteller, taught
+
+WORLD = PronounWorld(seed=1)
+STORIES = WORLD.sample(20_000)
+
+
+# --- pronoun world ---------------------------------------------------------------------------
+
+
+def test_every_story_is_one_of_the_grammar_and_the_mean_surprise_is_the_entropy():
+    told = [WORLD.decode(row[1:]) for row in STORIES[:5000]]
+    surprises = [WORLD.surprise(story) for story in told]
+    assert max(surprises) < math.inf
+    lengths = (STORIES[:, 1:] != PAD).sum(1).double()
+    assert lengths.mean() == pytest.approx(WORLD.mean_length(), rel=0.01)
+    rate = sum(surprises) / len(surprises) / WORLD.mean_length()
+    assert rate == pytest.approx(WORLD.entropy_rate(), rel=0.01)
+
+
+def test_the_entropy_by_hand_where_there_is_one_profession_without_a_coin():
+    world = PronounWorld(men={"doctor": 1.0})
+    choices = math.log(3) + math.log(2) + math.log(12) / 2 + math.log(3) + math.log(3) + math.log(6)
+    traits = (math.log(8) + math.log(8 * 7) + math.log(8 * 7 * 6)) / 3
+    assert world.entropy_rate() * world.mean_length() == pytest.approx(choices + traits)
+
+
+def test_choices_come_as_often_as_they_should():
+    words = [WORLD.decode(row[1:]).split() for row in STORIES]
+    assert all(row[0] == START for row in STORIES)
+    openings = Counter(story[0] if story[0] in ("today", "every") else "" for story in words)
+    assert all(abs(n / len(words) - 1 / 3) < 0.02 for n in openings.values())
+    for profession, share in WORLD.men.items():
+        his = [("he" in story) for story in words if profession in story]
+        assert abs(len(his) / len(words) - 1 / 6) < 0.02
+        assert abs(sum(his) / len(his) - share) < 0.03
+    for story in words[:3000]:
+        assert not ("he" in story and set(story) & set(WOMEN))
+        assert not ("she" in story and set(story) & set(MEN))
+    counts = Counter(sum(word in TRAITS for word in story) for story in words)
+    assert set(counts) == {1, 2, 3}
+    assert all(abs(n / len(words) - 1 / 3) < 0.02 for n in counts.values())
+    foods = Counter(food for story in words for food in set(story) & set(FOODS))
+    assert all(abs(n / len(words) - 1 / 6) < 0.02 for n in foods.values())
+
+
+def test_equal_seeds_give_equal_stories():
+    assert torch.equal(PronounWorld(5).sample(20), PronounWorld(5).sample(20))
+    assert not torch.equal(PronounWorld(5).sample(20), PronounWorld(6).sample(20))
+    again = WORLD.encode([WORLD.decode(row[1:]).split() for row in STORIES[:50]])
+    assert torch.equal(again, STORIES[:50])
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        "",
+        "mary is small . he likes sushi .",
+        "mary is small and small . she likes sushi .",
+        "mary is sushi . she likes sushi .",
+        "mary is small . she likes mary .",
+        "the mary is small . she likes sushi .",
+        "doctor is small . she likes sushi .",
+        "mary is small , cute . she likes sushi .",
+        "mary is small . she likes sushi",
+    ],
+)
+def test_what_cannot_be_drawn_is_infinitely_surprising(story):
+    assert WORLD.surprise(story) == math.inf
+
+
+def test_the_surprise_of_a_story_by_hand():
+    story = "today the doctor is small and cute . he likes sushi ."
+    chances = 1 / 3 * 1 / 2 * 1 / 3 * 0.9 * 1 / 3 * 1 / 56 * 1 / 3 * 1 / 6
+    assert WORLD.surprise(story) == pytest.approx(-math.log(chances))
+
+
+def test_a_world_refuses_what_it_cannot_mean():
+    with pytest.raises(ValueError, match=r"doctor: 1\.2"):
+        PronounWorld(men={"doctor": 1.2})
+    with pytest.raises(ValueError, match="got none"):
+        PronounWorld(men={})
+    with pytest.raises(ValueError, match="'tom'"):
+        WORLD.beginning("tom is")
+    with pytest.raises(ValueError, match="at most 15 words"):
+        WORLD.encode([["mary"] * 16])
+
+
+# --- training --------------------------------------------------------------------------------
+
+
+def test_the_storyteller_learns_and_equal_seeds_give_equal_models():
+    short = {"steps": 60, "batch": 32}
+    one, losses = taught(PronounWorld(0), 0, **short)
+    other = storyteller(PronounWorld(0), 0, **short)
+    assert losses[0] > 3
+    assert sum(losses[-10:]) / 10 < 1.4
+    assert not one.training
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_other_seeds_reach_the_floor_too(seed):
+    world = PronounWorld(seed)
+    gpt = storyteller(world, seed)
+    test = PronounWorld(500).sample(3000)
+    known = [world.surprise(world.decode(row[1:])) for row in test]
+    floor = sum(known) / int((test[:, 1:] != PAD).sum())  # of these very stories
+    assert floor < mean_loss(gpt, test, PAD) < 1.012 * floor
+    assert sum(p.numel() for p in gpt.parameters()) < 110_000
+
+
+def batches(steps: int = 5):
+    return WORLD.sample(8 * steps).unflatten(0, (steps, 8))
+
+
+def test_the_rate_rises_and_falls_to_0():
+    heights = [language_model.height(step, 400) for step in range(400)]
+    assert heights[0] < 0.05
+    assert max(heights) == 1
+    assert heights[-1] < 0.01
+    assert all(a >= b for a, b in pairwise(heights[80:]))
+
+
+def test_a_bar_shows_loss_and_seconds_and_silence_is_kept(capsys):
+    train(Bigram(45), batches(), rate=0.1, padding_id=PAD, show=True)
+    shown = capsys.readouterr().out
+    assert "5/5" in shown
+    assert "loss 3." in shown
+    assert "0:00:0" in shown
+    train(Bigram(45), batches(), rate=0.1, padding_id=PAD)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_somebody_looks_on_in_a_notebook_that_is_open(monkeypatch):
+    assert not someone_looks_on()
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebook.ipynb")
+    assert someone_looks_on()
+
+
+@pytest.mark.parametrize("show", [True, False])
+def test_ctrl_c_ends_the_training_and_keeps_the_model(capsys, show):
+    class Interrupted(Bigram):
+        calls = 0
+
+        def forward(self, ids):
+            Interrupted.calls += 1
+            if Interrupted.calls == 4:
+                raise KeyboardInterrupt
+            return super().forward(ids)
+
+    Interrupted.calls = 0
+    model = Interrupted(45)
+    losses = train(model, batches(), rate=0.1, padding_id=PAD, show=show)
+    assert len(losses) == 3
+    assert "stopped after 3 of 5 steps" in capsys.readouterr().err
+    assert model.scores.weight.abs().max() > 0
+    assert not model.training
+
+
+def test_training_refuses_nothing_to_read():
+    with pytest.raises(ValueError, match="got none"):
+        train(Bigram(45), [])
+    with pytest.raises(ValueError, match="above 0, got 0"):
+        train(Bigram(45), batches(), rate=0)
+
+
+def test_the_mean_loss_counts_every_token_once():
+    torch.manual_seed(0)
+    model = Window(45)
+    whole = next_token_loss(model(STORIES[:700]), STORIES[:700], PAD).item()
+    assert mean_loss(model, STORIES[:700], PAD, batch=300) == pytest.approx(whole, rel=1e-5)
+
+
+# --- models to compare with ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("build", "width"), [(Bigram, 1), (Window, 3)])
+def test_what_a_model_sees(build, width):
+    torch.manual_seed(0)
+    model = build(45)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter)
+    ids = STORIES[:2, :9]
+    for t in range(9):
+        changed = ids.clone()
+        changed[:, t] = (changed[:, t] + 1) % 45
+        differs = (model(ids) != model(changed)).any(-1).any(0)
+        assert differs.nonzero().flatten().tolist() == list(range(t, min(t + width, 9)))
+
+
+def test_neither_reaches_the_floor_and_counting_says_by_how_much():
+    floor = WORLD.entropy_rate()
+    least = [floor_of_window(STORIES, width, PAD) / floor - 1 for width in (1, 2, 3)]
+    assert least[0] > 0.2
+    assert 0.03 < least[2] <= least[1] < 0.06
+    result = at_its_best(
+        lambda: Bigram(45),
+        lambda seed: PronounWorld(seed).sample(64 * 60).unflatten(0, (60, 64)),
+        STORIES[:2000],
+        rates=(0.01, 0.3),
+        padding_id=PAD,
+    )
+    assert result.rate == 0.3
+    assert len(result.runs) == len(result.tested) == 3
+    assert all(x > floor * 1.2 for x in result.tested)
+    assert result.median == sorted(result.tested)[1]
+
+
+def test_the_floor_of_a_window_by_hand():
+    ids = torch.tensor([[1, 2, 3], [1, 2, 4], [1, 5, 3], [1, 5, 3]])
+    # after 1, four times, 2 or 5; after 2, twice, 3 or 4; after 5 always 3
+    exact = (4 * math.log(2) + 2 * math.log(2)) / 8
+    assert floor_of_window(ids, 1, 0) == pytest.approx(exact, rel=1e-5)
+    with pytest.raises(ValueError, match="too wide"):
+        floor_of_window(ids, 40, 0)
