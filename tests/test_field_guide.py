@@ -11,6 +11,7 @@ import re
 import shutil
 import textwrap
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -31,8 +32,9 @@ each = pytest.mark.parametrize(("exercise", "misconception"), WRONG, ids=NAMES)
 
 
 @pytest.fixture(scope="module")
-def entries():
-    return listing.entries()
+def entries(built) -> list[listing.Entry]:
+    """Those that the book was built with."""
+    return listing.entries(built.parent / "field_guide.json")
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +76,16 @@ def run_there(module, statement: str):
 
     Its imports go first: Python compiles calls of imported names differently.
     """
+    scope = dict(vars(module))
+    exec(f"{imports_of(module)}\n{statement}", scope)
+    return scope["again"]
+
+
+@cache
+def imports_of(module) -> str:
     tree = ast.parse(inspect.getsource(module))
     imports = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
-    scope = dict(vars(module))
-    exec(f"{ast.unparse(ast.Module(imports, []))}\n{statement}", scope)
-    return scope["again"]
+    return ast.unparse(ast.Module(imports, []))
 
 
 def checks_of(exercise):
@@ -148,13 +155,24 @@ def does(function: FunctionType) -> list[tuple[str, str]]:
     return [step for step in steps if step[0] not in ("RESUME", "NOP")]
 
 
-@each
-def test_the_example_is_of_the_verdicts_first_failure(exercise, misconception):
-    shown = symptoms.example(exercise, misconception)
-    verdict = judge(exercise, misconception.wrong, wrong_lines.SEED)
-    assert shown.criterion == next(c.name for c in verdict.criteria if not c.passed)
-    assert shown.symptom in symptoms.SYMPTOMS
-    assert shown.told or shown.texts or shown.picture
+@pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
+def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
+    """What is shown of each mistake is of the exercise; of the first, what its verdict says."""
+    criteria = [listing.prose(c.name) for c in exercise.criteria]
+    shown = [one for one in entries if one.target == exercise.target]
+    assert len(shown) == len(exercise.misconceptions)
+    for one in shown:
+        assert one.symptom in symptoms.SYMPTOMS, one.id
+        assert fails_first(one) in criteria, one.id
+        assert re.search("<p>It |<p>[A-Z]|attn-pair", one.html.partition("Fails first")[2]), one.id
+    verdict = judge(exercise, exercise.misconceptions[0].wrong, wrong_lines.SEED)
+    first = next(c.name for c in verdict.criteria if not c.passed)
+    assert fails_first(shown[0]) == listing.prose(first)
+
+
+def fails_first(one: listing.Entry) -> str:
+    """The criterion that an entry names."""
+    return re.search("Fails first</strong> at “(.*?)”:</p>", one.html)[1]
 
 
 def test_pictures_are_shown_wherever_the_example_has_one(entries):
@@ -205,8 +223,11 @@ def test_a_misconception_that_is_written_nowhere_is_found_by_its_code():
         wrong_lines.wrong_line(exercise, lost)
 
 
-def test_nothing_on_it_depends_on_the_machine_or_the_run(entries, built):
-    assert listing.entries(built.parent / "field_guide.json") == entries  # the build's own
+def test_nothing_on_it_depends_on_the_machine_or_the_run(entries):
+    by_stem = {exercise.stem: exercise for exercise in ALL.values()}  # the last of each chapter
+    for exercise in by_stem.values():
+        again = listing.distinct(listing.entry(exercise, m) for m in exercise.misconceptions)
+        assert again == [one for one in entries if one.target == exercise.target]
     for one in entries:
         assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|site-packages", one.html), one.id
         assert str(ROOT) not in one.html, one.id

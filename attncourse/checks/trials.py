@@ -55,12 +55,14 @@ def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome]
 
 def try_out(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
     """The implementation on each case. After a call that hangs, the rest are skipped."""
-    drawn = draw(exercise, seed)
+    return tuple(trials_of(exercise, implementation, seed))
+
+
+def trials_of(exercise: Exercise, implementation: Callable, seed: int) -> Iterator[Trial]:
+    """``try_out`` case by case, for who may stop early."""
     outcomes = outcomes_of(exercise, implementation, seed)
-    return tuple(
-        Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))
-        for criterion, case, expected in drawn
-    )
+    for criterion, case, expected in draw(exercise, seed):
+        yield Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))
 
 
 def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iterator[Outcome]:

@@ -33,14 +33,38 @@ class Source:
         return ast.parse(self.text)
 
     @cached_property
+    def lines(self) -> list[bytes]:
+        """The text's lines as bytes, in which a tree counts its columns."""
+        return [line.encode() for line in self.text.splitlines()]
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+
+    @cached_property
+    def functions(self) -> dict[str, list[ast.Lambda | Definition]]:
+        """All functions and classes by name, outer ones before those within them."""
+        found: dict[str, list[ast.Lambda | Definition]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Lambda | Definition):
+                found.setdefault(getattr(node, "name", "<lambda>"), []).append(node)
+        return found
+
+    @cached_property
     def defined(self) -> dict[str, Definition]:
         """The module's own functions and classes."""
         return {node.name: node for node in self.tree.body if isinstance(node, Definition)}
 
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """A piece of code as it stands."""
+        lines = self.lines[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]  # first: it may be the first line too
+        lines[0] = lines[0][node.col_offset :]
+        return b"\n".join(lines).decode()
+
     def expression(self, node: ast.expr) -> str:
         """An expression as written, its further lines moved left with the first."""
-        text = ast.get_source_segment(self.text, node) or ast.unparse(node)
-        first = self.text.splitlines()[node.lineno - 1]
+        text, first = self.segment(node), self.lines[node.lineno - 1]
         indent = len(first) - len(first.lstrip())
         text = re.sub(rf"\n {{0,{indent}}}", "\n", text)
         try:
@@ -53,7 +77,7 @@ class Source:
         """What a function does or a class holds, without its docstring."""
         kept = node.body[1:] if ast.get_docstring(node) else node.body
         if kept[0].lineno == node.lineno:
-            return ast.get_source_segment(self.text, kept[0]) or ""
+            return self.segment(kept[0])
         first = min([kept[0].lineno, *(d.lineno for d in getattr(kept[0], "decorator_list", []))])
         return textwrap.dedent("\n".join(self.text.splitlines()[first - 1 : node.end_lineno]))
 

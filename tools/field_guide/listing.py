@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from html import escape
+from multiprocessing import get_context
 from pathlib import Path
 from textwrap import dedent
 
@@ -69,12 +72,19 @@ def entries(cache: Path | None = None) -> list[Entry]:
         kept = json.loads(cache.read_text(encoding="utf-8"))
         if kept["key"] == now:
             return [Entry(**entry) for entry in kept["entries"]]
-    found = distinct(entry(e, m) for e in exercises().values() for m in e.misconceptions)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        found = distinct(one for own in pool.map(entries_of, exercises()) for one in own)
     if cache is not None:
         cache.parent.mkdir(parents=True, exist_ok=True)
         kept = {"key": now, "entries": [asdict(one) for one in found]}
         cache.write_text(json.dumps(kept), encoding="utf-8")
     return found
+
+
+def entries_of(target: str) -> list[Entry]:
+    """The entries of one exercise."""
+    exercise = exercises()[target]
+    return [entry(exercise, m) for m in exercise.misconceptions]
 
 
 def distinct(found: Iterable[Entry]) -> list[Entry]:

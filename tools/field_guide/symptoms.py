@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
 from attncourse.checks import Exercise, Misconception
 from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.drivers import dtype_of, repeated, scattered
-from attncourse.checks.judging import call_text, judge_criteria, picture
+from attncourse.checks.exercise import Criterion
+from attncourse.checks.judging import call_text, picture
 from attncourse.checks.outcome import Unusable
-from attncourse.checks.trials import Trial, try_out
+from attncourse.checks.trials import Trial, trials_of
 from attncourse.checks.verdict import Picture
 from field_guide.wrong_lines import SEED
 
@@ -38,13 +41,7 @@ class Example:
 
 def example(exercise: Exercise, misconception: Misconception) -> Example:
     """The smallest case that fails the first criterion that fails; one to draw if there is one."""
-    trials = try_out(exercise, misconception.wrong, SEED)
-    verdicts = zip(exercise.criteria, judge_criteria(exercise, trials), strict=True)
-    first = next(criterion for criterion, verdict in verdicts if not verdict.passed)
-    if first.unchanged:
-        failing = [t for t in trials if t.outcome.mutated]
-    else:
-        failing = [t for t in trials if t.criterion is first and t.problem]
+    first, failing = first_failure(exercise, misconception)
     drawable = [t for t in failing if exercise.picture and not first.unchanged and picture((t,))]
     trial = min(drawable or failing, key=numbers_in)
     seen = symptom(trial, first.unchanged)
@@ -57,6 +54,24 @@ def example(exercise: Exercise, misconception: Misconception) -> Example:
         told, texts = arrays[1] + ("returned NaN" if arrays[2] else ""), (arrays[3], arrays[4])
     told = told.strip().removesuffix(":")
     return Example(first.name, seen, call, told, None if drawn else texts, drawn)
+
+
+def first_failure(
+    exercise: Exercise, misconception: Misconception
+) -> tuple[Criterion, list[Trial]]:
+    """The first criterion that fails, with the trials in which it does.
+
+    Later ones are not tried. What fails none of its own fails by an argument that it changed.
+    """
+    seen: list[Trial] = []
+    trials = trials_of(exercise, misconception.wrong, SEED)
+    for criterion, own in groupby(trials, key=attrgetter("criterion")):
+        seen += own
+        failing = [t for t in seen if t.criterion is criterion and t.problem]
+        if failing:
+            return criterion, failing
+    unchanged = next(criterion for criterion in exercise.criteria if criterion.unchanged)
+    return unchanged, [t for t in seen if t.outcome.mutated]
 
 
 def numbers_in(trial: Trial) -> int:

@@ -18,8 +18,7 @@ from types import FunctionType
 
 from attncourse.checks import Exercise, Misconception, chapter
 from attncourse.checks.exercise import parts_of
-from attncourse.checks.judging import judge_criteria
-from attncourse.checks.trials import try_out
+from attncourse.checks.trials import trials_of
 from field_guide.check_source import Definition, Source, names_in, source
 
 SEED = 0
@@ -105,9 +104,8 @@ def argument(
     module: Source, exercise: Exercise, misconception: Misconception, *, shared: bool = True
 ) -> ast.expr | None:
     """The `wrong` argument where the misconception is written out, None where it is not."""
-    calls = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call)]
-    spelled = [c for c in calls if getattr(c.func, "id", "") == "Misconception"]
-    of_exercise = [c for c in calls if constant(part(c, 0, "target")) == exercise.target]
+    spelled = [c for c in module.calls if getattr(c.func, "id", "") == "Misconception"]
+    of_exercise = [c for c in module.calls if constant(part(c, 0, "target")) == exercise.target]
     within = {n for c in of_exercise for n in ast.walk(c)}
     for call in spelled:
         if call in within and constant(part(call, 0, "name")) == misconception.name:
@@ -136,10 +134,8 @@ def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definitio
     places = [p for p in code.co_positions() if p[2] != p[3]] if code else []
     found = [
         node
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Lambda | Definition)
-        and getattr(node, "name", "<lambda>") == wrong.__name__
-        and all(covers(node, place) for place in places)
+        for node in module.functions.get(wrong.__name__, ())
+        if all(covers(node, place) for place in places)
     ]
     if not found or not places:
         raise LookupError(f"{whose}: the source of its `wrong` cannot be found")
@@ -166,5 +162,4 @@ def passes(exercise: Exercise, implementation: Callable) -> bool:
         inspect.signature(implementation).bind(*needed)
     except TypeError:
         return False
-    trials = try_out(exercise, implementation, SEED)
-    return all(c.passed for c in judge_criteria(exercise, trials))
+    return not any(trial.stands_out for trial in trials_of(exercise, implementation, SEED))

@@ -232,8 +232,10 @@ def named_by(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 def switches_mode(call: ast.Call) -> bool:
     """Whether a call is a module's ``eval()``."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not (
-        call.args or call.keywords
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "eval"
+        and not (call.args or call.keywords)
     )
 
 
