@@ -20,7 +20,7 @@ COMPOSITIONS = {
     if (parts := parts_of(m.wrong))
 }
 FAMILIES = [(e, m) for e in ALL.values() for m in e.misconceptions if m.family]
-DOUBLES = 6  # of each exercise
+DOUBLES = 3  # of each exercise
 
 
 def ids(value):
