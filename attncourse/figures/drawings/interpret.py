@@ -39,15 +39,15 @@ def instruments() -> Drawings:
     )
     worth.text(170, 18, "what is it worth?", bold=True)
     heads = [
-        worth.box(10 + 112 * i, 40, f"head {i}", "(n, d_{head})", "value", width=96)
-        for i in range(3)
+        worth.box(10 + 112 * i, 40, f"head {i}", "(n, d_{head})", role, width=96)
+        for i, role in enumerate(("value", "quiet", "value"))
     ]
     mixed = worth.box(90, 136, "· W_o", "(d_{model}, d_{model})", width=160)
     for i in (0, 2):
         worth.arrow(heads[i], (130 + 40 * i, 132), role="value")
     worth.path("M170,96L170,130", "quiet", dashed=True)
-    worth.text(180, 116, "0 0 0", "quiet", size=13, anchor="start")
-    worth.path("M126,44L214,84M214,44L126,84", "key", thick=3)
+    worth.path("M161,104L179,122M179,104L161,122", "key", thick=3)
+    worth.text(154, 118, "0 0 0", "quiet", size=13, anchor="end")
     worth.arrow(mixed, (170, 204))
     worth.text(170, 222, "loss without it − loss = its worth", bold=True)
     return beside(score, worth)
