@@ -47,7 +47,7 @@ def instruments() -> Drawings:
         worth.arrow(heads[i], (130 + 40 * i, 132), role="value")
     worth.path("M170,96L170,130", "quiet", dashed=True)
     worth.path("M161,104L179,122M179,104L161,122", "key", thick=3)
-    worth.text(154, 118, "0 0 0", "quiet", size=13, anchor="end")
+    worth.text(156, 110, "0 0 0", "quiet", size=13, anchor="end")
     worth.arrow(mixed, (170, 204))
     worth.text(170, 222, "loss without it − loss = its worth", bold=True)
     return beside(score, worth)
