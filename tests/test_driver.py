@@ -70,7 +70,7 @@ def marker(monkeypatch):
     return made
 
 
-def grade(course: Path, student: str | None = None, **more) -> command.Outcome:
+def grade(course: Path, student: str | None = None, **more) -> command.Tally:
     return command.grade_course(course, NAME, student, limits=more.pop("limits", Limits()), **more)
 
 
@@ -95,7 +95,7 @@ def records(course: Path) -> list[dict]:
     return [json.loads(line) for line in lines[1:]]
 
 
-def statuses(outcome: command.Outcome) -> dict[str, tuple[str, float]]:
+def statuses(outcome: command.Tally) -> dict[str, tuple[str, float]]:
     return {r.student: (r.status, r.points) for r in outcome.reports}
 
 

@@ -1,7 +1,6 @@
 """A student's own file, judged without the instructor's notebook: only the public checks."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from attncourse.grading.errors import Unreadable, UserError
@@ -10,7 +9,6 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
-from attncourse.grading.submission.plan import PUT_BACK
 
 POINTS = """\
 from attncourse.checks import examine as _examine
@@ -32,9 +30,7 @@ def check_file(path: Path, limits: Limits) -> Report:
     except Unreadable as error:
         raise UserError(f"cannot read {path}: {error}; download the notebook again") from None
     limits = limits.stretched(slowness())
-    report = grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
-    notes = tuple(note for note in report.notes if not note.startswith(PUT_BACK))  # ours, not lost
-    return replace(report, notes=notes)
+    return grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
 
 
 def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
@@ -57,7 +53,7 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
         )
         for e in chosen
     ]
-    return Assignment(stem, (*dict.fromkeys(silent), *tests))
+    return Assignment(stem, (*dict.fromkeys(silent), *tests), released=False)
 
 
 def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:

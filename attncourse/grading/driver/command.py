@@ -26,7 +26,7 @@ LONGEST = 60  # rows of a table that a person still reads
 
 
 @dataclass
-class Outcome:
+class Tally:
     """How grading a class went. ``reports`` are kept for a class that fits into a table."""
 
     total: int
@@ -57,7 +57,7 @@ def grade_course(
     force: bool = False,
     dask: str | None = None,
     sandbox: bool = True,
-) -> Outcome:
+) -> Tally:
     """Grades a course's submissions with a progress bar, saves everything, shows the result."""
     assignment = find_assignment(course, name)
     students = find_students(course, name, student)
@@ -73,34 +73,34 @@ def grade_course(
         from attncourse.grading.driver.run import Order, grade_class
 
         order = Order(assignment, limits, sandbox, force)
-        console, outcome = Console(), Outcome(len(students))
+        console, tally = Console(), Tally(len(students))
         with progress(console, f"grading {name}", len(students)) as step:
             book = find_book(course, db)
             require_release(book, name)
-            with open_journal(folder, name) as journal, standing(outcome, journal):
+            with open_journal(folder, name) as journal, standing(tally, journal):
                 record(book, name)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = read_submissions(course, name, students)
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
-                    outcome.add(graded)
+                    tally.add(graded)
                     step()
     for note in journal.notes:
         console.print(f"note: {note}", soft_wrap=True)
-    show(console, outcome, name)
-    console.print(closing(outcome, str(book)), soft_wrap=True)
+    show(console, tally, name)
+    console.print(closing(tally, str(book)), soft_wrap=True)
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
-    return outcome
+    return tally
 
 
 @contextmanager
-def standing(outcome: Outcome, journal: Journal) -> Iterator[None]:
+def standing(tally: Tally, journal: Journal) -> Iterator[None]:
     """Says of what stops grading, Ctrl-C too, how much is in the journal."""
     try:
         yield
     except (KeyboardInterrupt, UserError) as stop:
-        kept = outcome.counts["run"] + outcome.counts["journal"]
+        kept = tally.counts["run"] + tally.counts["journal"]
         said = (
-            f"{kept} of {outcome.total} results are in {journal.path}, "
+            f"{kept} of {tally.total} results are in {journal.path}, "
             "and the same command goes on from there"
         )
         if isinstance(stop, KeyboardInterrupt):
@@ -108,24 +108,24 @@ def standing(outcome: Outcome, journal: Journal) -> Iterator[None]:
         raise UserError(f"{stop}; {said}") from stop
 
 
-def show(console: "Console", outcome: Outcome, name: str) -> None:
+def show(console: "Console", tally: Tally, name: str) -> None:
     """The table, or for a larger class its figures."""
     from attncourse.grading.class_.terminal import class_table
 
-    if outcome.total <= LONGEST:
-        console.print(class_table(sorted(outcome.reports, key=lambda report: report.student)))
+    if tally.total <= LONGEST:
+        console.print(class_table(sorted(tally.reports, key=lambda report: report.student)))
         return
-    counts = ", ".join(f"{n} {status}" for status, n in sorted(outcome.statuses.items()))
+    counts = ", ".join(f"{n} {status}" for status, n in sorted(tally.statuses.items()))
     console.print(
-        f"{outcome.total} students: {counts}; {outcome.full} with full marks, "
-        f"{outcome.attention} to look at. The class at a glance: attncourse report {name}",
+        f"{tally.total} students: {counts}; {tally.full} with full marks, "
+        f"{tally.attention} to look at. The class at a glance: attncourse report {name}",
         soft_wrap=True,
     )
 
 
-def closing(outcome: Outcome, book: str) -> str:
+def closing(tally: Tally, book: str) -> str:
     """One line: how many ran, how many did not have to, where the points are."""
-    counts = outcome.counts
+    counts = tally.counts
     parts = [f"{counts['run']} graded", f"{counts['journal']} from the journal"]
     if counts["folder"]:
         parts.append(f"{counts['folder']} with nothing to grade")

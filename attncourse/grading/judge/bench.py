@@ -232,7 +232,7 @@ def use_of(used: float, limit: float) -> dict[str, Any]:
 def assignment_of(text: bytes) -> Assignment:
     """An assignment as the driver sent it."""
     found = json.loads(text)
-    return Assignment(found["name"], tuple(Cell(**cell) for cell in found["cells"]))
+    return Assignment(**found | {"cells": tuple(Cell(**cell) for cell in found["cells"])})
 
 
 def hold_memory(size: int = CHECKER) -> None:

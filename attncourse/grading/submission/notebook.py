@@ -42,10 +42,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a submission is graded against: the instructor's cells, in order."""
+    """What a submission is graded against: the instructor's cells, in order.
+
+    ``released`` says whether students were given them, so that a submission lacks those it has not.
+    """
 
     name: str
     cells: tuple[Cell, ...]
+    released: bool = True
 
     @property
     def tests(self) -> dict[str, Cell]:

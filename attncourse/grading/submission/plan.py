@@ -12,8 +12,6 @@ from attncourse.grading.submission.parts import Part, as_released, bare, parts_o
 from attncourse.grading.submission.source import names, plain, without_magics
 from attncourse.grading.submission.syntax import Names
 
-PUT_BACK = "missing tests were put back"
-
 
 @dataclass(frozen=True)
 class Step:
@@ -70,7 +68,9 @@ def in_place(
         stands += waiting[number]
     copies = {part.copy_of for part in parts}
     lost = [grade_id for grade_id in assignment.tests if grade_id not in copies]
-    return stands, notes + ([f"{PUT_BACK}: {', '.join(lost)}"] if lost else [])
+    if lost and assignment.released:
+        notes = [*notes, f"missing tests were put back: {', '.join(lost)}"]
+    return stands, notes
 
 
 def given_texts(assignment: Assignment) -> set[str]:
