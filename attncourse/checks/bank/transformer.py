@@ -803,6 +803,37 @@ def schedules(*steps: float):
     return cases
 
 
+def of_dropout(
+    points: int, name: str, table: Table, plain: Row, state: State, *last: str
+) -> tuple[Criterion, Criterion]:
+    """The criteria on a block's dropout: in training on each branch, after ``eval()`` on none.
+
+    last: the layers that end the branches.
+    """
+
+    def rows(share: float, **more) -> list[Row]:
+        return [plain.but(options={"dropout": share, **norm}, **more) for norm in ({}, POST)]
+
+    nothing_added = table(
+        *rows(
+            0.5,
+            zero=OUTPUTS,
+            use=drivers.call_module_in_training,
+            note="in training, where the branches add nothing",
+        )
+    )
+    in_evaluation = rows(0.3, use=drivers.call_module_in_evaluation, note="after eval()")
+    added = trained(name, state, last)
+    return (
+        Criterion(
+            "dropout on each branch, in training",
+            points,
+            lambda rng: [added(rng), *nothing_added(rng)],
+        ),
+        table.criterion("no dropout in eval()", 1, *in_evaluation),
+    )
+
+
 # --- exercises -------------------------------------------------------------------------------
 
 NORM = Exercise(
@@ -1297,35 +1328,14 @@ ENCODER = Exercise(
             ONE.but(batch=(3,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
             ONE.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
         ),
-        Criterion(
-            "dropout on each branch, in training",
+        *of_dropout(
             2,
-            lambda rng: [
-                trained("EncoderBlock", ENCODER_STATE, ("attention.W_o", "feed_forward.W_2"))(rng),
-                *ENCODER_CASES(
-                    *(
-                        ONE.but(
-                            options={"dropout": 0.5, **more},
-                            zero=OUTPUTS,
-                            use=drivers.call_module_in_training,
-                            note="in training, where the branches add nothing",
-                        )
-                        for more in ({}, POST)
-                    )
-                )(rng),
-            ],
-        ),
-        ENCODER_CASES.criterion(
-            "no dropout in eval()",
-            1,
-            *(
-                ONE.but(
-                    options={"dropout": 0.3, **more},
-                    use=drivers.call_module_in_evaluation,
-                    note="after eval()",
-                )
-                for more in ({}, POST)
-            ),
+            "EncoderBlock",
+            ENCODER_CASES,
+            ONE,
+            ENCODER_STATE,
+            "attention.W_o",
+            "feed_forward.W_2",
         ),
         ENCODER_CASES.criterion("batches", 1, *ENCODER_ROWS.batches),
         ENCODER_CASES.criterion(
@@ -1420,39 +1430,15 @@ DECODER = Exercise(
                 note="of its own for each sequence",
             ),
         ),
-        Criterion(
-            "dropout on each branch, in training",
+        *of_dropout(
             1,
-            lambda rng: [
-                trained(
-                    "DecoderBlock",
-                    DECODER_STATE,
-                    ("self_attention.W_o", "cross_attention.W_o", "feed_forward.W_2"),
-                )(rng),
-                *DECODER_CASES(
-                    *(
-                        TWO.but(
-                            options={"dropout": 0.5, **more},
-                            zero=OUTPUTS,
-                            use=drivers.call_module_in_training,
-                            note="in training, where the branches add nothing",
-                        )
-                        for more in ({}, POST)
-                    )
-                )(rng),
-            ],
-        ),
-        DECODER_CASES.criterion(
-            "no dropout in eval()",
-            1,
-            *(
-                TWO.but(
-                    options={"dropout": 0.3, **more},
-                    use=drivers.call_module_in_evaluation,
-                    note="after eval()",
-                )
-                for more in ({}, POST)
-            ),
+            "DecoderBlock",
+            DECODER_CASES,
+            TWO,
+            DECODER_STATE,
+            "self_attention.W_o",
+            "cross_attention.W_o",
+            "feed_forward.W_2",
         ),
         DECODER_CASES.criterion("batches", 1, *DECODER_ROWS.batches),
         DECODER_CASES.criterion(
