@@ -340,7 +340,7 @@ def test_beside_four_busy_processes_nobody_loses_anything(crowd):
     """An honest class, and the honest part of the corpus, where a call has a second."""
     cores = len(os.sched_getaffinity(0))
     cases = [case for case in HONEST if not case.link and case.work in (MIXING, KQV)]
-    limits = Limits(submission=8, cell=2, call=1, cpu=8)  # one cell has torch import a library
+    limits = Limits(submission=20, cell=6, call=1, cpu=20)  # one cell has torch import a library
     assignments = {id(w): Assignment(w.name, read_cells(w.source)) for w in (MIXING, KQV)}
 
     def lost(case) -> list[str]:

@@ -18,6 +18,7 @@ from small_course import NAME, STUB, make_course, small
 
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.driver.journal import intact
+from attncourse.grading.judge.lane import end_with
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
 STUDENTS = 40
@@ -231,6 +232,28 @@ def assert_whole(course: Path) -> None:
 
 
 # --- kill -9 --------------------------------------------------------------------------------------
+
+
+def test_a_lane_leaves_no_folder_where_its_zygote_is_still_filling_it(tmp_path):
+    """It ends as if the driver had just been killed."""
+    folder, (lifeline, driver) = tmp_path / "lane", os.pipe()
+    zygote = os.fork()
+    if zygote == 0:
+        os.close(driver)
+        end = time.monotonic() + TIME
+        while time.monotonic() < end:
+            with suppress(OSError):
+                (folder / "view" / str(random.randrange(99))).mkdir(parents=True)
+        os._exit(0)
+    assert wait_for(folder.exists)
+    os.close(driver)
+    process = os.fork()
+    if process == 0:
+        end_with(lifeline, zygote, str(folder))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(zygote, 0)[1]) == -signal.SIGKILL
+    os.close(lifeline)
+    assert not folder.exists()
 
 
 @pytest.mark.slow

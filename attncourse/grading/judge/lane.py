@@ -65,7 +65,8 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
             os.sched_setaffinity(0, {order["core"]})
     send(driver, {"pid": os.getpid()})
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    if os.fork() == 0:
+    zygote_pid = os.fork()
+    if zygote_pid == 0:
         from attncourse.grading.judge.worker import zygote
 
         driver.close()
@@ -73,7 +74,8 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
         ours.close()
         zygote.run(theirs)
     theirs.close()
-    threading.Thread(target=end_with, args=(lifeline, order["folder"]), daemon=True).start()
+    ending = (lifeline, zygote_pid, order["folder"])
+    threading.Thread(target=end_with, args=ending, daemon=True).start()
     from attncourse.grading.judge.bench import Bench
 
     Bench(driver, ours, order).serve()
@@ -96,9 +98,15 @@ def load(modules: list[str]) -> None:
     rehearse()
 
 
-def end_with(lifeline: int, folder: str) -> None:
-    """Ends this process, and with it the zygote and its worker, once the driver is gone."""
+def end_with(lifeline: int, zygote: int, folder: str) -> None:
+    """Ends this process, and the zygote with its worker, once the driver is gone.
+
+    The zygote first: it may be filling the folder that is removed.
+    """
     os.read(lifeline, 1)
+    with suppress(OSError):
+        os.kill(zygote, signal.SIGKILL)
+        os.waitpid(zygote, 0)
     remove(folder)
     os._exit(1)
 

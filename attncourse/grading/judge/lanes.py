@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.judge.wire.frames import receive, send
 
 START = 60.0  # seconds of processor time for a lane to start
+TRIES = 50  # to remove a folder
 GRACE = 3.0  # seconds beyond what is allowed until a lane that does not stop is ended
 BOOKS = ("notebook", "assignment")  # of a request, as bytes
 _removing = threading.Lock()
@@ -108,6 +110,7 @@ class Lane:
         elif self.pid and not self.gone():
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGKILL)
+                select.select([self.connection], [], [], GRACE)  # until it is gone
         self.connection.close()
         remove(self.folder)
 
@@ -273,6 +276,13 @@ def cancel() -> None:
 
 
 def remove(folder: str) -> None:
-    """Removes the lane's folder: whoever comes second, of two threads that end it, waits."""
+    """Removes the lane's folder: whoever comes second, of two threads that end it, waits.
+
+    Again, where somebody who is about to end put something into it meanwhile.
+    """
     with _removing:
-        shutil.rmtree(folder, ignore_errors=True)
+        for _ in range(TRIES):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.lexists(folder):
+                return
+            time.sleep(0.02)
