@@ -50,7 +50,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Count:
-    """A whole number as an argument: the length of an axis."""
+    """A whole number as an argument: the length of an axis, or a product, ``rows*patch``."""
 
     axis: str
 
@@ -128,7 +128,7 @@ class Table:
         if one is None:  # left out, before an argument that is not
             return None
         if isinstance(one, Count):
-            return row.sizes[one.axis]
+            return shape_of(one.axis, row)[0]
         drawn = one if isinstance(one, Drawn) else Drawn(one, self.how)
         array = drawn.how(rng, shape_of(drawn.axes, row))
         if array.dtype.kind == "f":

@@ -27,6 +27,7 @@ from attncourse.checks import chapter
 from attncourse.checks.compare import as_numbers
 from attncourse.checks.drivers import (
     attend_with_each_gradient,
+    call_in_blocks,
     call_in_default_dtype,
     call_it,
     call_module,
@@ -55,6 +56,7 @@ RANKS = ("one batch axis", "two batch axes", "three batch axes")
 
 FUNCTIONS = (
     call_it,
+    call_in_blocks,
     dtype_of,
     call_in_default_dtype,
     call_on_function,

@@ -198,7 +198,8 @@ def numbers_in(trial: Trial) -> int:
 
 
 def is_array(value) -> bool:
-    return isinstance(value, np.ndarray) or is_tensor(value)
+    """Whether it is an array of numbers; one of words is shown like a list."""
+    return is_tensor(value) or (isinstance(value, np.ndarray) and as_numbers(value) is not None)
 
 
 def shown(value) -> str:

@@ -34,6 +34,7 @@ from attncourse.checks.drivers.language import (
     drawn_with_generators,
     shares_drawn,
 )
+from attncourse.checks.drivers.memory import blocks_measured, call_in_blocks, call_measured
 from attncourse.checks.drivers.modules import (
     call_module,
     call_module_twice,
@@ -43,6 +44,13 @@ from attncourse.checks.drivers.modules import (
     varied_at_start,
 )
 from attncourse.checks.drivers.randomness import repeated, scattered, typical_sizes
+from attncourse.checks.drivers.resampling import (
+    interval_of,
+    interval_repeated,
+    places_taken,
+    rows_resampled,
+    split_kept,
+)
 from attncourse.checks.exercise import call_it
 
 __all__ = [
@@ -51,8 +59,11 @@ __all__ = [
     "added_in_training",
     "attend_in_steps",
     "attend_with_each_gradient",
+    "blocks_measured",
+    "call_in_blocks",
     "call_in_default_dtype",
     "call_it",
+    "call_measured",
     "call_module",
     "call_module_activated",
     "call_module_in_evaluation",
@@ -69,14 +80,19 @@ __all__ = [
     "drawn_with_generators",
     "dtype_of",
     "each_gradient",
+    "interval_of",
+    "interval_repeated",
     "logits_of_changed",
     "module_of",
     "output_of_made",
     "parameters_made",
+    "places_taken",
     "repeated",
+    "rows_resampled",
     "scattered",
     "shared_by_made",
     "shares_drawn",
+    "split_kept",
     "type_built",
     "typical_sizes",
     "varied_at_start",
@@ -116,5 +132,13 @@ DRIVERS = {
         drawn_with_generators,
         attend_in_steps,
         attend_with_each_gradient,
+        interval_of,
+        interval_repeated,
+        places_taken,
+        rows_resampled,
+        split_kept,
+        blocks_measured,
+        call_in_blocks,
+        call_measured,
     )
 }

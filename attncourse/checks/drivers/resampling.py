@@ -1,0 +1,240 @@
+"""Splits and bootstraps: what every right one has in common, whatever its random numbers.
+
+Of a split it is told which pairs stay together and how large the sides are; of a bootstrap which
+rows the statistic was given, and between which of its values the interval lies.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.compare import as_numbers, wrong_type
+from attncourse.checks.outcome import Unusable
+
+MOST = 200_000  # what a statistic may be asked, before a loop is called endless
+EXTRA = 2  # calls that are no resample: of the sample itself, for example
+
+
+def split_kept(
+    implementation: Callable,
+    asked: tuple,
+    sequences: list,
+    given: dict,
+    seeds: tuple,
+    pairs: list,
+    size: float,
+    allowed: float,
+) -> dict[str, bool]:
+    """Whether splits with these seeds have the properties named in ``asked``.
+
+    ``pairs`` are those that stay together, or that some seed parts; the test side has ``size``
+    sequences, give or take ``allowed``.
+    """
+    splits = [sides_of(implementation(sequences, **given, seed=seed)) for seed in seeds]
+    n = len(sequences)
+    tested = [set(test.tolist()) for _, test in splits]
+    found = {
+        "near-copies stay together": lambda: all(
+            (i in test) == (j in test) for test in tested for i, j in pairs
+        ),
+        "others can be parted": lambda: all(
+            any((i in test) != (j in test) for test in tested) for i, j in pairs
+        ),
+        "every index is on one side, once": lambda: all(
+            sorted([*train.tolist(), *test.tolist()]) == list(range(n)) for train, test in splits
+        ),
+        "both sides are sorted": lambda: all(
+            a < b for split in splits for side in split for a, b in pairwise(side.tolist())
+        ),
+        "the test side is as large as asked": lambda: all(
+            abs(len(test) - size) <= allowed for _, test in splits
+        ),
+        "equal seeds give equal splits": lambda: (
+            [tuple(sorted(test)) for test in tested]
+            == [
+                tuple(sorted(sides_of(implementation(sequences, **given, seed=seed))[1].tolist()))
+                for seed in seeds
+            ]
+        ),
+        "other seeds give other splits": lambda: (
+            len({tuple(sorted(test)) for test in tested}) > len(seeds) // 2
+        ),
+        "left out, the options are 1, 0.2 and 0": lambda: equal_splits(
+            implementation(sequences), implementation(sequences, 1, 0.2, 0)
+        ),
+    }
+    return {name: bool(found[name]()) for name in asked}
+
+
+def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Train and test as arrays of whole numbers."""
+    if not isinstance(split, tuple | list) or len(split) != 2:
+        raise Unusable(wrong_type(split, "two arrays of indices, (train, test)"))
+    sides = []
+    for side in split:
+        array = np.asarray(side) if isinstance(side, list | range) else as_numbers(side)
+        if array is not None and array.size == 0 and array.ndim == 1:
+            array = array.astype(int)
+        if array is None or array.ndim != 1 or array.dtype.kind not in "iu":
+            raise Unusable(wrong_type(side, "an array of indices on each side"))
+        sides.append(array)
+    return sides[0], sides[1]
+
+
+def equal_splits(one: Any, other: Any) -> bool:
+    pairs = zip(sides_of(one), sides_of(other), strict=True)
+    return all(np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs)
+
+
+def rows_resampled(
+    implementation: Callable, asked: tuple, n: int, options: dict, kinds: tuple, seed: int
+) -> dict[str, bool]:
+    """What a statistic is given, which writes down the rows that it sees.
+
+    ``kinds`` are those of the arrays: "array", "matrix", "list" or "words", all of n rows.
+    """
+    seen: list[list[np.ndarray]] = []
+
+    def statistic(*arrays: Any) -> float:
+        if len(seen) >= MOST:
+            raise Unusable(f"called the statistic more than {MOST} times")
+        if len(arrays) != len(kinds):
+            raise Unusable(f"gave the statistic {len(arrays)} arrays, expected {len(kinds)}")
+        seen.append([numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)])
+        return float(seen[-1][0].mean()) if len(seen[-1][0]) else 0.0
+
+    implementation(
+        statistic,
+        *(rows_of(kind, n) for kind in kinds),
+        **options,
+        rng=np.random.default_rng(seed),
+    )
+    wanted = options.get("n_resamples", 1000)
+    counts = np.zeros(n)
+    for arrays in seen:
+        counts += np.bincount(arrays[0][arrays[0] < n], minlength=n)[:n]
+    expected = counts.sum() / n
+    facts = {
+        "as many resamples as asked": lambda: wanted <= len(seen) <= wanted + EXTRA,
+        "each has as many rows as the sample": lambda: (
+            len(seen) > 0 and all(len(a) == n for arrays in seen for a in arrays)
+        ),
+        "rows are drawn with replacement": lambda: (
+            sum(len(set(arrays[0].tolist())) < len(arrays[0]) for arrays in seen) > wanted // 2
+        ),
+        "resamples differ": lambda: (
+            len({tuple(np.sort(arrays[0]).tolist()) for arrays in seen}) > wanted // 2
+        ),
+        "every row is drawn as often": lambda: bool(
+            expected and np.all(np.abs(counts - expected) <= 7 * expected**0.5)
+        ),
+        "the arrays are resampled together": lambda: all(
+            np.array_equal(arrays[0], other) for arrays in seen for other in arrays[1:]
+        ),
+    }
+    return {name: bool(facts[name]()) for name in asked}
+
+
+def rows_of(kind: str, n: int) -> Any:
+    """n rows that can be told apart: row i holds i."""
+    numbers = np.arange(n)
+    if kind == "matrix":
+        return np.stack([numbers, numbers + 0.5, -numbers], axis=1)
+    if kind == "list":
+        return numbers.tolist()
+    return np.array([f"row {i}" for i in numbers]) if kind == "words" else numbers
+
+
+def numbers_of(array: Any, kind: str) -> np.ndarray:
+    """Which rows these are."""
+    try:
+        array = np.asarray(array)
+        if kind == "words":
+            return np.array([int(str(word).split()[1]) for word in array.tolist()])
+        return (array[:, 0] if kind == "matrix" else array).astype(int)
+    except Exception:
+        raise Unusable("gave the statistic other rows than those of the arrays") from None
+
+
+def places_taken(
+    implementation: Callable, n_resamples: int, level: float | None, seed: int
+) -> np.ndarray:
+    """Between which values of the statistic the interval lies, as shares in steps of 1/200.
+
+    The statistic is 0, 1, 2, … in a random order, so the interval's ends say which quantiles were
+    taken. Definitions of a quantile differ by less than half a step.
+    """
+    values = iter(np.random.default_rng(seed).permutation(n_resamples).tolist())
+    given = {} if level is None else {"level": level}
+    got = implementation(
+        lambda array: float(next(values, n_resamples / 2)),
+        np.arange(5.0),
+        **given,
+        n_resamples=n_resamples,
+        rng=np.random.default_rng(seed),
+    )
+    ends = np.array(ends_of(got)) / n_resamples
+    return np.round(ends * 200) / 200
+
+
+def ends_of(interval: Any) -> tuple[float, float]:
+    """The two numbers of an interval."""
+    array = None
+    if isinstance(interval, tuple | list) and len(interval) == 2:
+        parts = [as_numbers(one) for one in interval]
+        array = (
+            None
+            if any(p is None or p.size != 1 for p in parts)
+            else np.array([float(p.reshape(())) for p in parts])
+        )
+    elif not isinstance(interval, tuple | list):
+        array = as_numbers(interval)
+    if array is None or array.shape != (2,):
+        raise Unusable(wrong_type(interval, "two numbers, (low, high)"))
+    return float(array[0]), float(array[1])
+
+
+def interval_of(implementation: Callable, name: str, arrays: tuple, options: dict, seed: int):
+    """The interval of one of the ``STATISTICS``, for samples of which it is known."""
+    rng = np.random.default_rng(seed)
+    return np.array(ends_of(implementation(STATISTICS[name], *arrays, **options, rng=rng)))
+
+
+def interval_repeated(implementation: Callable, seeds: tuple, n: int) -> dict[str, bool]:
+    """Whether the generator, and nothing else, decides."""
+
+    def once(rng: Any) -> tuple[float, float]:
+        sample = np.arange(n) ** 2.0  # sums of these are exact in any order
+        return ends_of(implementation(np.mean, sample, n_resamples=50, rng=rng))
+
+    def after_each(seed: int) -> list:
+        rng = np.random.default_rng(seed)
+        return [once(rng), once(rng)]
+
+    runs = [after_each(seed) for seed in seeds]
+    before = np.random.get_state()[1].copy()
+    without = [once(None) for _ in range(3)]
+    untouched = np.array_equal(before, np.random.get_state()[1])
+    return {
+        "equal generators give the same interval": runs == [after_each(seed) for seed in seeds],
+        "other generators give other intervals": len({run[0] for run in runs}) > 1,
+        "a generator that goes on gives another interval": all(a != b for a, b in runs),
+        "without a generator two calls differ": len(set(without)) > 1 or not untouched,
+    }
+
+
+def mean(array: Any) -> float:
+    return float(np.mean(array))
+
+
+def largest_gap(one: Any, other: Any) -> float:
+    return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))
+
+
+def number_of_rows(*arrays: Any) -> int:
+    return len(arrays[0])
+
+
+STATISTICS = {f.__name__: f for f in (mean, largest_gap, number_of_rows)}
