@@ -18,8 +18,11 @@ from attncourse.shapes import Count, Positive
 
 # What annotations do not tell, in a line by the argument's name.
 BY_NAME: dict[str, Callable[[Draw], Any]] = {
+    "arrays": lambda draw: draw.rng.normal(size=7),
     "axis": lambda draw: draw.one_of(-1, 0),
     "atol": lambda draw: 1e-8,
+    "block": lambda draw: draw.one_of(1, 3, 128),
+    "blocks": lambda draw: torch.randn(*draw.batch, 5, 17).split(draw.one_of(1, 4, 17), -1),
     "branch": lambda draw: draw.one_of(torch.tanh, torch.sin),
     "dropout": lambda draw: 0.0,
     "contexts": lambda draw: [torch.randint(11, (n,)) for n in (3, 7, 1)],
@@ -28,22 +31,35 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
         lambda X: X * X + X.sum(-2)[..., None, :], lambda X: X.cumsum(-2)
     ),
     "he": lambda draw: 2,
+    # An image of 6 patches, for the class token's weights on them and itself.
+    "height": lambda draw: draw.sizes.setdefault("height", draw.one_of(1, 2, 3, 6)),
     "head": lambda draw: draw.one_of(0, 2),
     "how": lambda draw: "zero",
     "k": lambda draw: draw.one_of(-2.5, 0, 3),
+    "labels": lambda draw: draw.rng.integers(3, size=9),
     "layer": lambda draw: draw.one_of(0, 1),
+    "level": lambda draw: draw.one_of(0.5, 0.9),
     "lengths": lambda draw: torch.randint(0, draw.sizes["max_length"] + 1, draw.batch),
     "model": lambda draw: small_gpt(),
     "n_new": lambda draw: draw.one_of(0, 1, 9),
     "n_samples": lambda draw: 50,
     "norm": lambda draw: draw.one_of(nn.Identity(), nn.Hardtanh()),
     "p": lambda draw: draw.shares(),
+    "predictions": lambda draw: draw.rng.integers(3, size=9),
     "residual": lambda draw: draw.one_of(0.0, 0.3, 1.0),
     "score": lambda draw: AdditiveScore(draw.sizes["d_hidden"], 2 * draw.sizes["d_hidden"], 5),
+    "sequence": lambda draw: draw.one_of("CASSF", "cassirssYEQ", "CASS*F"),
+    "sequences": lambda draw: ["".join(draw.rng.choice(list("ACD"), 9)) for _ in range(13)],
     "she": lambda draw: 10,
+    "statistic": lambda draw: draw.one_of(
+        lambda *arrays: float(sum(map(np.mean, arrays))), lambda *arrays: float(arrays[0].max())
+    ),
+    "test_fraction": lambda draw: draw.one_of(0.2, 0.5),
     "tokens": lambda draw: ("<unk>", *(f"t{i}" for i in range(1, draw.sizes["n"]))),
     "weights": lambda draw: draw.shares(),
-    "width": lambda draw: draw.one_of(1, 3, 4, 9),
+    "width": lambda draw: (
+        6 // draw.sizes["height"] if "height" in draw.sizes else draw.one_of(1, 3, 4, 9)
+    ),
 }
 
 
@@ -69,6 +85,8 @@ class Sizes(dict):
     def __init__(self):
         super().__init__(b=2, d=12, d_model=12, h=4, m=5, n=7, n_heads=4, n_kv_heads=2)
         self |= {"n_queries": 3, "q": 3}
+        # Images of 6 patches, which with the class token are 7 tokens.
+        self |= {"c": 3, "H": 6, "W": 4, "patch": 2, "window": 2, "p": 12, "tokens": 7}
 
     def __missing__(self, axis: str) -> int:
         self[axis] = int(axis) if axis.isdigit() else PRIMES[zlib.crc32(axis.encode()) % 8]
@@ -95,8 +113,8 @@ class Draw:
         given, named = [], {}
         for one in list(parameters(function))[method:]:
             if one.kind is one.VAR_POSITIONAL:
-                given = [self.value(one) for _ in range(3)]
-            elif one.default is one.empty or (knows(one) and self.one_of(True, False)):
+                given, named = [*named.values(), *(self.value(one) for _ in range(3))], {}
+            elif one.default is one.empty or (knows(one) and self.one_of(True, one.name == "rng")):
                 named[one.name] = self.value(one)
         return given, named
 

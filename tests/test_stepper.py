@@ -251,7 +251,8 @@ def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(
 def test_the_moving_figures_scripts_are_small_together():
     folder = files("attncourse.figures").joinpath("moving")
     scripts = [file for file in folder.iterdir() if file.name.endswith(".js")]
-    scripts = [file for file in scripts if file.name != "live_model.js"]  # test_live_model.py
+    models = ("live_model.js", "transformer.js")  # test_live_model.py
+    scripts = [file for file in scripts if file.name not in models]
     carried = [len(lean(file.read_text(encoding="utf-8")).encode()) for file in scripts]
     assert len(carried) > 3
-    assert sum(carried) < 38_000  # 30,000 for chapters 1 to 11
+    assert sum(carried) < 43_000  # 30,000 for chapters 1 to 11

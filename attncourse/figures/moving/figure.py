@@ -15,12 +15,15 @@ class Moving:
     package. title: what the figure is called. body: its first state, as HTML, which stands where no
     script runs and on paper. moves: a sentence that says there what would move. data: numbers for
     the script. says: the sentence that goes with the first state, which the script replaces.
+    before: scripts of this folder that its own script stands on.
     A style sheet ``<name>.css``, where there is one, comes along.
     """
 
-    def __init__(self, name: str, title: str, body: str, moves: str, data: dict, says: str = ""):
+    def __init__(
+        self, name: str, title: str, body: str, moves: str, data: dict, says: str = "", before=()
+    ):
         self.name, self.title, self.body, self.moves, self.data = name, title, body, moves, data
-        self.says = says
+        self.says, self.before = says, before
 
     def __repr__(self) -> str:
         return f"moving figure: {self.title}. {self.moves}"
@@ -28,9 +31,10 @@ class Moving:
     def _repr_html_(self) -> str:
         style = modes("attncourse-moving") + beside("moving/moving.css") + beside("diagram.css")
         style += beside(f"moving/{self.name}.css") if has(f"moving/{self.name}.css") else ""
+        own = "\n".join(lean(beside(f"moving/{name}.js")) for name in (*self.before, self.name))
         script = (
             f"(() => {{\n{lean(beside('moving/moving.js'))}\n"
-            f"const begin = (root, data) => {{\n{lean(beside(f'moving/{self.name}.js'))}\n}};\n"
+            f"const begin = (root, data) => {{\n{own}\n}};\n"
             f"start({json.dumps(self.name)}, begin);\n}})();"
         )
         return (

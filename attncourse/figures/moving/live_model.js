@@ -1,55 +1,10 @@
-// A GPT in the page: first the model, which reads like attncourse.gpt, then what a reader does with it.
-const {words, eps, most, heads} = data, W = {};
-const packed = atob(data.weights), bytes = new Uint8Array(packed.length / 3 * 4);
-for (let i = 0; i < packed.length; i++) bytes[i + Math.floor(i / 3) + 1] = packed.charCodeAt(i); // the lowest byte is 0
-const numbers = [...new Float32Array(bytes.buffer)];
-let used = 0;
-const take = count => numbers.slice(used, used += count);
-for (const [name, rows, columns] of data.shapes) W[name] = columns ? Array.from({length: rows}, () => take(columns)) : take(rows);
+// A GPT in the page: its blocks are those of transformer.js; then what a reader does with it.
+const {words, most, heads} = data;
 W["out.weight"] ??= W["tokens.weight"]; // tied
-
-const plus = (A, B) => A.map((row, i) => row.map((x, c) => x + B[i][c]));
-/** As nn.Linear; a loop, because almost all time is spent here. */
-const linear = (X, name) => {
-  const weight = W[`${name}.weight`], bias = W[`${name}.bias`] ?? [];
-  return X.map(x => weight.map((w, c) => {
-    let sum = bias[c] ?? 0;
-    for (let i = 0; i < w.length; i++) sum += w[i] * x[i];
-    return sum;
-  }));
-};
-const layerNorm = (X, name) => X.map(x => {
-  const mean = x.reduce((a, b) => a + b) / x.length, centred = x.map(v => v - mean);
-  const deviation = Math.sqrt(dot(centred, centred) / x.length + eps);
-  return centred.map((v, c) => W[`${name}.gain`][c] * v / deviation + W[`${name}.bias`][c]);
-});
-/** A series whose terms have one sign: 2/√π · exp(−z²) · (z + 2z³/3 + 4z⁵/15 + …). */
-const erf = z => {
-  if (Math.abs(z) > 6) return Math.sign(z);
-  let term = z, sum = z;
-  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) sum += term *= 2 * z * z / (2 * n + 1);
-  return 2 / Math.sqrt(Math.PI) * Math.exp(-z * z) * sum;
-};
-const gelu = x => x * (1 + erf(x / Math.SQRT2)) / 2;
-/** A head that is off puts zeros in place of its output, before W_o. */
-const multiHead = (X, name, on) => {
-  const [Q, K, V] = ["q", "k", "v"].map(view => linear(X, `${name}.W_${view}`));
-  const mask = X.map((_, i) => X.map((_, j) => j <= i)), wide = Q[0].length / on.length;
-  const split = (view, h) => view.map(row => row.slice(h * wide, (h + 1) * wide));
-  const found = on.map((_, h) => attention(split(Q, h), split(K, h), split(V, h), {mask}));
-  const merged = X.map((_, i) => found.flatMap(({output}, h) => output[i].map(x => on[h] ? x : 0)));
-  return {output: linear(merged, `${name}.W_o`), maps: found.map(({weights}) => weights)};
-};
 /** Logits for the token after each of ids, (n, n_vocab), and every head's map; on[layer][head]. */
 root.compute = ({ids, on}) => {
-  let x = plus(ids.map(id => W["tokens.weight"][id]), W["positions.table"]);
-  const maps = on.map((states, layer) => {
-    const block = `blocks.${layer}`, attended = multiHead(layerNorm(x, `${block}.norm_1`), `${block}.attention`, states);
-    x = plus(x, attended.output);
-    const hidden = linear(layerNorm(x, `${block}.norm_2`), `${block}.feed_forward.W_1`).map(row => row.map(gelu));
-    x = plus(x, linear(hidden, `${block}.feed_forward.W_2`));
-    return attended.maps;
-  });
+  const mask = ids.map((_, i) => ids.map((_, j) => j <= i));
+  const {x, maps} = stack(plus(ids.map(id => W["tokens.weight"][id]), W["positions.table"]), on, mask);
   return {logits: linear(layerNorm(x, "norm"), "out"), maps};
 };
 
