@@ -1,7 +1,11 @@
-"""Chapter 15: patches and windows against loops, the classifier against transformers'."""
+"""Chapter 15: patches and windows against loops, the classifier against transformers'.
+
+The right answers here are those that the checks must accept.
+"""
 
 import pytest
 import torch
+from einops import rearrange
 from torch.nn import functional as F
 
 from attncourse.vision import (
@@ -13,6 +17,234 @@ from attncourse.vision import (
     window_merge,
     window_partition,
 )
+
+# --- other right answers --------------------------------------------------------------------
+
+
+def patchify_by_loops(images, patch):
+    *batch, _, H, W = images.shape
+    if H % patch or W % patch:
+        raise ValueError(f"{patch} does not divide {H} and {W}")
+    rows = [
+        images[..., r : r + patch, s : s + patch].reshape(*batch, -1)
+        for r in range(0, H, patch)
+        for s in range(0, W, patch)
+    ]
+    return torch.stack(rows, dim=-2)
+
+
+def patchify_by_unfold(images, patch):
+    *batch, c, H, W = images.shape
+    if H % patch or W % patch:
+        raise ValueError("no")
+    flat = images.reshape(-1, c, H, W)
+    return F.unfold(flat, patch, stride=patch).mT.reshape(*batch, -1, c * patch**2)
+
+
+def patchify_by_einops(images, patch):
+    if images.shape[-2] % patch or images.shape[-1] % patch:
+        raise ValueError("no")
+    return rearrange(images, "... c (r p) (s q) -> ... (r s) (c p q)", p=patch, q=patch)
+
+
+def patchify_by_views(images, patch):
+    if any(side % patch for side in images.shape[-2:]):
+        raise ValueError("no")
+    x = images.unfold(-2, patch, patch).unfold(-2, patch, patch)  # (..., c, r, s, p, q)
+    return x.movedim(-5, -3).flatten(-3).flatten(-3, -2)
+
+
+def patchify_by_convolution(images, patch):
+    """A convolution whose kernels each pick one number."""
+    *batch, c, H, W = images.shape
+    if H % patch or W % patch:
+        raise ValueError("no")
+    kernels = torch.eye(c * patch**2, dtype=images.dtype).reshape(-1, c, patch, patch)
+    found = F.conv2d(images.reshape(-1, c, H, W), kernels, stride=patch)
+    return found.flatten(-2).mT.reshape(*batch, -1, c * patch**2)
+
+
+def patchify_by_index(images, patch):
+    *batch, c, H, W = images.shape
+    if H % patch + W % patch > 0:
+        raise ValueError("no")
+    places = torch.arange(c * H * W).reshape(c, H // patch, patch, W // patch, patch)
+    places = places.permute(1, 3, 0, 2, 4).reshape(-1)
+    n = H * W // patch**2
+    return images.reshape(*batch, -1)[..., places].reshape(*batch, n, -1)
+
+
+def unpatchify_by_loops(patches, patch, height, width):
+    *batch, n, p = patches.shape
+    images = torch.zeros(*batch, p // patch**2, height, width, dtype=patches.dtype)
+    for i in range(n):
+        r, s = divmod(i, width // patch)
+        one = patches[..., i, :].reshape(*batch, -1, patch, patch)
+        images[..., r * patch : (r + 1) * patch, s * patch : (s + 1) * patch] = one
+    return images
+
+
+def unpatchify_by_fold(patches, patch, height, width):
+    *batch, n, p = patches.shape
+    flat = patches.reshape(-1, n, p).mT
+    images = F.fold(flat, (height, width), patch, stride=patch)
+    return images.reshape(*batch, -1, height, width)
+
+
+def unpatchify_by_einops(patches, patch, height, width):
+    return rearrange(
+        patches, "... (r s) (c p q) -> ... c (r p) (s q)", r=height // patch, p=patch, q=patch
+    )
+
+
+def unpatchify_by_joining(patches, patch, height, width):
+    blocks = patches.unflatten(-1, (-1, patch, patch))
+    tall = []
+    for row in blocks.split(width // patch, dim=-4):
+        tall.append(torch.cat(row.unbind(-4), dim=-1))
+    return torch.cat(tall, dim=-2)
+
+
+def windows_by_loops(x, window):
+    *batch, H, W, d = x.shape
+    if H % window or W % window:
+        raise ValueError("no")
+    return torch.stack(
+        [
+            x[..., r : r + window, s : s + window, :].reshape(*batch, -1, d)
+            for r in range(0, H, window)
+            for s in range(0, W, window)
+        ],
+        dim=-3,
+    )
+
+
+def windows_by_einops(x, window):
+    if x.shape[-3] % window or x.shape[-2] % window:
+        raise ValueError("no")
+    return rearrange(x, "... (r p) (s q) d -> ... (r s) (p q) d", p=window, q=window)
+
+
+def windows_by_permute(x, window):
+    *batch, H, W, d = x.shape
+    if H % window or W % window:
+        raise ValueError("no")
+    flat = x.reshape(-1, H // window, window, W // window, window, d)
+    return flat.permute(0, 1, 3, 2, 4, 5).reshape(*batch, -1, window**2, d)
+
+
+def windows_as_patches(x, window):
+    """Patches of d channels."""
+    d = x.shape[-1]
+    patches = patchify_by_unfold(x.movedim(-1, -3), window)
+    return patches.unflatten(-1, (d, -1)).mT
+
+
+def windows_by_splitting(x, window):
+    if any(side % window for side in x.shape[-3:-1]):
+        raise ValueError("no")
+    rows = [row.split(window, dim=-2) for row in x.split(window, dim=-3)]
+    return torch.stack([block.flatten(-3, -2) for row in rows for block in row], dim=-3)
+
+
+def embed_by_loops(images, patch, weight, bias, class_token, positions):
+    tokens = [class_token.expand(*images.shape[:-3], -1) + positions[0]]
+    for i, one in enumerate(patchify_by_loops(images, patch).unbind(-2)):
+        tokens.append(one @ weight + bias + positions[i + 1])
+    return torch.stack(tokens, dim=-2)
+
+
+def embed_by_convolution(images, patch, weight, bias, class_token, positions):
+    *batch, c, H, W = images.shape
+    kernels = weight.T.reshape(-1, c, patch, patch)
+    found = F.conv2d(images.reshape(-1, c, H, W), kernels, bias, stride=patch)
+    tokens = found.flatten(-2).mT.reshape(*batch, -1, weight.shape[1])
+    first = class_token.repeat(*batch, 1, 1)
+    return torch.cat([first, tokens], -2) + positions
+
+
+def embed_by_einsum(images, patch, weight, bias, class_token, positions):
+    W = weight.unflatten(0, (-1, patch, patch))
+    x = images.unflatten(-1, (-1, patch)).unflatten(-3, (-1, patch))
+    tokens = torch.einsum("...crpsq,cpqd->...rsd", x, W).flatten(-3, -2)
+    whole = F.pad(tokens, (0, 0, 1, 0)) + positions
+    extra = torch.cat([class_token[None], bias.expand(len(positions) - 1, -1)])
+    return whole + extra
+
+
+def embed_with_linear(images, patch, weight, bias, class_token, positions):
+    tokens = F.linear(patchify_by_einops(images, patch), weight.T, bias) + positions[1:]
+    first = (class_token + positions[0]).broadcast_to(*tokens.shape[:-2], 1, weight.shape[1])
+    return torch.cat([first, tokens], dim=-2)
+
+
+def shares_by_loops(weights, height, width):
+    rows = []
+    for row in weights.reshape(-1, weights.shape[-1]).unbind(0):
+        total = sum(row[1:].unbind(0))
+        rows.append(torch.stack([w / total for w in row[1:]]).reshape(height, width))
+    return torch.stack(rows).reshape(*weights.shape[:-1], height, width)
+
+
+def shares_by_the_rest(weights, height, width):
+    """What the class token does not give to itself, as the divisor."""
+    patches = weights[..., 1:] / (weights.sum(-1, keepdim=True) - weights[..., :1])
+    return patches.reshape(*weights.shape[:-1], height, width)
+
+
+def shares_by_softmax(weights, height, width):
+    """The softmax of logarithms divides by the sum."""
+    return weights[..., 1:].log().softmax(-1).unflatten(-1, (height, width))
+
+
+def shares_by_norm(weights, height, width):
+    return rearrange(F.normalize(weights[..., 1:], p=1, dim=-1), "... (r s) -> ... r s", r=height)
+
+
+def shares_laid_out_first(weights, height, width):
+    picture = weights.narrow(-1, 1, height * width).unflatten(-1, (height, width))
+    return picture / picture.sum((-2, -1), keepdim=True)
+
+
+RIGHT = {
+    "vision.patchify": [
+        patchify_by_loops,
+        patchify_by_unfold,
+        patchify_by_einops,
+        patchify_by_views,
+        patchify_by_convolution,
+        patchify_by_index,
+    ],
+    "vision.unpatchify": [
+        unpatchify_by_loops,
+        unpatchify_by_fold,
+        unpatchify_by_einops,
+        unpatchify_by_joining,
+    ],
+    "vision.window_partition": [
+        windows_by_loops,
+        windows_by_einops,
+        windows_by_permute,
+        windows_as_patches,
+        windows_by_splitting,
+    ],
+    "vision.embed_image": [
+        embed_by_loops,
+        embed_by_convolution,
+        embed_by_einsum,
+        embed_with_linear,
+    ],
+    "vision.attention_on_image": [
+        shares_by_loops,
+        shares_by_the_rest,
+        shares_by_softmax,
+        shares_by_norm,
+        shares_laid_out_first,
+    ],
+}
+
+
+# --- the package -----------------------------------------------------------------------------
 
 GRIDS = [((3, 10, 14), 2), ((1, 5, 5), 5), ((2, 3, 9, 6), 3), ((2, 3, 1, 4, 7), 1)]
 

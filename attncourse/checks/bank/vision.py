@@ -1,0 +1,994 @@
+"""The exercises of chapter 15: images as patches, windows, tokens and maps.
+
+Cutting and putting back move numbers and do not change them. So an answer is told by the order of
+the axes alone: c channels, r rows and s columns of patches, and in a patch p rows and q columns.
+"""
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from attncourse import vision
+from attncourse.checks import drivers
+from attncourse.checks.cases import (
+    FLOATS_ONLY,
+    Count,
+    Drawn,
+    Row,
+    Table,
+    between,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.exercise import (
+    Between,
+    Case,
+    Criterion,
+    Exercise,
+    Rng,
+    composition,
+    leaves_arguments_alone,
+)
+from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.modules import spread, tensor
+
+# --- cases: patchify, unpatchify, window_partition -------------------------------------------
+
+SIDES = "rows*patch columns*patch"
+PATCH_CASES = Table({"images": f"... c {SIDES}", "patch": Count("patch")}, how=normal)
+BACK_CASES = Table(
+    {
+        "patches": "... rows*columns c*patch*patch",
+        "patch": Count("patch"),
+        "height": Count("rows*patch"),
+        "width": Count("columns*patch"),
+    },
+    how=normal,
+)
+WINDOW_CASES = Table(
+    {"x": f"... {SIDES} d".replace("patch", "w"), "window": Count("w")}, how=normal
+)
+
+COUNTED = torch.arange(16).double()
+PATCH_BY_HAND = Case((COUNTED.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
+BACK_BY_HAND = Case((COUNTED.reshape(4, 4), 2, 4, 4), note="four patches of 2 × 2")
+WINDOW_BY_HAND = Case((COUNTED.reshape(4, 4, 1), 2), note="four windows of 2 × 2")
+
+
+def rows_of(sizes: str, **special) -> list[Row]:
+    """A row for each line: lengths, and behind a bar the batch."""
+    found = []
+    for line in sizes.strip().splitlines():
+        lengths, _, batch = line.partition("|")
+        found.append(row(lengths, batch=tuple(map(int, batch.split())), **special))
+    return found
+
+
+# Every two axes are as long as each other in one of these; in the first no two are.
+OF_IMAGES = """
+c=3 rows=5 columns=7 patch=2
+c=3 rows=2 columns=5 patch=2
+c=1 rows=2 columns=2 patch=2
+c=4 rows=2 columns=3 patch=2
+c=6 rows=2 columns=3 patch=2
+c=3 rows=3 columns=5 patch=1
+c=2 rows=1 columns=2 patch=3
+c=5 rows=3 columns=2 patch=3
+c=1 rows=3 columns=2 patch=2
+c=1 rows=2 columns=3 patch=2
+"""
+IMAGE_BATCHES = """
+c=3 rows=5 columns=7 patch=2 | 2
+c=3 rows=2 columns=3 patch=2 | 3
+c=3 rows=2 columns=5 patch=2 | 4
+c=3 rows=5 columns=2 patch=2 | 4
+c=2 rows=2 columns=3 patch=2 | 6
+c=2 rows=2 columns=3 patch=2 | 8
+"""
+OF_WINDOWS = """
+rows=5 columns=7 w=2 d=3
+rows=2 columns=5 w=2 d=4
+rows=5 columns=2 w=2 d=4
+rows=3 columns=2 w=2 d=6
+rows=2 columns=2 w=2 d=3
+rows=1 columns=2 w=3 d=5
+rows=2 columns=3 w=3 d=9
+rows=4 columns=3 w=1 d=2
+rows=3 columns=1 w=1 d=5
+"""
+WINDOW_BATCHES = """
+rows=5 columns=7 w=2 d=3 | 2
+rows=2 columns=5 w=2 d=3 | 4
+rows=5 columns=2 w=2 d=3 | 4
+rows=3 columns=2 w=3 d=5 | 6
+rows=2 columns=3 w=2 d=5 | 5
+"""
+ONE_PATCH = [row("c=3 rows=1 columns=1 patch=5", note="one patch")]
+PIXELS = [row("c=3 rows=4 columns=5 patch=1", note="patches of one pixel")]
+STRIPS = rows_of("c=2 rows=1 columns=2 patch=2\nc=2 rows=2 columns=1 patch=2", note="two patches")
+
+
+def cutting(
+    table: Table, by_hand: Case, order: str, sizes: str, batches: str, special, *more, **fixed
+) -> tuple[Criterion, ...]:
+    """The criteria of an exercise that moves numbers: ``order`` says where they stand."""
+    rows = standard(table, **fixed)
+    name = next(iter(table.floats))
+    return (
+        table.criterion(order, 3, by_hand, *rows_of(sizes)),
+        table.criterion("one patch, one pixel, any memory layout", 1, *special),
+        table.criterion("batches", 2, *rows.batches, *rows_of(batches)),
+        table.criterion("float32 and large entries", 1, *rows.numbers, once_more(by_hand)),
+        table.criterion(f"gradients reach {name}", 1, *rows.gradients),
+        *more,
+        leaves_arguments_alone(),
+    )
+
+
+def refuses(*sizes: tuple, last: tuple = ()) -> Criterion:
+    """Heights and widths that the size of a patch or window does not divide."""
+    return Criterion(
+        "refuses sizes that do not fit",
+        1,
+        lambda rng: [
+            Case((spread(rng, *shape, *last), side), raises=ValueError, note=f"{side} a side")
+            for shape, side in sizes
+        ],
+    )
+
+
+# --- decisions -------------------------------------------------------------------------------
+
+
+def refused(height, width, side):
+    if height % side or width % side:
+        raise ValueError("the side of a patch divides height and width")
+
+
+def asserted(height, width, side):
+    assert height % side == 0
+    assert width % side == 0
+
+
+def never(height, width, side):
+    pass
+
+
+def blocks(x, p):
+    """(..., H, W) cut into (..., r, p, s, q)."""
+    return x.unflatten(-1, (-1, p)).unflatten(-3, (-1, p))
+
+
+def cropped(x, p):
+    return x[..., : x.shape[-2] // p * p, : x.shape[-1] // p * p]
+
+
+def filled_up(x, p):
+    return F.pad(x, (0, -x.shape[-1] % p, 0, -x.shape[-2] % p))
+
+
+def by_height_alone(x, p):
+    """As for a square image."""
+    n = x.shape[-2] // p
+    return x.reshape(*x.shape[:-2], n, p, n, p)
+
+
+def by_number(x, p):
+    """p patches a side."""
+    return x.unflatten(-1, (p, -1)).unflatten(-3, (p, -1))
+
+
+def overlapping(x, p):
+    return x.unfold(-2, p, 1).unfold(-2, p, 1).transpose(-3, -2)
+
+
+def moved(x, axes, to):
+    return torch.einsum(f"...{axes}->...{to}", x)
+
+
+def rows_of_patches(x):
+    """(..., r, s, c, p, q) as (..., n, c · patch²)."""
+    return x.flatten(-3).flatten(-3, -2)
+
+
+def straight(x, p):
+    """Numbers handed out in the order of memory."""
+    return x.reshape(*x.shape[:-3], x.shape[-2] * x.shape[-1] // p**2, -1)
+
+
+def one_batch_axis(x, to):
+    return torch.einsum(f"bcrpsq->b{to}", x)
+
+
+@composition
+def patching(
+    refuse=refused,
+    take=lambda x, p: x,
+    cut=blocks,
+    order="rscpq",
+    move=lambda x, to: moved(x, "crpsq", to),
+    join=rows_of_patches,
+    finish=lambda patches, images, p: patches,
+):
+    """``patchify`` made of decisions; ``order`` is that of the axes before they are joined."""
+
+    def patchify(images, patch):
+        refuse(*images.shape[-2:], patch)
+        x = take(images, patch)
+        return finish(join(move(cut(x, patch), order)), x, patch)
+
+    return patchify
+
+
+def laid_out(x, p, rows, columns):
+    return x.unflatten(-1, (-1, p, p)).unflatten(-4, (rows, columns))
+
+
+def as_image(x):
+    """(..., c, r, p, s, q) as (..., c, H, W)."""
+    return x.flatten(-2).flatten(-3, -2)
+
+
+def square(patches, p, height, width):
+    n = round(patches.shape[-2] ** 0.5)
+    return n, n
+
+
+@composition
+def unpatching(
+    grid=lambda patches, p, height, width: (height // p, width // p),
+    cut=laid_out,
+    axes="rscpq",
+    move=lambda x, axes: moved(x, axes, "crpsq"),
+    join=as_image,
+    finish=lambda images, height, width: images,
+):
+    """``unpatchify`` made of decisions; ``axes`` are those that the patches are taken to have."""
+
+    def unpatchify(patches, patch, height, width):
+        x = cut(patches, patch, *grid(patches, patch, height, width))
+        return finish(join(move(x, axes)), height, width)
+
+    return unpatchify
+
+
+@composition
+def windowing(
+    refuse=refused,
+    take=lambda x, w: x,
+    cut=blocks,
+    order="rspqd",
+    move=lambda x, to: moved(x, "drpsq", to),
+    join=lambda x: x.flatten(-3, -2).flatten(-4, -3),
+    finish=lambda windows, x, w: windows,
+):
+    """``window_partition`` made of decisions, on features that stand before height and width."""
+
+    def window_partition(x, window):
+        refuse(*x.shape[-3:-1], window)
+        x = take(x.movedim(-1, -3), window)
+        return finish(join(move(cut(x, window), order)), x, window)
+
+    return window_partition
+
+
+# --- usual mistakes of cutting ---------------------------------------------------------------
+
+RESHAPED = Slip(
+    "reshaped in the order of memory",
+    "A reshape alone hands out the numbers row by row across the whole image, so your pieces are "
+    "strips. Cut height and width into two axes each, and let axes change places before you join.",
+    {"finish": lambda patches, images, p: straight(images, p)},
+)
+COLUMN_BY_COLUMN = Slip(
+    "patches counted column by column",
+    "Your second patch lies below the first. Reading order goes along the top row first.",
+    {"order": "srcpq"},
+)
+TURNED_INSIDE = Slip(
+    "rows and columns exchanged inside a patch",
+    "In your patches the pixels stand column by column. They go row by row there too.",
+    {"order": "rscqp"},
+)
+CHANNELS_LAST = Slip(
+    "channels last inside a patch",
+    "You put the channels of one pixel side by side. A patch holds all pixels of channel 0, then "
+    "all of channel 1: channel, row, column.",
+    {"order": "rspqc"},
+)
+CHANNEL_BY_CHANNEL = Slip(
+    "the axis of the channels left in front",
+    "You cut well and then flatten with the channels in front, so a row mixes several patches of "
+    "one channel. The channels belong inside the patch: move their axis behind rows and columns.",
+    {
+        "order": "crspq",
+        "join": lambda x: x.reshape(*x.shape[:-5], x.shape[-4] * x.shape[-3], -1),
+    },
+)
+NOT_REFUSED = Slip(
+    "sizes that do not fit are not refused",
+    "`H // patch` rounds down: pixels are lost, or torch fails far from the cause. An `assert` "
+    "raises AssertionError and is skipped under `python -O`. Test both sides, raise ValueError.",
+    {"refuse": never},
+    also=(
+        {"refuse": asserted},
+        {"refuse": never, "take": cropped},
+        {"refuse": never, "take": filled_up},
+    ),
+)
+HALF_TESTED = Slip(
+    "only one side is tested",
+    "You test the height or the width, or whether the pixels are enough for whole patches. Both "
+    "sides must be divisible.",
+    {"refuse": lambda height, width, side: refused(height, height, side)},
+    also=(
+        {"refuse": lambda height, width, side: refused(width, width, side)},
+        {"refuse": lambda height, width, side: refused(height * width, 0, side**2)},
+    ),
+)
+BY_NUMBER = Slip(
+    "the side taken for the number of patches",
+    "You make `patch` rows and columns of patches. It is the side of one, in pixels.",
+    {"cut": by_number},
+)
+SQUARE = Slip(
+    "a square image assumed",
+    "You use the height for both sides. There are H / patch rows and W / patch columns of patches.",
+    {"cut": by_height_alone},
+)
+OVERLAPPING = Slip(
+    "the pieces overlap",
+    "Your patches begin at every pixel. They lie side by side: the step is the side of a patch.",
+    {"cut": overlapping},
+)
+FROM_THE_FRONT = Slip(
+    "axes counted from the front",
+    "`b, c, H, W = images.shape` or a `permute` of six axes fits exactly one batch axis. Count "
+    "from the end, and unpack `*batch, c, H, W = images.shape`.",
+    {"move": one_batch_axis},
+    also=({"finish": lambda patches, images, p: patches.reshape(-1, *patches.shape[-2:])},),
+)
+
+# --- exercises -------------------------------------------------------------------------------
+
+FITS = (((3, 5, 7), 2), ((1, 4, 7), 2), ((2, 7, 4), 2), ((1, 4, 9), 6), ((2, 1, 3, 4), 6))
+
+PATCHIFY = Exercise(
+    target="vision.patchify",
+    reference=vision.patchify,
+    section="Chapter 15, “An image is a sentence of patches”",
+    difficulty=3,
+    minutes=20,
+    criteria=cutting(
+        PATCH_CASES,
+        PATCH_BY_HAND,
+        "patches in reading order, inside one channel, row, column",
+        OF_IMAGES,
+        IMAGE_BATCHES,
+        (
+            *ONE_PATCH,
+            *PIXELS,
+            *STRIPS,
+            row("c=2 rows=5 columns=4 patch=3", turned=True, note="not contiguous in memory"),
+        ),
+        refuses(*FITS),
+        c=3,
+        rows=5,
+        columns=7,
+        patch=2,
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        patching,
+        RESHAPED,
+        COLUMN_BY_COLUMN,
+        TURNED_INSIDE,
+        CHANNELS_LAST,
+        CHANNEL_BY_CHANNEL,
+        BY_NUMBER,
+        SQUARE,
+        OVERLAPPING,
+        FROM_THE_FRONT,
+        Slip(
+            "one patch a column",
+            "You return (..., c·patch², n), as `F.unfold` does. A token is a row: `.mT`.",
+            {"finish": lambda patches, images, p: patches.mT},
+        ),
+        Slip(
+            "the axes are not joined",
+            "Your patches keep axes of their own. Flatten twice: rows and columns of patches into "
+            "n, channel, row and column of a pixel into c·patch².",
+            {"join": lambda x: x},
+            also=({"join": lambda x: x.flatten(-5, -4)}, {"join": lambda x: x.flatten(-3)}),
+        ),
+        Slip(
+            "the channels are mixed",
+            "You average the channels or keep one of them. A patch holds the numbers of all.",
+            {"take": lambda x, p: x.mean(-3, keepdim=True)},
+            also=({"take": lambda x, p: x[..., :1, :, :]},),
+        ),
+        NOT_REFUSED,
+        HALF_TESTED,
+    ),
+    hints=(
+        "Cut height and width into two axes each: which patch, and where in it.",
+        "`x.reshape(*batch, c, H // patch, patch, W // patch, patch)`: five axes for one image.",
+        "Bring the two axes that count patches to the front, then flatten the last three axes, and "
+        "those two.",
+    ),
+)
+
+UNPATCHIFY = Exercise(
+    target="vision.unpatchify",
+    reference=vision.unpatchify,
+    section="Chapter 15, “An image is a sentence of patches”",
+    difficulty=3,
+    minutes=15,
+    criteria=cutting(
+        BACK_CASES,
+        BACK_BY_HAND,
+        "every pixel back in its place",
+        OF_IMAGES,
+        IMAGE_BATCHES,
+        (
+            *ONE_PATCH,
+            *PIXELS,
+            *STRIPS,
+            row("c=2 rows=5 columns=4 patch=3", turned=True, note="not contiguous in memory"),
+        ),
+        c=3,
+        rows=5,
+        columns=7,
+        patch=2,
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        unpatching,
+        RESHAPED.by(
+            {
+                "cut": lambda x, p, rows, columns: x.reshape(
+                    *x.shape[:-2], -1, rows, p, columns, p
+                ),
+                "move": lambda x, axes: x,
+            }
+        ).said(
+            "A reshape alone keeps the order of memory, and there a patch lies in one run. Name "
+            "the five axes, let them change places, then join."
+        ),
+        COLUMN_BY_COLUMN.by({"cut": lambda x, p, r, s: laid_out(x, p, s, r), "axes": "srcpq"}),
+        TURNED_INSIDE.by({"axes": "rscqp"}),
+        CHANNELS_LAST.by(
+            {
+                "cut": lambda x, p, r, s: x.unflatten(-1, (p, p, -1)).unflatten(-4, (r, s)),
+                "axes": "rspqc",
+            }
+        ),
+        CHANNEL_BY_CHANNEL.by(
+            {
+                "cut": lambda x, p, r, s: x.reshape(*x.shape[:-2], -1, r, s, p, p),
+                "axes": "crspq",
+            }
+        ).said(
+            "You take the channels for the outermost axis. A patch is one row, channel by "
+            "channel: c stands behind the two axes that count patches."
+        ),
+        Slip(
+            "height and width exchanged",
+            "You lay out W / patch rows of H / patch patches. Rows go with the height.",
+            {"grid": lambda patches, p, height, width: (width // p, height // p)},
+        ),
+        Slip(
+            "the image is turned",
+            "You return (..., c, W, H). Rows of pixels come before columns.",
+            {"finish": lambda images, height, width: images.mT},
+        ),
+        Slip(
+            "channels last in the image",
+            "You return (..., H, W, c), which matplotlib likes. Here c comes before the rows.",
+            {"finish": lambda images, height, width: images.movedim(-3, -1)},
+        ),
+        Slip(
+            "sides counted in patches",
+            "You take height and width for the numbers of patches. They are in pixels; divide by "
+            "patch.",
+            {"grid": lambda patches, p, height, width: (height, width)},
+        ),
+        SQUARE.by({"grid": square}).said(
+            "You take the root of n for both sides. Rows are height / patch, columns width / patch."
+        ),
+        Slip(
+            "a fixed number of channels",
+            "You write 3 channels, or 1, into the code. c is the length of a patch over patch².",
+            {"cut": lambda x, p, r, s: x.unflatten(-1, (3, p, p)).unflatten(-4, (r, s))},
+            also=({"cut": lambda x, p, r, s: x.unflatten(-1, (1, p, p)).unflatten(-4, (r, s))},),
+        ),
+        FROM_THE_FRONT.by(
+            {"move": lambda x, axes: torch.einsum("brscpq->bcrpsq", x)},
+            also=(
+                {"finish": lambda images, height, width: images.reshape(-1, *images.shape[-3:])},
+            ),
+        ),
+    ),
+    hints=(
+        "Undo `patchify` step by step, the last step first.",
+        "Cut n into (H / patch, W / patch) and a patch into (c, patch, patch): five axes.",
+        "Bring them into the order c, row of patches, row inside, column of patches, column "
+        "inside; then join two and two.",
+    ),
+)
+
+WINDOW_PARTITION = Exercise(
+    target="vision.window_partition",
+    reference=vision.window_partition,
+    section="Chapter 15, “Windows: a price that grows with the area”",
+    difficulty=3,
+    minutes=15,
+    criteria=cutting(
+        WINDOW_CASES,
+        WINDOW_BY_HAND,
+        "windows in reading order, and tokens in each",
+        OF_WINDOWS,
+        WINDOW_BATCHES,
+        (
+            row("rows=1 columns=1 w=5 d=3", note="one window"),
+            row("rows=4 columns=5 w=1 d=3", note="windows of one token"),
+            row("rows=1 columns=2 w=2 d=1", note="two windows"),
+            row("rows=5 columns=4 w=3 d=2", turned=True, note="not contiguous in memory"),
+        ),
+        refuses(*((shape[-2:], w) for shape, w in FITS), last=(3,)),
+        rows=5,
+        columns=7,
+        w=2,
+        d=3,
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        windowing,
+        RESHAPED.by({"finish": lambda windows, x, w: x.movedim(-3, -1).reshape(windows.shape)}),
+        COLUMN_BY_COLUMN.by({"order": "srpqd"})
+        .called("windows counted column by column")
+        .said(
+            "Your second window lies below the first. Reading order goes along the top row first."
+        ),
+        TURNED_INSIDE.by({"order": "rsqpd"})
+        .called("rows and columns exchanged inside a window")
+        .said("In your windows the tokens stand column by column. They go row by row."),
+        Slip(
+            "windows of tokens that lie far apart",
+            "Your windows hold every (H/w)-th token, or the axes of windows and tokens are "
+            "exchanged. Tokens of one window are neighbours.",
+            {"order": "pqrsd"},
+            also=(
+                {
+                    "cut": lambda x, w: by_number(x, w).transpose(-4, -3).transpose(-2, -1),
+                    "order": "rspqd",
+                },
+            ),
+        ),
+        BY_NUMBER.called("the side taken for the number of windows").said(
+            "You make `window` rows and columns of windows. It is the side of one, in tokens."
+        ),
+        SQUARE,
+        OVERLAPPING.said(
+            "Your windows begin at every token. They lie side by side: the step is their side."
+        ),
+        FROM_THE_FRONT.by({"move": lambda x, to: torch.einsum(f"bdrpsq->b{to}", x)}).said(
+            "`b, H, W, d = x.shape` or a `permute` of six axes fits exactly one batch axis. Count "
+            "from the end, and unpack `*batch, H, W, d = x.shape`."
+        ),
+        Slip(
+            "windows and batch in one axis",
+            "You return (batch · windows, window², d). Here the batch axes stay as they are.",
+            {"finish": lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:])},
+        ),
+        Slip(
+            "the tokens are not joined",
+            "Your windows are squares (window, window, d). A sequence has one axis: flatten them.",
+            {"join": lambda x: x.flatten(-5, -4)},
+            also=({"join": lambda x: x.flatten(-3, -2)}, {"join": lambda x: x}),
+        ),
+        Slip(
+            "features before tokens",
+            "You return (..., n_windows, d, window²). A token is a row: features come last.",
+            {"finish": lambda windows, x, w: windows.mT},
+        ),
+        Slip(
+            "the windows are shifted",
+            "You roll the tokens before you cut. Plain windows begin at the top left corner.",
+            {"take": lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))},
+        ),
+        NOT_REFUSED,
+        HALF_TESTED,
+    ),
+    hints=(
+        "It is `patchify` for tokens: the features stay last.",
+        "`x.reshape(*batch, H // window, window, W // window, window, d)`.",
+        "Let the second and third of these five axes change places, then join two and two.",
+    ),
+)
+
+# --- cases: embed_image, attention_on_image --------------------------------------------------
+
+
+def one_more(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Positions for n patches and the class token."""
+    return between(rng, (shape[0] + 1, *shape[1:]))
+
+
+def shares_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Rows of an attention map, one longer than this, the class token's own weight not small."""
+    weights = rng.uniform(0.2, 1, (*shape[:-1], shape[-1] + 1))
+    weights[..., 0] *= shape[-1] / 2
+    return weights / weights.sum(-1, keepdims=True)
+
+
+EMBED_CASES = Table(
+    {
+        "images": f"... c {SIDES}",
+        "patch": Count("patch"),
+        "weight": "c*patch*patch d",
+        "bias": "d",
+        "class_token": "d",
+        "positions": Drawn("rows*columns d", one_more),
+    }
+)
+EMBED_ROWS = standard(EMBED_CASES, c=3, rows=5, columns=7, patch=2, d=11)
+EACH = drivers.each_gradient(images=0, weight=2, bias=3, class_token=4, positions=5)
+# One row and two patches of one pixel: 10 and 20 times 3, and one number for everything else.
+EMBED_BY_HAND = Case(
+    (
+        tensor([[[10, 20]]]),
+        1,
+        tensor([[3]]),
+        tensor([0.5]),
+        tensor([7]),
+        tensor([[100], [200], [300]]),
+    ),
+    note="one feature",
+)
+OF_TOKENS = """
+c=2 rows=4 columns=3 patch=2 d=5
+c=5 rows=2 columns=2 patch=2 d=5
+c=4 rows=2 columns=3 patch=2 d=7
+c=3 rows=3 columns=2 patch=1 d=6
+c=6 rows=2 columns=3 patch=2 d=4
+c=3 rows=1 columns=2 patch=3 d=6
+c=3 rows=1 columns=1 patch=2 d=12
+c=2 rows=2 columns=1 patch=3 d=3
+c=1 rows=1 columns=3 patch=2 d=2
+c=1 rows=2 columns=2 patch=2 d=5
+c=1 rows=3 columns=2 patch=2 d=3
+"""
+TOKEN_BATCHES = """
+c=2 rows=4 columns=3 patch=2 d=5 | 3
+c=2 rows=2 columns=3 patch=2 d=7 | 4
+c=2 rows=3 columns=2 patch=2 d=7 | 4
+c=2 rows=2 columns=3 patch=2 d=5 | 8
+c=2 rows=2 columns=3 patch=2 d=5 | 7
+c=2 rows=2 columns=3 patch=2 d=3 | 3
+c=2 rows=2 columns=3 patch=2 d=3 | 2
+"""
+EMBED = row("c=3 rows=2 columns=5 patch=2 d=7", batch=(2,))
+
+MAP_CASES = Table(
+    {"weights": "... height*width", "height": Count("height"), "width": Count("width")},
+    how=shares_of,
+)
+MAP_ROWS = standard(MAP_CASES, height=3, width=5)
+MAP_BY_HAND = Case((tensor([0.5, 0.1, 0.2, 0.1, 0.1, 0, 0]), 2, 3), note="half of it on itself")
+ALMOST_ALL = Case(
+    (tensor([0.999, 1e-4, 2e-4, 3e-4, 4e-4, 0, 0]), 3, 2), note="almost all on itself"
+)
+
+# --- decisions -------------------------------------------------------------------------------
+
+
+def in_front(first, tokens):
+    return torch.cat([first, tokens], -2)
+
+
+@composition
+def embedding(
+    cut=vision.patchify,
+    project=lambda patches, weight, bias: patches @ weight + bias,
+    first=lambda token, tokens: token.expand(*tokens.shape[:-2], 1, -1),
+    join=in_front,
+    place=lambda x, positions: x + positions,
+    finish=lambda x, bias, positions: x,
+):
+    """``embed_image`` made of decisions."""
+
+    def embed_image(images, patch, weight, bias, class_token, positions):
+        tokens = project(cut(images, patch), weight, bias)
+        x = place(join(first(class_token, tokens), tokens), positions)
+        return finish(x, bias, positions)
+
+    return embed_image
+
+
+@composition
+def laying(
+    own=lambda weights: weights[..., 1:],
+    share=lambda rest, weights: rest / rest.sum(-1, keepdim=True),
+    lay=lambda shares, height, width: shares.unflatten(-1, (height, width)),
+    finish=lambda picture: picture,
+):
+    """``attention_on_image`` made of decisions."""
+
+    def attention_on_image(weights, height, width):
+        return finish(lay(share(own(weights), weights), height, width))
+
+    return attention_on_image
+
+
+def spread_out(shares):
+    """From 0 to 1 over the image."""
+    low = shares.amin(-1, keepdim=True)
+    return (shares - low) / (shares.amax(-1, keepdim=True) - low)
+
+
+EMBED_IMAGE = Exercise(
+    target="vision.embed_image",
+    reference=vision.embed_image,
+    section="Chapter 15, “A token that reads the others”",
+    difficulty=3,
+    minutes=20,
+    criteria=(
+        EMBED_CASES.criterion(
+            "class token first, then the patches, plus positions",
+            3,
+            EMBED_BY_HAND,
+            *rows_of(OF_TOKENS),
+        ),
+        EMBED_CASES.criterion(
+            "each part does its work",
+            2,
+            *(
+                EMBED.but(zero=zero, note=f"{', '.join(zero)} of 0")
+                for zero in (("weight", "bias"), ("bias",), ("class_token",), ("positions",))
+            ),
+            row("c=3 rows=1 columns=1 patch=3 d=5", note="one patch"),
+        ),
+        EMBED_CASES.criterion("batches", 2, *EMBED_ROWS.batches, *rows_of(TOKEN_BATCHES)),
+        EMBED_CASES.criterion(
+            "float32 and large entries", 1, *EMBED_ROWS.numbers, once_more(EMBED_BY_HAND)
+        ),
+        EMBED_CASES.criterion(
+            "gradients reach the image and every parameter",
+            1,
+            EMBED.but(use=EACH, note="a batch of 2, each gradient alone"),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        embedding,
+        Slip(
+            "the class token stands last",
+            "You append the class token. It comes first, and so does its row of positions.",
+            {"join": lambda first, tokens: torch.cat([tokens, first], -2)},
+        ),
+        Slip(
+            "the class token has no position",
+            "You add positions to the patches and put the class token in front afterwards. It has "
+            "a row of positions too, row 0: first join, then add.",
+            {"place": lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[1:])},
+            also=(
+                {
+                    "place": lambda x, positions: in_front(
+                        x[..., :1, :], x[..., 1:, :] + positions[:-1]
+                    )
+                },
+            ),
+        ),
+        Slip(
+            "the last position for the class token",
+            "You give positions 0 to n − 1 to the patches and the last one to the class token. The "
+            "class token has position 0, the patches those from 1 on.",
+            {"place": lambda x, positions: x + positions.roll(1, 0)},
+        ),
+        Slip(
+            "no positions",
+            "You leave positions out: the patches could stand in any order.",
+            {"place": lambda x, positions: x},
+        ),
+        Slip(
+            "no bias",
+            "You project the patches without the bias.",
+            {"project": lambda patches, weight, bias: patches @ weight},
+        ),
+        Slip(
+            "the bias is added to the class token too",
+            "The class token is no patch: it is not projected and gets no bias.",
+            {
+                "project": lambda patches, weight, bias: patches @ weight,
+                "finish": lambda x, bias, positions: x + bias,
+            },
+        ),
+        Slip(
+            "no class token",
+            "You return n tokens, those of the patches. A token that belongs to none comes first.",
+            {"join": lambda first, tokens: tokens, "place": lambda x, positions: x + positions[1:]},
+            also=(
+                {
+                    "join": lambda first, tokens: tokens,
+                    "place": lambda x, positions: x + positions[:-1],
+                },
+            ),
+        ),
+        Slip(
+            "the class token in place of the first patch",
+            "You overwrite the first patch. The class token is one more: n + 1 tokens.",
+            {
+                "join": lambda first, tokens: in_front(first, tokens[..., 1:, :]),
+                "place": lambda x, positions: x + positions[: x.shape[-2]],
+            },
+        ),
+        Slip(
+            "the class token is added to every patch",
+            "You add the class token. It is a token of its own, in front of the others.",
+            {
+                "join": lambda first, tokens: tokens + first,
+                "place": lambda x, positions: x + positions[1:],
+            },
+        ),
+        RESHAPED.by({"cut": patching(**RESHAPED.options)}),
+        COLUMN_BY_COLUMN.by({"cut": patching(**COLUMN_BY_COLUMN.options)}),
+        TURNED_INSIDE.by({"cut": patching(**TURNED_INSIDE.options)}),
+        CHANNELS_LAST.by({"cut": patching(**CHANNELS_LAST.options)}),
+        CHANNEL_BY_CHANNEL.by({"cut": patching(**CHANNEL_BY_CHANNEL.options)}),
+        Slip(
+            "the weight transposed",
+            "`F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d): "
+            "`patches @ weight`.",
+            {"project": lambda patches, weight, bias: patches @ weight.T + bias},
+        ),
+        Slip(
+            "tokens multiplied by √d",
+            "You scale the tokens by √d, as some language models do. Here nothing is scaled.",
+            {"finish": lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions},
+            also=({"finish": lambda x, bias, positions: x * x.shape[-1] ** 0.5},),
+        ),
+        FROM_THE_FRONT.by({"first": lambda token, tokens: token.expand(len(tokens), 1, -1)}).said(
+            "`expand(len(images), 1, -1)` fits exactly one batch axis. An image may come alone, or "
+            "with several: `class_token.expand(*tokens.shape[:-2], 1, -1)`."
+        ),
+    ),
+    hints=(
+        "Patches first, then the projection: one row `(d,)` for each.",
+        "The class token needs the same batch axes: `class_token.expand(*batch, 1, d)`.",
+        "`torch.cat([first, tokens], dim=-2)`, and the positions are added to all n + 1 at once.",
+    ),
+)
+
+ATTENTION_ON_IMAGE = Exercise(
+    target="vision.attention_on_image",
+    reference=vision.attention_on_image,
+    section="Chapter 15, “Where the class token looks”",
+    difficulty=2,
+    minutes=10,
+    criteria=(
+        MAP_CASES.criterion(
+            "the patches' shares of the attention, in their places",
+            3,
+            MAP_BY_HAND,
+            *rows_of("height=3 width=5\nheight=5 width=3\nheight=4 width=4"),
+            row("height=1 width=1", note="one patch"),
+            row("height=1 width=17", note="one row of patches"),
+            row("height=6 width=1", note="one column of patches"),
+        ),
+        Criterion("a class token that looks at itself", 1, lambda rng: [ALMOST_ALL]),
+        MAP_CASES.criterion(
+            "batches",
+            2,
+            *MAP_ROWS.batches,
+            *rows_of("height=3 width=5 | 3\nheight=3 width=5 | 5\nheight=3 width=3 | 16"),
+            row("height=2 width=3", batch=(7,), note="as many maps as tokens"),
+        ),
+        MAP_CASES.criterion("float32", 1, MAP_ROWS.single, once_more(MAP_BY_HAND)),
+        MAP_CASES.criterion("gradients reach the weights", 1, *MAP_ROWS.gradients),
+        leaves_arguments_alone(),
+    ),
+    excludes=(
+        FLOATS_ONLY,
+        ("a row of very * numbers", "A row of an attention map sums to 1."),
+        ("height = tokens", "There is one token more than patches."),
+        ("tokens = width", "There is one token more than patches."),
+        ("entries that cancel", "Attention weights are not negative."),
+    ),
+    misconceptions=made(
+        laying,
+        Slip(
+            "the shares do not sum to 1",
+            "You leave the class token's own weight out and the others as they are. Divide them by "
+            "their sum.",
+            {"share": lambda rest, weights: rest},
+            also=({"share": lambda rest, weights: rest / weights.sum(-1, keepdim=True)},),
+        ),
+        Slip(
+            "the last token left out",
+            "You drop the last weight. The class token stands first: `weights[..., 1:]`.",
+            {"own": lambda weights: weights[..., :-1]},
+        ),
+        Slip(
+            "divided by the largest",
+            "Your largest share is 1. Divide by the sum, so that all together are 1.",
+            {"share": lambda rest, weights: rest / rest.amax(-1, keepdim=True)},
+            also=({"share": lambda rest, weights: spread_out(rest)},),
+        ),
+        Slip(
+            "a second softmax",
+            "You send the weights through a softmax. They come from one: divide by the sum.",
+            {"share": lambda rest, weights: rest.softmax(-1)},
+        ),
+        Slip(
+            "one sum for the whole batch",
+            "You divide by the sum over all images. Each row of weights has a sum of its own: "
+            "`sum(-1, keepdim=True)`.",
+            {"share": lambda rest, weights: rest / rest.sum()},
+            also=({"share": lambda rest, weights: rest / rest.sum(0, keepdim=True)},),
+        ),
+        Slip(
+            "a guard in the divisor",
+            "You add a small number to the sum, and the shares no longer sum to 1. The sum is "
+            "never 0 here.",
+            {"share": lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + 1e-6)},
+            lambda eps: {"share": lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + eps)},
+            Between(1e-9, 1.0),
+        ),
+        Slip(
+            "patches laid down column by column",
+            "You fill the image column by column. Patches are counted in reading order.",
+            {"lay": lambda shares, height, width: shares.unflatten(-1, (width, height)).mT},
+        ),
+        Slip(
+            "height and width exchanged",
+            "You return (..., width, height). Rows come first.",
+            {"lay": lambda shares, height, width: shares.unflatten(-1, (width, height))},
+            also=({"finish": lambda picture: picture.mT},),
+        ),
+        Slip(
+            "the image stands on its head",
+            "Your first row of patches lies at the bottom. Row 0 is the top one.",
+            {"finish": lambda picture: picture.flip(-2)},
+            also=({"finish": lambda picture: picture.flip(-1)},),
+        ),
+        SQUARE.by(
+            {
+                "lay": lambda shares, height, width: shares.unflatten(
+                    -1, square(shares[..., None], 0, 0, 0)
+                )
+            }
+        ).said("You take the root of n for both sides. The image may be higher than wide."),
+        Slip(
+            "the shares are not laid over the image",
+            "You return a row (..., n). Cut the last axis into (height, width).",
+            {"lay": lambda shares, height, width: shares},
+        ),
+        Slip(
+            "an average over the heads",
+            "You average over an axis in front of the tokens. Every row gets a picture of its own.",
+            {"finish": lambda picture: picture.mean(-3)},
+            also=({"finish": lambda picture: picture.mean(0)},),
+        ),
+        FROM_THE_FRONT.by(
+            {"lay": lambda shares, height, width: shares.reshape(-1, height, width)},
+            also=(
+                {"lay": lambda shares, height, width: shares.reshape(len(shares), height, width)},
+                {"lay": lambda shares, height, width: shares.reshape(height, width)},
+            ),
+        ).said(
+            "`reshape(-1, height, width)` makes one batch axis of none or of several. Keep them: "
+            "`shares.unflatten(-1, (height, width))`."
+        ),
+    ),
+    hints=(
+        "Leave the first weight out, then divide by what is left.",
+        "`keepdim=True` keeps an axis of length 1, so that each row is divided by its own sum.",
+        "`shares.unflatten(-1, (height, width))`: reading order is the order of memory.",
+    ),
+)
+
+EXERCISES = (PATCHIFY, UNPATCHIFY, EMBED_IMAGE, ATTENTION_ON_IMAGE, WINDOW_PARTITION)
