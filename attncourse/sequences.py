@@ -46,8 +46,9 @@ def encode_cdr3(sequence: str, max_length: Count) -> Int[Tensor, "max_length"]:
             )
     if len(sequence) > max_length:
         raise ValueError(f"sequence: expected at most {max_length} letters, got {len(sequence)}")
+    numbers = [1 + ALPHABET.index(a) for a in sequence.upper()]
     ids = torch.zeros(max_length, dtype=torch.int64)
-    ids[: len(sequence)] = torch.tensor([1 + ALPHABET.index(a) for a in sequence.upper()])
+    ids[: len(numbers)] = torch.tensor(numbers)
     return ids
 
 
@@ -93,7 +94,8 @@ def split_by_similarity(
         raise ValueError(f"test_fraction: expected a share between 0 and 1, got {test_fraction}")
     clusters = similarity_clusters(sequences, max_distance)
     wanted, test = test_fraction * len(sequences), []
-    for number in np.random.default_rng(seed).permutation(len(clusters)):
+    order = np.random.default_rng(seed).permutation(len(clusters))
+    for number in order:
         missing = wanted - len(test)
         if abs(missing - len(clusters[number])) < missing:
             test += clusters[number]
@@ -117,7 +119,8 @@ def balanced_accuracy(labels: Sequence, predictions: Sequence) -> float:
     if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
         got = f"shapes {labels.shape} and {predictions.shape}"
         raise ValueError(f"expected one prediction for each label, got {got}")
-    recalls = [np.mean(predictions[labels == c] == c) for c in np.unique(labels)]
+    classes = np.unique(labels)
+    recalls = [np.mean(predictions[labels == c] == c) for c in classes]
     return float(np.mean(recalls))
 
 
@@ -164,9 +167,12 @@ class ReceptorClassifier(nn.Module):
         n_layers: int = 1,
     ):
         super().__init__()
-        self.letters = nn.Embedding(1 + len(ALPHABET), d_model, padding_idx=0)
+        n_ids = 1 + len(ALPHABET)  # with the padding
+        self.letters = nn.Embedding(n_ids, d_model, padding_idx=0)
         self.positions = LearnedPositions(max_length, d_model)
-        self.blocks = nn.ModuleList(EncoderBlock(d_model, n_heads) for _ in range(n_layers))
+        sizes = d_model, n_heads
+        blocks = [EncoderBlock(*sizes) for _ in range(n_layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.pooling = AttentionPooling(d_model)
         self.out = nn.Linear(d_model, n_classes)
 

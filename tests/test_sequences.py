@@ -2,13 +2,17 @@
 
 import gzip
 import itertools
+import math
+import random
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import balanced_accuracy_score
+from rapidfuzz.distance import Levenshtein
+from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from attncourse.sequences import (
     ALPHABET,
@@ -207,3 +211,236 @@ def test_a_table_without_receptors_is_refused(tmp_path, text):
 def test_bad_input_is_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+# --- other right answers ---------------------------------------------------------------------
+
+
+def encoded_by_table(sequence, max_length):
+    table = {letter: 1 + k for k, letter in enumerate(ALPHABET)}
+    table |= {letter.lower(): k for letter, k in table.items()}
+    if len(sequence) > max_length or not set(sequence) <= set(table):
+        raise ValueError("cannot be read")
+    return torch.tensor([table[a] for a in sequence] + [0] * (max_length - len(sequence)))
+
+
+def encoded_by_padding(sequence, max_length):
+    try:
+        ids = [ALPHABET.index(letter) + 1 for letter in sequence.upper()]
+    except ValueError:
+        raise ValueError("another letter") from None
+    if len(ids) > max_length:
+        raise ValueError("too long")
+    return torch.nn.functional.pad(torch.LongTensor(ids), (0, max_length - len(ids)))
+
+
+def encoded_by_comparing(sequence, max_length):
+    if len(sequence) > max_length:
+        raise ValueError("too long")
+    letters = np.array(list(sequence.upper()), dtype="U1")
+    hits = letters[:, None] == np.array(list(ALPHABET))
+    if not hits.any(-1).all():
+        raise ValueError("no amino acid")
+    ids = np.zeros(max_length, dtype=np.int64)
+    ids[: len(letters)] = 1 + hits.argmax(-1)
+    return torch.from_numpy(ids)
+
+
+def encoded_in_place(sequence, max_length):
+    ids = torch.zeros(max_length).long()
+    for place, letter in enumerate(sequence):
+        number = ALPHABET.find(letter.upper())
+        if number < 0 or place >= max_length:
+            raise ValueError(letter)
+        ids[place] = number + 1
+    return ids
+
+
+def parts_by_spreading(sequences, max_distance, distance=edits):
+    """Labels that spread to all that are near, until nothing changes."""
+    n = len(sequences)
+    label = list(range(n))
+    near = [
+        (i, j)
+        for i in range(n)
+        for j in range(i)
+        if distance(sequences[i], sequences[j]) <= max_distance
+    ]
+    changed = True
+    while changed:
+        changed = False
+        for i, j in near:
+            low = min(label[i], label[j])
+            changed |= label[i] != low or label[j] != low
+            label[i] = label[j] = low
+    return [[i for i in range(n) if label[i] == c] for c in sorted(set(label))]
+
+
+def split_until_full(sequences, max_distance=1, test_fraction=0.2, seed=0):
+    """The test side is filled until it has its share; it goes over by less than a cluster."""
+    parts = parts_by_spreading(sequences, max_distance)
+    np.random.default_rng(seed).shuffle(parts)
+    test = []
+    for part in parts:
+        if len(test) < test_fraction * len(sequences):
+            test.extend(part)
+    return np.setdiff1d(range(len(sequences)), test), np.sort(test)
+
+
+def split_below(sequences, max_distance=1, test_fraction=0.2, seed=0):
+    """Never over the share; Python's own random numbers, lists returned."""
+    parts = parts_by_spreading(list(sequences), max_distance, Levenshtein.distance)
+    random.Random(seed).shuffle(parts)
+    room = test_fraction * len(sequences)
+    test = []
+    for part in parts:
+        if len(test) + len(part) <= room:
+            test += part
+    return [i for i in range(len(sequences)) if i not in set(test)], sorted(test)
+
+
+def split_by_train(sequences, max_distance=1, test_fraction=0.2, seed=0):
+    """The train side is filled; clusters from networkx; the legacy generator."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(sequences)))
+    for i, j in itertools.combinations(range(len(sequences)), 2):
+        if Levenshtein.distance(sequences[i], sequences[j]) <= max_distance:
+            graph.add_edge(i, j)
+    parts = list(nx.connected_components(graph))
+    train = set()
+    for k in np.random.RandomState(seed % 2**32).permutation(len(parts)):
+        if len(train) < (1 - test_fraction) * len(sequences):
+            train |= parts[k]
+    everything = np.arange(len(sequences))
+    held = np.isin(everything, sorted(train))
+    return everything[held], everything[~held]
+
+
+def split_by_walking(sequences, max_distance=1, test_fraction=0.2, seed=0):
+    """Clusters by a walk from each sequence, tensors of indices returned."""
+    left, parts = set(range(len(sequences))), []
+    while left:
+        fresh = [left.pop()]
+        part = set(fresh)
+        while fresh:
+            here = fresh.pop()
+            new = {j for j in left if edits(sequences[here], sequences[j]) <= max_distance}
+            left -= new
+            part |= new
+            fresh += new
+        parts.append(sorted(part))
+    parts.sort()
+    order = torch.randperm(len(parts), generator=torch.Generator().manual_seed(seed))
+    chosen, wanted = [], test_fraction * len(sequences)
+    for k in order.tolist():
+        if abs(len(chosen) + len(parts[k]) - wanted) <= abs(len(chosen) - wanted):
+            chosen += parts[k]
+    test = torch.tensor(sorted(chosen), dtype=torch.long)
+    keep = torch.ones(len(sequences), dtype=torch.bool)
+    keep[test] = False
+    return keep.nonzero()[:, 0], test
+
+
+def balanced_by_sklearn(labels, predictions):
+    return recall_score(
+        np.asarray(labels).astype(str),
+        np.asarray(predictions).astype(str),
+        labels=np.unique(np.asarray(labels).astype(str)),
+        average="macro",
+        zero_division=0,
+    )
+
+
+def balanced_by_counting(labels, predictions):
+    hits, of = {}, {}
+    for label, guess in zip(labels, predictions, strict=True):
+        of[label] = of.get(label, 0) + 1
+        hits[label] = hits.get(label, 0) + bool(label == guess)
+    return sum(hits[c] / of[c] for c in of) / len(of)
+
+
+def balanced_by_weights(labels, predictions):
+    """Every answer counts by one over how often its label occurs."""
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.average(labels == predictions, weights=1 / counts[places])
+
+
+def balanced_by_bincount(labels, predictions):
+    kinds, places = np.unique(np.asarray(labels), return_inverse=True)
+    right = np.asarray(labels) == np.asarray(predictions)
+    return (np.bincount(places, right) / np.bincount(places)).sum() / len(kinds)
+
+
+def interval_by_choice(statistic, *arrays, level=0.95, n_resamples=1000, rng=None):
+    rng = rng or np.random.default_rng()
+    n = len(arrays[0])
+    values = []
+    for _ in range(n_resamples):
+        rows = rng.choice(n, n, replace=True)
+        values.append(float(statistic(*[np.asarray(a)[rows] for a in arrays])))
+    tail = 100 * (1 - level) / 2
+    return tuple(np.percentile(values, [tail, 100 - tail]))
+
+
+def interval_by_sorting(statistic, *arrays, level=0.95, n_resamples=1000, rng=None):
+    """The k-th of the sorted values, and lists picked row by row."""
+    rng = np.random.default_rng() if rng is None else rng
+    n, values = len(arrays[0]), []
+    for _ in range(n_resamples):
+        rows = [math.floor(u * n) for u in rng.random(n)]
+        values.append(statistic(*(np.array([a[i] for i in rows]) for a in arrays)))
+    values.sort()
+    cut = round((1 - level) / 2 * n_resamples)
+    return values[cut], values[max(cut, n_resamples - cut - 1)]
+
+
+def interval_all_at_once(statistic, *arrays, level=0.95, n_resamples=1000, rng=None):
+    """All rows drawn before the loop, a row of numbers for each resample; an array comes back."""
+    rng = np.random.default_rng() if rng is None else rng
+    n = len(arrays[0])
+    rows = rng.integers(0, n, (n_resamples, n))
+    arrays = tuple(map(np.asarray, arrays))
+    values = np.array([statistic(*(a[some] for a in arrays)) for some in rows])
+    return np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
+
+
+def interval_with_the_sample_first(statistic, *arrays, level=0.95, n_resamples=1000, rng=None):
+    """Asks for the sample's own value too; another definition of a quantile."""
+    if rng is None:
+        rng = np.random.default_rng()
+    arrays = [np.asarray(a) for a in arrays]
+    statistic(*arrays)
+    n = len(arrays[0])
+    weights = (rng.multinomial(n, [1 / n] * n) for _ in range(n_resamples))
+    values = [statistic(*(np.repeat(a, w, axis=0) for a in arrays)) for w in weights]
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    return tuple(float(np.quantile(values, q, method="median_unbiased")) for q in ends)
+
+
+RIGHT = {
+    "sequences.encode_cdr3": [
+        encoded_by_table,
+        encoded_by_padding,
+        encoded_by_comparing,
+        encoded_in_place,
+    ],
+    "sequences.split_by_similarity": [
+        split_until_full,
+        split_below,
+        split_by_train,
+        split_by_walking,
+    ],
+    "sequences.balanced_accuracy": [
+        balanced_by_sklearn,
+        balanced_by_counting,
+        balanced_by_weights,
+        balanced_by_bincount,
+    ],
+    "sequences.bootstrap_interval": [
+        interval_by_choice,
+        interval_by_sorting,
+        interval_all_at_once,
+        interval_with_the_sample_first,
+    ],
+}

@@ -26,22 +26,32 @@ class Repertoire:
     classes: tuple[str, ...]
 
 
-def simulate_repertoire(n: int, seed: int = 0, planted: float = 0.8) -> Repertoire:
+def simulate_repertoire(
+    n: int, seed: int = 0, planted: float = 0.8, copies: float = 0.0
+) -> Repertoire:
     """n made-up receptors: a frame, random letters, and in most of them a motif of their virus.
 
     Every loop is *CAS*, five to eleven letters and *F*, drawn by how often receptors have them. A
     share ``planted`` of them bears one of its virus' two motifs of three letters, anywhere inside;
     the others are noise, as unlabelled ones would be. Viruses are unequally common: 1/2, 1/3, 1/6.
-    Raises ``ValueError`` for a share outside 0 to 1.
+    A share ``copies`` are near-copies: an earlier receptor of the same virus with one letter, none
+    of its motif, exchanged. Raises ``ValueError`` for a share outside 0 to 1.
     """
     require_count("n", n)
-    if not 0 <= planted <= 1:
-        raise ValueError(f"planted: expected a share from 0 to 1, got {planted}")
+    for name, share in (("planted", planted), ("copies", copies)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name}: expected a share from 0 to 1, got {share}")
     rng, classes = np.random.default_rng(seed), tuple(MOTIFS)
     common = np.array([3 if letter in "GSEQTLANPRY" else 1 for letter in ALPHABET], dtype=float)
     labels = rng.choice(len(classes), size=n, p=[1 / 2, 1 / 3, 1 / 6])
     sequences, starts = [], np.full(n, -1)
     for number, label in enumerate(labels):
+        before = np.flatnonzero(labels[:number] == label)
+        if copies and len(before) and rng.random() < copies:
+            model = int(rng.choice(before))
+            starts[number] = starts[model]
+            sequences.append(near_copy(sequences[model], int(starts[model]), rng))
+            continue
         inside = rng.choice(list(ALPHABET), size=rng.integers(5, 12), p=common / common.sum())
         if rng.random() < planted:
             motif = rng.choice(MOTIFS[classes[label]])
@@ -50,6 +60,14 @@ def simulate_repertoire(n: int, seed: int = 0, planted: float = 0.8) -> Repertoi
             starts[number] = len("CAS") + start
         sequences.append("CAS" + "".join(inside) + "F")
     return Repertoire(sequences, labels, starts, classes)
+
+
+def near_copy(sequence: str, start: int, rng: np.random.Generator) -> str:
+    """The receptor with one letter between *CAS* and *F* exchanged, none of its motif."""
+    motif = range(start, start + 3) if start >= 0 else ()
+    place = int(rng.choice([i for i in range(3, len(sequence) - 1) if i not in motif]))
+    other = rng.choice([letter for letter in ALPHABET if letter != sequence[place]])
+    return sequence[:place] + other + sequence[place + 1 :]
 
 
 @dataclass(frozen=True)
