@@ -76,30 +76,44 @@ def tiled_attention(
     return Tiled.apply(*parts, mask, block)
 
 
+def forward_in_tiles(
+    query: Float[Tensor, "*#batch m d_k"],
+    key: Float[Tensor, "*#batch n d_k"],
+    value: Float[Tensor, "*#batch n d_v"],
+    mask: Bool[Tensor, "*#batch m n"] | None,
+    block: int,
+) -> tuple[Float[Tensor, "*batch m d_v"], Float[Tensor, "*batch m 1"]]:
+    """The output, and the logarithm of each row's sum of exponentials, tile by tile."""
+    scale, outputs, sizes = query.shape[-1] ** -0.5, [], []
+    for rows in slices(query.shape[-2], block):
+        q = query[..., rows, :] * scale  # (..., block, d_k)
+        total = maximum = normaliser = 0.0
+        for columns in slices(key.shape[-2], block):
+            scores = q @ key[..., columns, :].mT  # (..., block, block)
+            scores = masked(scores, mask, rows, columns)
+            larger = scores.amax(-1, keepdim=True)  # (..., block, 1)
+            if columns.start:
+                larger = torch.maximum(maximum, larger)
+            seen = finite(larger)
+            weights = scores.sub_(seen).exp()
+            # What was summed under a smaller maximum counts for less.
+            shrink = (maximum - seen).exp() if columns.start else 0.0
+            total = total * shrink + weights @ value[..., columns, :]
+            added = weights.sum(-1, keepdim=True)
+            normaliser = normaliser * shrink + added
+            maximum = larger
+        normaliser = normaliser.where(normaliser > 0, 1)  # no key
+        outputs.append(total / normaliser)
+        sizes.append(finite(maximum) + normaliser.log())
+    return torch.cat(outputs, dim=-2), torch.cat(sizes, dim=-2)
+
+
 class Tiled(torch.autograd.Function):
     """The two passes of ``tiled_attention``. Scores are those of one tile at a time."""
 
     @staticmethod
     def forward(ctx, query, key, value, mask, block):
-        scale, outputs, sizes = query.shape[-1] ** -0.5, [], []
-        for rows in slices(query.shape[-2], block):
-            q = query[..., rows, :] * scale  # (..., block, d_k)
-            total = maximum = normaliser = 0.0
-            for columns in slices(key.shape[-2], block):
-                scores = masked(q @ key[..., columns, :].mT, mask, rows, columns)
-                larger = scores.amax(-1, keepdim=True)  # (..., block, 1)
-                if columns.start:
-                    larger = torch.maximum(maximum, larger)
-                seen = finite(larger)
-                weights = (scores - seen).exp()
-                # What was summed under a smaller maximum counts for less.
-                shrink = (maximum - seen).exp() if columns.start else 0.0
-                total = total * shrink + weights @ value[..., columns, :]
-                normaliser = normaliser * shrink + weights.sum(-1, keepdim=True)
-                maximum = larger
-            outputs.append(total / normaliser.where(normaliser > 0, 1))
-            sizes.append(finite(maximum) + normaliser.where(normaliser > 0, 1).log())
-        output, size = torch.cat(outputs, dim=-2), torch.cat(sizes, dim=-2)
+        output, size = forward_in_tiles(query, key, value, mask, block)
         ctx.save_for_backward(query, key, value, mask, output, size)
         ctx.block = block
         return output
@@ -134,18 +148,20 @@ def windowed_attention(
 
     What chapter 5's attention returns under ``sliding_window_mask(n, width)``. width is odd; a
     window is cut off at the ends and may be wider than the sequence. Raises ``ValueError`` for an
-    even width.
+    even width. Source: Beltagy et al. (2020), Longformer, section 3.1.
     """
     if width % 2 == 0:
         raise ValueError(f"width: expected an odd number, got {width}")
-    n, half = key.shape[-2], min(width // 2, key.shape[-2] - 1)
-    around = torch.arange(n)[:, None] + torch.arange(-half, half + 1)  # (n, width)
-    there = ((around >= 0) & (around < n)).to(key.device)
-    near = around.clamp(0, n - 1).to(key.device)
-    keys, values = key[..., near, :], value[..., near, :]  # (..., n, width, d)
-    query = query.unsqueeze(-2)  # (..., n, 1, d_k): a sequence of one query for each window
-    out = scaled_dot_product_attention(query, keys, values, there.unsqueeze(-2))
-    return out.squeeze(-2)  # (..., n, d_v)
+    n, half, outputs = key.shape[-2], width // 2, []
+    for rows in slices(n, max(width, 64)):  # neighbours share most of what they see
+        first, stop = max(rows.start - half, 0), rows.stop + half
+        columns = slice(first, min(stop, n))
+        i, j = torch.arange(n)[rows, None], torch.arange(n)[columns]
+        near = ((i - j).abs() <= half).to(key.device)  # (block, block + 2 half)
+        k, v = key[..., columns, :], value[..., columns, :]
+        q = query[..., rows, :]  # (..., block, d_k)
+        outputs.append(scaled_dot_product_attention(q, k, v, near))
+    return torch.cat(outputs, dim=-2)  # (..., n, d_v)
 
 
 @shaped(d_k="queries and keys of the same width d_k", n="one value for each key")
@@ -188,7 +204,8 @@ def kv_cache_bytes(
         ("bytes_per_number", bytes_per_number),
     ):
         require_count(name, number)
-    return 2 * n_tokens * n_layers * n_kv_heads * d_head * bytes_per_number
+    numbers = 2 * n_tokens * n_layers * n_kv_heads * d_head
+    return numbers * bytes_per_number
 
 
 def slices(n: int, block: int) -> Iterator[slice]:

@@ -160,3 +160,278 @@ def test_bytes_of_a_cache():
 def test_bad_input_is_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+# --- right answers in other styles ---------------------------------------------------------------
+
+
+def online_by_logsumexp(blocks):
+    """A running maximum and a running logarithm of the sum."""
+    maximum, log = None, None
+    for block in blocks:
+        best, new = block.amax(-1, keepdim=True), block.logsumexp(-1, keepdim=True)
+        maximum = best if maximum is None else torch.maximum(maximum, best)
+        log = new if log is None else torch.logaddexp(log, new)
+    shift = torch.where(maximum == -math.inf, 0.0, maximum)
+    return maximum, (log - shift).exp()
+
+
+def online_key_by_key(blocks):
+    maximum = None
+    for block in blocks:
+        for score in block.split(1, -1):
+            if maximum is None:
+                maximum, total = score + 0, (score > -math.inf).to(score.dtype)
+                continue
+            larger = torch.where(score > maximum, score, maximum)
+            at = larger.nan_to_num(neginf=0.0, posinf=math.inf)
+            total = total * torch.exp(maximum - at) + torch.exp(score - at)
+            maximum = larger
+    return maximum, total
+
+
+def online_from_the_first(blocks):
+    """Begins with the first block; both sums are rescaled."""
+    blocks = iter(blocks)
+    scores = next(blocks)
+    m = scores.max(-1, keepdim=True).values
+    z = torch.exp(scores - torch.clamp(m, min=-1e30)).sum(-1, keepdim=True)
+    for scores in blocks:
+        m2 = scores.max(-1, keepdim=True).values
+        z2 = torch.exp(scores - torch.clamp(m2, min=-1e30)).sum(-1, keepdim=True)
+        m3 = torch.maximum(m, m2)
+        safe = torch.clamp(m3, min=-1e30)
+        z = z * torch.exp(m - safe) + z2 * torch.exp(m2 - safe)
+        m = m3
+    return m, z
+
+
+def online_by_cases(blocks):
+    """Rows that have seen nothing are treated apart, with lists and NumPy's minus infinity."""
+    best, total = [], []
+    for block in blocks:
+        best.append(block.max(dim=-1, keepdim=True)[0])
+        seen = best[-1].masked_fill(best[-1].isinf(), 0)
+        total.append(torch.sum(torch.exp(block - seen), dim=-1, keepdim=True))
+    maximum = torch.stack(best).max(0)[0]
+    seen = maximum.masked_fill(maximum.isinf(), 0)
+    parts = [z * torch.exp(m - seen) for m, z in zip(best, total, strict=True)]
+    return [maximum, torch.stack(parts).sum(0)]
+
+
+def tiled_in_place(query, key, value, mask=None, block=128):
+    """A tensor to fill, while loops, −1e30 for the beginning."""
+    m, n, d_v = query.shape[-2], key.shape[-2], value.shape[-1]
+    outputs, i = [], 0
+    while i < m:
+        q = query[..., i : i + block, :] / math.sqrt(query.shape[-1])
+        top = torch.full(q.shape[:-1], -1e300, dtype=torch.float64)
+        z, u, j = torch.zeros_like(top), torch.zeros(*q.shape[:-1], d_v, dtype=torch.float64), 0
+        while j < n:
+            s = torch.einsum("...id,...jd->...ij", q, key[..., j : j + block, :])
+            if mask is not None:
+                s = torch.where(mask[..., i : i + block, j : j + block], s, -math.inf)
+            new = torch.maximum(top, s.amax(-1))
+            w = (s - new[..., None]).exp()
+            less = (top - new).exp()
+            z = z * less + w.sum(-1)
+            u = u * less[..., None] + w @ value[..., j : j + block, :].to(w.dtype)
+            top, j = new, j + block
+        outputs.append((u / z[..., None]).to(query.dtype))
+        i += block
+    return torch.cat(outputs, -2)
+
+
+def tiled_by_keys(query, key, value, mask=None, block=128):
+    """All queries with a block of keys at a time: (m, block) numbers."""
+    scale, total = query.shape[-1] ** -0.5, None
+    for start in range(0, key.shape[-2], block):
+        part = slice(start, start + block)
+        scores = query @ key[..., part, :].mT * scale
+        if mask is not None:
+            scores = scores.masked_fill(~mask[..., part], -math.inf)
+        log = scores.logsumexp(-1, keepdim=True)
+        mixed = (scores - log.nan_to_num(neginf=0.0)).exp() @ value[..., part, :]
+        if total is None:
+            total, size = mixed, log
+            continue
+        new = torch.logaddexp(size, log)
+        safe = new.nan_to_num(neginf=0.0)
+        total = total * (size - safe).exp() + mixed * (log - safe).exp()
+        size = new
+    return total
+
+
+def tiled_row_by_row(query, key, value, mask=None, block=128):
+    """One query at a time, with all its keys: no (m, n) either."""
+    rows = []
+    for i in range(query.shape[-2]):
+        some = None if mask is None else mask[..., i : i + 1, :]
+        rows.append(scaled_dot_product_attention(query[..., i : i + 1, :], key, value, some))
+    return torch.cat(rows, dim=-2)
+
+
+def tiled_by_split(query, key, value, mask=None, block=128):
+    """Parts by ``split``; two passes over the keys, the first for the normaliser."""
+    d, out, at = query.shape[-1], [], 0
+    for q in query.split(block, -2):
+        masks = [None] * 10_000 if mask is None else mask[..., at : at + q.shape[-2], :]
+        pieces = masks if mask is None else masks.split(block, -1)
+        tiles = []
+        for k, piece in zip(key.split(block, -2), pieces, strict=False):
+            tiles.append((k, piece))
+
+        def scored(k, piece, q=q):
+            s = q @ k.transpose(-1, -2) / d**0.5
+            return s if piece is None else s + torch.zeros_like(s).masked_fill(~piece, -math.inf)
+
+        size = online_from_the_first(scored(*tile) for tile in tiles)
+        log = size[0] + size[1].log()
+        parts = zip(tiles, value.split(block, -2), strict=True)
+        out.append(sum((scored(*tile) - log).exp() @ v for tile, v in parts))
+        at += q.shape[-2]
+    return torch.cat(out, -2)
+
+
+def windowed_by_loops(query, key, value, width):
+    rows, n, half = [], key.shape[-2], width // 2
+    for i in range(n):
+        near = slice(max(0, i - half), min(n, i + half + 1))
+        scores = query[..., i : i + 1, :] @ key[..., near, :].mT / math.sqrt(query.shape[-1])
+        rows.append(scores.softmax(-1) @ value[..., near, :])
+    return torch.cat(rows, -2)
+
+
+def windowed_by_unfold(query, key, value, width):
+    """Padded and unfolded; what is padding gets −∞."""
+    half, n = width // 2, key.shape[-2]
+    keys = F.pad(key, (0, 0, half, half)).unfold(-2, width, 1)  # (..., n, d, width)
+    values = F.pad(value, (0, 0, half, half)).unfold(-2, width, 1)
+    real = F.pad(torch.ones(n, dtype=torch.bool), (half, half)).unfold(0, width, 1)
+    scores = (query[..., None, :] @ keys).squeeze(-2) * query.shape[-1] ** -0.5
+    weights = scores.masked_fill(~real, -math.inf).softmax(-1)
+    return (values @ weights[..., None]).squeeze(-1)
+
+
+def windowed_by_shifts(query, key, value, width):
+    """Softmax over shifted copies, one offset after the other."""
+    half, n = width // 2, key.shape[-2]
+    scores, mixed = [], []
+    for step in range(-half, half + 1):
+        if abs(step) >= n:
+            continue
+        pads = (0, 0, max(-step, 0), max(step, 0))
+        inner = slice(max(step, 0), n + min(step, 0))
+        k, v = (F.pad(x[..., inner, :], pads) for x in (key, value))
+        place = torch.arange(n) + step
+        s = (query * k).sum(-1) / query.shape[-1] ** 0.5
+        scores.append(s.masked_fill((place < 0) | (place >= n), -1e9 - s.detach().abs().max()))
+        mixed.append(v)
+    weights = torch.stack(scores).softmax(0)
+    return (weights[..., None] * torch.stack(mixed)).sum(0)
+
+
+def windowed_by_gather(query, key, value, width):
+    n, half = key.shape[-2], min(width // 2, key.shape[-2] - 1)
+    around = torch.arange(n)[:, None] + torch.arange(-half, half + 1)
+    there = (around >= 0) & (around < n)
+    near = around.clamp(0, n - 1)
+    keys, values = key[..., near, :], value[..., near, :]
+    out = scaled_dot_product_attention(query.unsqueeze(-2), keys, values, there.unsqueeze(-2))
+    return out.squeeze(-2)
+
+
+def linear_by_loops(query, key, value, causal=False):
+    """A state that grows token by token, as in a recurrent network."""
+
+    def phi(x):
+        return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+
+    q, k = phi(query), phi(key)
+    state = k[..., 0, :, None] * value[..., 0, None, :]
+    size, rows = k[..., 0, :], []
+    for j in range(1, key.shape[-2] + 1):
+        if causal:
+            at = q[..., j - 1, :]
+            rows.append((at[..., None, :] @ state)[..., 0, :] / (at * size).sum(-1, keepdim=True))
+        if j < key.shape[-2]:
+            state = state + k[..., j, :, None] * value[..., j, None, :]
+            size = size + k[..., j, :]
+    if causal:
+        return torch.stack(rows, -2)
+    return (q @ state) / (q @ size[..., None])
+
+
+def linear_with_a_one(query, key, value, causal=False):
+    """The denominator is the mixture of a value that is 1 everywhere."""
+    q, k = F.elu(query) + 1, 1 + F.elu(key)
+    v = torch.cat([value, torch.ones_like(value[..., :1])], -1)
+    if causal:
+        states = torch.einsum("...na,...nb->...nab", k, v).cumsum(-3)
+        mixed = torch.einsum("...na,...nab->...nb", q, states)
+    else:
+        mixed = torch.einsum("...ma,...ab->...mb", q, torch.einsum("...na,...nb->...ab", k, v))
+    return mixed[..., :-1] / mixed[..., -1:]
+
+
+def linear_by_weights_where_causal(query, key, value, causal=False):
+    """The (n, n) weights, where the text allows them."""
+    q, k = F.elu(query).add(1), F.elu(key).add(1)
+    if not causal:
+        return (q @ (k.transpose(-2, -1) @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)[
+            ..., None
+        ]
+    weights = (q @ k.mT).tril()
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+def linear_query_by_query(query, key, value, causal=False):
+    q, k = F.elu(query) + 1, F.elu(key) + 1
+    rows = []
+    for i in range(query.shape[-2]):
+        stop = i + 1 if causal else key.shape[-2]
+        shares = q[..., i : i + 1, :] @ k[..., :stop, :].mT
+        rows.append(shares / shares.sum(-1, keepdim=True) @ value[..., :stop, :])
+    return torch.cat(rows, -2)
+
+
+RIGHT = {
+    "efficient.online_softmax": [
+        online_by_logsumexp,
+        online_key_by_key,
+        online_from_the_first,
+        online_by_cases,
+    ],
+    "efficient.tiled_attention": [
+        tiled_in_place,
+        tiled_by_keys,
+        tiled_row_by_row,
+        tiled_by_split,
+    ],
+    "efficient.windowed_attention": [
+        windowed_by_loops,
+        windowed_by_unfold,
+        windowed_by_shifts,
+        windowed_by_gather,
+    ],
+    "efficient.linear_attention": [
+        linear_by_loops,
+        linear_with_a_one,
+        linear_by_weights_where_causal,
+        linear_query_by_query,
+    ],
+    "efficient.kv_cache_bytes": [
+        lambda n, layers, heads, d, bytes_per_number=2: (
+            n * layers * heads * d * bytes_per_number * 2
+        ),
+        lambda n, layers, heads, d, bytes_per_number=2: (
+            math.prod((n, layers, heads, d)) * (bytes_per_number + bytes_per_number)
+        ),
+        lambda n, layers, heads, d, bytes_per_number=2: sum(
+            heads * d * bytes_per_number * n for _ in ("keys", "values") for _ in range(layers)
+        ),
+        lambda n, layers, heads, d, bytes_per_number=2: float(
+            2 * bytes_per_number * math.prod((n, layers, heads, d))
+        ),
+    ],
+}

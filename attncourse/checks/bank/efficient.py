@@ -1,0 +1,1426 @@
+"""The exercises of chapter 17, attention with less memory and with less work.
+
+What an answer makes on its way is watched in cases of their own, which return nothing else: a wrong
+result is then told apart from a right one that was made of too large a tensor.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from attncourse import efficient
+from attncourse.checks import drivers, mistakes
+from attncourse.checks.cases import (
+    FLOATS_ONLY,
+    Drawn,
+    Row,
+    Table,
+    hole,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.exercise import (
+    Between,
+    Case,
+    Criterion,
+    Exercise,
+    Rng,
+    composition,
+    leaves_arguments_alone,
+)
+from attncourse.checks.mistakes import Attention, Slip, by_root_of_d_k, hide, made
+from attncourse.checks.modules import tensor
+
+# --- cases: online_softmax ---------------------------------------------------------------------
+
+
+def moving(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Scores whose running maximum moves several times in a row."""
+    return 3 * normal(rng, shape)
+
+
+@dataclass(frozen=True)
+class InBlocks(Table):
+    """Scores ``n_b`` wide in all, handed over in blocks: a row's option ``sizes``, 3 unless given.
+
+    ``measured`` has the tensors watched that are made.
+    """
+
+    spec: Any = None
+    how: Callable = moving
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        sizes = row.options.get("sizes", 3)
+        drawn = self.arguments(rng, {"blocks": row.given.get("blocks", "... m n_b")}, row)
+        driver = drivers.blocks_measured if "measured" in row.options else drivers.call_in_blocks
+        wide = f"{sizes} keys" if isinstance(sizes, int) else ", ".join(map(str, sizes)) + " keys"
+        told = "; ".join(filter(None, (f"blocks of {wide}", row.note)))
+        use = partial(driver, sizes)
+        return Case((drawn["blocks"],), use=use, note=told, shown="online_softmax(blocks)")
+
+
+def with_infinities(*places: tuple[int, slice]) -> dict[str, Drawn]:
+    """Scores in which −∞ stands at these places of these rows."""
+
+    def how(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+        scores = moving(rng, shape)
+        for i, columns in places:
+            scores[..., i, columns] = -np.inf
+        return scores
+
+    return {"blocks": Drawn("... m n_b", how)}
+
+
+ONLINE_CASES = InBlocks({"blocks": "... m n_b"})
+ONLINE_ROWS = standard(ONLINE_CASES)
+SCORES = row("m=5 n_b=11")
+ONLINE_BY_HAND = Case(
+    (tensor(np.log([[1, 2, 8, 4, 1]])),),
+    use=partial(drivers.call_in_blocks, 2),
+    note="blocks of 2 keys; the logarithms of 1, 2, 8, 4 and 1",
+    shown="online_softmax(blocks)",
+)
+
+# --- cases: tiled_attention, windowed_attention, linear_attention --------------------------------
+
+
+@dataclass(frozen=True)
+class Options(Table):
+    """Attention with options beside the tensors: those of the row, after ``extra``.
+
+    The option ``measured`` is how many numbers no tensor may hold that the call makes.
+    """
+
+    spec: Any = None
+    how: Callable = normal
+    extra: Any = ()
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        options = {**dict(self.extra), **row.options}
+        limit = options.pop("measured", None)
+        case = super().case(rng, row)
+        named = {**case.kwargs, **options}
+        told = "; ".join([f"{name}={value}" for name, value in options.items()] + [row.note] * 1)
+        note = told.removesuffix("; ")
+        if limit is not None:
+            return replace(case, kwargs=named, note=note, use=partial(drivers.call_measured, limit))
+        return replace(case, kwargs=named, note=note)
+
+
+QKV = {"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"}
+SELF = {"query": "... n d_k", "key": "... n d_k", "value": "... n d_v"}
+TILED_CASES = Options(QKV, extra={"block": 3}.items())
+TILED_ROWS = standard(TILED_CASES, d_k=4)
+TILES = row("m=5 n=7 d_k=4 d_v=3")
+TWO = row("m=6 n=6 d_k=4 d_v=3", options={"block": 2})
+TILED_BY_HAND = Case(
+    (
+        tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),
+        tensor([[0, 0, 0, 0], [1, 0, 0, 0], [0, 3, 0, 0]]),
+        tensor([[1, 0], [0, 1], [4, 4]]),
+    ),
+    {"block": 2},
+    note="d_k = 4, so that √d_k = 2; blocks of 2 and 1 keys",
+)
+FAR_BELOW = Case(
+    (
+        tensor([[-600.0] * 4, [-900.0] * 4]),
+        tensor([[1.0, 1.0, 1.0, 1.01], [1.0, 1.0, 1.01, 1.0], [1.0, 1.0, 0.99, 1.0]]),
+        tensor([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]]),
+    ),
+    {"block": 1},
+    note="scores around −1000",
+)
+
+
+def far_keys(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """A mask in which early queries see late keys alone, and late queries early ones."""
+    m, n = shape[-2:]
+    i, j = np.arange(m)[:, None] / m, np.arange(n) / n
+    return np.broadcast_to(np.abs(i + j - 0.9) < 0.35, shape).copy() | (j == j[-1]) & (i < 0.5)
+
+
+FAR = {"mask": Drawn("m n", far_keys)}
+# No tensor of this many numbers: 96 tokens, of 4 features.
+MANY = row("m=96 n=96 d_k=4 d_v=4", options={"measured": 96 * 96}, note="96 tokens")
+
+WINDOW_CASES = Options(SELF, extra={"width": 3}.items())
+WINDOW_ROWS = standard(WINDOW_CASES, d_k=4)
+NEAR = row("n=11 d_k=4 d_v=3")
+WINDOW_BY_HAND = Case(
+    (tensor([[0, 0, 0, 0]] * 4), tensor([[1, 2, 3, 4]] * 4), tensor([[6], [0], [3], [12]])),
+    {"width": 3},
+    note="queries of 0: plain means of two or three values",
+)
+
+
+def not_all_negative(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Rows whose first feature is above 0, so that elu + 1 of large ones is not 0 throughout."""
+    x = normal(rng, shape)
+    x[..., 0] = np.abs(x[..., 0]) + 0.1
+    return x
+
+
+LINEAR_CASES = Options(QKV, how=not_all_negative)
+LINEAR_ROWS = standard(LINEAR_CASES)
+CAUSAL_CASES = Options(SELF, how=not_all_negative, extra={"causal": True}.items())
+CAUSAL_ROWS = standard(CAUSAL_CASES)
+LINEAR = row("m=5 n=7 d_k=2 d_v=3")
+ALONG = row("n=7 d_k=2 d_v=3")
+LINEAR_BY_HAND = Case(
+    (tensor([[0, 0], [1, 0]]), tensor([[0, 0], [2, 0], [0, 1]]), tensor([[1], [4], [10]])),
+    note="features 1, 1 and 2, 1 of the queries; 1, 1 and 3, 1 and 1, 2 of the keys",
+)
+CAUSAL_BY_HAND = replace(
+    LINEAR_BY_HAND,
+    args=(*(x[:2] for x in LINEAR_BY_HAND.args[:3]),),
+    kwargs={"causal": True},
+    note="the first token sees itself alone",
+)
+
+# --- cases: kv_cache_bytes -----------------------------------------------------------------------
+
+
+def sizes(rng: Rng, **fixed: int) -> Case:
+    """A cache of some model."""
+    drawn = {
+        "n_tokens": int(rng.integers(100, 5000)),
+        "n_layers": int(rng.integers(3, 90)),
+        "n_kv_heads": int(rng.integers(3, 70)),
+        "d_head": int(rng.integers(5, 300)),
+    }
+    given = drawn | fixed
+    named = {name: given.pop(name) for name in ("bytes_per_number",) if name in given}
+    return Case(tuple(given.values()), named)
+
+
+CACHE_BY_HAND = Case((10, 3, 2, 4), note="10 tokens, 3 layers, 2 heads of 4 numbers")
+
+# --- decisions: online_softmax -------------------------------------------------------------------
+
+
+def largest(scores):
+    return scores.amax(-1, keepdim=True)
+
+
+def higher(old, scores):
+    return torch.maximum(old, largest(scores))
+
+
+def finite(maximum):
+    """The maximum, and 0 for −∞."""
+    return maximum.masked_fill(maximum == -math.inf, 0)
+
+
+def shrunk(old, new):
+    return (old - new).exp()
+
+
+def weighed(scores, seen, old):
+    return (scores - seen).exp()
+
+
+def as_it_comes(blocks):
+    return list(blocks)
+
+
+@composition
+def online(
+    read=as_it_comes,
+    begin=-math.inf,
+    raise_to=higher,
+    seen=finite,
+    shrink=shrunk,
+    weigh=weighed,
+    add_up=lambda weights: weights.sum(-1, keepdim=True),
+    join=lambda old, factor, new: old * factor + new,
+    told=lambda maximum, seen: maximum,
+    finish=lambda maximum, normaliser: (maximum, normaliser),
+):
+    """``online_softmax`` made of decisions; ``seen`` is what the scores are measured from."""
+
+    def online_softmax(blocks):
+        maximum = normaliser = None
+        for scores in read(blocks):
+            if maximum is None:
+                maximum = torch.full_like(largest(scores), begin)
+                normaliser = torch.zeros_like(maximum)
+            new = raise_to(maximum, scores)
+            at = seen(new)
+            added = add_up(weigh(scores, at, maximum))
+            normaliser = join(normaliser, shrink(maximum, at), added)
+            maximum = new
+        return finish(told(maximum, seen(maximum)), normaliser)
+
+    return online_softmax
+
+
+def added(number: float) -> dict[str, Any]:
+    return {"finish": lambda maximum, normaliser: (maximum, normaliser + number)}
+
+
+def whole(blocks):
+    return [torch.cat(list(blocks), -1)]
+
+
+def without_a_short_one(blocks):
+    blocks = list(blocks)
+    return [block for block in blocks if block.shape[-1] >= blocks[0].shape[-1]]
+
+
+def of_all_rows(old, scores):
+    return torch.maximum(old, scores.amax().expand_as(old))
+
+
+# --- decisions: tiled_attention ------------------------------------------------------------------
+
+
+def pieces(n: int, block: int) -> Iterator[slice]:
+    return efficient.slices(n, block)
+
+
+def whole_pieces(n: int, block: int) -> Iterator[slice]:
+    """The blocks, without the last one where it is shorter."""
+    return (slice(start, start + block) for start in range(0, n - block + 1, block))
+
+
+def cut(x, part):
+    return x[..., part, :]
+
+
+@composition
+def tiles(
+    roles=mistakes.as_they_come,
+    factor=by_root_of_d_k,
+    hide=hide,
+    size=lambda block, m, n: block,
+    cut_queries=pieces,
+    cut_keys=lambda n, block, rows: pieces(n, block),
+    take=cut,
+    tile=lambda mask, rows, columns: mask[..., rows, columns],
+    begin=-math.inf,
+    raise_to=higher,
+    seen=finite,
+    shrink=shrunk,
+    weigh=weighed,
+    keep_total=lambda total, factor: total * factor,
+    keep_normaliser=lambda normaliser, factor: normaliser * factor,
+    add_up=lambda weights: weights.sum(-1, keepdim=True),
+    each=lambda total, normaliser: total,
+    divide=lambda total, normaliser: total / normaliser,
+    collect=lambda outputs, query: torch.cat(outputs, -2),
+):
+    """``tiled_attention`` made of decisions."""
+
+    def tiled_attention(query, key, value, mask=None, block=128):
+        scale = factor(query, key, value)
+        query, key, value = roles(query, key, value)
+        m, n = query.shape[-2], key.shape[-2]
+        block, outputs = size(block, m, n), []
+        for rows in cut_queries(m, block):
+            q = take(query, rows)
+            maximum = torch.full_like(q[..., :1], begin)
+            normaliser, total = torch.zeros_like(maximum), 0 * q[..., :1] * value[..., :1, :]
+            for columns in cut_keys(n, block, rows):
+                scores = q @ take(key, columns).mT * scale
+                if mask is not None:
+                    scores = hide(scores, tile(mask, rows, columns))
+                new = raise_to(maximum, scores)
+                at = seen(new)
+                weights, less = weigh(scores, at, maximum), shrink(maximum, at)
+                normaliser = keep_normaliser(normaliser, less) + add_up(weights)
+                total = keep_total(total, less) + weights @ take(value, columns)
+                total, maximum = each(total, normaliser), new
+            outputs.append(divide(total, normaliser))
+        return collect(outputs, query)
+
+    return tiled_attention
+
+
+def into_query(outputs, query):
+    out = torch.zeros_like(query)
+    out += torch.cat(outputs, -2)
+    return out
+
+
+def length(part: slice) -> slice:
+    return slice(0, part.stop - part.start)
+
+
+def the_same(old, factor):
+    return old
+
+
+def one_for_the_tile(old, scores):
+    return torch.maximum(old, scores.amax((-1, -2), keepdim=True).expand_as(old))
+
+
+def own_softmax(scores, seen, old):
+    return scores.softmax(-1)
+
+
+def guarded(number: float) -> dict[str, Any]:
+    return {"divide": lambda total, normaliser: total / (normaliser + number)}
+
+
+# --- decisions: windowed_attention ---------------------------------------------------------------
+
+
+def both_sides(i, n, width):
+    return i + torch.arange(-(width // 2), width // 2 + 1)
+
+
+def inside(places, n):
+    return (places >= 0) & (places < n)
+
+
+@composition
+def windows(
+    places=both_sides,
+    index=lambda places, n: places.clamp(0, n - 1),
+    there=inside,
+    fill=lambda x, inside: x,
+    finish=lambda output: output,
+    **options,
+):
+    """``windowed_attention`` made of decisions; others are those of ``Attention``.
+
+    ``places`` are the tokens of each window, some beyond the ends; ``index`` which are taken for
+    them, ``fill`` what is done to those, ``there`` which of them may be attended to.
+    """
+    attention = Attention.of(options)
+
+    def windowed_attention(query, key, value, width):
+        n = key.shape[-2]
+        around = places(torch.arange(n)[:, None], n, width)  # (n, width)
+        near, exists = index(around, n), inside(around, n)[..., None]
+        keys, values = (fill(x[..., near, :], exists) for x in (key, value))
+        allowed = there(around, n).unsqueeze(-2)  # (n, 1, width)
+        output = attention.output(query.unsqueeze(-2), keys, values, allowed)
+        return finish(output.squeeze(-2))
+
+    return windowed_attention
+
+
+def everywhere(places, n):
+    return torch.ones_like(places, dtype=torch.bool)
+
+
+def moved_inside(i, n, width):
+    """Windows that are pushed in at the ends, so that they keep their width."""
+    first = (i - width // 2).clamp(min=0).minimum(torch.tensor(max(n - width, 0)))
+    return first + torch.arange(width)
+
+
+# --- decisions: linear_attention -----------------------------------------------------------------
+
+
+def features(x):
+    return F.elu(x) + 1
+
+
+@composition
+def linear(
+    of_query=features,
+    of_key=features,
+    of_value=lambda value: value,
+    given=lambda causal: causal,
+    so_far=lambda x, axis: x.cumsum(axis),
+    sums=lambda query, key, so_far: (query * so_far).sum(-1, keepdim=True),
+    divide=lambda mixed, sums: mixed / sums,
+    mix=lambda query, state: query @ state,
+):
+    """``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens."""
+
+    def linear_attention(query, key, value, causal=False):
+        query, key, value = of_query(query), of_key(key), of_value(value)
+        if given(causal):
+            states = so_far(key.unsqueeze(-1) * value.unsqueeze(-2), -3)
+            mixed = mix(query.unsqueeze(-2), states).squeeze(-2)
+            total = so_far(key, -2)
+        else:
+            mixed, total = mix(query, key.mT @ value), key.sum(-2, keepdim=True)
+        return divide(mixed, sums(query, key, total))
+
+    return linear_attention
+
+
+def without_own(x, axis):
+    return x.cumsum(axis) - x
+
+
+def from_here_on(x, axis):
+    return x.flip(axis).cumsum(axis).flip(axis)
+
+
+def both(mapped: Callable) -> dict[str, Callable]:
+    return {"of_query": mapped, "of_key": mapped}
+
+
+def plus(number: float) -> dict[str, Any]:
+    return both(lambda x: F.elu(x) + number)
+
+
+def guarded_sum(number: float) -> dict[str, Any]:
+    return {"divide": lambda mixed, sums: mixed / (sums + number)}
+
+
+# --- decisions: kv_cache_bytes -------------------------------------------------------------------
+
+
+@composition
+def counted(
+    tokens=lambda n: n,
+    layers=lambda n: n,
+    heads=lambda n: n,
+    width=lambda d: d,
+    kinds=2,
+    bits=lambda number: number,
+    default=2,
+    finish=lambda total: total,
+):
+    """``kv_cache_bytes`` made of decisions."""
+
+    def kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=default):
+        numbers = tokens(n_tokens) * layers(n_layers) * heads(n_kv_heads) * width(d_head)
+        return finish(kinds * numbers * bits(bytes_per_number))
+
+    return kv_cache_bytes
+
+
+def one(n):
+    return 1
+
+
+# --- exercises -----------------------------------------------------------------------------------
+
+ONLINE = Exercise(
+    target="efficient.online_softmax",
+    reference=efficient.online_softmax,
+    section="Chapter 17, “A softmax in pieces”",
+    difficulty=2,
+    minutes=20,
+    criteria=(
+        ONLINE_CASES.criterion(
+            "largest score and normaliser, whatever the blocks",
+            3,
+            ONLINE_BY_HAND,
+            SCORES,
+            SCORES.but(options={"sizes": 1}),
+            SCORES.but("n_b=7", options={"sizes": (4, 1, 2)}),
+            SCORES.but("n_b=6", options={"sizes": 20}, note="one block"),
+        ),
+        ONLINE_CASES.criterion(
+            "−∞ among the scores",
+            2,
+            SCORES.but(given=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
+            SCORES.but(given=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
+            SCORES.but(given=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
+            SCORES.but(given=with_infinities((3, slice(None))), note="a row of −∞"),
+        ),
+        ONLINE_CASES.criterion("batches", 1, *ONLINE_ROWS.batches),
+        ONLINE_CASES.criterion(
+            "float32, large and small scores",
+            1,
+            *ONLINE_ROWS.numbers,
+            SCORES.but(factor=1e-7, cancel=True, note="very small scores"),
+            SCORES.but(factor=200.0, note="scores that exp cannot hold"),
+            SCORES.but("m=2", note="two queries"),
+            SCORES.but("m=1", note="one query"),
+            SCORES.but("m=17 n_b=5", note="many queries"),
+            once_more(ONLINE_BY_HAND),
+        ),
+        ONLINE_CASES.criterion(
+            "one block at a time, never all scores together",
+            1,
+            SCORES.but("m=7 n_b=60", options={"sizes": 5, "measured": True}),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(
+        FLOATS_ONLY,
+        ("a gradient on blocks alone", "No gradient is asked for through these two numbers."),
+    ),
+    misconceptions=made(
+        online,
+        Slip(
+            "the running sum is not rescaled",
+            "When a larger score comes, what you have summed is still measured from the old "
+            "maximum. Multiply it by exp(old maximum − new maximum) before you add.",
+            {"shrink": lambda old, new: 1.0},
+        ),
+        Slip(
+            "rescaled the wrong way round",
+            "You multiply the sum by exp(new − old). The new maximum is larger, and the old sum "
+            "has to shrink: exp(old − new).",
+            {"shrink": lambda old, new: (new - finite(old)).exp()},
+            also=({"shrink": lambda old, new: (new - old).exp()},),
+        ),
+        Slip(
+            "what was just added is rescaled too",
+            "You add the new block first and rescale then. It is measured from the new maximum "
+            "already: rescale the old sum alone.",
+            {"join": lambda old, factor, new: (old + new) * factor},
+        ),
+        Slip(
+            "each block from its own maximum",
+            "You subtract the block's own maximum from its scores. All that is summed has to be "
+            "measured from one number: the larger of the running maximum and the block's.",
+            {"weigh": lambda s, seen, old: (s - finite(largest(s))).exp()},
+        ),
+        Slip(
+            "from the maximum before",
+            "You measure the new block from the maximum that was there before it. Take the "
+            "larger one first, then both sums are measured from it.",
+            {"weigh": lambda s, seen, old: (s - finite(old)).exp()},
+            also=({"weigh": lambda s, seen, old: (s - old).exp()},),
+        ),
+        Slip(
+            "−∞ − (−∞)",
+            "Where a row has seen nothing but −∞, its maximum is −∞, and −∞ − (−∞) is NaN. "
+            "Subtract 0 there.",
+            {"seen": lambda maximum: maximum},
+        ),
+        Slip(
+            "the maximum begins at 0",
+            "Your running maximum starts at 0, so that of a row below 0 is wrong. Start at −∞, or "
+            "at the first block's.",
+            {"begin": 0.0},
+            also=({"begin": -1.0}, {"begin": 1.0}),
+        ),
+        Slip(
+            "a number is added to the sum",
+            "Your sum holds a number that belongs to no key. It begins at 0, and needs no guard.",
+            added(1e-6),
+            added,
+            (1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1.0),
+        ),
+        Slip(
+            "no maximum subtracted",
+            "You sum exp(s) and not exp(s − maximum): for large scores that is ∞.",
+            {"weigh": lambda s, seen, old: s.exp(), "shrink": lambda old, new: 1.0},
+        ),
+        Slip(
+            "one maximum for all queries",
+            "You take the largest score of the whole block. Each row has a maximum of its own.",
+            {"raise_to": of_all_rows},
+        ),
+        Slip(
+            "the smallest score",
+            "You keep the smallest score. Subtracting the largest keeps exp in range.",
+            {
+                "raise_to": lambda old, s: torch.minimum(
+                    old.masked_fill(old == -math.inf, math.inf), s.amin(-1, keepdim=True)
+                )
+            },
+        ),
+        Slip(
+            "the last axis is gone",
+            "You return `(..., m)`. Both are `(..., m, 1)`, so that they fit the scores: "
+            "`keepdim=True`.",
+            {"finish": lambda maximum, normaliser: (maximum[..., 0], normaliser[..., 0])},
+        ),
+        Slip(
+            "the last block is left out",
+            "You stop one block early, or leave out one that is shorter than the others.",
+            {"read": without_a_short_one},
+            also=({"read": lambda blocks: list(blocks)[:-1]},),
+        ),
+        Slip(
+            "the first block is left out",
+            "You start from the first block's maximum and forget to count its scores.",
+            {"read": lambda blocks: list(blocks)[1:]},
+        ),
+        Slip(
+            "only the last block counts",
+            "You start anew with every block. The sum goes on.",
+            {"join": lambda old, factor, new: new},
+        ),
+        Slip(
+            "all blocks joined first",
+            "You put all scores together and take the softmax's sum in one go. Right numbers, but "
+            "all of them at once are what is to be avoided: look at one block at a time.",
+            {"read": whole},
+        ),
+        Slip(
+            "a second pass over blocks that are gone",
+            "You look for the largest score first and go through the blocks again. They come once: "
+            "the second time there are none.",
+            {"join": lambda old, factor, new: 0 * new},
+        ),
+        Slip(
+            "−∞ is hidden in the result",
+            "For a row of nothing but −∞ you return 0 as its largest score. It is −∞; only where "
+            "you subtract it does 0 take its place.",
+            {"told": lambda maximum, seen: seen},
+        ),
+        Slip(
+            "the logarithm of the normaliser",
+            "You return log of the sum, or the logsumexp. The sum itself is asked for.",
+            {"finish": lambda maximum, normaliser: (maximum, normaliser.log())},
+            also=(
+                {"finish": lambda maximum, normaliser: (maximum, maximum + normaliser.log())},
+                {"finish": lambda maximum, normaliser: (maximum, normaliser * maximum.exp())},
+            ),
+        ),
+        Slip(
+            "the two change places",
+            "You return (normaliser, maximum). The maximum comes first.",
+            {"finish": lambda maximum, normaliser: (normaliser, maximum)},
+        ),
+        Slip(
+            "a mean and not a sum",
+            "You average exp over the block. The normaliser is the sum over all keys.",
+            {"add_up": lambda weights: weights.mean(-1, keepdim=True)},
+        ),
+    ),
+    hints=(
+        "Keep two numbers for each row, the largest score so far and the sum so far.",
+        "If the largest score rises from a to b, every term of the sum has to be multiplied by "
+        "exp(a − b).",
+        "`larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))`; measure from `larger`, "
+        "and from 0 where it is −∞.",
+    ),
+)
+
+SCALES = (
+    mistakes.DIVIDED_BY_D_K,
+    mistakes.NO_SCALE,
+    mistakes.MULTIPLIED_BY_ROOT,
+    mistakes.ANOTHER_POWER,
+    mistakes.ANOTHER_FACTOR,
+)
+TILED = Exercise(
+    target="efficient.tiled_attention",
+    reference=efficient.tiled_attention,
+    section="Chapter 17, “Tile by tile”",
+    difficulty=3,
+    minutes=40,
+    forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
+    criteria=(
+        TILED_CASES.criterion(
+            "softmax(QKᵀ/√d_k) V, whatever the block",
+            3,
+            TILED_BY_HAND,
+            TWO,
+            TWO.but("d_k=16", options={"block": 1}),
+            TWO.but(options={"block": 6}, note="one tile"),
+            TILES.but("m=7 n=5", options={"block": 20}, note="a block longer than both"),
+            TILES.but("d_v=9", options={"block": 128}),
+            TILES.but("n=1", note="one key"),
+        ),
+        TILED_CASES.criterion(
+            "last blocks may be shorter",
+            2,
+            TILES,
+            TILES.but("m=6", note="of the keys"),
+            TILES.but("n=6", note="of the queries"),
+            TILES.but("m=11 n=13", options={"block": 4}),
+        ),
+        TILED_CASES.criterion(
+            "a mask, also where a tile has no key for a query",
+            2,
+            TWO.but("m=8 n=8", given=FAR),
+            TILES.but("m=8 n=8", given=FAR),
+            TILES.but(given={"mask": hole("m n")}),
+            TILES.but(batch=(2,), given={"mask": hole("m n")}, note="one mask for a batch"),
+            TILES.but(batch=(2,), given={"mask": hole("... m n")}, note="a batch of masks"),
+        ),
+        TILED_CASES.criterion(
+            "no tensor of m · n numbers on the way",
+            3,
+            MANY.but(options={**MANY.options, "block": 16}),
+            MANY.but("m=96 n=90", options={"measured": 96 * 90, "block": 8}),
+        ),
+        TILED_CASES.criterion("batches", 1, *TILED_ROWS.batches),
+        TILED_CASES.criterion(
+            "float32, large, small and distant scores",
+            1,
+            *TILED_ROWS.numbers,
+            FAR_BELOW,
+            TILES.but(factor=500.0, note="scores that exp cannot hold"),
+            once_more(TILED_BY_HAND),
+        ),
+        TILED_CASES.criterion(
+            "gradients reach query, key and value",
+            2,
+            *TILED_ROWS.gradients,
+            TILES.but("m=8 n=8", given=FAR, use=TILED_CASES.each_gradient),
+        ),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        tiles,
+        *SCALES,
+        mistakes.DIVIDED_BY_ROOT_N,
+        mistakes.DIVIDED_BY_OTHER_WIDTH,
+        mistakes.MASK_INVERTED,
+        mistakes.MASK_IGNORED,
+        mistakes.ZERO_SCORES,
+        mistakes.NOT_LOW_ENOUGH,
+        mistakes.MASK_ADDED,
+        mistakes.ZERO_TIMES_INFINITY,
+        Slip(
+            "every tile has the first tile's mask",
+            "You take the same corner of the mask for every tile. The tile of these rows and "
+            "columns needs `mask[..., rows, columns]`.",
+            {"tile": lambda mask, r, c: mask[..., length(r), length(c)]},
+        ),
+        Slip(
+            "the mask's rows do not move along",
+            "You cut the mask's columns and always take its first rows. Rows of the mask belong to "
+            "queries: cut both axes, `mask[..., rows, columns]`.",
+            {"tile": lambda mask, r, c: mask[..., length(r), c]},
+        ),
+        Slip(
+            "the mask's columns do not move along",
+            "You cut the mask's rows and always take its first columns. Columns of the mask belong "
+            "to keys: cut both axes, `mask[..., rows, columns]`.",
+            {"tile": lambda mask, r, c: mask[..., r, length(c)]},
+        ),
+        Slip(
+            "the mask's tile is transposed",
+            "You cut the mask with keys as rows. Its axes are those of the scores: queries, then "
+            "keys.",
+            {"tile": lambda mask, r, c: mask[..., c, r].mT},
+            also=({"tile": lambda mask, r, c: mask[..., c, r]},),
+        ),
+        Slip(
+            "−∞ − (−∞)",
+            "A query may see no key of a tile. Its largest score is −∞ there, and −∞ − (−∞) is "
+            "NaN. Subtract 0 while a row has seen nothing else.",
+            {"seen": lambda maximum: maximum},
+        ),
+        Slip(
+            "nothing is rescaled when the maximum moves",
+            "When a larger score comes, both running sums are still measured from the old maximum. "
+            "Multiply them by exp(old − new) before you add.",
+            {"shrink": lambda old, new: 1.0},
+        ),
+        Slip(
+            "the output is not rescaled",
+            "You rescale the normaliser when the maximum moves, and not the running sum of values. "
+            "Both are measured from the maximum: multiply both.",
+            {"keep_total": the_same},
+        ),
+        Slip(
+            "the normaliser is not rescaled",
+            "You rescale the running sum of values when the maximum moves, and not the normaliser. "
+            "Both are measured from the maximum: multiply both.",
+            {"keep_normaliser": the_same},
+        ),
+        Slip(
+            "rescaled the wrong way round",
+            "You multiply by exp(new − old). The new maximum is larger, and what was summed before "
+            "has to shrink: exp(old − new).",
+            {"shrink": lambda old, new: (new - finite(old)).exp()},
+            also=({"shrink": lambda old, new: (new - old).exp()},),
+        ),
+        Slip(
+            "each tile from its own maximum",
+            "You subtract the tile's own maximum. All that is summed for a row has to be measured "
+            "from one number, the running maximum.",
+            {"weigh": lambda s, seen, old: (s - finite(largest(s))).exp()},
+        ),
+        Slip(
+            "the maximum begins at 0",
+            "Your running maximum starts at 0. For scores far below that every exp is 0, and 0/0 "
+            "is NaN. Start at −∞.",
+            {"begin": 0.0},
+        ),
+        Slip(
+            "no maximum subtracted",
+            "exp of a large score overflows, and far below 0 it vanishes. Measure every score from "
+            "its row's running maximum.",
+            {"seen": torch.zeros_like, "shrink": lambda old, new: 1.0},
+        ),
+        Slip(
+            "one maximum for the whole tile",
+            "You subtract the tile's largest score from all its rows. In a row far below it every "
+            "exp is 0. Each row has its own maximum.",
+            {"raise_to": one_for_the_tile},
+        ),
+        Slip(
+            "a softmax in every tile",
+            "You take a softmax of each tile and add the results up, or average them. A row shares "
+            "1 among all keys: sum exp first, and divide once at the end.",
+            {
+                "weigh": own_softmax,
+                "shrink": lambda old, new: 1.0,
+            },
+            also=(
+                {
+                    "weigh": own_softmax,
+                    "shrink": lambda old, new: 1.0,
+                    "divide": lambda total, normaliser: total,
+                },
+            ),
+        ),
+        Slip(
+            "not divided by the normaliser",
+            "You return the sums of exp(s) v. At the end each row is divided by its normaliser.",
+            {"divide": lambda total, normaliser: total},
+        ),
+        Slip(
+            "divided in every tile",
+            "You divide by the normaliser after each tile, so what came first is divided again and "
+            "again. Divide once, after the last one.",
+            {"each": lambda total, z: total / z, "divide": lambda total, z: total},
+            also=({"each": lambda total, z: total / z},),
+        ),
+        Slip(
+            "a guard in the denominator",
+            "You add a small number to the normaliser, and the weights no longer sum to 1. It is "
+            "at least 1 and needs no guard.",
+            guarded(1e-3),
+            guarded,
+            Between(1e-8, 10.0),
+        ),
+        Slip(
+            "the last keys are dropped",
+            "You leave out the last block of keys where it is shorter than the others: "
+            "`range(0, n, block)` reaches it, `n // block` blocks do not.",
+            {"cut_keys": lambda n, block, rows: whole_pieces(n, block)},
+        ),
+        Slip(
+            "the last queries are dropped",
+            "You leave out the last block of queries where it is shorter than the others. Every "
+            "query gets a row.",
+            {"cut_queries": whole_pieces},
+        ),
+        Slip(
+            "a query sees the keys of its own block alone",
+            "You walk along the diagonal. Each block of queries meets *every* block of keys.",
+            {"cut_keys": lambda n, block, rows: [rows]},
+        ),
+        Slip(
+            "the later keys are left out",
+            "You stop at the tile on the diagonal. Without a mask a query sees all keys.",
+            {
+                "cut_keys": lambda n, block, rows: (
+                    part for part in pieces(n, block) if part.start <= rows.start
+                )
+            },
+        ),
+        Slip(
+            "only the last tile counts",
+            "You start anew with every block of keys. The sums go on along the row.",
+            {"keep_total": lambda x, factor: 0 * x, "keep_normaliser": lambda x, factor: 0 * x},
+        ),
+        Slip(
+            "all scores at once",
+            "Right numbers, but they are made of a whole matrix of scores, or of a mask of that "
+            "size. Make one tile at a time, and keep sums only.",
+            {"size": lambda block, m, n: max(m, n)},
+        ),
+        Slip(
+            "axes counted from the front",
+            "`query[rows]` cuts the first axis, which is the batch's if there is one. Count from "
+            "the end: `query[..., rows, :]`.",
+            {"take": lambda x, part: x[part]},
+            also=({"take": lambda x, part: x[:, part]},),
+        ),
+        Slip(
+            "the output has the query's shape",
+            "You fill a tensor like `query`. A row of the output has d_v numbers, as a value has.",
+            {"collect": into_query},
+        ),
+        mistakes.ROLES_EXCHANGED.by({"roles": lambda q, k, v: (k, q, v)}),
+        mistakes.KEYS_BLENDED,
+    ),
+    hints=(
+        "Two loops: over blocks of queries, and inside over blocks of keys. Inside is the online "
+        "softmax, with a third running quantity, the sum of exp(s) v.",
+        "When a row's maximum rises from a to b, multiply both its sums by exp(a − b).",
+        "`rows = slice(i, i + block)`, `scores = q[..., rows, :] @ k[..., columns, :].mT / √d_k`; "
+        "the mask of this tile is `mask[..., rows, columns]`.",
+    ),
+)
+
+WINDOWED = Exercise(
+    target="efficient.windowed_attention",
+    reference=efficient.windowed_attention,
+    section="Chapter 17, “A window”",
+    difficulty=2,
+    minutes=25,
+    forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
+    criteria=(
+        WINDOW_CASES.criterion(
+            "each token and its neighbours, width in all",
+            3,
+            WINDOW_BY_HAND,
+            NEAR,
+            NEAR.but(options={"width": 5}),
+            NEAR.but("d_k=16 n=13", options={"width": 7}),
+            NEAR.but(options={"width": 1}, note="each token sees itself alone"),
+        ),
+        WINDOW_CASES.criterion(
+            "cut off at the ends",
+            2,
+            NEAR.but("n=3"),
+            NEAR.but("n=5", options={"width": 5}),
+            NEAR.but("n=5", options={"width": 13}, note="wider than the sequence"),
+            NEAR.but("n=1", options={"width": 3}, note="one token"),
+        ),
+        WINDOW_CASES.criterion(
+            "no tensor of n · n numbers on the way",
+            2,
+            MANY.but(options={**MANY.options, "width": 5}),
+            MANY.but("n=90", options={"measured": 90 * 90, "width": 3}),
+        ),
+        WINDOW_CASES.criterion(
+            "batches", 1, *WINDOW_ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
+        ),
+        WINDOW_CASES.criterion(
+            "float32, large and small scores",
+            1,
+            *WINDOW_ROWS.numbers,
+            NEAR.but(factor=500.0, note="scores that exp cannot hold"),
+            once_more(WINDOW_BY_HAND),
+        ),
+        WINDOW_CASES.criterion("gradients reach query, key and value", 1, *WINDOW_ROWS.gradients),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        windows,
+        *SCALES,
+        Slip(
+            "divided by the root of the width of the window",
+            "You divide the scores by √width. It is the width of queries and keys that counts, "
+            "√d_k.",
+            {"factor": lambda q, k, other: k.shape[-2] ** -0.5},
+        ),
+        mistakes.NO_SOFTMAX,
+        mistakes.SIGMOIDS,
+        mistakes.KEYS_BLENDED,
+        Slip(
+            "width on each side",
+            "Your windows have 2 · width + 1 tokens. width counts all of them: width // 2 on each "
+            "side, and the token itself.",
+            {"places": lambda i, n, width: i + torch.arange(-width, width + 1)},
+        ),
+        Slip(
+            "one token too few on the right",
+            "Your windows stop before the last token: `range(i - half, i + half)` leaves out "
+            "i + half.",
+            {"places": lambda i, n, width: i + torch.arange(-(width // 2), max(width // 2, 1))},
+            also=({"places": lambda i, n, width: i + torch.arange(-(width // 2), width // 2)},),
+        ),
+        Slip(
+            "one token too few on the left",
+            "Your windows begin one token late. They reach from i − width // 2 to i + width // 2.",
+            {
+                "places": lambda i, n, width: (
+                    i + torch.arange(min(1 - width // 2, 0), width // 2 + 1)
+                )
+            },
+        ),
+        Slip(
+            "one token too many on each side",
+            "You round the half up. Of an odd width, width // 2 tokens stand on each side.",
+            {
+                "places": lambda i, n, width: (
+                    i + torch.arange(-(width + 1) // 2, (width + 1) // 2 + 1)
+                )
+            },
+        ),
+        Slip(
+            "the window ends at the token",
+            "You look at the width tokens that end with the token itself. It stands in the middle.",
+            {"places": lambda i, n, width: i + torch.arange(1 - width, 1)},
+        ),
+        Slip(
+            "the window begins at the token",
+            "You look at the width tokens that begin with the token itself. It stands in the "
+            "middle.",
+            {"places": lambda i, n, width: i + torch.arange(width)},
+        ),
+        Slip(
+            "a token does not see itself",
+            "You leave out the token itself. It belongs to its window.",
+            {"there": lambda places, n: inside(places, n) & (places != torch.arange(n)[:, None])},
+        ),
+        Slip(
+            "zeros beyond the ends get weight",
+            "You pad keys and values with zeros. A key of zeros has a score of 0, and exp(0) is 1: "
+            "it takes weight from the others. Mask what is beyond the ends.",
+            {"fill": lambda x, exists: x * exists, "there": everywhere},
+        ),
+        Slip(
+            "the last token counts more than once",
+            "Beyond the ends you repeat the token that stands there, so it gets its weight several "
+            "times. A window is shorter at the ends.",
+            {"there": everywhere},
+        ),
+        Slip(
+            "the window goes round",
+            "Beyond one end you go on at the other, as `roll` or a negative index does. The first "
+            "token has no left neighbour.",
+            {"index": lambda places, n: places % n, "there": everywhere},
+        ),
+        Slip(
+            "the window is moved inside",
+            "At the ends you move the window in, so that it keeps its width. It stays around its "
+            "token and is cut off.",
+            {"places": moved_inside},
+        ),
+        Slip(
+            "blocks and not windows",
+            "You cut the sequence into blocks, and a token sees those of its own block. A window "
+            "moves along with its token.",
+            {"places": lambda i, n, width: i // width * width + torch.arange(width)},
+        ),
+        Slip(
+            "every second token",
+            "Your windows leave out every second token. They are the nearest ones, side by side.",
+            {"places": lambda i, n, width: i + 2 * torch.arange(-(width // 2), width // 2 + 1)},
+        ),
+        Slip(
+            "the windows are not used",
+            "Your tokens see the whole sequence.",
+            {"places": lambda i, n, width: torch.arange(n).expand(n, n)},
+        ),
+        Slip(
+            "weights at the ends sum to less than 1",
+            "You take the softmax over the whole window and set what is beyond the ends to 0 "
+            "afterwards. What is left has to sum to 1: put −∞ into the scores.",
+            {
+                "hide": lambda s, mask: s,
+                "after": lambda w, mask, f: w if mask is None else w * mask,
+            },
+        ),
+        Slip(
+            "the windows' axis stays",
+            "You return `(..., n, 1, d_v)`: an axis for the one query of each window is left.",
+            {"finish": lambda output: output.unsqueeze(-2)},
+        ),
+    ),
+    hints=(
+        "Token i sees tokens i − width // 2 to i + width // 2, as far as they exist.",
+        "`places = torch.arange(n)[:, None] + torch.arange(-half, half + 1)` is `(n, width)`; "
+        "`key[..., places.clamp(0, n - 1), :]` are the keys of every window.",
+        "Each window is then a sequence with one query, `query[..., None, :]`; mask the places "
+        "that do not exist. Or loop over blocks of queries with the keys around them.",
+    ),
+)
+
+LINEAR_EXERCISE = Exercise(
+    target="efficient.linear_attention",
+    reference=efficient.linear_attention,
+    section="Chapter 17, “Sums instead of scores”",
+    difficulty=2,
+    minutes=25,
+    criteria=(
+        LINEAR_CASES.criterion(
+            "features of the queries with sums over the keys",
+            3,
+            LINEAR_BY_HAND,
+            LINEAR,
+            LINEAR.but("m=7 n=5 d_k=5", note="more queries than keys"),
+            LINEAR.but("n=1", note="one key"),
+            LINEAR.but("m=1", note="one query"),
+            LINEAR.but("m=2 n=2", note="two and two"),
+        ),
+        CAUSAL_CASES.criterion(
+            "causal: each token sees those up to itself",
+            2,
+            CAUSAL_BY_HAND,
+            ALONG,
+            ALONG.but("n=1", note="one token"),
+            ALONG.but("n=17 d_k=3", note="many tokens"),
+            *CAUSAL_ROWS.batches[:3],
+            CAUSAL_ROWS.single,
+        ),
+        LINEAR_CASES.criterion(
+            "not causal: no tensor of m · n numbers on the way",
+            1,
+            MANY,
+            MANY.but("m=96 n=90", options={"measured": 96 * 90}),
+        ),
+        LINEAR_CASES.criterion("batches", 1, *LINEAR_ROWS.batches),
+        LINEAR_CASES.criterion(
+            "float32, large and small entries",
+            1,
+            *LINEAR_ROWS.numbers,
+            once_more(LINEAR_BY_HAND),
+        ),
+        LINEAR_CASES.criterion(
+            "gradients reach query, key and value",
+            1,
+            *LINEAR_ROWS.gradients,
+        ),
+        CAUSAL_CASES.criterion("gradients, causal", 1, *CAUSAL_ROWS.gradients),
+        leaves_arguments_alone(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        linear,
+        Slip(
+            "the denominators are missing",
+            "You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each row "
+            "by their sum, φ(q) · Σ φ(k).",
+            {"divide": lambda mixed, sums: mixed},
+        ),
+        Slip(
+            "divided by the number of keys",
+            "You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).",
+            {"sums": lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True)},
+        ),
+        Slip(
+            "divided by the sum of the keys' features alone",
+            "Your denominators do not know the query. They are φ(q_i) · Σ_j φ(k_j), one for each "
+            "query.",
+            {"sums": lambda q, k, so_far: so_far.sum(-1, keepdim=True)},
+        ),
+        Slip(
+            "divided by the sum of the queries' features",
+            "You add up the features of the query. The denominator is their product with the "
+            "keys', φ(q_i) · Σ_j φ(k_j).",
+            {"sums": lambda q, k, so_far: q.sum(-1, keepdim=True)},
+        ),
+        Slip(
+            "a guard in the denominator",
+            "You add a small number to the denominators, and the weights no longer sum to 1. They "
+            "are above 0 as it is.",
+            guarded_sum(1e-3),
+            guarded_sum,
+            Between(1e-8, 10.0),
+        ),
+        Slip(
+            "elu without + 1",
+            "elu goes down to −1, so weights can be negative and denominators 0. φ is elu + 1.",
+            both(F.elu),
+        ),
+        Slip(
+            "another number added to elu",
+            "You add another number than 1 to elu. φ(x) = elu(x) + 1 is above 0 and comes near it.",
+            plus(2.0),
+            plus,
+            (0.5, 1.5, 1e-6, 1.1, 3.0),
+        ),
+        Slip(
+            "another feature map",
+            "You use another function than elu + 1 as φ.",
+            both(torch.relu),
+            also=(
+                both(torch.exp),
+                both(lambda x: x.softmax(-1)),
+                both(F.softplus),
+                both(lambda x: torch.sigmoid(x)),
+                both(lambda x: F.gelu(x) + 1),
+                both(lambda x: F.relu(x) + 1),
+                both(lambda x: F.selu(x) + 1),
+                both(torch.square),
+            ),
+        ),
+        Slip(
+            "no feature map",
+            "You use queries and keys as they are. Their products may be negative, and then they "
+            "are no weights: take φ of both first.",
+            both(lambda x: x),
+        ),
+        Slip(
+            "φ of the queries alone",
+            "You take φ of the queries and not of the keys. It is taken of both.",
+            {"of_key": lambda x: x},
+        ),
+        Slip(
+            "φ of the keys alone",
+            "You take φ of the keys and not of the queries. It is taken of both.",
+            {"of_query": lambda x: x},
+        ),
+        Slip(
+            "φ of the values too",
+            "You take φ of the values. They are mixed as they are.",
+            {"of_value": features},
+        ),
+        Slip(
+            "scaled by √d_k",
+            "You divide the queries by √d_k. There is no exp here whose argument could grow: φ is "
+            "taken of queries and keys as they are.",
+            {"of_query": lambda x: features(x * x.shape[-1] ** -0.5)},
+            also=(
+                both(lambda x: features(x * x.shape[-1] ** -0.25)),
+                both(lambda x: features(x * x.shape[-1] ** -0.5)),
+            ),
+        ),
+        Slip(
+            "causal is ignored",
+            "With causal=True your tokens still see those behind them. Use running sums, "
+            "`cumsum` along the tokens.",
+            {"so_far": lambda x, axis: x.sum(axis, keepdim=True)},
+        ),
+        Slip(
+            "always causal",
+            "Without `causal` every query sees all keys.",
+            {"given": lambda causal: True},
+        ),
+        Slip(
+            "a token does not see itself",
+            "Your running sums stop before the token itself. It belongs to what it may see, and "
+            "the first token has nothing else.",
+            {"so_far": without_own},
+        ),
+        Slip(
+            "the future and not the past",
+            "Your running sums come from the end. A token sees those *up to* itself.",
+            {"so_far": from_here_on},
+        ),
+        Slip(
+            "the denominators are not causal",
+            "You mix what a token may see and divide by the sum over all keys. Both sums run up to "
+            "the token.",
+            {
+                "sums": lambda q, k, so_far: (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True),
+            },
+        ),
+        Slip(
+            "the softmax's numbers",
+            "You compute softmax attention. Here the weights are φ(q) · φ(k) over their sum.",
+            {
+                **both(lambda x: x),
+                "mix": lambda q, state: q @ state,
+                "sums": lambda q, k, so_far: (q * so_far).exp().sum(-1, keepdim=True),
+            },
+        ),
+        Slip(
+            "φ(K)ᵀ V is transposed",
+            "You multiply by Vᵀ φ(K). The sum over the keys is `(d_k, d_v)`: features of the keys "
+            "are its rows.",
+            {"mix": lambda q, state: q @ state.mT},
+        ),
+    ),
+    hints=(
+        "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V), and the right side needs no m × n numbers.",
+        "The denominator of row i is φ(q_i) · Σ_j φ(k_j): sum the keys' features first.",
+        "Causal: the products `key[..., None] * value[..., None, :]` are `(..., n, d_k, d_v)`; "
+        "their `cumsum` along the tokens is what each token may use.",
+    ),
+)
+
+CACHE = Exercise(
+    target="efficient.kv_cache_bytes",
+    reference=efficient.kv_cache_bytes,
+    section="Chapter 17, “What a cache weighs”",
+    difficulty=1,
+    minutes=5,
+    criteria=(
+        Criterion(
+            "keys and values of every token, layer and head",
+            2,
+            lambda rng: [CACHE_BY_HAND, *(sizes(rng) for _ in range(4))],
+        ),
+        Criterion(
+            "numbers of any size in bytes",
+            1,
+            lambda rng: [
+                sizes(rng, bytes_per_number=4),
+                sizes(rng, bytes_per_number=1),
+                sizes(rng, bytes_per_number=8),
+            ],
+        ),
+        Criterion(
+            "no tokens, one head, long texts",
+            1,
+            lambda rng: [
+                sizes(rng, n_tokens=0),
+                sizes(rng, n_kv_heads=1),
+                sizes(rng, n_kv_heads=8, d_head=8),
+                sizes(rng, n_tokens=3_000_000),
+                once_more(CACHE_BY_HAND),
+            ],
+        ),
+    ),
+    misconceptions=made(
+        counted,
+        Slip(
+            "keys or values alone",
+            "You count one number for each feature. Keys *and* values are kept: twice as many.",
+            {"kinds": 1},
+        ),
+        Slip(
+            "queries too",
+            "You count queries, keys and values. A query is used once and thrown away.",
+            {"kinds": 3},
+        ),
+        Slip(
+            "bits",
+            "You count bits. A number of 2 bytes has 16 bits; bytes are asked for.",
+            {"bits": lambda number: 8 * number},
+        ),
+        Slip(
+            "divided by 8",
+            "You divide by 8 as if `bytes_per_number` were bits.",
+            {"bits": lambda number: number / 8},
+            also=({"bits": lambda number: number // 8},),
+        ),
+        Slip(
+            "numbers and not bytes",
+            "You count numbers. Each takes `bytes_per_number` bytes.",
+            {"bits": one},
+        ),
+        Slip(
+            "two bytes whatever is given",
+            "You take two bytes for each number. `bytes_per_number` says how many.",
+            {"bits": lambda number: 2},
+            also=({"bits": lambda number: 4},),
+        ),
+        Slip(
+            "another size unless told",
+            "Unless told, a number takes 2 bytes.",
+            {"default": 4},
+            also=({"default": 1}, {"default": 8}),
+        ),
+        Slip(
+            "one layer",
+            "You count one layer. Each has keys and values of its own.",
+            {"layers": one},
+        ),
+        Slip(
+            "one head",
+            "You count one head. Each of the `n_kv_heads` has keys and values of its own.",
+            {"heads": one},
+        ),
+        Slip(
+            "one feature",
+            "You leave out `d_head`: a key has that many numbers.",
+            {"width": one},
+        ),
+        Slip(
+            "one token",
+            "You leave out the tokens.",
+            {"tokens": one},
+        ),
+        Slip(
+            "pairs of tokens",
+            "You count n². Scores are for pairs of tokens, and nobody keeps them; keys and values "
+            "are for single tokens.",
+            {"tokens": lambda n: n * n},
+        ),
+        Slip(
+            "megabytes or gigabytes",
+            "You divide to get larger units. Bytes are asked for.",
+            {"finish": lambda total: total / 1e9},
+            also=tuple(
+                {"finish": lambda total, unit=unit: total / unit}
+                for unit in (1e3, 1e6, 1024, 2**20, 2**30)
+            ),
+        ),
+    ),
+    hints=(
+        "How many numbers are kept for one token, in one layer, for one head?",
+        "A key and a value: 2 · d_head numbers.",
+    ),
+)
+
+EXERCISES = (ONLINE, TILED, WINDOWED, LINEAR_EXERCISE, CACHE)

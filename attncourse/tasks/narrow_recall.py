@@ -1,0 +1,98 @@
+"""Chapter 5's recall with few features in the keys: a softmax against a product of features.
+
+All runs of a contestant, every rate and every seed, are trained side by side as one batch of
+models: Adam treats each number by itself, so none hears of the others.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse.tasks.recall import recall
+
+D_MODEL, DIGITS = 26, 10
+
+
+class Lookers(nn.Module):
+    """``runs`` heads side by side, each with its own W_q, W_k (26, d_k) and W_v (26, 10).
+
+    The last token asks the eight others; what comes back are logits of the ten digits.
+    """
+
+    def __init__(self, attention: Callable, d_k: int, seeds: Sequence[int]):
+        super().__init__()
+        self.attention = attention
+        drawn = [torch.Generator().manual_seed(seed) for seed in seeds]
+        for name, d in (("W_q", d_k), ("W_k", d_k), ("W_v", DIGITS)):
+            start = [torch.randn(D_MODEL, d, generator=one) / D_MODEL**0.5 for one in drawn]
+            self.register_parameter(name, nn.Parameter(torch.stack(start)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits ``(runs, batch, 10)`` for x ``(runs, batch, 9, 26)``."""
+        W_q, W_k, W_v = (W.unsqueeze(1) for W in (self.W_q, self.W_k, self.W_v))
+        asking, pairs = x[..., 8:, :], x[..., :8, :]
+        return self.attention(asking @ W_q, pairs @ W_k, pairs @ W_v).squeeze(-2)
+
+
+@dataclass
+class Recalled:
+    """The best rate, the share of right answers of each seed at it, and the heads of those runs."""
+
+    rate: float
+    right: list[float]
+    heads: Lookers
+
+    @property
+    def median(self) -> float:
+        return sorted(self.right)[len(self.right) // 2]
+
+
+def batch_of(runs: int, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """For each run its own sequences ``(runs, size, 9, 26)`` and their answers ``(runs, size)``."""
+    x, answer = recall(runs * size, generator)
+    return x.unflatten(0, (runs, size)), answer.view(runs, size)
+
+
+def losses(logits: Tensor, answer: Tensor) -> Tensor:
+    """The mean loss of each run, ``(runs,)``, in nats."""
+    each = F.cross_entropy(logits.flatten(0, 1), answer.flatten(), reduction="none")
+    return each.view(answer.shape).mean(1)
+
+
+def learn(
+    attention: Callable,
+    d_k: int,
+    *,
+    rates: Sequence[float] = (0.1, 0.3, 1.0),
+    seeds: int = 3,
+    steps: int = 200,
+    batch: int = 32,
+    tested: int = 2000,
+) -> Recalled:
+    """Heads trained with Adam at each rate from each seed; those at the best rate, tested.
+
+    The best rate has the least mean loss over the last tenth of the steps.
+    """
+    groups = [Lookers(attention, d_k, range(seeds)) for _ in rates]
+    settings = [
+        {"params": list(group.parameters()), "lr": rate}
+        for group, rate in zip(groups, rates, strict=True)
+    ]
+    optimizer, generator = torch.optim.Adam(settings), torch.Generator().manual_seed(0)
+    last = torch.zeros(len(rates))
+    for step in range(steps):
+        x, answer = batch_of(seeds, batch, generator)
+        found = torch.stack([losses(group(x), answer) for group in groups])  # (rates, seeds)
+        optimizer.zero_grad()
+        found.sum().backward()
+        optimizer.step()
+        if step >= steps - max(1, steps // 10):
+            last += found.detach().mean(1)
+    best = int(last.nan_to_num(nan=torch.inf).argmin())
+    with torch.no_grad():
+        x, answer = batch_of(seeds, tested, torch.Generator().manual_seed(1000))
+        right = (groups[best](x).argmax(-1) == answer).float().mean(1)
+    return Recalled(rates[best], right.tolist(), groups[best])

@@ -1,0 +1,348 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercises 17 · Long sequences: what attention costs, and what can be done
+#
+# Attention over n tokens makes n · n scores. You write the ways around them: a softmax in pieces,
+# attention tile by tile with the same result, a window, sums in place of scores, and the size of a
+# cache. Fill in the cells marked *your code* and run the check below each.
+#
+# Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes, none included.
+# Results keep the floating dtype of what came in. Gradients must be able to flow through the three
+# kinds of attention: no `.detach()`, no `.numpy()`. Some criteria count numbers: there no tensor
+# that your code makes on its way, masks and views included, may hold as many as the text says.
+
+# %%
+import math
+
+import torch
+from torch.nn import functional as F
+
+from attncourse.checks import check, examine
+
+# %% [markdown]
+# ## 1 · `online_softmax`
+#
+# <!-- facts: online_softmax -->
+#
+# A softmax needs two numbers of each row: its largest score, and the normaliser, the sum of
+# exp(score − largest). Write `online_softmax(blocks)`, which finds both while the scores come by in
+# blocks of keys, each once.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `blocks` | an iterable of `(..., m, n_b)` | scores of the same m queries, some keys at a time |
+# | returns | `(maximum, normaliser)` | `(..., m, 1)` each |
+#
+# - Blocks may have different widths. There is at least one. They come once: a second loop over
+#   `blocks` finds nothing.
+# - Scores may be −∞ (masked), a whole block of a row too. A row of nothing but −∞ has the maximum −∞
+#   and the normaliser 0.
+# - Scores may be large: exp must not overflow.
+# - Look at one block at a time: no tensor may hold as many numbers as all the blocks together.
+#   Keeping the blocks in a list is no crime; joining them is.
+#
+# No gradient is asked for through these two numbers.
+#
+# <!-- hints: online_softmax -->
+
+
+# %% nbgrader={"grade_id": "online_softmax", "solution": true}
+def online_softmax(blocks):
+    ### BEGIN SOLUTION
+    maximum = None
+    for scores in blocks:
+        if maximum is None:
+            maximum = torch.full_like(scores[..., :1], -math.inf)
+            normaliser = torch.zeros_like(maximum)
+        larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
+        seen = larger.masked_fill(larger == -math.inf, 0)
+        new = (scores - seen).exp().sum(-1, keepdim=True)
+        normaliser = normaliser * (maximum - seen).exp() + new
+        maximum = larger
+    return maximum, normaliser
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The logarithms of 1, 2 and of 8, 4. The largest is log 8 = 2.0794, and the normaliser is
+# (1 + 2 + 8 + 4) / 8. Expect `tensor([[2.0794]])` and `tensor([[1.8750]])`:
+
+# %%
+online_softmax(iter([torch.tensor([[1.0, 2.0]]).log(), torch.tensor([[8.0, 4.0]]).log()]))
+
+# %% nbgrader={"grade_id": "check_online_softmax", "locked": true}
+check("efficient.online_softmax", online_softmax)
+
+# %% [markdown]
+# ## 2 · `tiled_attention`
+#
+# <!-- facts: tiled_attention -->
+#
+# Write `tiled_attention(query, key, value, mask=None, block=128)`: softmax(QKᵀ/√d_k)V, with `block`
+# queries and `block` keys at a time.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `query` | `(..., m, d_k)` | |
+# | `key`, `value` | `(..., n, d_k)`, `(..., n, d_v)` | the same batch axes |
+# | `mask` | `None`, `(m, n)` or `(..., m, n)` | boolean, True where attention is allowed |
+# | `block` | a whole number | rows and columns of a tile; the last ones may be shorter |
+# | returns | `(..., m, d_v)` | what chapter 5's attention returns |
+#
+# - `block` may be longer than m and n, or 1, and need not divide them.
+# - With a mask, a query may have no key in some tile. It has one somewhere.
+# - No tensor may hold m · n numbers or more, when you are called without a mask on one sequence
+#   (d_k = d_v = 4, m and n near 100, `block` a sixth of that or less).
+# - Scores may be large or far below 0, and rows far apart: no overflow, no 0/0.
+# - Gradients flow to query, key and value. Autograd may keep what it likes: the backward pass is not
+#   watched.
+#
+# You may not call the library's finished `scaled_dot_product_attention` or
+# `multi_head_attention_forward`.
+#
+# <!-- hints: tiled_attention -->
+
+
+# %% nbgrader={"grade_id": "tiled_attention", "solution": true}
+def tiled_attention(query, key, value, mask=None, block=128):
+    ### BEGIN SOLUTION
+    outputs = []
+    for i in range(0, query.shape[-2], block):
+        q = query[..., i : i + block, :] / math.sqrt(query.shape[-1])
+        maximum = torch.full_like(q[..., :1], -math.inf)
+        normaliser, total = 0.0, 0.0
+        for j in range(0, key.shape[-2], block):
+            scores = q @ key[..., j : j + block, :].mT
+            if mask is not None:
+                scores = scores.masked_fill(~mask[..., i : i + block, j : j + block], -math.inf)
+            larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
+            seen = larger.masked_fill(larger == -math.inf, 0)
+            weights, shrink = (scores - seen).exp(), (maximum - seen).exp()
+            normaliser = normaliser * shrink + weights.sum(-1, keepdim=True)
+            total = total * shrink + weights @ value[..., j : j + block, :]
+            maximum = larger
+        outputs.append(total / normaliser)
+    return torch.cat(outputs, dim=-2)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# A query of zeros averages the three values, whatever the tiles. Expect `tensor([[5.]])`:
+
+# %%
+tiled_attention(torch.zeros(1, 4), torch.randn(3, 4), torch.tensor([[3.0], [0.0], [12.0]]), block=2)
+
+# %% nbgrader={"grade_id": "check_tiled_attention", "locked": true}
+check("efficient.tiled_attention", tiled_attention)
+
+# %% [markdown]
+# ## 3 · `windowed_attention`
+#
+# <!-- facts: windowed_attention -->
+#
+# Write `windowed_attention(query, key, value, width)`: softmax(QKᵀ/√d_k)V where token i sees the
+# `width` tokens around it, i − width // 2 to i + width // 2, itself included.
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `query`, `key` | `(..., n, d_k)` | a query and a key for each token |
+# | `value` | `(..., n, d_v)` | |
+# | `width` | an odd number | how many tokens a window in the middle has |
+# | returns | `(..., n, d_v)` | |
+#
+# - A window is cut off at the ends of the sequence, where it has fewer tokens. It may be wider than
+#   the sequence.
+# - No tensor may hold n · n numbers or more, masks included, when you are called on one sequence
+#   (d_k = d_v = 4, n near 100, `width` 3 or 5).
+# - Scores may be large.
+#
+# You may not call the library's finished `scaled_dot_product_attention` or
+# `multi_head_attention_forward`; what earlier chapters of this course built you may.
+#
+# <!-- hints: windowed_attention -->
+
+
+# %% nbgrader={"grade_id": "windowed_attention", "solution": true}
+def windowed_attention(query, key, value, width):
+    ### BEGIN SOLUTION
+    n, half = key.shape[-2], width // 2
+    places = torch.arange(n)[:, None] + torch.arange(-half, half + 1)  # (n, width)
+    there = (places >= 0) & (places < n)
+    near = places.clamp(0, n - 1)
+    keys, values = key[..., near, :], value[..., near, :]  # (..., n, width, d)
+    scores = (query.unsqueeze(-2) @ keys.mT).squeeze(-2) / math.sqrt(query.shape[-1])
+    weights = scores.masked_fill(~there, -math.inf).softmax(-1)  # (..., n, width)
+    return (weights.unsqueeze(-2) @ values).squeeze(-2)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Queries of zeros: a moving average. Expect 3, 3, 5 and 7.5:
+
+# %%
+windowed_attention(
+    torch.zeros(4, 2), torch.randn(4, 2), torch.tensor([[6.0], [0.0], [3.0], [12.0]]), 3
+)
+
+# %% nbgrader={"grade_id": "check_windowed_attention", "locked": true}
+check("efficient.windowed_attention", windowed_attention)
+
+# %% [markdown]
+# ## 4 · `linear_attention`
+#
+# <!-- facts: linear_attention -->
+#
+# Replace exp(q · k) by φ(q) · φ(k), with φ(x) = elu(x) + 1 for each number of a query or key. Write
+# `linear_attention(query, key, value, causal=False)`: row i is
+# Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j).
+#
+# | | shape | |
+# | --- | --- | --- |
+# | `query` | `(..., m, d_k)` | |
+# | `key`, `value` | `(..., n, d_k)`, `(..., n, d_v)` | |
+# | `causal` | True or False | with True, token i sees tokens 0 to i, and m = n |
+# | returns | `(..., m, d_v)` | |
+#
+# - There is no √d_k here.
+# - Without `causal` no tensor may hold m · n numbers or more (d_k = d_v = 4, m and n near 100, one
+#   sequence). With `causal` nothing is watched.
+# - Every query has a feature above 0, so no denominator is 0.
+#
+# <!-- hints: linear_attention -->
+
+
+# %% nbgrader={"grade_id": "linear_attention", "solution": true}
+def linear_attention(query, key, value, causal=False):
+    ### BEGIN SOLUTION
+    query, key = F.elu(query) + 1, F.elu(key) + 1
+    if not causal:
+        return query @ (key.mT @ value) / (query @ key.sum(-2, keepdim=True).mT)
+    states = (key.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)  # (..., n, d_k, d_v)
+    sums = (query * key.cumsum(-2)).sum(-1, keepdim=True)
+    return (query.unsqueeze(-2) @ states).squeeze(-2) / sums
+    ### END SOLUTION
+
+
+# %% [markdown]
+# One feature. φ(0) = 1 and φ(2) = 3, so the second value counts three times. Expect
+# `tensor([[7.]])`:
+
+# %%
+linear_attention(torch.zeros(1, 1), torch.tensor([[0.0], [2.0]]), torch.tensor([[4.0], [8.0]]))
+
+# %% nbgrader={"grade_id": "check_linear_attention", "locked": true}
+check("efficient.linear_attention", linear_attention)
+
+# %% [markdown]
+# ## 5 · `kv_cache_bytes`
+#
+# <!-- facts: kv_cache_bytes -->
+#
+# Write `kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=2)`: how many bytes
+# a cache of keys and values has. Every layer keeps, for every token and each of its `n_kv_heads`, a
+# key of `d_head` numbers and a value of `d_head` numbers.
+#
+# <!-- hints: kv_cache_bytes -->
+
+
+# %% nbgrader={"grade_id": "kv_cache_bytes", "solution": true}
+def kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=2):
+    ### BEGIN SOLUTION
+    return 2 * n_tokens * n_layers * n_kv_heads * d_head * bytes_per_number
+    ### END SOLUTION
+
+
+# %% [markdown]
+# One token of a model with 32 layers and 32 heads of 128 numbers. Expect 524288, half a megabyte:
+
+# %%
+kv_cache_bytes(1, 32, 32, 128)
+
+# %% nbgrader={"grade_id": "check_kv_cache_bytes", "locked": true}
+check("efficient.kv_cache_bytes", kv_cache_bytes)
+
+# %% [markdown]
+# ## Points
+#
+# The cells below show your points. They run the same checks on fresh numbers, and a further test of
+# each function.
+
+# %% nbgrader={"grade_id": "points_online_softmax", "grade": true, "locked": true}
+examine("efficient.online_softmax", online_softmax).earned
+
+# %% nbgrader={"grade_id": "hidden_online_softmax", "grade": true, "locked": true, "points": 1}
+# One more test of online_softmax.
+### BEGIN HIDDEN TESTS
+scores = 5 * torch.randn(2, 3, 12, dtype=torch.float64)
+blocks = [scores[..., 0:5].clone(), scores[..., 5:7].clone(), scores[..., 7:].clone()]
+maximum, normaliser = online_softmax(blocks)
+size = (maximum + normaliser.log())[..., 0]
+assert torch.allclose(size, scores.logsumexp(-1)), "maximum + log(normaliser) is the logsumexp"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_tiled_attention", "grade": true, "locked": true}
+examine("efficient.tiled_attention", tiled_attention).earned
+
+# %% nbgrader={"grade_id": "hidden_tiled_attention", "grade": true, "locked": true, "points": 1}
+# One more test of tiled_attention.
+### BEGIN HIDDEN TESTS
+query, key = torch.randn(2, 9, 4), torch.randn(2, 13, 4)
+value = torch.randn(2, 13, 3)
+whole = (query @ key.mT / 2).softmax(-1) @ value
+for block in (2, 5, 64):
+    tiled = tiled_attention(query.clone(), key.clone(), value.clone(), block=block)
+    assert torch.allclose(tiled, whole, atol=1e-5), f"blocks of {block}"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_windowed_attention", "grade": true, "locked": true}
+examine("efficient.windowed_attention", windowed_attention).earned
+
+# %% nbgrader={"grade_id": "hidden_windowed_attention", "grade": true, "locked": true, "points": 1}
+# One more test of windowed_attention.
+### BEGIN HIDDEN TESTS
+query, key = torch.randn(2, 9, 4), torch.randn(2, 9, 4)
+value = torch.randn(2, 9, 3)
+far = (torch.arange(9)[:, None] - torch.arange(9)).abs() > 2
+whole = (query @ key.mT / 2).masked_fill(far, -math.inf).softmax(-1) @ value
+near = windowed_attention(query.clone(), key.clone(), value.clone(), 5)
+assert torch.allclose(near, whole, atol=1e-5), "width 5"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_linear_attention", "grade": true, "locked": true}
+examine("efficient.linear_attention", linear_attention).earned
+
+# %% nbgrader={"grade_id": "hidden_linear_attention", "grade": true, "locked": true, "points": 1}
+# One more test of linear_attention.
+### BEGIN HIDDEN TESTS
+query, key = torch.randn(2, 7, 4), torch.randn(2, 7, 4)
+value = torch.randn(2, 7, 3)
+weights = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
+for causal in (False, True):
+    kept = weights.tril() if causal else weights
+    expected = kept / kept.sum(-1, keepdim=True) @ value
+    got = linear_attention(query.clone(), key.clone(), value.clone(), causal)
+    assert torch.allclose(got, expected, atol=1e-5), f"causal={causal}"
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "points_kv_cache_bytes", "grade": true, "locked": true}
+examine("efficient.kv_cache_bytes", kv_cache_bytes).earned
+
+# %% nbgrader={"grade_id": "hidden_kv_cache_bytes", "grade": true, "locked": true, "points": 1}
+# One more test of kv_cache_bytes.
+### BEGIN HIDDEN TESTS
+keys = torch.zeros(3, 5, 7, 11, dtype=torch.float64)  # layers, heads, tokens, features
+values = torch.zeros_like(keys)
+size = keys.nelement() * keys.element_size() + values.nelement() * values.element_size()
+assert kv_cache_bytes(7, 3, 5, 11, 8) == size, "the size of two tensors"
+### END HIDDEN TESTS

@@ -1,0 +1,46 @@
+"""Chapter 17's drawings against what they claim."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from attncourse.figures.drawings import efficient as drawings
+
+
+def texts(diagram) -> list[str]:
+    root = ElementTree.fromstring(diagram.svg().replace("&#8203;", ""))
+    return ["".join(node.itertext()) for node in root if node.tag.endswith("text")]
+
+
+def test_one_tile_is_held_and_those_before_it_are_done():
+    tiles, kept = drawings.walk().drawings
+    svg = tiles.svg()
+    held = re.findall(r'd="M(\d+),(\d+)h42v42h-42Z"[^>]*class="ad-fill"', svg)
+    i, j = drawings.NOW
+    assert held == [(str(76 + 48 * j), str(54 + 48 * i))]
+    drawn = re.findall(r'<path d="M\d+,\d+h42v42h-42Z"[^>]*>', svg)
+    assert len(drawn) == drawings.BLOCKS**2
+    done = [one for one in drawn if "dasharray" not in one and "ad-fill" not in one]
+    assert len(done) == drawings.BLOCKS * i + j
+    numbers = [int(word) for word in texts(tiles) if word.isdigit()]
+    assert numbers == list(range(1, drawings.BLOCKS**2 + 1))
+    said = " ".join(texts(kept))
+    for part in ("a tile of scores", "normaliser", "largest score", "small, fast memory"):
+        assert part in said
+
+
+def test_the_three_shapes_have_the_cells_that_they_say():
+    full, window, product = drawings.shapes().drawings
+    n, half = drawings.N, drawings.HALF
+    cells = [
+        len(re.findall(r'h12v12h-12Z"[^>]*class="ad-fill"', p.svg()))
+        for p in (full, window, product)
+    ]
+    band = sum(min(n, i + half + 1) - max(0, i - half) for i in range(n))
+    assert cells == [n * n, band, 2 * n * drawings.RANK]
+
+
+def test_what_a_drawing_shows_is_said():
+    for picture in (*drawings.walk().drawings, *drawings.shapes().drawings):
+        assert len(picture.says) > 60

@@ -1,0 +1,80 @@
+"""Measurements of chapter 17: one process a point, and what they are labelled with."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attncourse.tasks import lengths
+from attncourse.tasks.narrow_recall import Lookers, learn, losses
+
+
+def test_each_point_has_its_row_and_the_naive_memory_is_counted():
+    points = [("naive", 1024), ("naive", 512), ("tiled", 1024), ("library", 512)]
+    rows = lengths.measure(points)
+    assert [(row["method"], row["n"]) for row in rows] == points
+    assert all(row["ms"] > 0 for row in rows)
+    # Three maps of float32; had both one process, the smaller would seem to take nothing.
+    assert rows[0]["peak_mb"] == pytest.approx(3 * 4 * 1024**2 / 1e6, rel=0.35)
+    assert rows[1]["peak_mb"] == pytest.approx(3 * 4 * 512**2 / 1e6, rel=0.6)
+    assert rows[2]["peak_mb"] < rows[0]["peak_mb"]
+
+
+def test_a_measurement_that_fails_says_why():
+    with pytest.raises(RuntimeError, match="KeyError"):
+        lengths.measure([("nobody", 64)])
+
+
+def test_every_method_attends():
+    given = [torch.randn(1, 1, 40, lengths.D_HEAD) for _ in range(3)]
+    for attend in lengths.METHODS.values():
+        assert attend(*given).shape == given[2].shape
+
+
+def test_a_line_has_the_lengths_of_its_method():
+    rows = [
+        {"method": "naive", "n": 512, "ms": 1.0, "peak_mb": 2.0},
+        {"method": "naive", "n": 1024, "ms": 4.0, "peak_mb": 8.0},
+        {"method": "tiled", "n": 1024, "ms": 3.0, "peak_mb": 0.0},
+    ]
+    expected = {"naive": ([512, 1024], [1.0, 4.0]), "tiled": ([1024], [3.0])}
+    assert lengths.lines_of(rows, "ms") == expected
+
+
+def test_operators_tell_a_fused_program_from_plain_steps():
+    x = torch.randn(1, 1, 64, 8)
+    names = lengths.operators(lambda: lengths.METHODS["library"](x, x, x))
+    assert any("flash" in name for name in names)
+    plain = lengths.operators(lambda: lengths.METHODS["naive"](x, x, x))
+    assert "_softmax" in plain
+    assert not any("flash" in name for name in plain)
+
+
+def test_the_label_names_the_machine():
+    told = lengths.machine()
+    assert list(told) == ["machine", "cores", "torch", "date"]
+    assert all(told.values())
+
+
+def test_heads_side_by_side_do_not_hear_of_each_other():
+    """The gradient of one run is that of the run alone."""
+
+    def mean(query, key, value):
+        return (query @ key.mT).softmax(-1) @ value
+
+    both, alone = Lookers(mean, 3, (4, 9)), Lookers(mean, 3, (9,))
+    x, answer = torch.randn(2, 5, 9, 26), torch.randint(10, (2, 5))
+    losses(both(x), answer).sum().backward()
+    losses(alone(x[1:]), answer[1:]).sum().backward()
+    for one, other in zip(both.parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(one.grad[1:], other.grad)
+
+
+def test_a_softmax_learns_recall_with_two_features():
+    def softmax(query, key, value):
+        return (query @ key.mT / 2**0.5).softmax(-1) @ value
+
+    found = learn(softmax, 2, rates=(0.1, 1e-9), seeds=1, steps=150, tested=500)
+    assert found.rate == 0.1
+    assert found.right[0] > 0.9
+    assert found.median == found.right[0]
