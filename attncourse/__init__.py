@@ -21,4 +21,7 @@ STEMS = (  # the chapters, in the book's order
     "transformer",
     "gpt",
     "interpret",
+    "vision",
+    "sequences",
+    "efficient",
 )

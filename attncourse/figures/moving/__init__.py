@@ -6,6 +6,8 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 
 from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.block_parts import block_parts
+from attncourse.figures.moving.digit_painter import DigitPainter
+from attncourse.figures.moving.family_split import family_split
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.heads_off import heads_off
 from attncourse.figures.moving.induction_steps import induction_steps
@@ -15,15 +17,18 @@ from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
 from attncourse.figures.moving.playground import playground
 from attncourse.figures.moving.position_dial import position_dial
 from attncourse.figures.moving.sampling import sampling
+from attncourse.figures.moving.softmax_in_blocks import softmax_in_blocks
 from attncourse.figures.moving.three_weights import three_weights
 from attncourse.figures.moving.width_slider import width_slider
 from attncourse.figures.moving.worked_row import worked_row
 
 __all__ = [
+    "DigitPainter",
     "LiveModel",
     "Moving",
     "attention_stepper",
     "block_parts",
+    "family_split",
     "heads_off",
     "induction_steps",
     "mask_painter",
@@ -31,6 +36,7 @@ __all__ = [
     "playground",
     "position_dial",
     "sampling",
+    "softmax_in_blocks",
     "three_weights",
     "width_slider",
     "worked_row",
