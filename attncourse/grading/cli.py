@@ -1,4 +1,4 @@
-"""The command ``attncourse``: check, release, grade, report, export, serve, doctor, demo."""
+"""The command ``attncourse``, for students, instructors and readers of the book."""
 
 import atexit
 import os
@@ -55,12 +55,60 @@ def check(
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
     from attncourse.grading.class_.terminal import own_verdicts
     from attncourse.grading.limits import Limits
-    from attncourse.grading.selfcheck import check_file
+    from attncourse.grading.student.selfcheck import check_file
 
     with stopping("nothing was changed"):
         report = check_file(notebook, Limits.of(timeout))
     print(own_verdicts(report))
     raise typer.Exit(0 if report.points == report.maximum else 1)
+
+
+@app.command()
+def progress(
+    folder: Annotated[Path, typer.Argument(help="The folder with your notebooks.")] = Path(),
+    timeout: Timeout = 120,
+) -> None:
+    """Show which exercises of the course are done, tried and open, and what comes next."""
+    from rich.console import Console
+
+    from attncourse.grading.limits import Limits
+    from attncourse.grading.student.progress import progress as progress_in
+    from attncourse.grading.student.progress import progress_table, summary
+
+    console = Console()
+    with stopping("nothing was changed"), console.status("reading …") as status:
+        found = progress_in(
+            folder, Limits.of(timeout), lambda n, of, name: status.update(f"{n} of {of}: {name}")
+        )
+    console.print(progress_table(found))
+    for line in summary(found).splitlines():
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    for reason in found.left_out:
+        print(f"attncourse: not counted: {reason}", file=sys.stderr)
+
+
+@app.command()
+def assemble(
+    notebooks: Annotated[list[Path], typer.Argument(help="Your notebooks, one a chapter.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The package; its name is mine.")
+    ] = Path("mine"),
+    timeout: Timeout = 120,
+) -> None:
+    """Put your answers together as a package: what is right is yours, the rest is ours."""
+    from rich.console import Console
+
+    from attncourse.grading.limits import Limits
+    from attncourse.grading.student.assemble import assemble as make
+
+    with stopping("nothing was written"), Console(stderr=True).status("judging …") as status:
+        made = make(
+            notebooks,
+            output,
+            Limits.of(timeout),
+            lambda n, of, name: status.update(f"{n} of {of}: {name}"),
+        )
+    print(made)
 
 
 @app.command()

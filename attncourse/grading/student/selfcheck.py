@@ -18,9 +18,20 @@ _examine("{target}", {name}).earned
 
 def check_file(path: Path, limits: Limits) -> Report:
     """The verdicts on each exercise of a student's notebook."""
+    data, cells = read_file(path)
+    return check_cells(path, data, cells, limits.stretched(slowness()))
+
+
+def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits) -> Report:
+    """The same of a file that has been read."""
+    return grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
+
+
+def read_file(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
+    """A notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
     try:
         data = path.read_bytes()
-        cells = read_cells(data)
+        return data, read_cells(data)
     except FileNotFoundError:
         raise UserError(
             f"there is no file {path}: name your notebook, say 02_mixing.ipynb"
@@ -29,8 +40,6 @@ def check_file(path: Path, limits: Limits) -> Report:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except Unreadable as error:
         raise UserError(f"cannot read {path}: {error}; download the notebook again") from None
-    limits = limits.stretched(slowness())
-    return grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
 
 
 def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
@@ -61,8 +70,7 @@ def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:
     from attncourse.checks import exercises
 
     targets = [target.split(".") for target in exercises()]
-    ids = {cell.grade_id for cell in cells}
-    votes = [stem for stem, name in targets if f"check_{name}" in ids or name in ids]
+    votes = [stem for stem, name in targets if of_exercise(cells, name)]
     if votes:
         return max(dict.fromkeys(votes), key=votes.count)
     stems = dict.fromkeys(stem for stem, _ in targets)
@@ -73,3 +81,9 @@ def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:
         f"cannot tell which exercises {file_stem}.ipynb is about: it has none of their cells; "
         f"name it after its chapter ({', '.join(stems)})"
     )
+
+
+def of_exercise(cells: tuple[Cell, ...], name: str) -> bool:
+    """Whether these cells are those of an assignment with this exercise."""
+    ids = {cell.grade_id for cell in cells}
+    return name in ids or f"check_{name}" in ids

@@ -1,0 +1,1 @@
+"""A student's own notebooks: checked, counted, put together. Nothing here gives a grade."""

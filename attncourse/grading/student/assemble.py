@@ -1,0 +1,154 @@
+"""A student's answers as a package, ``mine``: what is right is theirs, the rest is ours.
+
+``mine/kqv.py`` holds what the notebook of chapter 5 defines. An answer that fails, or is missing,
+is taken from ``attncourse.kqv`` in its place, and what the answers take from chapters before is the
+student's own where they have it. What a part does alone it must do with the others as well, so the
+package is checked once more as it stands. An answer that fails because it calls a wrong one is
+right there, where that one is ours.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import attncourse
+from attncourse import STEMS
+from attncourse.checks import exercises
+from attncourse.grading.errors import UserError
+from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
+from attncourse.grading.report import Report
+from attncourse.grading.student.package import Chapter, definitions, tried, write
+from attncourse.grading.student.progress import INSTRUCTORS, attempted
+from attncourse.grading.student.selfcheck import chapter_of, check_cells, read_file
+from attncourse.grading.submission.notebook import Cell
+from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.syntax import parse
+
+MISSING = "not written yet"
+NO_PYTHON = "its cell is not Python"
+TOGETHER = "passes alone, but not with the other parts: "
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The package's folder, its chapters, and copies of files that somebody had changed."""
+
+    folder: Path
+    chapters: tuple[Chapter, ...]
+    copies: tuple[Path, ...] = ()
+
+    def __str__(self) -> str:
+        parts = sum(len(chapter.why) for chapter in self.chapters)
+        mine = sum(len(chapter.mine) for chapter in self.chapters)
+        lines = [f"{mine} of {parts} parts are yours, in {self.folder}"]
+        for chapter in self.chapters:
+            for name, others in chapter.given.items():
+                which = " and ".join(others)
+                lines.append(f"{chapter.stem}.{name} is yours: right, given a right {which}")
+            lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
+        lines += [f"what you had changed by hand is kept in {path}" for path in self.copies]
+        return "\n".join(lines)
+
+
+def assemble(
+    notebooks: Sequence[Path],
+    folder: Path,
+    limits: Limits,
+    seen: Callable[[int, int, str], None] = lambda *_: None,
+) -> Assembled:
+    """The package of what these notebooks hold, written to ``folder``, which is called ``mine``.
+
+    ``seen`` hears of each notebook that has been judged. Raises ``UserError`` for two notebooks of
+    one chapter, for one of another version of the course, and for a folder that holds anything
+    else.
+    """
+    if folder.name != "mine":
+        raise UserError(f"the package is called mine: expected a folder …/mine, got {folder}")
+    require_ours(folder)
+    limits = limits.stretched(slowness())
+    chapters: dict[str, Chapter] = {}
+    read = [(path, *read_file(path)) for path in notebooks]
+    for number, (path, data, cells) in enumerate(read, 1):
+        stem = chapter_of(cells, path.stem)
+        require_this_version(path, stem, cells)
+        if stem in chapters:
+            raise UserError(
+                f"two notebooks of chapter {stem}, {chapters[stem].path} and {path}: name one of "
+                "them, the one that is yours"
+            )
+        report = check_cells(path, data, cells, limits)
+        chapters[stem] = Chapter(stem, path, definitions(cells), reasons(report, cells))
+        seen(number, len(read), path.name)
+    made = given_right_ones(together([chapters[s] for s in STEMS if s in chapters], limits), limits)
+    return Assembled(folder, tuple(made), write(folder, made))
+
+
+def together(chapters: list[Chapter], limits: Limits) -> list[Chapter]:
+    """The chapters without those parts that pass alone and fail in the package."""
+    while True:
+        targets = [f"{c.stem}.{name}" for c in chapters for name in c.mine]
+        broken = {t: reason for t, reason in tried(chapters, targets, limits).items() if reason}
+        if not broken:
+            return chapters
+        for target, reason in broken.items():
+            stem, name = target.split(".")
+            chapters = [
+                c.changed(**{name: TOGETHER + reason}) if c.stem == stem else c for c in chapters
+            ]
+
+
+def given_right_ones(chapters: list[Chapter], limits: Limits) -> list[Chapter]:
+    """The chapters with those parts too that are right once a wrong one that they call is ours."""
+    for place, chapter in enumerate(chapters):
+        for name in chapter.ours:
+            chapter = chapters[place]
+            own = [piece for piece in chapter.code if name in piece.bound]
+            called = set().union(*(piece.read for piece in own)) & set(chapter.ours) - {name}
+            if not called:
+                continue
+            given = chapter.given | {name: sorted(called)}
+            mended = replace(chapter.changed(**{name: ""}), given=given)
+            trial = [*chapters[:place], mended, *chapters[place + 1 :]]
+            if not any(tried(trial, [f"{chapter.stem}.{name}"], limits).values()):
+                chapters = trial
+    return chapters
+
+
+def require_ours(folder: Path) -> None:
+    """Raises ``UserError`` where a folder of that name is no package of this kind."""
+    if folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir()):
+        raise UserError(f"{folder} holds something else: move it, or name another folder with -o")
+
+
+def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
+    """Raises ``UserError`` where a notebook is not this version's."""
+    if any(INSTRUCTORS in cell.source for cell in cells):
+        raise UserError(f"{path} is an instructor's notebook: it holds the answers")
+    ours = {e.name for e in exercises().values() if e.stem == stem}
+    theirs = {c.grade_id for c in cells if c.solution and c.code}
+    if theirs - ours:
+        raise UserError(
+            f"{path} asks for {', '.join(sorted(theirs - ours))}, which attncourse "
+            f"{attncourse.__version__} does not know: install the version the notebook is of, "
+            "or download the notebook again and copy your answers"
+        )
+
+
+def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
+    """For each exercise why the student's answer cannot be used; nothing where it can."""
+    verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
+    broken = {c.grade_id for c in cells if c.solution and c.code and parse(plain(c.source)) is None}
+    found, written = {}, attempted(cells)
+    for target, cell in report.cells.items():
+        verdict, name = verdicts.get(target), target.split(".")[1]
+        if verdict and verdict["passed"]:
+            found[name] = ""
+        elif name in broken:
+            found[name] = NO_PYTHON
+        elif verdict["unwritten"] if verdict else name not in written:
+            found[name] = MISSING
+        else:
+            told = verdict and (verdict["misconception"] or verdict["symptom"] or verdict["reason"])
+            found[name] = str(told or cell.message).splitlines()[0]
+    return found

@@ -1,0 +1,198 @@
+"""The package ``mine``: what a notebook defines, as modules, one a chapter.
+
+A name that is not the student's is imported from ours.
+"""
+
+import ast
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from attncourse import STEMS
+from attncourse.grading.files import replace_file
+from attncourse.grading.limits import Limits
+from attncourse.grading.submission.notebook import Cell
+from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.syntax import bound_names, first_line, names_in, parse
+
+MARK = "# Made by attncourse assemble: "  # and a hash of what follows
+CHECK = """
+import importlib, json, sys
+from attncourse.checks import examine
+found = {}
+for target in sys.argv[1:]:
+    stem, name = target.split(".")
+    try:
+        verdict = examine(target, getattr(importlib.import_module(f"mine.{stem}"), name))
+        found[target] = "" if verdict.passed else verdict.reason
+    except BaseException as error:
+        found[target] = f"{type(error).__name__}: {error}"
+print("\\n" + json.dumps(found))
+"""
+
+
+class Piece(NamedTuple):
+    """A statement of a notebook that defines something, as it was written."""
+
+    node: ast.stmt
+    text: str
+
+    @property
+    def bound(self) -> frozenset[str]:
+        return bound_names(ast.Module([self.node], []))
+
+    @property
+    def read(self) -> frozenset[str]:
+        return names_in(ast.Module([self.node], [])).read
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One chapter's notebook: what it defines, and for each exercise why it is not the student's.
+
+    ``why`` is empty for a part that is the student's; ``given`` names, for some of those, the parts
+    of ours that it needs to be right.
+    """
+
+    stem: str
+    path: Path
+    code: tuple[Piece, ...]
+    why: dict[str, str]
+    given: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def mine(self) -> list[str]:
+        """The names that are the student's."""
+        return [name for name, reason in self.why.items() if not reason]
+
+    @property
+    def ours(self) -> list[str]:
+        return [name for name, reason in self.why.items() if reason]
+
+    def changed(self, **why: str) -> "Chapter":
+        return replace(self, why=self.why | why)
+
+
+def definitions(cells: Iterable[Cell]) -> tuple[Piece, ...]:
+    """What a notebook defines: imports, functions, classes and constants, nothing that runs."""
+    found = []
+    for cell in cells:
+        source = plain(cell.source) if cell.code and not cell.test else ""
+        lines, tree = source.split("\n"), parse(source)
+        for node in tree.body if tree else ():
+            if defines(node):
+                text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
+                found.append(Piece(node, text))
+    return tuple(found)
+
+
+def defines(node: ast.stmt) -> bool:
+    """Whether a statement only gives something its name."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module != "attncourse.checks"
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return isinstance(node.value, ast.Lambda) or is_constant(node.value)
+    kinds = ast.Import | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return isinstance(node, kinds)
+
+
+def is_constant(node: ast.expr | None) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def source_of(chapter: Chapter, chapters: Sequence[Chapter]) -> str:
+    """A chapter's module: imports, ours in place of what is not right, the student's code."""
+    own = {c.stem: c.mine for c in chapters}
+    heads, bodies = [], []
+    for piece in chapter.code:
+        if isinstance(piece.node, ast.ImportFrom):
+            heads += imports(piece.node, own)
+        elif isinstance(piece.node, ast.Import):
+            heads.append(piece.text)
+        elif not piece.bound & set(chapter.ours):
+            bodies.append(piece.text)
+    heads += [f"from attncourse.{chapter.stem} import {name}" for name in chapter.ours]
+    title = f"Chapter {STEMS.index(chapter.stem) + 1}, {chapter.stem}: "
+    title += f"{len(chapter.mine)} of {len(chapter.why)} parts are mine."
+    top = "\n".join(dict.fromkeys(heads))
+    return "\n\n\n".join([f'"""{title}"""\n\n{top}'.rstrip(), *bodies]) + "\n"
+
+
+def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
+    """An import from a chapter before, from the student's own where they have it."""
+    root, _, stem = (node.module or "").partition(".")
+    mine = [a for a in node.names if root == "attncourse" and a.name in own.get(stem, ())]
+    rest = [a for a in node.names if a not in mine]
+    pairs = ((f"mine.{stem}", mine), (node.module, rest))
+    return [ast.unparse(ast.ImportFrom(m, names, node.level)) for m, names in pairs if names]
+
+
+# --- the folder -----------------------------------------------------------------------------------
+
+
+def texts_of(chapters: Sequence[Chapter]) -> dict[str, str]:
+    """The package's files by name."""
+    texts = {f"{c.stem}.py": source_of(c, chapters) for c in chapters}
+    texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
+    return {name: f"{MARK}{hashed(text)}\n{text}" for name, text in texts.items()}
+
+
+def write(folder: Path, chapters: Sequence[Chapter]) -> tuple[Path, ...]:
+    """Writes the package; returns copies of what somebody had changed by hand."""
+    copies = []
+    for name, text in texts_of(chapters).items():
+        path = folder / name
+        if path.exists() and not untouched(path):
+            copies.append(free_name(path))
+            shutil.copyfile(path, copies[-1])
+        replace_file(path, text, way_out="; name another folder with -o")
+    return tuple(copies)
+
+
+def free_name(path: Path) -> Path:
+    """A name for a copy beside a file, which no file has."""
+    names = (path.with_name(f"{path.name}.{number}.bak") for number in range(1, 10**6))
+    return next(name for name in names if not name.exists())
+
+
+def untouched(path: Path) -> bool:
+    """Whether a file is as it was written."""
+    head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    return head == MARK + hashed(text)
+
+
+def hashed(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def tried(chapters: Sequence[Chapter], targets: list[str], limits: Limits) -> dict[str, str]:
+    """What is wrong with each of these parts in the package; nothing where it is right.
+
+    In a process of its own, since the parts are imported there.
+    """
+    if not targets:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
+        write(Path(place, "mine"), chapters)
+        command = [sys.executable, "-c", CHECK, *targets]
+        try:
+            done = subprocess.run(
+                command, cwd=place, capture_output=True, text=True, timeout=limits.submission
+            )
+            return json.loads(done.stdout.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            return dict.fromkeys(targets, "it did not end in time")
+        except (IndexError, ValueError):
+            said = (done.stderr.splitlines() or ["the process ended"])[-1]
+            return dict.fromkeys(targets, said)

@@ -1,0 +1,157 @@
+"""How far a student has come: every exercise of the course, done, tried or open."""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from attncourse import STEMS
+from attncourse.checks import exercises
+from attncourse.grading.class_.terminal import table
+from attncourse.grading.errors import UserError
+from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
+from attncourse.grading.report import Report
+from attncourse.grading.student.selfcheck import chapter_of, check_cells, read_file
+from attncourse.grading.submission.notebook import Cell
+
+STATES = ("done", "tried", "open")  # the better one first
+STUB = "raise NotImplementedError()"
+INSTRUCTORS = "### BEGIN HIDDEN TESTS"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of every exercise by its target, in the course's order, and the files behind it.
+
+    ``places`` are the notebooks that exercises were found in, by target; of two the one with the
+    better answer. ``left_out`` are sentences on files that were not counted.
+    """
+
+    states: dict[str, str]
+    places: dict[str, Path]
+    left_out: tuple[str, ...] = ()
+
+    def count(self, state: str, stem: str = "") -> int:
+        """How many exercises are in this state, in one chapter or in all."""
+        chosen = [s for t, s in self.states.items() if not stem or t.startswith(f"{stem}.")]
+        return chosen.count(state)
+
+    @property
+    def next(self) -> str:
+        """What to do next: the first that was tried and is not done, or else the first open one."""
+        return next((t for s in STATES[1:] for t, state in self.states.items() if state == s), "")
+
+
+def progress(
+    folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
+) -> Progress:
+    """What the notebooks in a folder, and in those below it, amount to.
+
+    Where two notebooks hold an exercise, the better answer counts. ``seen`` hears of each notebook
+    that has been judged: how many, of how many, and its name. Raises ``UserError`` for a folder
+    without a notebook of the course.
+    """
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}: name the one with your notebooks")
+    found, left_out = [], []
+    for path in notebooks_in(folder):
+        try:
+            data, cells = read_file(path)
+            stem = chapter_of(cells, path.stem)
+        except UserError as problem:
+            left_out.append(str(problem))
+            continue
+        if any(INSTRUCTORS in cell.source for cell in cells):
+            left_out.append(f"{path} is an instructor's notebook: it holds the answers")
+        elif any(cell.solution for cell in cells):
+            found.append((path, data, cells, stem))
+        else:
+            left_out.append(f"{path} is a page's notebook, and has no exercises")
+    if not found:
+        why = "".join(f"; {reason}" for reason in left_out[:3])
+        raise UserError(f"no notebook with exercises of this course in {folder}{why}")
+    limits = limits.stretched(slowness())
+
+    def states_in(entry: tuple[Path, bytes, tuple[Cell, ...], str]) -> dict[str, str]:
+        path, data, cells, _ = entry
+        if not attempted(cells):
+            return {}
+        return states_of(check_cells(path, data, cells, limits), cells)
+
+    states, places = dict.fromkeys(exercises(), "open"), {}
+    with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1)) as pool:
+        judged = pool.map(states_in, found)
+        for number, (entry, states_there) in enumerate(zip(found, judged, strict=True), 1):
+            path, stem = entry[0], entry[3]
+            for target in states:
+                state = states_there.get(target, "open")
+                if rank(state) < rank(states[target]):
+                    states[target], places[target] = state, path
+                elif target.startswith(f"{stem}."):
+                    places.setdefault(target, path)
+            seen(number, len(found), path.name)
+    return Progress(states, places, tuple(left_out))
+
+
+def notebooks_in(folder: Path) -> list[Path]:
+    """All notebooks below a folder, but for those in hidden folders."""
+    paths = (path for path in folder.rglob("*.ipynb") if path.is_file())
+    return sorted(p for p in paths if not any(x[0] == "." for x in p.relative_to(folder).parts))
+
+
+def attempted(cells: Iterable[Cell]) -> list[str]:
+    """The answers, by grade id, that are more than what was handed out."""
+    return [c.grade_id for c in cells if c.solution and c.code and STUB not in c.source]
+
+
+def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
+    """What became of each exercise in one notebook."""
+    states, written = dict.fromkeys(report.cells, "open"), attempted(cells)
+    verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
+    for target in states:
+        verdict = verdicts.get(target)
+        if verdict and verdict["passed"]:
+            states[target] = "done"
+        elif not verdict["unwritten"] if verdict else target.split(".")[1] in written:
+            states[target] = "tried"
+    return states
+
+
+def rank(state: str) -> int:
+    return STATES.index(state)
+
+
+def progress_table(found: Progress) -> Table:
+    """A row for each chapter: how many are done, and which are not."""
+    made = table("chapter", "done#", "tried", "open")
+    for number, stem in enumerate(STEMS, 1):
+        mine = {t.split(".")[1]: s for t, s in found.states.items() if t.startswith(f"{stem}.")}
+        done = found.count("done", stem)
+        tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in STATES[1:])
+        begun = done or tried
+        made.add_row(
+            Text(f"{number:2} {stem}", style="" if begun else "dim"),
+            Text(f"{done} of {len(mine)}", style="green" if done == len(mine) else ""),
+            Text(tried, style="bold"),
+            Text(left if begun else "all", style="dim"),
+        )
+    return made
+
+
+def summary(found: Progress) -> str:
+    """What has been done, and what comes next, in a line each."""
+    done, tried = found.count("done"), found.count("tried")
+    lines = [f"{done} of {len(found.states)} exercises done" + (f", {tried} tried" * (tried > 0))]
+    if not found.next:
+        return f"{lines[0]}: the whole course"
+    stem, name = found.next.split(".")
+    minutes = exercises()[found.next].minutes
+    where = found.places.get(found.next)
+    place = f"in {where}" if where else f"in the notebook of chapter {STEMS.index(stem) + 1}"
+    lines.append(f"next: {name}, {place} (about {minutes} minutes)")
+    return "\n".join(lines)

@@ -1,0 +1,259 @@
+"""What a student's own notebooks amount to: progress, and a package of what is right."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from small_course import cell, notebook, solution
+from test_cli import refuses, run
+
+from attncourse.checks import exercises
+from attncourse.grading.errors import UserError
+from attncourse.grading.limits import Limits
+from attncourse.grading.student.assemble import assemble
+from attncourse.grading.student.package import texts_of
+from attncourse.grading.student.progress import Progress, progress, progress_table, summary
+
+LIMITS = Limits.of(60)
+MIX = "def mix(A, X):\n    # rows of A say how much of each row of X\n    return A @ X"
+NORMALIZE = (
+    "def normalize_rows(A):\n    if (A < 0).any():\n        raise ValueError('A: negative')\n"
+    "    sums = A.sum(axis=-1, keepdims=True)\n    return A / np.where(sums == 0, 1, sums)"
+)
+SELF = "def self_attention(X):\n    return mix(attention_weights(X), X)"
+WRONG = "def attention_weights(X):\n    return softmax((X @ X.mT).mT * 2)"
+
+
+def released(folder: Path, number_stem: str, name: str = "", **answers: str) -> Path:
+    """The notebook that students get, with these answers in their places."""
+    content = json.loads((ROOT / f"exercises/{number_stem}/{number_stem}.ipynb").read_text())
+    for raw in content["cells"]:
+        marks = raw["metadata"].get("nbgrader", {})
+        if marks.get("solution") and marks["grade_id"] in answers:
+            raw["source"] = answers[marks["grade_id"]]
+    path = folder / (name or f"{number_stem}.ipynb")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def values(package: Path, expression: str) -> list:
+    """What an expression is worth where the package is imported as a user would."""
+    code = f"import json, numpy as np, mine.self_attention as m; print(json.dumps({expression}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=package.parent, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A student's folder, with what else lies about in one."""
+    made = tmp_path_factory.mktemp("work")
+    released(made, "02_mixing", mix=MIX, uniform_weights="def uniform_weights(n):\n    return n")
+    released(made, "02_mixing", "old/02_mixing (1).ipynb", normalize_rows=NORMALIZE, mix="x = = 1")
+    released(made, "04_self_attention", attention_weights="def attention_weights(X:\n  pass")
+    released(made, "06_scoring")
+    (made / "02_torn.ipynb").write_text('{"cells": [\n')
+    (made / "07_scaling.ipynb").write_bytes((ROOT / "book/07_scaling.ipynb").read_bytes())
+    solved = ROOT / "solutions/03_lookup/03_lookup.ipynb"
+    (made / "03_lookup.ipynb").write_bytes(solved.read_bytes())
+    hidden = made / ".ipynb_checkpoints" / "03_lookup-checkpoint.ipynb"
+    hidden.parent.mkdir()
+    hidden.write_bytes(solved.read_bytes())
+    return made
+
+
+@pytest.fixture(scope="module")
+def found(folder) -> tuple[Progress, list]:
+    seen: list = []
+    return progress(folder, LIMITS, lambda *told: seen.append(told)), seen
+
+
+def test_every_exercise_is_done_tried_or_open(found):
+    states = found[0].states
+    assert list(states) == list(exercises())
+    assert {t for t, s in states.items() if s == "done"} == {"mixing.mix", "mixing.normalize_rows"}
+    tried = {"mixing.uniform_weights", "self_attention.attention_weights"}
+    assert {t for t, s in states.items() if s == "tried"} == tried
+    assert found[0].count("done", "mixing") == found[0].count("done") == 2
+
+
+def test_each_notebook_is_announced_once(found):
+    assert [told[:2] for told in found[1]] == [(n, 4) for n in (1, 2, 3, 4)]
+
+
+def test_what_is_not_counted_is_named(found, folder):
+    said = found[0].left_out
+    assert len(said) == 3
+    for name, why in (
+        ("02_torn.ipynb", "line 2"),
+        ("03_lookup.ipynb", "holds the answers"),
+        ("07_scaling.ipynb", "a page's notebook"),
+    ):
+        assert sum(name in line and why in line for line in said) == 1, name
+
+
+def test_what_was_tried_comes_before_what_is_open(found, folder):
+    assert summary(found[0]).splitlines() == [
+        f"2 of {len(exercises())} exercises done, 2 tried",
+        f"next: uniform_weights, in {folder / '02_mixing.ipynb'} (about 5 minutes)",
+    ]
+    states = dict.fromkeys(found[0].states, "done")
+    assert Progress(states, {}).next == ""
+    assert "the whole course" in summary(Progress(states, {}))
+    last = list(states)[-1]
+    assert Progress(states | {last: "open"}, {}).next == last
+
+
+def test_no_name_is_cut_at_80_columns(found):
+    from rich.console import Console
+
+    console = Console(width=80, file=None, record=True, quiet=False)
+    with console.capture() as captured:
+        console.print(progress_table(found[0]))
+    for name in ("uniform_weights", "attention_weights", "is_permutation_equivariant"):
+        assert name in captured.get()
+
+
+def test_progress_on_the_command_line(tmp_path):
+    released(tmp_path, "06_scoring")
+    done = run("progress", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"0 of {len(exercises())} exercises done" in done.stdout
+    refuses(run("progress", tmp_path / "nowhere"), "there is no folder", "nowhere")
+    (tmp_path / "empty").mkdir()
+    refuses(run("progress", tmp_path / "empty"), "no notebook with exercises")
+
+
+# --- assemble -------------------------------------------------------------------------------------
+
+
+def test_what_is_right_is_theirs_and_the_rest_is_ours(tmp_path):
+    mixing = released(tmp_path, "02_mixing", mix=MIX)
+    attention = released(
+        tmp_path, "04_self_attention", attention_weights=WRONG, self_attention=SELF
+    )
+    made = assemble([attention, mixing], tmp_path / "mine", LIMITS)
+    first, second = made.chapters
+    assert (first.stem, first.mine) == ("mixing", ["mix"])
+    assert second.mine == ["self_attention"]
+    assert second.given == {"self_attention": ["attention_weights"]}
+    lines = str(made).splitlines()
+    assert lines[0] == f"2 of 9 parts are yours, in {tmp_path / 'mine'}"
+    assert "self_attention.self_attention is yours: right, given a right attention_weights" in lines
+    assert "mixing.normalize_rows is ours: not written yet" in lines
+    assert any(x.startswith("self_attention.attention_weights is ours: ") for x in lines)
+    text = (tmp_path / "mine" / "self_attention.py").read_text()
+    assert "from mine.mixing import mix" in text
+    assert "* 2" not in text
+    assert "# rows of A say" in (tmp_path / "mine" / "mixing.py").read_text()
+    X = [[1.0, 0.0], [2.0, 1.0], [0.0, 5.0]]
+    scores = np.exp(np.array(X) @ np.array(X).T)
+    expected = scores / scores.sum(axis=1, keepdims=True) @ np.array(X)
+    got = values(tmp_path / "mine", f"m.self_attention(np.array({X})).tolist()")
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
+    assert values(tmp_path / "mine", "m.mix.__module__") == "mine.mixing"
+
+
+def test_what_passes_only_in_its_notebook_is_ours(tmp_path):
+    """What a notebook computes on its way is not a definition."""
+    content = notebook(
+        cell("import numpy as np\none = float(np.ones(1)[0])"),
+        solution("mix", "def mix(A, X):\n    return one * A @ X"),
+        solution("uniform_weights", "def uniform_weights(n):\n    return np.full((n, n), 1 / n)"),
+    )
+    path = tmp_path / "02_mixing.ipynb"
+    path.write_bytes(content)
+    made = assemble([path], tmp_path / "mine", LIMITS)
+    chapter = made.chapters[0]
+    assert chapter.mine == ["uniform_weights"]
+    assert "not with the other parts" in chapter.why["mix"]
+    assert "one" in chapter.why["mix"]
+
+
+def test_a_file_that_was_changed_by_hand_is_kept(tmp_path):
+    path = released(tmp_path, "02_mixing", mix=MIX)
+    for _ in range(2):
+        assert assemble([path], tmp_path / "mine", LIMITS).copies == ()
+    mine = tmp_path / "mine" / "mixing.py"
+    written = mine.read_text()
+    for number in (1, 2):
+        changed = f"{written}\nmore = {number}\n"
+        mine.write_text(changed)
+        copy = tmp_path / "mine" / f"mixing.py.{number}.bak"
+        made = assemble([path], tmp_path / "mine", LIMITS)
+        assert made.copies == (copy,)
+        assert str(copy) in str(made)
+        assert copy.read_text() == changed
+        assert mine.read_text() == written
+
+
+def test_assembling_is_the_same_again(tmp_path):
+    path = released(tmp_path, "02_mixing", mix=MIX, normalize_rows=NORMALIZE)
+    made = assemble([path], tmp_path / "mine", LIMITS)
+    files = {p.name: p.read_text() for p in (tmp_path / "mine").glob("*.py")}
+    assert files == texts_of(made.chapters)
+    for text in files.values():
+        compile(text, "mine", "exec")
+
+
+def two_of_one_chapter(folder: Path) -> list[Path]:
+    return [released(folder, "02_mixing"), released(folder, "02_mixing", "bob.ipynb")]
+
+
+def of_another_version(folder: Path) -> list[Path]:
+    path = folder / "02_mixing.ipynb"
+    path.write_bytes(notebook(solution("mix", MIX), solution("blend", "def blend(): pass")))
+    return [path]
+
+
+def an_instructors(folder: Path) -> list[Path]:
+    return [ROOT / "solutions/02_mixing/02_mixing.ipynb"]
+
+
+def nothing(folder: Path) -> list[Path]:
+    return [folder / "05_kqv.ipynb"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (two_of_one_chapter, ("two notebooks of chapter mixing", "bob.ipynb", "name one")),
+        (of_another_version, ("asks for blend", "does not know", "copy your answers")),
+        (an_instructors, ("holds the answers",)),
+        (nothing, ("there is no file",)),
+    ],
+)
+def test_what_cannot_be_assembled_is_refused_and_nothing_written(tmp_path, make, words):
+    with pytest.raises(UserError) as refused:
+        assemble(make(tmp_path), tmp_path / "mine", LIMITS)
+    for word in words:
+        assert word in str(refused.value)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_nothing_is_written_into_another_folder(tmp_path):
+    path = released(tmp_path, "02_mixing", mix=MIX)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(UserError, match="something else"):
+        assemble([path], tmp_path / "mine", LIMITS)
+    refuses(run("assemble", path, "-o", tmp_path / "yours"), "called mine")
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+
+
+def test_assemble_on_the_command_line(tmp_path):
+    path = released(tmp_path, "02_mixing", mix=MIX)
+    done = run("assemble", path, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "1 of 6 parts are yours, in mine"
+    assert (tmp_path / "mine" / "mixing.py").is_file()
