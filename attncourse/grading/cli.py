@@ -112,6 +112,35 @@ def assemble(
 
 
 @app.command()
+def milestone(
+    name: Annotated[str, typer.Argument(help="recall or copying.")],
+    parts: Annotated[Path, typer.Option(help="What attncourse assemble made.")] = Path("mine"),
+    picture: Annotated[
+        Path | None, typer.Option(help="Where to draw it. [default: NAME.png]")
+    ] = None,
+) -> None:
+    """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
+    from attncourse.grading.files import explained
+    from attncourse.milestones import milestone as called
+    from attncourse.milestones.milestone import run
+    from attncourse.milestones.parts import parts_of
+
+    place = picture or Path(f"{name}.png")
+    try:
+        chosen, found = called(name), parts_of(parts)
+    except ValueError as problem:
+        raise UserError(str(problem)) from None
+    with stopping("nothing was drawn"):
+        outcome = run(chosen, found)
+    print(outcome)
+    if outcome.passed:
+        with explained(place, "; name another file with --picture"):
+            chosen.picture(outcome.model).savefig(place, format="png")
+        print(f"  picture: {place}")
+    raise typer.Exit(0 if outcome.passed else 1)
+
+
+@app.command()
 def release(
     assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
     course: CourseFolder = Path(),

@@ -4,7 +4,6 @@ A batch is ids ``(b, n)``; a model returns logits ``(b, n, n_vocab)``, and row t
 after t. Losses are in nats a token.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.gpt import next_token_loss
+from attncourse.tasks.bar import bar, someone_looks_on
 
 RISE, FALL = 30, 0.8  # steps in which the rate rises, the share of them over which it falls
 
@@ -67,28 +67,6 @@ def train(
 def height(step: int, steps: int) -> float:
     """The share of the full rate at a step: it rises, stays, and falls in a line to 0."""
     return min(1, (step + 1) / RISE, (1 - step / steps) / FALL)
-
-
-def bar(steps: int):
-    """A bar that shows steps, the loss and the seconds."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.3f}"),
-        TimeElapsedColumn(),
-    )
-    progress = Progress(*columns)
-    progress.add_task("training", total=steps, loss=float("nan"))
-    return progress
-
-
-def someone_looks_on() -> bool:
-    """Whether this runs in a terminal, in Colab, or in a notebook that somebody has open."""
-    opened = "google.colab" in sys.modules or "JPY_SESSION_NAME" in os.environ
-    return opened or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @torch.no_grad()

@@ -8,11 +8,14 @@ a tuple of what the model takes.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from attncourse.tasks.bar import bar
 
 Task = Callable[[int, torch.Generator], tuple[Tensor | tuple, Tensor]]
 Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -57,26 +60,31 @@ def train(
     seed: int = 0,
     judge: Judge = classes,
     fade: bool = False,
+    show: bool = False,
 ) -> Run:
     """A model trained on fresh batches with Adam; equal arguments give equal runs.
 
     Right answers and loss are those of a batch before the step that learns from it, so they are
     measured on sequences the model has not seen. fade: the rate falls to 0 over the second half.
+    show: a bar with steps, loss and seconds.
     """
     torch.manual_seed(seed)
     model, generator = build(), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     run = Run(model, [], [])
-    for step in range(steps):
-        if fade:
-            optimizer.param_groups[0]["lr"] = rate * min(1, 2 - 2 * step / steps)
-        x, answer = task(batch, generator)
-        loss, right = judge(called(model, x), answer)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        run.right.append(right.float().mean().item())
-        run.losses.append(loss.item())
+    with bar(steps) if show else nullcontext() as progress:
+        for step in range(steps):
+            if fade:
+                optimizer.param_groups[0]["lr"] = rate * min(1, 2 - 2 * step / steps)
+            x, answer = task(batch, generator)
+            loss, right = judge(called(model, x), answer)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            run.right.append(right.float().mean().item())
+            run.losses.append(loss.item())
+            if progress is not None:
+                progress.update(0, advance=1, loss=run.losses[-1])
     return run
 
 

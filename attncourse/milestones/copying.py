@@ -1,0 +1,197 @@
+"""After chapter 11: two causal layers name the letter before, at lengths they never saw.
+
+Trained on sequences of 8 letters, held to 24. Positions are rotations alone (chapter 11), heads are
+split and merged (9), nobody sees ahead (10). The task is the one of chapter 11's page, after
+Press et al. (2022) and Kazemnejad et al. (2023); see ``attncourse.tasks.copying``.
+"""
+
+import torch
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from attncourse.figures.style import KEY, QUERY, set_style
+from attncourse.milestones.milestone import Gate, Milestone
+from attncourse.milestones.parts import Parts
+from attncourse.milestones.recall import differs
+from attncourse.tasks.copying import LETTERS, copy, sequences
+from attncourse.tasks.training import accuracy, train
+
+D, HEADS, LAYERS, STEPS, RATE = 32, 4, 2, 300, 0.01
+SHORT, LONG = 8, 24  # letters, in training and afterwards
+USES = (
+    "kqv.scaled_dot_product_attention", "multihead.split_heads", "multihead.merge_heads",
+    "masking.causal_mask", "positions.apply_rope",
+)  # fmt: skip
+
+
+class Copier(nn.Module):
+    """Letters, two layers of causal attention with rotated queries and keys, a read-out."""
+
+    def __init__(self, parts: Parts):
+        super().__init__()
+        self.attend, self.split, self.merge, self.causal, self.rotate = (parts[t] for t in USES)
+        self.letters, self.read_out = nn.Embedding(LETTERS, D), nn.Linear(D, LETTERS)
+        self.views = nn.ModuleList(nn.Linear(D, 3 * D, bias=False) for _ in range(LAYERS))
+        self.back = nn.ModuleList(nn.Linear(D, D, bias=False) for _ in range(LAYERS))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits ``(batch, n, 32)`` for the letter before each of ids ``(batch, n)``."""
+        x, mask = self.letters(ids), self.causal(ids.shape[-1])
+        for views, back in zip(self.views, self.back, strict=True):
+            query, key, value = self.heads(views(x))
+            x = x + back(self.merge(self.attend(query, key, value, mask)))
+        return self.read_out(x)
+
+    def heads(self, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys, rotated by their positions, and values: each (batch, h, n, d/h)."""
+        query, key, value = (self.split(part, HEADS) for part in views.chunk(3, dim=-1))
+        where = torch.arange(query.shape[-2])
+        return self.rotate(query, where), self.rotate(key, where), value
+
+
+def trained(parts: Parts, show: bool = False) -> nn.Module:
+    task = copy(SHORT)
+    return train(
+        lambda: Copier(parts), task, rate=RATE, steps=STEPS, fade=True, seed=1, show=show
+    ).model
+
+
+# --- gates ----------------------------------------------------------------------------------------
+
+
+def some(n: int = SHORT) -> Tensor:
+    return sequences(20, n, torch.Generator().manual_seed(77))
+
+
+def names_every_letter(model: nn.Module) -> str:
+    got = model(some())
+    if got.shape != (20, SHORT, LETTERS):
+        return f"expected logits of shape (20, {SHORT}, {LETTERS}), got {tuple(got.shape)}"
+    return "" if got.isfinite().all() else "some logits are not finite"
+
+
+def nothing_ahead(model: nn.Module) -> str:
+    """The leak test of chapter 10: what comes later changes nothing before."""
+    ids = some()
+    for cut in range(1, SHORT):
+        changed = torch.cat([ids[:, :cut], ids[:, cut:].flip(1)], dim=1)
+        far = differs(model(ids)[:, :cut], model(changed)[:, :cut])
+        if far > 1e-3:
+            return f"letters from position {cut} on change what is said before it, by {far:.2g}"
+    return ""
+
+
+def all_behind(model: nn.Module) -> str:
+    """What comes before does have influence, as far back as there is any."""
+    ids = some()
+    changed = ids.clone()
+    changed[:, 0] = ids[:, 0].roll(1)
+    far = differs(model(ids)[:, 1:], model(changed)[:, 1:])
+    return "the first letter changes nothing that is said after it" * (far < 1e-3)
+
+
+def each_by_itself(model: nn.Module) -> str:
+    ids = some()
+    far = differs(model(ids)[:1], model(ids[:1]))
+    return f"a sequence is answered otherwise beside others, by {far:.2g}" * (far > 1e-3)
+
+
+def a_letter_at_two_places(model: nn.Module) -> str:
+    """Two different letters, then one of them at either place: positions must tell."""
+    one, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
+    far = differs(model(one)[:, -1], model(other)[:, -1])
+    return "two letters that change places make no difference to the third" * (far < 1e-3)
+
+
+def distances_alone(model: nn.Module) -> str:
+    """Scores depend on how far apart two tokens stand, not on where they do."""
+    x = model.letters(some(4))[:, :2].repeat(1, 6, 1)  # the same two letters at 0 and 1, 2 and 3, …
+    query, key, _ = model.heads(model.views[0](x))
+    scores = query @ key.mT
+    near = scores.diagonal(-1, -2, -1)[..., ::2]  # letter 1 asks letter 0, in every place
+    far = float((near - near[..., :1]).abs().max() / near.std().clamp(min=1e-9))
+    return f"the score of two neighbours depends on where they stand, by {far:.2g}" * (far > 1e-2)
+
+
+def heads_apart(model: nn.Module) -> str:
+    """A head reads its own features only."""
+    views = torch.randn(2, SHORT, 3 * D, generator=torch.Generator().manual_seed(7))
+    value = model.heads(views)[2]
+    if value.shape != (2, HEADS, SHORT, D // HEADS):
+        want = (2, HEADS, SHORT, D // HEADS)
+        return f"expected heads of shape {want}, got {tuple(value.shape)}"
+    back = model.merge(value)
+    far = differs(views[..., 2 * D :], back)
+    return f"merged heads are not what was split, by {far:.2g}" * (far > 1e-3)
+
+
+def weights(model: nn.Module) -> tuple[Tensor, Tensor]:
+    """The first layer's attention maps and scores over √d_k, ``(batch, h, n, n)``."""
+    query, key, _ = model.heads(model.views[0](model.letters(some(6))))
+    n = query.shape[-2]
+    one_hot = torch.eye(n).expand(*query.shape[:-2], n, n)
+    maps = model.attend(query, key, one_hot, torch.ones(n, n, dtype=torch.bool).tril())
+    return maps, query @ key.mT / query.shape[-1] ** 0.5
+
+
+def sees_itself(model: nn.Module) -> str:
+    mask = model.causal(SHORT)
+    return "" if bool(mask.diagonal().all()) else "a letter does not see itself"
+
+
+def scores_over_root(model: nn.Module) -> str:
+    """The last token sees all: its weights' logarithms are its scores, but for one number."""
+    maps, scores = weights(model)
+    logs = maps[..., -1, :].clamp(min=1e-12).log()
+    off = logs - scores[..., -1, :]
+    far = float((off - off.mean(dim=-1, keepdim=True)).abs().max() / scores.std())
+    return f"weights are not the softmax of scores over √d_k, by {far:.2g}" * (far > 1e-2)
+
+
+def copies(n: int):
+    def shut(model: nn.Module) -> str:
+        right = accuracy(model, copy(n), 500)
+        return f"{right:.0%} of letters right at length {n}, expected 97%" * (right < 0.97)
+
+    return shut
+
+
+def picture(model: nn.Module) -> Figure:
+    """Right answers by length: trained on 8 letters, asked up to 32."""
+    set_style()
+    lengths = list(range(4, LETTERS + 1, 2))
+    right = [100 * accuracy(model, copy(n), 200) for n in lengths]
+    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    ax.plot(lengths, right, "o-", color=QUERY)
+    ax.axvline(SHORT, color=KEY, linestyle=":")
+    ax.text(SHORT, 3, " trained on 8", color=KEY)
+    ax.set(xlabel="length in letters", ylabel="letters right, %", ylim=(0, 104))
+    ax.set_title("Your model copies sequences that it never saw the like of")
+    return figure
+
+
+MILESTONE = Milestone(
+    name="copying",
+    after="positions",
+    what="two causal layers, trained on 8 letters, copy 24",
+    uses=USES,
+    build=Copier,
+    train=trained,
+    untrained=(
+        Gate("logits for every letter", names_every_letter),
+        Gate("nothing ahead is seen", nothing_ahead),
+        Gate("everything behind is seen", all_behind),
+        Gate("a letter sees itself", sees_itself),
+        Gate("one sequence at a time or many", each_by_itself),
+        Gate("heads apart", heads_apart),
+        Gate("softmax of scores over √d_k", scores_over_root),
+        Gate("a letter at two places", a_letter_at_two_places),
+        Gate("distances alone", distances_alone),
+    ),
+    trained=(
+        Gate("fresh sequences as long as in training", copies(SHORT)),
+        Gate("three times as long", copies(LONG)),
+    ),
+    picture=picture,
+)

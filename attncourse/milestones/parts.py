@@ -1,0 +1,81 @@
+"""The parts that a milestone is made of, by name: the student's, and ours where there is none."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from attncourse import STEMS
+
+
+class Parts:
+    """``parts["kqv.AttentionHead"]`` is the student's, or ours where they have none.
+
+    ``modules`` are those that the student's parts find each other in.
+    """
+
+    def __init__(self, theirs: Mapping[str, Callable] = {}, modules: tuple[ModuleType, ...] = ()):
+        self.theirs, self.modules = dict(theirs), modules
+
+    def __getitem__(self, target: str) -> Callable:
+        return self.theirs.get(target) or ours(target)
+
+    def owner(self, target: str) -> str:
+        """Whose a part is: "yours" or "ours"."""
+        return "yours" if target in self.theirs else "ours"
+
+    @contextmanager
+    def exchanged(self, target: str) -> Iterator["Parts"]:
+        """The same parts with ours for one of them, wherever the others call it."""
+        one, other = self.theirs[target], ours(target)
+        places = [(m, name) for m in self.modules for name, it in vars(m).items() if it is one]
+        for module, name in places:
+            setattr(module, name, other)
+        try:
+            rest = {t: part for t, part in self.theirs.items() if t != target}
+            yield Parts(rest, self.modules)
+        finally:
+            for module, name in places:
+                setattr(module, name, one)
+
+
+def ours(target: str) -> Callable:
+    """The course's own part. Raises ``ValueError`` for a target that is none."""
+    stem, _, name = target.partition(".")
+    found = getattr(importlib.import_module(f"attncourse.{stem}"), name, None) if name else None
+    if found is None or stem not in STEMS:
+        raise ValueError(f"no part is called {target!r}: expected chapter and name, kqv.project")
+    return found
+
+
+def parts_of(folder: Path) -> Parts:
+    """The parts of a package that ``attncourse assemble`` has made.
+
+    Raises ``ValueError`` where there is none, or where it cannot be imported.
+    """
+    files = {path.stem: path for path in folder.glob("*.py") if path.stem in STEMS}
+    if folder.name != "mine" or not files:
+        raise ValueError(
+            f"there are no parts in {folder}: make them with attncourse assemble NOTEBOOK…"
+        )
+    for name in [name for name in sys.modules if name.split(".")[0] == "mine"]:
+        del sys.modules[name]  # of another folder
+    sys.path.insert(0, str(folder.parent.resolve()))
+    try:
+        modules = {stem: importlib.import_module(f"mine.{stem}") for stem in STEMS if stem in files}
+    except Exception as error:
+        raise ValueError(
+            f"{folder} cannot be imported ({type(error).__name__}: {error}): make it again with "
+            "attncourse assemble NOTEBOOK…"
+        ) from error
+    finally:
+        sys.path.remove(str(folder.parent.resolve()))
+    theirs = {
+        f"{stem}.{name}": it
+        for stem, module in modules.items()
+        for name, it in vars(module).items()
+        if callable(it) and getattr(it, "__module__", "") == module.__name__
+    }
+    return Parts(theirs, tuple(modules.values()))

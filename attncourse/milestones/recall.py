@@ -1,0 +1,187 @@
+"""After chapter 5: a head that finds the pair it is asked for, among eight in any order.
+
+*c5 a1 h7 … c?* is answered by 5. The task is the one of chapter 5's page, by Graves et al. (2014)
+and Ba et al. (2016); see ``attncourse.tasks.recall``.
+"""
+
+import torch
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from attncourse.figures.style import GREY, KEY, set_style
+from attncourse.milestones.milestone import Gate, Milestone
+from attncourse.milestones.parts import Parts
+from attncourse.tasks.recall import ASKED, DIGITS, LETTERS, recall
+from attncourse.tasks.training import accuracy, train
+
+D_MODEL, D_K, CLASSES, STEPS, RATE = 26, 16, 10, 300, 0.01
+HEAD = "kqv.AttentionHead"
+USES = (
+    "kqv.project", "kqv.attention_scores", "kqv.scaled_dot_product_attention", HEAD,
+)  # fmt: skip
+
+
+class Recaller(nn.Module):
+    """One head over the nine tokens, none of which attends to itself."""
+
+    def __init__(self, parts: Parts):
+        super().__init__()
+        self.head = parts[HEAD](D_MODEL, D_K, CLASSES)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Logits for every token, ``(batch, 9, 10)``; the last row answers the question."""
+        return self.head(x, others(x) if mask is None else mask)
+
+    def weights(self, x: Tensor) -> Tensor:
+        """The attention map, ``(batch, 9, 9)``."""
+        return self.head.weights(x, others(x))
+
+
+def others(x: Tensor) -> Tensor:
+    """True where a token may attend: everywhere but to itself."""
+    return ~torch.eye(x.shape[-2], dtype=torch.bool)
+
+
+def trained(parts: Parts, show: bool = False) -> nn.Module:
+    return train(lambda: Recaller(parts), recall, rate=RATE, steps=STEPS, show=show).model
+
+
+# --- gates ----------------------------------------------------------------------------------------
+
+
+def some(batch: int = 50) -> Tensor:
+    """Sequences that no training has seen."""
+    return recall(batch, torch.Generator().manual_seed(77))[0]
+
+
+def differs(first: Tensor, second: Tensor) -> float:
+    """By how much two outputs differ, in units of how much the first varies."""
+    return float((first - second).abs().max() / first.std().clamp(min=1e-9))
+
+
+def answers_every_token(model: nn.Module) -> str:
+    got = model(some())
+    if got.shape != (50, 9, CLASSES):
+        return f"expected logits of shape (50, 9, {CLASSES}), got {tuple(got.shape)}"
+    return "" if got.isfinite().all() else "some logits are not finite"
+
+
+def order_of_pairs(model: nn.Module) -> str:
+    x = some()
+    shuffled = torch.cat([x[:, :8].flip(1), x[:, 8:]], dim=1)
+    far = differs(model(x)[:, -1], model(shuffled)[:, -1])
+    return f"the answer changes when the eight pairs change places, by {far:.2g}" * (far > 1e-3)
+
+
+def each_by_itself(model: nn.Module) -> str:
+    x = some()
+    far = differs(model(x)[:1], model(x[:1]))
+    return f"a sequence is answered otherwise beside others, by {far:.2g}" * (far > 1e-3)
+
+
+def what_is_forbidden(model: nn.Module) -> str:
+    x, mask = some(), torch.ones(9, 9, dtype=torch.bool)
+    mask[:, 3] = False  # nobody may attend to the fourth pair
+    changed = x.clone()
+    changed[:, 3] = x[:, 3].roll(1, dims=-1)
+    kept = [i for i in range(9) if i != 3]  # its own query is its own
+    far = differs(model(x, mask)[:, kept], model(changed, mask)[:, kept])
+    return f"a forbidden token changes the others' answers, by {far:.2g}" * (far > 1e-3)
+
+
+def map_of_blends(model: nn.Module) -> str:
+    x = some()
+    values = model.head.W_v(x)
+    far = differs(model(x), model.weights(x) @ values)
+    return f"weights @ values is not what comes out: they differ by {far:.2g}" * (far > 1e-3)
+
+
+def shares(model: nn.Module) -> str:
+    sums = model.weights(some()).sum(dim=-1)
+    low, high = float(sums.min()), float(sums.max())
+    return f"a token's weights sum to {low:.3g} to {high:.3g}, not to 1" * (
+        max(1 - low, high - 1) > 1e-3
+    )
+
+
+def without_a_batch(model: nn.Module) -> str:
+    x = some(2)
+    far = differs(model(x)[0], model(x[0]))
+    return f"a sequence without a batch axis is answered otherwise, by {far:.2g}" * (far > 1e-3)
+
+
+def large_entries(model: nn.Module) -> str:
+    return "" if model(1e5 * some()).isfinite().all() else "large entries give NaN or infinity"
+
+
+def scale_of_scores(model: nn.Module) -> str:
+    """Scores of random projections have a spread that does not grow with d_k."""
+    x = some()
+    spread = model.weights(x).clamp(min=1e-12).log()[:, -1, :8].std(dim=-1).mean()
+    query, key = model.head.W_q(x)[:, -1:], model.head.W_k(x)[:, :8]
+    right = ((query @ key.mT) / D_K**0.5).std(dim=-1).mean()
+    far = float(spread / right)
+    return f"scores spread {far:.2g} times as far as those over √d_k" * (not 0.9 < far < 1.1)
+
+
+def recalls(model: nn.Module) -> str:
+    right = accuracy(model, recall)
+    return f"{right:.0%} of fresh questions answered, expected 99%" * (right < 0.99)
+
+
+def looks_at_the_pair(model: nn.Module) -> str:
+    """The pair with the letter that is asked for is what the question attends to most."""
+    x = some(500)
+    pair = (x[:, :8, LETTERS] * x[:, 8:, ASKED]).sum(-1).argmax(-1)
+    found = model.weights(x)[:, -1, :8].argmax(-1)
+    share = float((found == pair).float().mean())
+    return f"the question looks most at its pair in {share:.0%} of sequences" * (share < 0.99)
+
+
+def picture(model: nn.Module) -> Figure:
+    """Four fresh questions: how the head's attention is shared among the eight pairs."""
+    set_style()
+    x, answers = recall(4, torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        weights, said = model.weights(x)[:, -1, :8], model(x)[:, -1].argmax(-1)
+    figure, axes = plt.subplots(2, 2, figsize=(7, 5), sharey=True, layout="constrained")
+    for i, ax in enumerate(axes.flat):
+        letters = x[i, :8, LETTERS].argmax(-1)
+        names = [
+            f"{chr(97 + a)}{d}" for a, d in zip(letters, x[i, :8, DIGITS].argmax(-1), strict=True)
+        ]
+        asked = int(x[i, 8, ASKED].argmax())
+        colours = [KEY if letter == asked else GREY for letter in letters]
+        ax.bar(names, weights[i].tolist(), color=colours)
+        ax.set(
+            title=f"{chr(97 + asked)}?  answered {said[i]}, right is {answers[i, 0]}", ylim=(0, 1)
+        )
+    figure.supylabel("attention of the question")
+    return figure
+
+
+MILESTONE = Milestone(
+    name="recall",
+    after="kqv",
+    what="a head answers c5 a1 h7 … c? with 5",
+    uses=USES,
+    build=Recaller,
+    train=trained,
+    untrained=(
+        Gate("logits for every token", answers_every_token),
+        Gate("pairs in any order", order_of_pairs),
+        Gate("one sequence at a time or many", each_by_itself),
+        Gate("no batch axis", without_a_batch),
+        Gate("what is forbidden has no influence", what_is_forbidden),
+        Gate("weights are shares", shares),
+        Gate("large entries", large_entries),
+        Gate("the map is the one that blends", map_of_blends),
+        Gate("scores over √d_k", scale_of_scores),
+    ),
+    trained=(
+        Gate("fresh questions", recalls),
+        Gate("the question finds its pair", looks_at_the_pair),
+    ),
+    picture=picture,
+)
