@@ -110,7 +110,7 @@ def distances_alone(model: nn.Module) -> str:
     query, key, _ = model.heads(model.views[0](x))
     scores = query @ key.mT
     near = scores.diagonal(-1, -2, -1)[..., ::2]  # letter 1 asks letter 0, in every place
-    far = float((near - near[..., :1]).abs().max() / near.std().clamp(min=1e-9))
+    far = differs(near, near[..., :1])
     return f"the score of two neighbours depends on where they stand, by {far:.2g}" * (far > 1e-2)
 
 
@@ -144,8 +144,8 @@ def scores_over_root(model: nn.Module) -> str:
     """The last token sees all: its weights' logarithms are its scores, but for one number."""
     maps, scores = weights(model)
     logs = maps[..., -1, :].clamp(min=1e-12).log()
-    off = logs - scores[..., -1, :]
-    far = float((off - off.mean(dim=-1, keepdim=True)).abs().max() / scores.std())
+    last = scores[..., -1, :]
+    far = differs(last - last.mean(dim=-1, keepdim=True), logs - logs.mean(dim=-1, keepdim=True))
     return f"weights are not the softmax of scores over √d_k, by {far:.2g}" * (far > 1e-2)
 
 

@@ -56,8 +56,9 @@ def some(batch: int = 50) -> Tensor:
 
 
 def differs(first: Tensor, second: Tensor) -> float:
-    """By how much two outputs differ, in units of how much the first varies."""
-    return float((first - second).abs().max() / first.std().clamp(min=1e-9))
+    """By how much two outputs differ, in units of how much the first varies; NaN is very far."""
+    far = (first - second).abs().max() / first.std().clamp(min=1e-9)
+    return float(far.nan_to_num(nan=torch.inf))
 
 
 def answers_every_token(model: nn.Module) -> str:
