@@ -60,6 +60,23 @@ def browser():
         yield made
 
 
+@pytest.fixture
+def opened(browser):
+    """Opens figures for a reader, and looks afterwards whether anything went wrong."""
+    from moving_pages import Reader
+
+    readers = []
+
+    def opens(*figures, **options) -> Reader:
+        readers.append(Reader(browser, *figures, **options))
+        return readers[-1]
+
+    yield opens
+    for reader in readers:
+        assert reader.wrong == []
+        reader.close()
+
+
 @pytest.fixture(scope="session")
 def course():
     import course as settings

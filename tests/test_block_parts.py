@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import needs_browser
 
 from attncourse.figures.moving import block_parts
 from attncourse.figures.moving.block_parts import NAMES, example
@@ -16,26 +16,6 @@ from attncourse.transformer import EncoderBlock, FeedForward, layer_norm
 
 RNG = np.random.default_rng(3)
 X, LAYERS = example()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def opened(browser):
-    readers = []
-
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *figures, **options))
-        return readers[-1]
-
-    yield opens
-    for reader in readers:
-        assert reader.wrong == []
-        reader.close()
 
 
 def module_of(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import vendor
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 from torch.nn import functional as F
 
 from attncourse.figures.moving import DigitPainter
@@ -50,12 +50,6 @@ def by_package(model: VisionTransformer, ink) -> dict[str, np.ndarray]:
 def agree(found: dict, model: VisionTransformer, ink) -> None:
     for name, expected in by_package(model, ink).items():
         np.testing.assert_allclose(found[name], expected, rtol=0, atol=1e-3, err_msg=name)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

@@ -7,32 +7,12 @@ import re
 
 import numpy as np
 import pytest
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import needs_browser
 
 from attncourse.figures.moving import family_split
 from attncourse.figures.moving.family_split import LOOPS, nested
 from attncourse.sequences import encode_cdr3, similarity_clusters
 from attncourse.tasks.receptor_readers import near_copies
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def opened(browser):
-    readers = []
-
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *figures, **options))
-        return readers[-1]
-
-    yield opens
-    for reader in readers:
-        assert reader.wrong == []
-        reader.close()
 
 
 def test_equal_arguments_equal_bytes_and_letters_are_never_markup():

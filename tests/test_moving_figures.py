@@ -53,21 +53,6 @@ CONTROLS = {
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
-@pytest.fixture
-def opened(browser):
-    """Opens figures for a reader, and looks afterwards whether anything went wrong."""
-    readers = []
-
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *figures, **options))
-        return readers[-1]
-
-    yield opens
-    for reader in readers:
-        assert reader.wrong == []
-        reader.close()
-
-
 def control(reader: Reader, name: str):
     return reader.figure.locator(f'.am-stage [data-part="{name}"]')
 

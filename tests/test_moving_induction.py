@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import Reader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.moving.induction_steps import row_of
@@ -23,12 +23,6 @@ TYPED = [
     ["x", "x", "x", "x"],
     list("abcdefga"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture

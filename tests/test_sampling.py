@@ -8,33 +8,13 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import needs_browser
 
 from attncourse.figures.moving import sampling
 from attncourse.gpt import filter_logits
 
 LOGITS = [2.0, 1.0, 1.0, 0.25, -1.0, -3.0]
 WORDS = ["sushi", "pizza", "bread", "salad", "soup", "cake"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def opened(browser):
-    readers = []
-
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *figures, **options))
-        return readers[-1]
-
-    yield opens
-    for reader in readers:
-        assert reader.wrong == []
-        reader.close()
 
 
 def expected(logits, temperature, k, p) -> tuple[np.ndarray, np.ndarray]:

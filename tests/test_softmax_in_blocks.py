@@ -7,33 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, chromium, needs_browser
+from moving_pages import needs_browser
 
 from attncourse.efficient import online_softmax
 from attncourse.figures.moving import softmax_in_blocks
 
 SCORES = [1.0, 0.0, 3.0, 2.0, -1.0, 4.0, 2.0]
 VALUES = [4.0, 0.0, 8.0, 2.0, 6.0, 1.0, 5.0]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def opened(browser):
-    readers = []
-
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *figures, **options))
-        return readers[-1]
-
-    yield opens
-    for reader in readers:
-        assert reader.wrong == []
-        reader.close()
 
 
 def expected(scores, values, block) -> list[tuple[float, float, float]]:
