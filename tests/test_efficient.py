@@ -9,6 +9,7 @@ from torch.autograd import grad
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attncourse.checks import examine
 from attncourse.efficient import (
     kv_cache_bytes,
     linear_attention,
@@ -435,3 +436,25 @@ RIGHT = {
         ),
     ],
 }
+
+
+# --- a mistake by its name, however it is written ------------------------------------------------
+
+
+@pytest.mark.parametrize("fill", [None, 0.0], ids=["NaN stays", "NaN is 0"])
+@pytest.mark.parametrize("join", [torch.sum, torch.mean])
+def test_a_softmax_in_every_tile_is_named(join, fill):
+    def tiled_attention(query, key, value, mask=None, block=128):
+        outputs = []
+        for first in range(0, key.shape[-2], block):
+            columns = slice(first, first + block)
+            scores = query @ key[..., columns, :].mT / math.sqrt(query.shape[-1])
+            if mask is not None:
+                scores = scores.masked_fill(~mask[..., columns], -torch.inf)
+            weights = scores.softmax(-1)
+            weights = weights if fill is None else weights.nan_to_num(fill)
+            outputs.append(weights @ value[..., columns, :])
+        return join(torch.stack(outputs), dim=0)
+
+    verdict = examine("efficient.tiled_attention", tiled_attention, seed=2)
+    assert verdict.diagnosis.name == "a softmax in every tile"

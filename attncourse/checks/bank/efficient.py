@@ -367,6 +367,14 @@ def own_softmax(scores, seen, old):
     return scores.softmax(-1)
 
 
+def own_softmax_or_nothing(scores, seen, old):
+    return scores.softmax(-1).nan_to_num(0.0)
+
+
+SUM_OF_TILES = {"divide": lambda total, normaliser: total}
+MEAN_OF_TILES = {"add_up": lambda weights: torch.ones_like(weights[..., :1])}
+
+
 def guarded(number: float) -> dict[str, Any]:
     return {"divide": lambda total, normaliser: total / (normaliser + number)}
 
@@ -853,16 +861,11 @@ TILED = Exercise(
             "a softmax in every tile",
             "You take a softmax of each tile and add the results up, or average them. A row shares "
             "1 among all keys: sum exp first, and divide once at the end.",
-            {
-                "weigh": own_softmax,
-                "shrink": lambda old, new: 1.0,
-            },
-            also=(
-                {
-                    "weigh": own_softmax,
-                    "shrink": lambda old, new: 1.0,
-                    "divide": lambda total, normaliser: total,
-                },
+            {"weigh": own_softmax, "shrink": lambda old, new: 1.0},
+            also=tuple(
+                {"weigh": weigh, "shrink": lambda old, new: 1.0, **joined}
+                for weigh in (own_softmax, own_softmax_or_nothing)
+                for joined in (SUM_OF_TILES, MEAN_OF_TILES)
             ),
         ),
         Slip(
