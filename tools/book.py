@@ -25,11 +25,6 @@ from course import ROOT, Course, CourseError, load
 from execution import counted, forget, last_lines, run_pages, without_colours
 
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
-# Jupyter Book's own command, less what `execution.cache_of` says of this library.
-JUPYTER_BOOK = """import sys
-sys.modules["rfc3987_syntax"] = None
-from jupyter_book.cli.main import main
-main(prog_name="jupyter-book")"""
 
 
 def page_key(course: Course, page: str) -> str:
@@ -63,7 +58,8 @@ def forget_if_stale(course: Course, everything: bool) -> None:
     build = course.root / "_build"
     known, keys = build / ".pages", {page: page_key(course, page) for page in course.pages}
     if everything or not known.exists():
-        shutil.rmtree(build, ignore_errors=True)
+        for name in (".jupyter_cache", "html", ".doctrees"):
+            shutil.rmtree(build / name, ignore_errors=True)
     build.mkdir(exist_ok=True)
     before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
     stale = [page for page in course.pages if page in before and before[page] != keys[page]]
@@ -98,7 +94,8 @@ def unchanged(root: Path, key: str) -> bool:
 
 def sphinx(root: Path) -> int:
     """Jupyter Book itself; what it warns about is an error and goes to stderr."""
-    command = [sys.executable, "-c", JUPYTER_BOOK, "build", ".", "-n", "-W", "--keep-going"]
+    jupyter_book = Path(sys.executable).with_name("jupyter-book")
+    command = [jupyter_book, "build", ".", "-n", "-W", "--keep-going"]
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(

@@ -27,9 +27,6 @@ READER = {"name": "myst_nb_md", "type": "plugin"}
 
 def cache_of(course: Course) -> JupyterCacheAbstract:
     """The outputs that are kept."""
-    # A library by which jsonschema can check addresses, of which the book has none. On its import
-    # it compiles 38 grammars, which takes longer than all that is done here.
-    sys.modules.setdefault("rfc3987_syntax", None)
     from jupyter_cache import get_cache
 
     return get_cache(course.root / "_build" / ".jupyter_cache")
