@@ -13,12 +13,14 @@ All of it is a function of the sources: a second run changes nothing.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import logging
 import os
 import re
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import colab
@@ -29,6 +31,7 @@ from progress import Progress
 
 from attncourse.checks import Exercise, exercises
 
+RELEASED = ROOT / "_build" / ".released"  # what nbgrader made, by what it was made of
 START, END = "<!-- chapters -->", "<!-- /chapters -->"
 ROLES = {  # of a graded cell, by its id's prefix: the short metadata it must have in the source
     "": {"solution": True},
@@ -136,16 +139,48 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     return full
 
 
-def released(course: Course, chapters: list[Chapter], answers: dict[str, str]) -> dict[str, str]:
+def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
+    """The students' notebooks, by folder. nbgrader makes them from what has changed; what it made
+    of the same answers before is kept."""
+    settings = course.root / "nbgrader_config.py"
+    same = (Path(__file__).read_bytes(), version("nbgrader").encode(),
+            settings.read_bytes() if settings.exists() else b"")  # fmt: skip
+    kept = {
+        folder: RELEASED / f"{digest(*same, folder.encode(), text.encode())}.ipynb"
+        for folder, text in answers.items()
+    }
+    new = {folder: text for folder, text in answers.items() if not kept[folder].exists()}
+    for folder, text in generate_assignments(settings, new).items():
+        replace(kept[folder], text)
+    return {folder: path.read_text(encoding="utf-8") for folder, path in kept.items()}
+
+
+def digest(*parts: bytes) -> str:
+    """One for all parts, each told from the next."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8) + part)
+    return whole.hexdigest()
+
+
+def replace(path: Path, text: str) -> None:
+    """Writes a file at one stroke: others may read it meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as new:
+        new.write(text)
+    os.replace(new.name, path)
+
+
+def generate_assignments(settings: Path, answers: dict[str, str]) -> dict[str, str]:
     """The students' notebooks, by folder, made by nbgrader in a course of its own."""
-    if not chapters:
+    if not answers:
         return {}
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config, PyFileConfigLoader
 
     config = Config()
-    if (course.root / "nbgrader_config.py").exists():
-        config.merge(PyFileConfigLoader("nbgrader_config.py", path=str(course.root)).load_config())
+    if settings.exists():
+        config.merge(PyFileConfigLoader(settings.name, path=str(settings.parent)).load_config())
     # nbgrader makes its tables with the `alembic` command, which must be found.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     notebooks = {}
@@ -157,23 +192,21 @@ def released(course: Course, chapters: list[Chapter], answers: dict[str, str]) -
         config.CourseDirectory.release_directory = "exercises"
         # nbgrader reports each step; what matters comes back in its answer.
         config.NbGraderAPI.log_level = logging.CRITICAL
-        for chapter in chapters:
-            source = root / "solutions" / chapter.folder / f"{chapter.folder}.ipynb"
+        for name, text in answers.items():
+            source = root / "solutions" / name / f"{name}.ipynb"
             source.parent.mkdir(parents=True)
-            source.write_text(answers[chapter.folder], encoding="utf-8")
+            source.write_text(text, encoding="utf-8")
         api = NbGraderAPI(config=config)
         api.log.setLevel(logging.CRITICAL)
-        progress = Progress(len(chapters))
-        for chapter in chapters:
-            result = api.generate_assignment(chapter.folder, force=True, create=True)
+        progress = Progress(len(answers))
+        for name in answers:
+            result = api.generate_assignment(name, force=True, create=True)
             if not result["success"]:
-                raise CourseError(
-                    f"nbgrader cannot release {chapter.folder}:\n{result.get('log') or result}"
-                )
-            made = root / "exercises" / chapter.folder / f"{chapter.folder}.ipynb"
+                raise CourseError(f"nbgrader cannot release {name}:\n{result.get('log') or result}")
+            made = root / "exercises" / name / f"{name}.ipynb"
             book = nbformat.read(made, as_version=4)
-            notebooks[chapter.folder] = colab.as_notebook(book.cells)
-            progress.done(f"exercises/{chapter.folder}")
+            notebooks[name] = colab.as_notebook(book.cells)
+            progress.done(f"exercises/{name}")
         api.gradebook.close()
     return notebooks
 
@@ -214,8 +247,7 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
             answers[folder] = solved(course, chapter, by_stem.get(chapter.stem, {}))
         except CourseError as error:
             problems.append(str(error))
-    ready = [c for c in course.chapters if c.folder in answers]
-    for folder, text in released(course, ready, answers).items():
+    for folder, text in released(course, answers).items():
         files[f"solutions/{folder}/{folder}.ipynb"] = answers[folder]
         files[f"exercises/{folder}/{folder}.ipynb"] = text
     readme = (course.root / "README.md").read_text(encoding="utf-8")
