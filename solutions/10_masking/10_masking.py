@@ -331,6 +331,7 @@ A, W = torch.randn(3, 5).double(), torch.randn(2, 4).double()
 mask = A.abs() > A.abs().median()
 case = leak_case("linear_mix", torch.randn(5, 2).double(), mask, A=A, W=W)
 criteria = (Criterion("the largest masked entry of A times that of W", 1, lambda rng: [case]),)
-exercise = replace(exercises()["masking.leak"], reference=by_hand, criteria=criteria)
+exercise = exercises()["masking.leak"]
+exercise = replace(exercise, reference=by_hand, criteria=criteria, misconceptions=())  # no name
 assert judge(exercise, leak, 0).passed, "the largest masked entry of A times that of W"
 ### END HIDDEN TESTS
