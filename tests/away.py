@@ -1,0 +1,95 @@
+"""Runs notebooks' code with the Python that runs this, each in a process and a folder of its own.
+
+    python away.py FOLDER NOTEBOOK…
+
+Prints a line of JSON for each: its path, where it has the package from, and what went wrong, which
+is empty if nothing did. Pages are stopped after some seconds: of the rest, which the book's build
+runs, only the imports are tried. What nearly all notebooks import is imported once, before the
+processes part, as that takes longer than most of them do.
+"""
+
+import ast
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import matplotlib.pyplot  # noqa: F401
+import torch  # noqa: F401
+from IPython.core.interactiveshell import InteractiveShell
+
+PAGE = 4.0  # seconds of processor time
+
+
+class OutOfTime(BaseException):
+    """A page has had its seconds."""
+
+
+def main(folder: str, *paths: str) -> None:
+    for path in map(Path, paths):
+        place = Path(folder) / path.parent.parent.name / path.parent.name / path.stem
+        place.mkdir(parents=True)
+        child = os.fork()
+        if child == 0:
+            if path.parent.name == "book":
+                signal.signal(signal.SIGVTALRM, stop)
+                signal.setitimer(signal.ITIMER_VIRTUAL, PAGE)
+            run(path, place)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        said = place.with_suffix(".json")
+        found = json.loads(said.read_text()) if said.exists() else {"wrong": f"ended by {status}"}
+        print(json.dumps({"path": str(path)} | found), flush=True)
+
+
+def stop(*_: object) -> None:
+    raise OutOfTime
+
+
+def run(path: Path, place: Path) -> None:
+    """Runs a notebook in a folder; what came of it is written beside that folder."""
+    import attncourse
+
+    os.chdir(place)
+    printed, warned = place.with_suffix(".out"), place.with_suffix(".err")
+    for number, file in ((1, printed), (2, warned)):
+        os.dup2(os.open(file, os.O_CREAT | os.O_WRONLY), number)
+    try:
+        wrong = problem(json.loads(path.read_text(encoding="utf-8"))["cells"])
+    except BaseException:
+        wrong = traceback.format_exc()
+    sys.stderr.flush()
+    if not wrong and warned.stat().st_size:
+        wrong = f"writes on stderr: {warned.read_text()}"
+    found = {"package": attncourse.__file__, "wrong": wrong}
+    place.with_suffix(".json").write_text(json.dumps(found))
+
+
+def problem(cells: list[dict]) -> str:
+    """The first error that a notebook does not mean to show."""
+    shell, in_time = InteractiveShell.instance(), True
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            continue
+        if not in_time:
+            source = imports(shell.transform_cell(source))
+        done = shell.run_cell(source, store_history=False)
+        error = done.error_before_exec or done.error_in_exec
+        if isinstance(error, OutOfTime):
+            in_time = False
+        elif error and "raises-exception" not in cell["metadata"].get("tags", []):
+            return f"{source}\n{type(error).__name__}: {error}"
+    return ""
+
+
+def imports(source: str) -> str:
+    """The import statements of some code."""
+    found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)]
+    return "\n".join(map(ast.unparse, found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
