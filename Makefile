@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages book pdf exercises bench clean
+.PHONY: help demo test packages book pdf slides exercises bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -56,6 +56,9 @@ book: .venv/.stamp ## build the book into _build/html; only changed pages run ag
 
 pdf: book packages ## print the book as one PDF, _build/book.pdf (with Chromium)
 	@$(BIN)/python tools/pdf.py
+
+slides: book ## make a deck of slides for each chapter, _build/html/slides
+	@$(BIN)/python tools/slides.py
 
 exercises: .venv/.stamp ## regenerate every notebook and the README's table from their sources
 	@$(BIN)/python tools/exercises.py

@@ -1,0 +1,217 @@
+"""Makes a deck of slides from each chapter's built page: `_build/html/slides/05_kqv.html`.
+
+    python tools/slides.py
+
+Nothing is written twice: a slide's words, equations and figures are the page's own. A deck has the
+question, what is drawn and measured before the first section, and for each section its heading, its
+equations, its takeaway and its figures, the moving ones at work. It lies as deep in the built book
+as the page does, so that the page's addresses hold; it is shown without a network, and prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from course import ROOT, Chapter, Course, load
+
+EQUATIONS = 2  # at most, on a slide
+FIGURES = ".cell_output > figure, .attncourse-moving, .attncourse-view"
+WITHOUT_SLIDES = {"check yourself", "summary", "exercises", "deeper", "further reading"}
+LOOKS = ("slides.css", "slides.js")
+DECK = """<!doctype html>
+<html lang="en" data-theme="light">
+<head>
+{head}
+<title>{title} · slides</title>
+<link rel="stylesheet" href="slides.css">
+<script defer src="slides.js"></script>
+</head>
+<body class="attn-deck">
+<main class="bd-article tex2jax_ignore mathjax_ignore">
+{slides}
+</main>
+<p class="attn-where" aria-hidden="true"></p>
+</body>
+</html>
+"""
+
+
+class SlidesError(Exception):
+    """A deck cannot be made. The message says why and what to do."""
+
+
+@dataclass
+class Slide:
+    """A heading, what is said beside the figure, and the figure."""
+
+    heading: str
+    words: list[Tag] = field(default_factory=list)
+    figure: Tag | None = None
+    kind: str = "part"
+
+    def html(self) -> str:
+        level = "h1" if self.kind == "title" else "h2"
+        words = "".join(map(str, self.words))
+        beside = f'<div class="attn-words">{words}</div>' if words else ""
+        shown = f'<div class="attn-shown">{self.figure}</div>' if self.figure else ""
+        return (
+            f'<section class="attn-slide attn-{self.kind}"><{level}>{self.heading}</{level}>'
+            f'<div class="attn-sides">{beside}{shown}</div></section>'
+        )
+
+
+def deck(page: str, chapter: Chapter) -> str:
+    """The deck of a chapter, from the HTML of its page."""
+    soup = BeautifulSoup(page, "html.parser")
+    chapter_page = soup.select_one("article.bd-article > section")
+    for gone in chapter_page.select("a.headerlink, button.copybtn"):
+        gone.decompose()
+    lead_back(chapter_page, chapter)
+    slides = [*opening(chapter_page)]
+    for section in chapter_page.select(":scope > section"):
+        if plain(section.h2).casefold() not in WITHOUT_SLIDES:
+            slides += of_section(section)
+    slides += closing(chapter_page, chapter)
+    return DECK.format(
+        head="\n".join(map(str, looks(soup.head))),
+        title=chapter_page.h1.get_text(),
+        slides="\n".join(slide.html() for slide in slides),
+    )
+
+
+def looks(head: Tag) -> list[Tag]:
+    """What a page's head loads for its looks, for formulas, and for light and dark."""
+    wanted = ("mathjax", "localstorage", "dataset.mode")
+    scripts = [
+        script
+        for script in head.select("script")
+        if any(word in f"{script.get('src')} {script.string}".lower() for word in wanted)
+    ]
+    return [*head.select("meta[charset], meta[name=viewport], link[rel=stylesheet]"), *scripts]
+
+
+def lead_back(page: Tag, chapter: Chapter) -> None:
+    """Links of the page lead to the book from where the deck is."""
+    for link in page.select("a[href]"):
+        href = link["href"]
+        if href.startswith("#"):
+            href = f"{chapter.folder}.html{href}"
+        if not re.match(r"[a-z]+:|\.\./", href):
+            link["href"] = f"../book/{href}"
+
+
+def plain(heading: Tag) -> str:
+    """A heading without its number."""
+    return re.sub(r"^[\d.]+\s*", "", heading.get_text()).strip()
+
+
+def inside(heading: Tag) -> str:
+    return heading.decode_contents().strip()
+
+
+def opening(page: Tag) -> Iterator[Slide]:
+    """The title with the question, the figures before the first section, the guess."""
+    first = page.select_one(":scope > p:not([class])")
+    question = first.find_all("strong")[-1:] if first else []
+    yield Slide(inside(page.h1), words=[paragraph(q) for q in question], kind="title")
+    for part in page.find_all(recursive=False):
+        if part.name == "section":
+            return
+        for figure in figures(part):
+            yield Slide(first_sentence(figure) or inside(page.h1), figure=figure)
+        if "tip" in part.get("class", []):
+            said = part.select(":scope > p:not(.admonition-title)")
+            yield Slide("Guess first", words=[copy(p) for p in said], kind="guess")
+
+
+def of_section(section: Tag) -> Iterator[Slide]:
+    """A section's equations and takeaway beside its first figure; the others by themselves."""
+    heading, drawn = inside(section.h2), figures(section)
+    words = [copy(e) for e in section.select(":scope > div.math[id]")[:EQUATIONS]]
+    words += [copy(p) for p in section.select(":scope > p") if is_takeaway(p)]
+    yield Slide(heading, words, drawn[0] if drawn else None)
+    for figure in drawn[1:]:
+        yield Slide(heading, figure=figure)
+
+
+def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
+    """The summary, and what there is to do."""
+    for section in page.select(":scope > section"):
+        said = section.select(":scope > p")
+        if plain(section.h2).casefold() == "summary" and said:
+            yield Slide("Summary", [copy(p) for p in said])
+        if plain(section.h2).casefold() == "exercises" and said:
+            todo = said[0].get_text().partition("·")[0].strip()
+            work = BeautifulSoup(
+                f"<p>{todo}</p><p><code>{chapter.folder}.ipynb</code></p>", "html.parser"
+            )
+            yield Slide("Exercises", [*work.find_all(recursive=False)])
+
+
+def figures(part: Tag) -> list[Tag]:
+    """Figures in the order of the page; none that stands inside another, and nothing folded."""
+    found = part.select(FIGURES)
+    outer = [f for f in found if not any(f in other.descendants for other in found)]
+    return [copy(f) for f in outer if f.find_parent("details") is None]
+
+
+def is_takeaway(paragraph: Tag) -> bool:
+    """A section's one sentence in bold."""
+    bold = paragraph.find("strong", recursive=False)
+    return bold is not None and len(bold.get_text()) > 0.7 * len(paragraph.get_text())
+
+
+def paragraph(bold: Tag) -> Tag:
+    around = BeautifulSoup("<p></p>", "html.parser").p
+    around.append(copy(bold))
+    return around
+
+
+def first_sentence(figure: Tag) -> str:
+    """What a figure shows, from its caption, where that begins with a short sentence."""
+    caption = figure.select_one("figcaption .caption-text")
+    sentence = re.match(r"[^.:]{10,80}(?=[.:])", caption.get_text().strip()) if caption else None
+    return sentence[0] if sentence else ""
+
+
+def make(course: Course) -> list[Path]:
+    """Writes every chapter's deck, and a page that lists them."""
+    html = course.root / "_build" / "html"
+    target = html / "slides"
+    target.mkdir(parents=True, exist_ok=True)
+    made = []
+    for chapter in course.chapters:
+        page = html / f"{chapter.page}.html"
+        if not page.exists():
+            raise SlidesError(f"{page} is missing: build the book first (make book)")
+        path = target / f"{chapter.folder}.html"
+        path.write_text(deck(page.read_text(encoding="utf-8"), chapter), encoding="utf-8")
+        made.append(path)
+    for name in LOOKS:
+        shutil.copy(Path(__file__).with_name(name), target)
+    return made
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    course = load(parser.parse_args().root.resolve())
+    try:
+        made = make(course)
+    except SlidesError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    print(f"{len(made)} decks in {made[0].parent}; begin with {made[0]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
