@@ -17,6 +17,7 @@ import field_guide
 import icons
 import page_head
 import page_plots
+import syllabus
 from course import loaded
 from formulas import MATHJAX
 from navigation import course_map
@@ -99,6 +100,7 @@ def setup(app):
     deeper.setup(app)
     field_guide.setup(app)
     page_plots.setup(app)
+    syllabus.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("config-inited", page_head.name_the_place)
     app.connect("doctree-resolved", draw_map)

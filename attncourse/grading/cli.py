@@ -121,13 +121,13 @@ def milestone(
 ) -> None:
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
     from attncourse.grading.files import explained
-    from attncourse.milestones import milestone as called
+    from attncourse.milestones import find
     from attncourse.milestones.milestone import run
     from attncourse.milestones.parts import parts_of
 
     place = picture or Path(f"{name}.png")
     try:
-        chosen, found = called(name), parts_of(parts)
+        chosen, found = find(name), parts_of(parts)
     except ValueError as problem:
         raise UserError(str(problem)) from None
     with stopping("nothing was drawn"):
