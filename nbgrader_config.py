@@ -33,6 +33,9 @@ c.CourseDirectory.ignore = [
 
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
+# An assignment that `attncourse release --variant` put in a variant is released in it.
+c.GenerateAssignment.exporter_class = "attncourse.grading.nbgrader.steps.VariantExporter"
+
 # The judge reads and grades a submission; nbgrader saves what it finds in the graded notebook.
 c.Autograde.exporter_class = "attncourse.grading.nbgrader.steps.JudgeExporter"
 c.Autograde.pre_convert_hook = "attncourse.grading.nbgrader.steps.accept_renamed"

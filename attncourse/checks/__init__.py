@@ -3,6 +3,7 @@
 ``check("mixing.mix", mix)`` in a notebook shows the verdict and raises if the answer is wrong.
 ``examine("mixing.mix", mix)`` returns the verdict and never raises for a wrong answer.
 ``exercises()`` maps every target to its exercise.
+``check("masking.leak", leak, variant="forbidden")`` asks for an answer in another convention.
 ``in_place(f)(x)`` in a grader's test changes the test's own x, where f does that.
 """
 
@@ -13,11 +14,15 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import TYPE_CHECKING
 
 from attncourse import STEMS
 from attncourse.checks.asking import in_place
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.verdict import CheckFailed, Verdict
+
+if TYPE_CHECKING:
+    from attncourse.checks.variants import Variant
 
 __all__ = [
     "Case",
@@ -31,15 +36,16 @@ __all__ = [
     "exercises",
     "in_place",
     "observe",
+    "variants_of",
 ]
 
 _observers: list[list[Verdict]] = []
 _seeds: list[int] = []  # of the graders at work, the innermost last
 
 
-def check(target: str, implementation: Callable) -> None:
+def check(target: str, implementation: Callable, variant: str = "") -> None:
     """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right."""
-    verdict = examine(target, implementation)
+    verdict = examine(target, implementation, variant=variant)
     displayed = show(verdict)
     if not verdict.passed:
         raise CheckFailed(verdict, displayed) from None
@@ -47,16 +53,19 @@ def check(target: str, implementation: Callable) -> None:
         print(verdict)
 
 
-def examine(target: str, implementation: Callable, seed: int | None = None) -> Verdict:
+def examine(
+    target: str, implementation: Callable, seed: int | None = None, variant: str = ""
+) -> Verdict:
     """The verdict on ``implementation``. The same seed gives the same cases.
 
-    Raises ``ValueError`` for a target that is no exercise; never for a wrong answer.
+    Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
+    for a wrong answer.
     """
     from attncourse.checks.judging import judge
 
     if seed is None and _seeds:
         seed = zlib.crc32(f"{_seeds[-1]} {target}".encode())
-    verdict = judge(exercise(target), implementation, seed)
+    verdict = judge(exercise(target, variant), implementation, seed)
     for seen in _observers:
         seen.append(verdict)
     return verdict
@@ -91,16 +100,37 @@ def chapter(stem: str) -> tuple[Exercise, ...]:
     return importlib.import_module(f"attncourse.checks.bank.{stem}").EXERCISES
 
 
-def exercise(target: str) -> Exercise:
-    """The exercise called ``target``; ``ValueError`` with the nearest names if there is none."""
+def exercise(target: str, variant: str = "") -> Exercise:
+    """The exercise called ``target``; ``ValueError`` with the nearest names if there is none.
+
+    In the convention of a ``variant``, where one is named.
+    """
     stem = target.split(".")[0] if isinstance(target, str) else ""
     if stem in STEMS:
         for found in chapter(stem):
             if found.target == target:
-                return found
+                return in_variant(found, variant) if variant else found
     near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")
+
+
+@cache
+def in_variant(exercise: Exercise, name: str) -> Exercise:
+    """The exercise in the variant of this name; ``ValueError`` with those that it has."""
+    from attncourse.checks.variants import varied
+
+    known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
+    for variant in known:
+        if variant.name == name:
+            return varied(exercise, variant)
+    has = f"it has {', '.join(v.name for v in known)}" if known else "it has none"
+    raise ValueError(f"{exercise.target} has no variant {name!r}; {has}")
+
+
+def variants_of(stem: str) -> "tuple[Variant, ...]":
+    """The variants of a chapter's exercises."""
+    return getattr(importlib.import_module(f"attncourse.checks.bank.{stem}"), "VARIANTS", ())
 
 
 def show(verdict: Verdict) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from attncourse.checks.compare import SMALL, Problem, as_numbers, indent
-from attncourse.checks.diagnosis import diagnose
+from attncourse.checks.diagnosis import Finding, diagnose
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.outcome import argument_names, is_tensor
 from attncourse.checks.trials import Trial, try_out
@@ -43,12 +43,12 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     trials = try_out(exercise, implementation, seed)
     criteria = judge_criteria(exercise, trials)
     if all(c.passed for c in criteria):
-        return Verdict(exercise.target, criteria, seed, exercise.section)
+        return Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
 
     def again(other: int) -> tuple[Trial, ...]:
         return try_out(exercise, implementation, other)
 
-    found = diagnose(exercise, trials, seed, again)
+    found = as_published(exercise, implementation, seed) or diagnose(exercise, trials, seed, again)
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
     return Verdict(
         exercise.target,
@@ -61,8 +61,19 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         worth=sum(c.earned for c in mended) - sum(c.earned for c in criteria) if mended else 0,
         example=example(exercise, trials),
         picture=picture(trials) if exercise.picture else None,
+        variant=exercise.variant,
         unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong),
     )
+
+
+def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:
+    """The finding that an answer fails a variant because it is right as it was published."""
+    if exercise.published is None:
+        return None
+    trials = try_out(exercise.published, implementation, seed)
+    if any(t.stands_out for t in trials):
+        return None
+    return Finding(exercise.misconceptions[0])
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:

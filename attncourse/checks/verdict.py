@@ -53,6 +53,7 @@ class Verdict:
     worth: int = 0
     example: str = ""
     picture: Picture | None = None
+    variant: str = ""
     unwritten: bool = False  # nothing but ``raise NotImplementedError()``
 
     @property
@@ -79,7 +80,8 @@ class Verdict:
     @property
     def again(self) -> str:
         """The call that repeats this verdict, number for number."""
-        return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed})'
+        variant = f', variant="{self.variant}"' if self.variant else ""
+        return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed}{variant})'
 
     @property
     def remainder(self) -> str:

@@ -145,12 +145,22 @@ def release(
     assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
+    variant: Annotated[
+        str,
+        typer.Option(
+            help="Another convention, say halves for 11_positions, which published answers do not "
+            "fit; published: the book's. [default: that of the last release]"
+        ),
+    ] = "",
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
     from attncourse.grading.course.release import release as make_release
+    from attncourse.grading.course.variants import variants_in
 
-    for path in make_release(course, assignment, db):
+    for path in make_release(course, assignment, db, variant):
         print(f"{path} written")
+    if found := variants_in(course).get(assignment):
+        print(f"variant: {found}; --variant published goes back to the book's convention")
 
 
 @app.command()

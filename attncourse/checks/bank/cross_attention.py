@@ -12,6 +12,7 @@ from torch import nn
 from attncourse import cross_attention
 from attncourse.checks import mistakes
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, between, hole, row, standard
+from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import (
     Criterion,
@@ -555,3 +556,15 @@ POOLING = Exercise(
 )
 
 EXERCISES = (CROSS, POOLING)
+
+VARIANTS = (
+    forbidden(
+        {
+            "CrossAttention": masked("forward", "weights"),
+            "AttentionPooling": masked("forward", "weights"),
+        },
+        explanation="Your answer takes True for allowed, as the book and its published answers do. "
+        "In this assignment a mask is True where attention is forbidden. Chapter 5's functions, "
+        "which you may call, want True for allowed: hand `~mask` on to them.",
+    ),
+)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from attncourse import interpret
+from attncourse.checks.adapting import Adapter, Change
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.drivers import call_on_gpt, logits_of_changed
 from attncourse.checks.exercise import (
@@ -24,6 +25,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.modules import State, tensor
+from attncourse.checks.variants import Variant
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads
@@ -1321,3 +1323,35 @@ BIAS = Exercise(
 )
 
 EXERCISES = (INDUCTION, SCORES, ABLATE, ROLLOUT, BIAS)
+
+LAST_FIRST = Change(lambda maps: maps.flip(-4), lambda maps: maps.flip(-4))
+VARIANTS = (
+    Variant(
+        "last_first",
+        "The layers come from the **last to the first** here: `maps[..., 0, :, :, :]` is the layer "
+        "next to the output, where in the book it is layer 0.",
+        "the last layer comes first here",
+        "Your answer takes the first of the maps for layer 0, as the book and its published "
+        "answers "
+        "do. In this assignment the last layer comes first and layer 0 last: the first of the maps "
+        "is the factor on the left.",
+        {"rollout": Adapter({"maps": LAST_FIRST}, drops=("the layers in the other order",))},
+        (
+            (
+                "| `maps` | `(..., layers, heads, n, n)` | layer 0 first; rows sum to 1 |\n| "
+                "`residual`",
+                "| `maps` | `(..., layers, heads, n, n)` | layer 0 last; rows sum to 1 |"
+                "\n| `residual`",
+            ),
+            (
+                "rollout(torch.stack([first, second])[:, None])",
+                "rollout(torch.stack([second, first])[:, None])",
+            ),
+            (
+                "You begin with the second layer, or stop before the last",
+                "You leave out the layer next to the input, or next to the output",
+            ),
+            ("Layer by layer: `flow", "Layer by layer, from the last of the maps: `flow"),
+        ),
+    ),
+)

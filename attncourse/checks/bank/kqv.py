@@ -18,6 +18,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
+from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import (
     Case,
@@ -466,3 +467,12 @@ HEAD = Exercise(
 )
 
 EXERCISES = (PROJECT, SCORES, ATTENTION, HEAD)
+
+VARIANTS = (
+    forbidden(
+        {
+            "scaled_dot_product_attention": masked(),
+            "AttentionHead": masked("forward", "weights"),
+        }
+    ),
+)

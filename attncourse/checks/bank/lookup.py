@@ -7,7 +7,9 @@ import numpy as np
 from attncourse import lookup
 from attncourse.checks import mistakes, slips
 from attncourse.checks import softmaxes as soft
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.conventions import COLUMNS
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -20,6 +22,7 @@ from attncourse.checks.exercise import (
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.slips import dots, result, slip, swapped
 from attncourse.checks.softmaxes import Softmax, nothing
+from attncourse.checks.variants import Variant
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -594,3 +597,38 @@ KERNEL_REGRESSION = Exercise(
 )
 
 EXERCISES = (SOFTMAX, SOFT_LOOKUP, KERNEL_REGRESSION)
+
+VARIANTS = (
+    Variant(
+        "columns",
+        "The keys are **columns** here, one each: `keys` has the shape `(d, n)`, or `(..., d, n)`, "
+        "where in the book they are rows. Values are as in the book.",
+        "keys are columns here",
+        "Your answer takes a key for a row, as the book and its published answers do. In this "
+        "assignment every column of `keys`, shape (d, n), is a key: `query @ keys` has the scores.",
+        {"soft_lookup": Adapter({"keys": COLUMNS})},
+        (
+            ("| `(d,)` | `(n, d)` |", "| `(d,)` | `(d, n)` |"),
+            ("| `(m, d)` | `(n, d)` |", "| `(m, d)` | `(d, n)` |"),
+            (
+                "`(..., n, d)` or `(n, d)` | `(..., n, d_v)`",
+                "`(..., d, n)` or `(d, n)` | `(..., n, d_v)`",
+            ),
+            (
+                "np.array([[0.0, 2.0], [np.log(3), 5.0]])",
+                "np.array([[0.0, np.log(3)], [2.0, 5.0]])",
+            ),
+            ("`query @ np.swapaxes(keys, -1, -2)`", "`query @ keys`"),
+            ("`keys.T` reverses all axes, the batch's too, and `np.dot`", "`np.dot`"),
+            (
+                "`keys @ query.T` has a row for each key",
+                "`(query @ keys).T` has a row for each key",
+            ),
+            (
+                "Every query meets every key: `query @ keys.T`",
+                "Every query meets every key: `query @ keys`",
+            ),
+            ("and `query * keys` pairs", "and `query * keys.T` pairs"),
+        ),
+    ),
+)

@@ -15,7 +15,9 @@ import torch
 
 from attncourse import masking
 from attncourse.checks import cases, mistakes
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, hole, holes, normal, once_more, row, standard
+from attncourse.checks.conventions import NEGATED, forbidden, masked
 from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import (
     Between,
@@ -1200,3 +1202,60 @@ LEAK = Exercise(
 )
 
 EXERCISES = (CAUSAL, PADDING, WINDOW, SOFTMAX, LEAK)
+
+MADE = Adapter(result=NEGATED, drops=("the mask is inverted",))
+VARIANTS = (
+    forbidden(
+        {
+            "causal_mask": MADE,
+            "padding_mask": MADE,
+            "sliding_window_mask": MADE,
+            "masked_softmax": masked(),
+            "leak": masked(drops=("the wrong pairs are measured",)),
+        },
+        ("True where query i may attend to key j", "True where query i may not attend to key j"),
+        (
+            "Expect three `True` in the first row and four in the second",
+            "Expect one `True`, the last of the first row",
+        ),
+        ("True where the key is a token", "True where the key is padding"),
+        (
+            "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, three `True` "
+            "and one "
+            "`True`",
+            "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, one `True` "
+            "and three `True`",
+        ),
+        ("True where output i may depend on token j", "True where output i may not depend on it"),
+        (r"M_{ij} = \text{False}", r"M_{ij} = \text{True}"),
+        (
+            "sliding_window_mask(4, 3).sum(-1), sliding_window_mask(4, 3, causal=True).sum(-1)",
+            "(~sliding_window_mask(4, 3)).sum(-1), "
+            "(~sliding_window_mask(4, 3, causal=True)).sum(-1)",
+        ),
+        (
+            "torch.tensor([[True, True, False], [False, False, False]])",
+            "torch.tensor([[False, False, True], [True, True, True]])",
+        ),
+        (
+            "torch.tensor([[True, False], [True, True]])",
+            "torch.tensor([[False, True], [False, False]])",
+        ),
+        ("mask[..., i, j] is False", "mask[..., i, j] is True"),
+        ("`mask.any(dim=-1, keepdim=True)`", "`(~mask).any(dim=-1, keepdim=True)`"),
+        ("(`<=`, `<`)", "(`>`, `>=`)"),
+        ("`<` where `<=` belongs, `tril(-1)`", "`>=` where `>` belongs, `triu(0)`"),
+        ("`tril(1)`, or an offset", "`triu(2)`, or an offset"),
+        ("You allow the future (`triu`, or i and j", "You allow the future (`tril`, or i and j"),
+        ("columns are False. What came", "columns are True. What came"),
+        ("all of them: those columns are True", "all of them: those columns are False"),
+        (
+            "has no False, an empty one no True. Use `j < length`",
+            "has no True, an empty one no False. Use `j >= length`",
+        ),
+        ("Your diagonal is False", "Your diagonal is True"),
+        explanation="Your answer takes True for allowed, as the book and its published answers do. "
+        "In this assignment a mask is True where attention is forbidden, as in "
+        "`nn.MultiheadAttention`.",
+    ),
+)

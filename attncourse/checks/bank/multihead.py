@@ -23,6 +23,8 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
+from attncourse.checks.conventions import forbidden
+from attncourse.checks.conventions import masked as with_mask
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -1055,3 +1057,5 @@ CONVERT = Exercise(
 )
 
 EXERCISES = (SPLIT, MERGE, HEADS, CONVERT)
+
+VARIANTS = (forbidden({"MultiHeadAttention": with_mask("forward", "weights")}),)

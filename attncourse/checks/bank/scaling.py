@@ -18,6 +18,7 @@ from torch import Tensor
 
 from attncourse import scaling
 from attncourse.checks import mistakes
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Count,
@@ -28,6 +29,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
+from attncourse.checks.conventions import BITS
 from attncourse.checks.drivers import repeated, scattered, typical_sizes
 from attncourse.checks.exercise import (
     Between,
@@ -40,6 +42,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made, reversed_axes
 from attncourse.checks.modules import tensor
+from attncourse.checks.variants import Variant
 
 SEEDS = 32
 
@@ -840,3 +843,28 @@ JACOBIAN = Exercise(
 )
 
 EXERCISES = (VARIANCE, SCALE, ENTROPY, JACOBIAN)
+
+VARIANTS = (
+    Variant(
+        "bits",
+        "The entropy is in **bits** here, with the logarithm to base 2, where in the book it is in "
+        "nats. The gradient is that of the entropy in bits.",
+        "entropies are in bits here",
+        "Your entropy is in nats, as in the book and in its published answers. In this assignment "
+        "it is in bits: use `torch.log2`, or divide by ln 2.",
+        {"attention_entropy": Adapter(result=BITS, drops=("logarithms to another base",))},
+        (
+            (r"$$H = -\sum_j a_j \ln a_j ,$$", r"$$H = -\sum_j a_j \log_2 a_j ,$$"),
+            ("with the natural logarithm", "with the logarithm to base 2"),
+            ("Expect about 1.0397, 0.6931 and 0", "Expect about 1.5, 1 and 0"),
+            ("−Σ a ln a", "−Σ a log₂ a"),
+            ("limit of a ln a at", "limit of a log₂ a at"),
+            ("`torch.xlogy(weights, weights)`", "`torch.xlogy(weights, weights)` over ln 2"),
+            ("You divide by ln n", "You divide by log₂ n"),
+            ("terms −a ln a", "terms −a log₂ a"),
+            ("You sum −ln a alone", "You sum −log₂ a alone"),
+            ("(1 − a) ln(1 − a)", "(1 − a) log₂(1 − a)"),
+            ("1).log()` is the logarithm", "1).log2()` is the logarithm"),
+        ),
+    ),
+)

@@ -19,6 +19,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
+from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import with_gradients
 from attncourse.checks.exercise import (
     Between,
@@ -645,3 +646,5 @@ ATTEND = Exercise(
 )
 
 EXERCISES = (DOT, BILINEAR, ADDITIVE, ATTEND)
+
+VARIANTS = (forbidden({"attend": masked()}),)

@@ -15,7 +15,9 @@ import torch
 from rapidfuzz.distance import Levenshtein
 
 from attncourse import sequences as chapter
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import once_more
+from attncourse.checks.conventions import PERCENT
 from attncourse.checks.drivers import (
     interval_of,
     interval_repeated,
@@ -33,6 +35,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.slips import refuse_if, slip
+from attncourse.checks.variants import Variant
 from attncourse.sequences import ALPHABET
 
 # --- encode_cdr3 -----------------------------------------------------------------------------
@@ -1232,3 +1235,22 @@ BOOTSTRAP = Exercise(
 )
 
 EXERCISES = (ENCODE, SPLIT, BALANCED, BOOTSTRAP)
+
+VARIANTS = (
+    Variant(
+        "percent",
+        "The result is in **percent** here: 100 where every answer is right, and not 1.",
+        "the accuracy is in percent here",
+        "Your answer is a share from 0 to 1, as in the book and in its published answers. In this "
+        "assignment it is in percent: 100 times as much.",
+        {"balanced_accuracy": Adapter(result=PERCENT)},
+        (
+            (
+                "a number from 0 to 1: for each class, the share",
+                "a number from 0 to 100: for each class, the percentage",
+            ),
+            ("(3/4 + 1/2)/2, so expect 0.625", "(75 + 50)/2, so expect 62.5"),
+            ("a guess has 1/classes", "a guess has 100/classes"),
+        ),
+    ),
+)

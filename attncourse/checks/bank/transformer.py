@@ -14,7 +14,9 @@ from torch.nn import functional as F
 
 from attncourse import transformer
 from attncourse.checks import drivers, mistakes
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, hole, once_more, row, standard
+from attncourse.checks.conventions import NEGATED, forbidden, masked
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -1723,3 +1725,28 @@ SCHEDULE = Exercise(
 )
 
 EXERCISES = (NORM, FEED_FORWARD, ENCODER, DECODER, SCHEDULE)
+
+VARIANTS = (
+    forbidden(
+        {
+            "EncoderBlock": masked("forward"),
+            "DecoderBlock": Adapter(
+                {"mask": NEGATED, "memory_mask": NEGATED},
+                methods=("forward",),
+                drops=("the mask is inverted", "memory_mask is inverted"),
+            ),
+        },
+        ("and goes to the attention as it is", "while the attention wants the opposite"),
+        (
+            "the same with the feed-forward layer.",
+            "the same with the feed-forward layer. Where "
+            "there is no mask, `mask` is None and stays so.",
+        ),
+        ("mask=memory_mask)", "mask=~memory_mask)"),
+        ("mask=mask)", "mask=~mask)"),
+        ("Say which it is: `mask=mask`", "Say which it is: `mask=~mask`"),
+        explanation="Your answer takes True for allowed, as the book and its published answers do. "
+        "In this assignment a mask is True where attention is forbidden, and the attention that "
+        "you call wants True for allowed: hand `~mask` on, where there is a mask.",
+    ),
+)

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from attncourse import vision
 from attncourse.checks import drivers
+from attncourse.checks.adapting import Adapter, Change
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Count,
@@ -33,6 +34,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.modules import spread, tensor
+from attncourse.checks.variants import Variant
 
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
 
@@ -992,3 +994,56 @@ ATTENTION_ON_IMAGE = Exercise(
 )
 
 EXERCISES = (PATCHIFY, UNPATCHIFY, EMBED_IMAGE, ATTENTION_ON_IMAGE, WINDOW_PARTITION)
+
+CHANNELS_LAST = Change(lambda x: x.movedim(-3, -1), lambda x: x.movedim(-1, -3))
+VARIANTS = (
+    Variant(
+        "channels_last",
+        "An image is `(..., H, W, c)` here: the **channels come last**, where in the book they "
+        "come "
+        "before the rows. A patch is as in the book: channel, row, column.",
+        "the channels of an image come last here",
+        "Your answer takes images as (..., c, H, W), as the book and its published answers do. In "
+        "this assignment they are (..., H, W, c), as matplotlib has them; `x.movedim(-1, -3)` "
+        "leads "
+        "from these to those.",
+        {
+            "patchify": Adapter({"images": CHANNELS_LAST}),
+            "unpatchify": Adapter(result=CHANNELS_LAST, drops=("channels last in the image",)),
+            "embed_image": Adapter({"images": CHANNELS_LAST}),
+        },
+        (
+            (
+                "An image is `(..., c, H, W)`: c channels, H rows, W columns",
+                "An image is `(..., H, W, c)`: H rows, W columns, c channels",
+            ),
+            ("| `images` | `(..., c, H, W)` |", "| `images` | `(..., H, W, c)` |"),
+            ("| returns | `(..., c, H, W)` | |", "| returns | `(..., H, W, c)` | |"),
+            ("torch.arange(16.0).reshape(1, 4, 4)", "torch.arange(16.0).reshape(4, 4, 1)"),
+            (
+                "Expect the numbers 0 to 7 in order, in two rows",
+                "Expect the numbers 0 to 7 in order, each on an axis of its own, in two rows",
+            ),
+            ("torch.tensor([[[10.0, 20.0]]])", "torch.tensor([[[10.0], [20.0]]])"),
+            ("`b, c, H, W = images.shape`", "`b, H, W, c = images.shape`"),
+            ("`*batch, c, H, W = images.shape`", "`*batch, H, W, c = images.shape`"),
+            ("You return (..., c, W, H). Rows", "You return (..., W, H, c). Rows"),
+            (
+                "`x.reshape(*batch, c, H // patch, patch, W // patch, patch)`",
+                "`x.reshape(*batch, H // patch, patch, W // patch, patch, c)`",
+            ),
+            (
+                "flatten the last three axes, and those two",
+                "that of the channels next, then flatten the last three axes, and those two",
+            ),
+            (
+                "into the order c, row of patches, row inside, column of patches, column inside",
+                "into the order row of patches, row inside, column of patches, column inside, c",
+            ),
+            (
+                "You cut well and then flatten with the channels in front",
+                "You cut well and then flatten as if the channels stood in front",
+            ),
+        ),
+    ),
+)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attncourse.grading.course.handed_in import NOTHING, find, read_file
 from attncourse.grading.course.late import moment
+from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
 from attncourse.grading.report import Report
@@ -37,7 +38,7 @@ class Submission:
 
 
 def find_assignment(course: Path, name: str) -> Assignment:
-    """The assignment of that name, from the instructor's solved notebook."""
+    """The assignment of that name, from the instructor's solved notebook, in its variant."""
     source = course / "solutions"
     if not source.is_dir():
         raise UserError(
@@ -45,9 +46,7 @@ def find_assignment(course: Path, name: str) -> Assignment:
         )
     require_known(name, folders_in(source))
     path = source / name / f"{name}.ipynb"
-    if not path.exists():
-        raise UserError(f"{path} is missing: make it with make exercises")
-    return read_assignment(path)
+    return read_assignment(path, solved(course, path))
 
 
 def folders_in(place: Path) -> list[str]:

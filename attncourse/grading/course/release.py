@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING, Any
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
+from attncourse.grading.course.variants import choose, solved
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
+VARIED = "attncourse.grading.nbgrader.steps.VariantExporter"  # by name: it is built upon this
 
-def release(course: Path, name: str, db: str | None = None) -> list[Path]:
-    """Makes the students' version as ``nbgrader generate_assignment`` does; the files it wrote."""
+
+def release(course: Path, name: str, db: str | None = None, variant: str = "") -> list[Path]:
+    """Makes the students' version as ``nbgrader generate_assignment`` does; the files it wrote.
+
+    In the variant that is named, or in the one of the last release.
+    """
     book = find_book(course, db)
     find_assignment(course, name)
     knows(book, name)  # or it is another course's gradebook
+    if variant:
+        choose(course, name, variant)
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
@@ -27,6 +35,7 @@ def release(course: Path, name: str, db: str | None = None) -> list[Path]:
     config.CourseDirectory.course_id = book.course_id
     config.CourseDirectory.source_directory = "solutions"
     config.CourseDirectory.release_directory = "exercises"
+    config.GenerateAssignment.exporter_class = VARIED
     config.NbGraderAPI.log_level = logging.CRITICAL
     with importable(course), opened(book):
         result = NbGraderAPI(config=config).generate_assignment(name)
@@ -51,7 +60,7 @@ def record(book: Book, name: str) -> None:
 
     source = book.course / "solutions" / name / f"{name}.ipynb"
     with importable(book.course), explained(book):
-        notebook = nbformat.read(source, as_version=4)
+        notebook = nbformat.reads(solved(book.course, source).decode(), as_version=4)
         resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}}
         for kind in ("LockCells", "ClearSolutions", "ClearOutput", "ComputeChecksums"):
             step = getattr(steps, kind)(config=book.config)

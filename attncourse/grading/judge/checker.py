@@ -443,6 +443,7 @@ def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any
     return {
         "cell": grade_id,
         "target": verdict.target,
+        "variant": verdict.variant,
         "passed": bool(verdict.passed),
         "earned": verdict.earned,
         "possible": verdict.possible,

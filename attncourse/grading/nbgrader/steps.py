@@ -18,6 +18,7 @@ from traitlets import Bool, Float
 from attncourse.grading.course.folders import read_submission, with_remarks
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.release import record
+from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade
@@ -28,6 +29,19 @@ from attncourse.grading.report import nothing
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
 UNSAFE = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
+
+
+class VariantExporter(NotebookExporter):
+    """Turns an instructor's notebook, for its release, into that of the assignment's variant."""
+
+    def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
+        """The notebook to release, and nbgrader's resources."""
+        try:
+            data = solved(Path(self.parent.coursedir.root), Path(filename))
+        except UserError as error:
+            self.log.error("%s", error)
+            raise SystemExit(1) from None
+        return self.from_notebook_node(reads(data.decode(), as_version=4), resources, **options)
 
 
 class JudgeExporter(NotebookExporter):
@@ -87,7 +101,8 @@ class JudgeExporter(NotebookExporter):
         if (name, notebook) not in self._assignments:
             course = self.parent.coursedir
             source = course.format_path(course.source_directory, ".", name)
-            assignment = read_assignment(Path(source, f"{notebook}.ipynb"))
+            path = Path(source, f"{notebook}.ipynb")
+            assignment = read_assignment(path, solved(Path(course.root), path))
             if notebook == name:
                 record(find_book(Path(course.root), course.db_url), name)
             self._assignments[name, notebook] = assignment

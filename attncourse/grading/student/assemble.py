@@ -27,6 +27,7 @@ from attncourse.grading.submission.syntax import parse
 
 MISSING = "not written yet"
 NO_PYTHON = "its cell is not Python"
+IN_VARIANT = "right in the variant {}, while the package is in the book's convention"
 TOGETHER = "passes alone, but not with the other parts: "
 
 
@@ -143,7 +144,8 @@ def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
     for target, cell in report.cells.items():
         verdict, name = verdicts.get(target), target.split(".")[1]
         if verdict and verdict["passed"]:
-            found[name] = ""
+            variant = verdict.get("variant")
+            found[name] = IN_VARIANT.format(variant) if variant else ""
         elif name in broken:
             found[name] = NO_PYTHON
         elif verdict["unwritten"] if verdict else name not in written:

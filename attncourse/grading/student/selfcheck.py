@@ -12,7 +12,7 @@ from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
 POINTS = """\
 from attncourse.checks import examine as _examine
-_examine("{target}", {name}).earned
+_examine("{target}", {name}, variant="{variant}").earned
 """
 
 
@@ -45,16 +45,19 @@ def read_file(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
 def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
     """An assignment of one test for each exercise that a student's notebook is about.
 
-    The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run.
+    The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
+    they say which variant was asked for.
     """
     from attncourse.checks import exercises
+    from attncourse.grading.submission.varied import variants_asked
 
     stem = chapter_of(cells, file_stem)
     chosen = [e for e in exercises().values() if e.target.split(".")[0] == stem]
     silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]
+    asked = variants_asked(cell.source for cell in cells if cell.code)
     tests = [
         Cell(
-            POINTS.format(target=e.target, name=e.name),
+            POINTS.format(target=e.target, name=e.name, variant=asked.get(e.target, "")),
             grade_id=e.target,
             grade=True,
             locked=True,

@@ -177,12 +177,10 @@ def mend(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], list[str]]:
     return tuple(mended), notes
 
 
-def read_assignment(path: Path) -> Assignment:
+def read_assignment(path: Path, data: bytes) -> Assignment:
     """The assignment that an instructor's solved notebook defines; its name is the folder's."""
     try:
-        cells = read_cells(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
+        cells = read_cells(data)
     except Unreadable as error:
         raise UserError(f"cannot read {path}: {error}; make it again: make exercises") from None
     assignment = Assignment(path.parent.name, cells)

@@ -1,0 +1,103 @@
+"""Variants of exercises by convention: masks True where forbidden, tokens as columns.
+
+A variant is an adapter around an exercise. The reference and every misconception are given their
+arguments in the published convention and what they return is written in the variant's; the cases
+are written in the variant's once. So a variant is judged, explained and diagnosed like the exercise
+that it is made of, and an answer to that exercise, which is published, does not fit it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from attncourse.checks.adapting import Adapter, adapted, turned
+from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception, Parts, parts_of
+from attncourse.checks.outcome import argument_names
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A convention for some exercises of a chapter, by their names.
+
+    ``sentence`` says it in the exercises' text. ``published`` names the mistake of an answer in the
+    published convention, and ``explanation`` puts it right. ``reworded`` is what has to be said
+    otherwise, in the text and in what the checks say: pairs of old and new words.
+    """
+
+    name: str
+    sentence: str
+    published: str
+    explanation: str
+    adapters: Mapping[str, Adapter]
+    reworded: tuple[tuple[str, str], ...] = ()
+
+    def reword(self, text: str) -> str:
+        """The text in the variant's words; where two old ones begin, the longer counts."""
+        new = dict(self.reworded)
+        old = "|".join(re.escape(words) for words in sorted(new, key=len, reverse=True))
+        return re.sub(old, lambda found: new[found[0]], text) if new else text
+
+
+def varied(exercise: Exercise, variant: Variant) -> Exercise:
+    """The exercise in the variant's convention."""
+    adapter = variant.adapters[exercise.name]
+
+    @cache
+    def composed(compose: Callable) -> Callable:
+        return lambda **chosen: ours(compose(**chosen))
+
+    def ours(implementation: Callable) -> Callable:
+        made = adapted(implementation, adapter, exercise)
+        if parts := parts_of(implementation):
+            made.attncourse_parts = Parts(composed(parts.compose), parts.chosen)
+        return made
+
+    def mistake(m: Misconception) -> Misconception:
+        family = m.family and replace(m.family, make=lambda size: ours(m.family.make(size)))
+        return Misconception(
+            m.name,
+            variant.reword(m.explanation),
+            m.wrong and ours(m.wrong),
+            family,
+            tuple(map(ours, m.also)),
+        )
+
+    def criterion(c: Criterion) -> Criterion:
+        def cases(rng):
+            for case in c.cases(rng):
+                yield written(case, exercise, adapter, variant)
+
+        return replace(c, name=variant.reword(c.name), cases=cases)
+
+    kept = [m for m in exercise.misconceptions if m.name not in adapter.drops]
+    published = Misconception(variant.published, variant.explanation, exercise.reference)
+    return replace(
+        exercise,
+        reference=ours(exercise.reference),
+        criteria=tuple(map(criterion, exercise.criteria)),
+        misconceptions=(published, *map(mistake, kept)),
+        hints=tuple(map(variant.reword, exercise.hints)),
+        variant=variant.name,
+        published=exercise,
+    )
+
+
+def written(case: Case, exercise: Exercise, adapter: Adapter, variant: Variant) -> Case:
+    """The case with its arguments in the variant's convention.
+
+    A module's inputs are named, those of a second call with a ``_2``.
+    """
+    names = argument_names(exercise)
+    args = tuple(
+        turned(adapter.arguments[name].write, value) if name in adapter.arguments else value
+        for name, value in zip(names, case.args, strict=False)
+    )
+    kwargs = {
+        name: turned(adapter.arguments[own].write, value)
+        if (own := name.removesuffix("_2")) in adapter.arguments
+        else value
+        for name, value in case.kwargs.items()
+    }
+    args += case.args[len(names) :]
+    return replace(case, args=args, kwargs=kwargs, note=variant.reword(case.note))

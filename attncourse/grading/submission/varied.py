@@ -1,0 +1,114 @@
+"""An assignment's notebook in a variant: its text, its checks, and tests that do not contradict it.
+
+The published convention's hidden tests call an answer in that convention. Those of an exercise that
+is asked for otherwise, and those that use its answer, give way to one more check of the variant.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+
+from attncourse.checks import variants_of
+from attncourse.checks.variants import Variant
+from attncourse.grading.errors import UserError
+
+VARIANT = ', variant="{}"'
+CALL = re.compile(
+    r"""\b(check|examine)\(\s*["']((\w+)\.(\w+))["'],\s*(\w+)(?=[,)])"""
+    r"""(?:.*?\bvariant=["'](\w+)["'])?"""
+)
+HIDDEN = "BEGIN HIDDEN TESTS"
+ONE_MORE = """\
+# One more test of {name}.
+### BEGIN HIDDEN TESTS
+import random
+
+assert examine("{target}", {name}, seed=random.randrange(2**32)).passed, "the same on other numbers"
+### END HIDDEN TESTS"""
+
+
+def varied(data: bytes, name: str, assignment: str) -> bytes:
+    """A solved notebook in the variant of this name. Raises ``UserError`` where there is none."""
+    book = json.loads(data)
+    cells = book["cells"]
+    for cell in cells:
+        cell["source"] = "".join(cell["source"])
+    answers = {m[2]: m[5] for cell in cells for m in CALL.finditer(cell["source"])}
+    chosen = variants_called(name, answers, assignment)
+    names = {answers[target]: variant for target, variant in chosen.items()}
+
+    def asking(call: re.Match) -> str:
+        return call[0] + (VARIANT.format(name) if call[2] in chosen else "")
+
+    before = ""
+    for cell, about in zip(cells, sections(cells), strict=True):
+        mark = cell["metadata"].get("nbgrader", {})
+        source = cell["source"]
+        if mark.get("solution"):
+            continue
+        if HIDDEN in source:
+            if names.keys() & set(re.findall(r"\w+", source)):
+                source = one_more(mark["grade_id"], answers)
+        elif about in {"", *names}:
+            for variant in unlike(names.values()):
+                source = variant.reword(source)
+            if about != before:  # the text of the exercise
+                source = with_sentence(source, names[about].sentence)
+        cell["source"], before = CALL.sub(asking, source), about
+    return (json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def variants_asked(sources: Iterable[str]) -> dict[str, str]:
+    """The variant that a notebook's checks ask for, by target."""
+    return {m[2]: m[6] for source in sources for m in CALL.finditer(source) if m[6]}
+
+
+def sections(cells: list[dict]) -> list[str]:
+    """The exercise that each cell is about: from the text before its solution on; "" before all."""
+    begins, text = {}, 0
+    for number, cell in enumerate(cells):
+        mark = cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] == "markdown":
+            text = number
+        elif mark.get("solution"):
+            begins[text] = mark["grade_id"]
+    about, found = "", []
+    for number in range(len(cells)):
+        about = begins.get(number, about)
+        found.append(about)
+    return found
+
+
+def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[str, Variant]:
+    """The variant of this name for every exercise that has it, by target."""
+    known = {stem: variants_of(stem) for stem in {target.split(".")[0] for target in answers}}
+    chosen = {
+        target: variant
+        for target in answers
+        for variant in known[target.split(".")[0]]
+        if variant.name == name and target.split(".")[1] in variant.adapters
+    }
+    if not chosen:
+        names = sorted({variant.name for several in known.values() for variant in several})
+        has = f"it has {', '.join(names)}" if names else "it has none"
+        raise UserError(f"{assignment} has no variant {name}: {has}")
+    return chosen
+
+
+def unlike(variants: Iterable[Variant]) -> list[Variant]:
+    """Each variant once."""
+    return list({id(variant): variant for variant in variants}.values())
+
+
+def with_sentence(text: str, sentence: str) -> str:
+    """An exercise's text with what is other than in the book, below its heading and its facts."""
+    head, facts, rest = re.fullmatch(r"(.*\n)\n?(\*.*\*\n)?\n?((?s:.*))", text + "\n").groups()
+    told = f"> **Other than in the book.** {sentence}"
+    return "\n".join(part for part in (head, facts, told + "\n", rest) if part).rstrip()
+
+
+def one_more(grade_id: str, answers: dict[str, str]) -> str:
+    """A hidden test of the exercise that this one is of, by its check."""
+    name = grade_id.split("_", 1)[1]
+    target = next(target for target, answer in answers.items() if answer == name)
+    return ONE_MORE.format(name=name, target=target)

@@ -1,0 +1,257 @@
+"""Variants of exercises: judged like what they are made of, and published answers do not fit."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from conftest import ROOT
+
+from attncourse import STEMS
+from attncourse.checks import examine, exercise, variants_of
+from attncourse.checks.adapting import adapted
+from attncourse.checks.conventions import FORBIDDEN
+from attncourse.checks.exercise import parts_of
+from attncourse.checks.judging import judge
+from attncourse.checks.trials import trials_of
+from attncourse.grading.course.variants import FILE, choose, solved, variants_in
+from attncourse.grading.demo import fill_in
+from attncourse.grading.errors import UserError
+from attncourse.grading.limits import Limits
+from attncourse.grading.student.selfcheck import check_file
+from attncourse.grading.submission.varied import CALL, HIDDEN, varied
+
+SEED = 20261123
+FOLDERS = {stem: f"{number:02d}_{stem}" for number, stem in enumerate(STEMS, start=1)}
+VARIANTS = [(stem, variant) for stem in STEMS for variant in variants_of(stem)]
+ALL = [(exercise(f"{s}.{name}", v.name), v) for s, v in VARIANTS for name in v.adapters]
+
+
+def name(value) -> str:
+    return getattr(value, "target", None) or getattr(value, "name", "")
+
+
+def right_answers(one) -> list:
+    """The right answers of the chapter's test module to the published exercise."""
+    return importlib.import_module(f"test_{one.stem}").RIGHT[one.target]
+
+
+def solved_notebook(stem: str) -> bytes:
+    return (ROOT / "solutions" / FOLDERS[stem] / f"{FOLDERS[stem]}.ipynb").read_bytes()
+
+
+def sources(data: bytes) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(data)["cells"]]
+
+
+# --- the checks -----------------------------------------------------------------------------------
+
+
+def test_every_chapter_from_the_second_on_has_a_variant():
+    assert [stem for stem in STEMS if not variants_of(stem)] == ["tokens"]
+
+
+@pytest.mark.parametrize(("one", "variant"), ALL, ids=name)
+def test_right_answers_written_in_the_variant_pass(one, variant):
+    adapter = variant.adapters[one.name]
+    assert judge(one, one.reference, SEED).passed
+    for answer in right_answers(one):
+        verdict = judge(one, adapted(answer, adapter, one.published), SEED)
+        assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize(("one", "variant"), ALL, ids=name)
+def test_published_answers_fail_and_are_told_why(one, variant):
+    for answer in (one.published.reference, *right_answers(one)[:2]):  # more take minutes
+        verdict = judge(one, answer, SEED)
+        assert verdict.earned < verdict.possible
+        assert verdict.diagnosis.name == variant.published, verdict
+        assert verdict.diagnosis.explanation == variant.explanation
+
+
+@pytest.mark.parametrize(("one", "variant"), ALL, ids=name)
+def test_mistakes_made_in_the_variant_are_caught(one, variant):
+    kept = {m.name for m in one.published.misconceptions} - set(variant.adapters[one.name].drops)
+    assert {m.name for m in one.misconceptions} == kept | {variant.published}
+    for mistake in one.misconceptions:
+        if mistake.wrong is not None:
+            assert any(t.stands_out for t in trials_of(one, mistake.wrong, SEED)), mistake.name
+
+
+# All of them take minutes, and are named in the published convention, by the same search.
+NAMED = [(one, m) for one, _ in ALL for m in one.misconceptions if m.wrong is not None][::16]
+
+
+@pytest.mark.parametrize(("one", "mistake"), NAMED, ids=name)
+def test_mistakes_made_in_the_variant_are_named(one, mistake):
+    assert judge(one, mistake.wrong, SEED).diagnosis.name == mistake.name
+
+
+def test_two_mistakes_at_once_are_found_in_a_variant():
+    one = exercise("positions.apply_rope", "halves")
+    names = {"turned the other way", "the slowest pair first"}
+    parts = [parts_of(m.wrong) for m in one.misconceptions if m.name in names]
+    both = parts[0].compose(**parts[0].chosen, **parts[1].chosen)
+    verdict = judge(one, both, SEED)
+    assert {verdict.diagnosis.name, verdict.rest} == names
+
+
+def test_the_verdict_can_be_repeated():
+    verdict = examine("masking.leak", lambda *given: None, seed=3, variant="forbidden")
+    assert verdict.again == 'examine("masking.leak", leak, seed=3, variant="forbidden")'
+
+
+def test_a_variant_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="has no variant 'halved'; it has halves"):
+        examine("positions.apply_rope", None, variant="halved")
+    with pytest.raises(ValueError, match="has no variant 'halves'; it has none"):
+        examine("positions.alibi_bias", None, variant="halves")
+
+
+# --- the notebook ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stem", "variant"), VARIANTS, ids=name)
+def test_every_rewording_is_of_something_that_is_said(stem, variant):
+    exercises = [exercise(f"{stem}.{name}") for name in variant.adapters]
+    said = sources(solved_notebook(stem))
+    said += [m.explanation for e in exercises for m in e.misconceptions]
+    said += [words for e in exercises for words in (*e.hints, *(c.name for c in e.criteria))]
+    own = [old for old, _ in variant.reworded if (old, _) not in FORBIDDEN]
+    assert [old for old in own if not any(old in words for words in said)] == []
+
+
+@pytest.mark.parametrize(("stem", "variant"), VARIANTS, ids=name)
+def test_the_assignment_asks_for_the_variant(stem, variant):
+    before = sources(solved_notebook(stem))
+    data = varied(solved_notebook(stem), variant.name, FOLDERS[stem])
+    nbformat.validate(nbformat.reads(data.decode(), as_version=4))
+    after = sources(data)
+    assert len(after) == len(before)
+    assert sum(variant.sentence in words for words in after) == len(variant.adapters)
+    for words in after:
+        for call in CALL.finditer(words):
+            asked = variant.name if call[4] in variant.adapters else None
+            assert call[6] == asked, words
+    for old, new in zip(before, after, strict=True):
+        uses = set(re.findall(r"\w+", old)) & variant.adapters.keys()
+        if HIDDEN in old:
+            assert ("examine(" in new) if uses else old == new
+
+
+def test_what_is_said_of_other_exercises_stays():
+    text = "\n".join(sources(varied(solved_notebook("mixing"), "percent", "02_mixing")))
+    assert "whose rows sum to 1 is called *row-stochastic*" in text
+    assert "whether its rows sum to 100 is not" in text
+    assert "10000" not in text
+
+
+# --- the course -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def course(tmp_path):
+    place = tmp_path / "solutions" / "02_mixing"
+    place.mkdir(parents=True)
+    (place / "02_mixing.ipynb").write_bytes(solved_notebook("mixing"))
+    (tmp_path / "nbgrader_config.py").write_bytes((ROOT / "nbgrader_config.py").read_bytes())
+    return tmp_path
+
+
+def test_the_variant_is_recorded_and_taken_back(course):
+    path = course / "solutions/02_mixing/02_mixing.ipynb"
+    assert solved(course, path) == path.read_bytes()
+    choose(course, "02_mixing", "percent")
+    choose(course, "02_mixing", "percent")
+    assert variants_in(course) == {"02_mixing": "percent"}
+    assert solved(course, path) == varied(path.read_bytes(), "percent", "02_mixing")
+    choose(course, "02_mixing", "published")
+    assert variants_in(course) == {}
+    assert solved(course, path) == path.read_bytes()
+
+
+def test_what_is_wrong_with_a_variant_is_said_in_a_line(course):
+    with pytest.raises(UserError, match=r"02_mixing has no variant halves: it has percent$"):
+        choose(course, "02_mixing", "halves")
+    assert not (course / FILE).exists()
+    (course / FILE).write_text('"02_mixing" = percent')
+    with pytest.raises(UserError, match=rf"cannot read .*{FILE}: .*mend it or delete it"):
+        variants_in(course)
+    (course / FILE).write_text('"02_mixing" = 3')
+    with pytest.raises(UserError, match=r"expected a variant's name for 02_mixing, .*got 3$"):
+        variants_in(course)
+
+
+RIGHT = {
+    "mix": "def mix(A, X):\n    return A @ X / 100",
+    "normalize_rows": """\
+def normalize_rows(A):
+    if (A < 0).any():
+        raise ValueError("negative")
+    sums = A.sum(axis=-1, keepdims=True)
+    return 100 * A / np.where(sums == 0, 1, sums)""",
+    "is_row_stochastic": """\
+def is_row_stochastic(A, atol=1e-8):
+    return bool((A >= -atol).all() and (abs(A.sum(axis=-1) - 1) <= atol).all())""",
+    "uniform_weights": "def uniform_weights(n):\n    return np.full((n, n), 100 / n)",
+    "causal_mean_weights": """\
+def causal_mean_weights(n):
+    return normalize_rows(np.tril(np.ones((n, n))))""",
+    "window_weights": """\
+def window_weights(n, width):
+    if width % 2 == 0:
+        raise ValueError("even")
+    i = np.arange(n)
+    return normalize_rows((abs(i[:, None] - i) <= width // 2).astype(float))""",
+}
+
+
+@pytest.mark.slow  # releases through nbgrader and grades in a jail
+def test_a_variant_is_released_and_graded(course):
+    def attncourse(*arguments: str) -> str:
+        command = [sys.executable, "-m", "attncourse.grading.cli", *arguments]
+        done = subprocess.run(command, cwd=course, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert "variant: percent" in attncourse("release", "02_mixing", "--variant", "percent")
+    released = (course / "exercises/02_mixing/02_mixing.ipynb").read_text()
+    assert "### BEGIN" not in released
+    assert "return A @ X" not in released
+    published = {
+        mark["grade_id"]: "".join(cell["source"])
+        for cell in json.loads(solved_notebook("mixing"))["cells"]
+        if (mark := cell["metadata"].get("nbgrader", {})).get("solution")
+    }
+    for student, answers in {"copied": published, "right": RIGHT}.items():
+        place = course / "submitted" / student / "02_mixing"
+        place.mkdir(parents=True)
+        (place / "02_mixing.ipynb").write_text(fill_in(released, answers))
+    assert "variant: percent" in attncourse("release", "02_mixing")  # known without being told
+    attncourse("grade", "02_mixing")
+    reports = {
+        student: json.loads((course / f"reports/02_mixing/{student}.json").read_text())
+        for student in ("copied", "right")
+    }
+    points = {
+        student: sum(cell["points"] for cell in report["cells"].values())
+        for student, report in reports.items()
+    }
+    assert points == {"copied": 7, "right": 38}  # is_row_stochastic is as it was
+    told = {tuple(pair) for pair in reports["copied"]["misconceptions"]}
+    varied_ones = variants_of("mixing")[0].adapters
+    assert told == {(f"mixing.{name}", "weights are percentages here") for name in varied_ones}
+
+
+def test_a_student_checks_the_variant(course):
+    data = varied(solved_notebook("mixing"), "percent", "02_mixing").decode()
+    path = course / "02_mixing.ipynb"
+    path.write_text(fill_in(data, RIGHT))
+    report = check_file(path, Limits())
+    assert report.points == report.maximum
+    path.write_text(data)
+    report = check_file(path, Limits())
+    assert ("mixing.mix", "weights are percentages here") in report.misconceptions
