@@ -263,6 +263,21 @@ def export(
 
 
 @app.command()
+def similar(
+    assignment: Annotated[str, typer.Argument(help="An assignment, say 05_kqv.")],
+    pairs: Annotated[int, typer.Option(min=1, help="Show at most so many pairs.")] = 20,
+    course: CourseFolder = Path(),
+) -> None:
+    """List pairs of submissions that are more alike than chance explains. No code is run."""
+    from rich.console import Console
+
+    from attncourse.grading.class_.similar import similar as find_similar
+    from attncourse.grading.class_.terminal import alike
+
+    Console().print(alike(find_similar(course, assignment), pairs))
+
+
+@app.command()
 def serve(
     folder: Annotated[Path, typer.Argument(help="The built book.")] = Path("_build/html"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,

@@ -20,6 +20,7 @@ from attncourse.grading.submission.fingerprints import Prints, answers_of, finge
 from attncourse.grading.submission.notebook import Assignment, read
 from attncourse.grading.submission.syntax import parse
 
+FEW = 0.2  # pairs expected by chance, up to which a pair is one to look at
 PUBLISHED, PACKAGE = "(published answer)", "(package)"
 DEALS = 400
 MOST = 20_000_000  # pairs in all deals
@@ -46,6 +47,11 @@ class Class:
     pairs: tuple[Pair, ...]
     compared: int
     left_out: tuple[str, ...] = ()
+
+    @property
+    def to_look_at(self) -> list[Pair]:
+        """The pairs that are more alike than chance explains."""
+        return [pair for pair in self.pairs if pair.by_chance <= FEW]
 
 
 def similar(course: Path, name: str) -> Class:

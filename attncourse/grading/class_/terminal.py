@@ -7,11 +7,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from attncourse.grading.class_.similar import Class
 from attncourse.grading.class_.summary import Summary, count
 from attncourse.grading.harmless import one_line, short
 from attncourse.grading.report import Report, seen
 
 SHOWN = 10
+HALF = 0.5
 BAR = 40
 
 
@@ -127,3 +129,31 @@ def own_verdicts(report: Report) -> str:
             pieces.append(f"✗ {target}: 0 of {cell.maximum:g} points\n  {cell.message}")
     pieces += [f"note: {note}" for note in report.notes]
     return "\n\n".join([*pieces, f"total: {report.points:g} of {report.maximum:g} points"])
+
+
+def alike(found: Class, most: int) -> Group:
+    """The pairs to look at, or the nearest where there are none, and how to read them."""
+    looked = found.to_look_at
+    made = table("pair", "bits#", "by chance#", "alike in")
+    for pair in (looked or found.pairs[:3])[:most]:
+        exercises = sorted(pair.exercises.items(), key=lambda item: -item[1])
+        made.add_row(
+            Text(f"{pair.first}\n{pair.second}"),
+            f"{pair.bits:.1f}",
+            f"{pair.by_chance:.2f}" if pair.by_chance >= 0.01 else "<0.01",
+            Text("\n".join(f"{name} {share:.0%}" for name, share in exercises if share >= HALF)),
+        )
+    more = f", {most} of them shown" if len(looked) > most else ""
+    said = (
+        f"{count(len(looked), 'pair')} of {found.compared} students and the published answers "
+        f"{'is' if len(looked) == 1 else 'are'} more alike than chance explains{more}."
+        if looked
+        else f"No pair of {found.compared} students and the published answers is more alike than "
+        "chance explains. The nearest:"
+    )
+    how = (
+        "by chance: how many pairs would be as alike if everybody's answers to each exercise were "
+        "dealt out anew in this class. Alike is not copied: look at the notebooks."
+    )
+    left_out = [Text(f"not compared: {reason}") for reason in found.left_out]
+    return Group(Text(said), made, *left_out, Text(how, style="dim"))
