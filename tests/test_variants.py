@@ -5,15 +5,18 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import nbformat
+import numpy as np
 import pytest
+import torch
 from conftest import ROOT
 
-from attncourse import STEMS
+from attncourse import STEMS, lookup
 from attncourse.checks import examine, exercise, variants_of
-from attncourse.checks.adapting import adapted
-from attncourse.checks.conventions import FORBIDDEN
+from attncourse.checks.adapting import Adapter, adapted
+from attncourse.checks.conventions import BITS, COLUMNS, FORBIDDEN, NEGATED, PERCENT
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import judge
 from attncourse.checks.trials import trials_of
@@ -25,6 +28,7 @@ from attncourse.grading.student.selfcheck import check_file
 from attncourse.grading.submission.varied import CALL, HIDDEN, varied
 
 SEED = 20261123
+ANY = exercise("masking.leak")
 FOLDERS = {stem: f"{number:02d}_{stem}" for number, stem in enumerate(STEMS, start=1)}
 VARIANTS = [(stem, variant) for stem in STEMS for variant in variants_of(stem)]
 ALL = [(exercise(f"{s}.{name}", v.name), v) for s, v in VARIANTS for name in v.adapters]
@@ -100,6 +104,47 @@ def test_two_mistakes_at_once_are_found_in_a_variant():
     assert {verdict.diagnosis.name, verdict.rest} == names
 
 
+def test_a_published_answer_that_refuses_in_words_of_its_own_is_told_why():
+    def soft_lookup(query, keys, values, temperature=1.0):
+        assert query.shape[-1] == keys.shape[-1], "as wide as the keys"
+        return lookup.soft_lookup(query, keys, values, temperature)
+
+    verdict = examine("lookup.soft_lookup", soft_lookup, SEED, "columns")
+    assert verdict.diagnosis.name == "keys are columns here"
+
+
+def test_what_the_checks_say_is_said_for_the_variant():
+    one = exercise("masking.masked_softmax", "forbidden")
+    ignored = next(m for m in one.misconceptions if m.name == "the mask is ignored")
+    assert "Scores where it is True become −∞" in ignored.explanation
+    verdict = judge(one, ignored.wrong, SEED)
+    assert ignored.explanation in str(verdict)
+
+
+def test_what_is_changed_in_place_is_changed_in_what_was_given():
+    def fill(x, mask):
+        x += 1
+        mask |= x > 0
+        return mask
+
+    filled = adapted(fill, Adapter({"mask": NEGATED}), replace(ANY, reference=fill))
+    for array in (np.array, torch.tensor):
+        x, mask = array([-3.0, 1.0, -2.0]), array([False, True, True])
+        assert filled(x, mask=mask).tolist() == [True, True, False]
+        assert mask.tolist() == [False, False, True]  # the second is allowed now
+        assert x.tolist() == [-2, 2, -1]
+
+
+@pytest.mark.parametrize("change", [NEGATED, COLUMNS, PERCENT, BITS])
+def test_what_is_written_is_read_back(change):
+    for value in (np.arange(6).reshape(2, 3), torch.rand(2, 2, 3), np.array([[True, False]])):
+        if value.dtype in (bool, torch.bool) or change is not NEGATED:
+            back = change.read(change.write(value))
+            assert np.allclose(back, value)
+            assert change in (NEGATED, COLUMNS) or change.write(value).shape == value.shape
+    assert PERCENT.write(np.array([1, 2])).dtype == PERCENT.read(np.array([100])).dtype == int
+
+
 def test_the_verdict_can_be_repeated():
     verdict = examine("masking.leak", lambda *given: None, seed=3, variant="forbidden")
     assert verdict.again == 'examine("masking.leak", leak, seed=3, variant="forbidden")'
@@ -148,6 +193,18 @@ def test_what_is_said_of_other_exercises_stays():
     assert "whose rows sum to 1 is called *row-stochastic*" in text
     assert "whether its rows sum to 100 is not" in text
     assert "10000" not in text
+
+
+@pytest.mark.parametrize(("stem", "variant"), VARIANTS, ids=name)
+def test_the_instructors_page_says_what_published_answers_keep(stem, variant):
+    page = (ROOT / "book/instructors.md").read_text(encoding="utf-8")
+    row = re.search(
+        rf"^\| {STEMS.index(stem) + 1} \| `{variant.name}` \| .* \| (\d+) of (\d+) \|$", page, re.M
+    )
+    exercises = [exercise(f"{stem}.{name}", variant.name) for name in variant.adapters]
+    verdicts = [judge(one, one.published.reference, SEED) for one in exercises]
+    kept = sum(v.earned for v in verdicts), sum(v.possible for v in verdicts)
+    assert tuple(map(int, row.groups())) == kept
 
 
 # --- the course -----------------------------------------------------------------------------------

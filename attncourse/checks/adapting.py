@@ -6,7 +6,7 @@ mistakes, gradients and refusals, and what it changes in its arguments is change
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -27,9 +27,10 @@ class Change(NamedTuple):
 class Adapter:
     """How one exercise is asked for in a variant.
 
-    ``arguments`` are those that are written otherwise, by name, ``result`` is what is returned.
-    ``methods`` are those of a module that take them. ``drops`` are misconceptions that are none
-    here: what they are called is right, or the published convention itself.
+    ``arguments`` are those that are written otherwise, by name, ``result`` is what is returned, by
+    a module what its ``forward`` returns. ``methods`` are those of a module that take them.
+    ``drops`` are misconceptions that are none here: what they are called is right, or the published
+    convention itself.
     """
 
     arguments: Mapping[str, Change] = field(default_factory=dict)
@@ -64,8 +65,9 @@ def adapted(implementation: Callable, adapter: Adapter, exercise: Exercise) -> C
         outer.__dict__.update(vars(inner))
         for method in adapter.methods:
             if callable(own := getattr(inner, method, None)):
+                kept = adapter if method == "forward" else replace(adapter, result=None)
                 outer.__dict__[method] = function_adapted(
-                    in_the_mode_of(outer, inner, own), adapter, names[method]
+                    in_the_mode_of(outer, inner, own), kept, names[method]
                 )
         return outer
 

@@ -82,6 +82,30 @@ def forbidden(
     )
 
 
+def columns(
+    adapters: Mapping[str, Adapter], *reworded: tuple[str, str], inputs: str = "of every input"
+) -> Variant:
+    """The variant of a chapter in which tokens are columns, of what comes in and what goes out."""
+    return Variant(
+        "columns",
+        f"Tokens are **columns** here, {inputs} and of what is returned: `(..., d, n)`, where in "
+        "the book they are rows. Masks and attention maps are as in the book.",
+        "tokens are columns here",
+        "Your answer takes a token for a row, as the book and its published answers do. In this "
+        "assignment every column is a token: `x.mT` has them as rows, and the result's columns are "
+        "the tokens again.",
+        adapters,
+        reworded,
+    )
+
+
+def with_columns(
+    *names: str, methods: tuple[str, ...] = (), drops: tuple[str, ...] = ()
+) -> Adapter:
+    """An exercise that is given tokens as columns by these names, and returns columns."""
+    return Adapter(dict.fromkeys(names, COLUMNS), COLUMNS, methods)
+
+
 def masked(*methods: str, drops: tuple[str, ...] = ("the mask is inverted",)) -> Adapter:
     """An exercise that is given a mask: as an argument, or by these methods of a module."""
     return Adapter({"mask": NEGATED}, methods=methods, drops=drops)

@@ -16,7 +16,7 @@ from attncourse import transformer
 from attncourse.checks import drivers, mistakes
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, hole, once_more, row, standard
-from attncourse.checks.conventions import NEGATED, forbidden, masked
+from attncourse.checks.conventions import NEGATED, columns, forbidden, masked, with_columns
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -1727,6 +1727,29 @@ SCHEDULE = Exercise(
 EXERCISES = (NORM, FEED_FORWARD, ENCODER, DECODER, SCHEDULE)
 
 VARIANTS = (
+    columns(
+        {
+            "EncoderBlock": with_columns("x", methods=("forward",)),
+            "DecoderBlock": with_columns("x", "memory", methods=("forward",)),
+        },
+        ("A token is a row. Where", "A token is a column in exercises 3 and 4. Where"),
+        (
+            "`forward(x, mask=None)` takes `(..., n, d_model)` and returns",
+            "`forward(x, mask=None)` takes `(..., d_model, n)` and returns",
+        ),
+        ("Expect `(torch.Size([2, 5, 12]), 1860)`", "Expect `(torch.Size([2, 12, 5]), 1860)`"),
+        ("Expect `(torch.Size([2, 5, 12]), 2508)`", "Expect `(torch.Size([2, 12, 5]), 2508)`"),
+        ("block(torch.ones(2, 5, 12)).shape", "block(torch.ones(2, 12, 5)).shape"),
+        (
+            "block(torch.ones(2, 5, 12), torch.ones(2, 7, 12)).shape",
+            "block(torch.ones(2, 12, 5), torch.ones(2, 12, 7)).shape",
+        ),
+        (
+            "x `(..., m, d_model)`, memory `(..., n, d_model)`",
+            "x `(..., d_model, m)`, memory `(..., d_model, n)`",
+        ),
+        ("returns `(..., m, d_model)`", "returns `(..., d_model, m)`"),
+    ),
     forbidden(
         {
             "EncoderBlock": masked("forward"),
