@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from course import load
 
 from attncourse import STEMS, lookup
 from attncourse.checks import examine, exercise, variants_of
@@ -26,6 +27,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import check_file
 from attncourse.grading.submission.varied import CALL, HIDDEN, varied
+from exercises import released
 
 SEED = 20261123
 ANY = exercise("masking.leak")
@@ -276,9 +278,9 @@ def test_a_variant_is_released_and_graded(course):
         return done.stdout
 
     assert "variant: percent" in attncourse("release", "02_mixing", "--variant", "percent")
-    released = (course / "exercises/02_mixing/02_mixing.ipynb").read_text()
-    assert "### BEGIN" not in released
-    assert "return A @ X" not in released
+    text = (course / "exercises/02_mixing/02_mixing.ipynb").read_text()
+    assert "### BEGIN" not in text
+    assert "return A @ X" not in text
     published = {
         mark["grade_id"]: "".join(cell["source"])
         for cell in json.loads(solved_notebook("mixing"))["cells"]
@@ -287,7 +289,7 @@ def test_a_variant_is_released_and_graded(course):
     for student, answers in {"copied": published, "right": RIGHT}.items():
         place = course / "submitted" / student / "02_mixing"
         place.mkdir(parents=True)
-        (place / "02_mixing.ipynb").write_text(fill_in(released, answers))
+        (place / "02_mixing.ipynb").write_text(fill_in(text, answers))
     assert "variant: percent" in attncourse("release", "02_mixing")  # known without being told
     attncourse("grade", "02_mixing")
     reports = {
@@ -302,6 +304,16 @@ def test_a_variant_is_released_and_graded(course):
     told = {tuple(pair) for pair in reports["copied"]["misconceptions"]}
     varied_ones = variants_of("mixing")[0].adapters
     assert told == {(f"mixing.{name}", "weights are percentages here") for name in varied_ones}
+
+
+@pytest.mark.slow  # releases through nbgrader
+def test_make_exercises_keeps_the_variant(course):
+    choose(course, "02_mixing", "percent")
+    ours = load(ROOT)
+    chapters = [chapter for chapter in ours.chapters if chapter.stem == "mixing"]
+    answers = {"02_mixing": solved_notebook("mixing").decode()}
+    made = released(replace(ours, root=course), chapters, answers)
+    assert 'check("mixing.mix", mix, variant="percent")' in made["02_mixing"].replace('\\"', '"')
 
 
 def test_a_student_checks_the_variant(course):

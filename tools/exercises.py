@@ -17,6 +17,7 @@ import hashlib
 import logging
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -30,6 +31,7 @@ from course import ROOT, Chapter, Course, CourseError, load
 from progress import Progress
 
 from attncourse.checks import Exercise, exercises
+from attncourse.grading.course.variants import FILE as VARIANTS
 
 RELEASED = ROOT / "_build" / ".released"  # what nbgrader made, by what it was made of
 START, END = "<!-- chapters -->", "<!-- /chapters -->"
@@ -142,7 +144,9 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
 def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
     """The students' notebooks, by folder. nbgrader makes them from what has changed; what it made
     of the same answers before is kept."""
-    settings = course.root / "nbgrader_config.py"
+    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS
+    if variants.exists():  # what nbgrader makes then depends on the checks as well
+        return generate_assignments(settings, variants, answers)
     same = (Path(__file__).read_bytes(), version("nbgrader").encode(),
             settings.read_bytes() if settings.exists() else b"")  # fmt: skip
     kept = {
@@ -150,7 +154,7 @@ def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
         for folder, text in answers.items()
     }
     new = {folder: text for folder, text in answers.items() if not kept[folder].exists()}
-    for folder, text in generate_assignments(settings, new).items():
+    for folder, text in generate_assignments(settings, variants, new).items():
         replace(kept[folder], text)
     return {folder: path.read_text(encoding="utf-8") for folder, path in kept.items()}
 
@@ -171,7 +175,7 @@ def replace(path: Path, text: str) -> None:
     os.replace(new.name, path)
 
 
-def generate_assignments(settings: Path, answers: dict[str, str]) -> dict[str, str]:
+def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]) -> dict[str, str]:
     """The students' notebooks, by folder, made by nbgrader in a course of its own."""
     if not answers:
         return {}
@@ -192,6 +196,8 @@ def generate_assignments(settings: Path, answers: dict[str, str]) -> dict[str, s
         config.CourseDirectory.release_directory = "exercises"
         # nbgrader reports each step; what matters comes back in its answer.
         config.NbGraderAPI.log_level = logging.CRITICAL
+        if variants.exists():  # what was released in a variant stays in it
+            shutil.copy(variants, root)
         for name, text in answers.items():
             source = root / "solutions" / name / f"{name}.ipynb"
             source.parent.mkdir(parents=True)

@@ -2,9 +2,8 @@
 
 Short right answers are alike by nature. So what two answers share counts by how rare it is in the
 class, in bits: what two of 32 have counts 4, what all have counts nothing. And it is said how many
-pairs would be as alike by chance: the answers to each exercise are dealt out anew among those who
-have written one, many times, which leaves every answer as common as it is and parts those who have
-answered alike throughout.
+pairs would be as alike by chance: the answers to each exercise are dealt out anew, many times. That
+leaves every answer as common as it is, and parts those who have answered alike throughout.
 """
 
 from dataclasses import dataclass
