@@ -233,6 +233,16 @@ def test_the_variant_is_recorded_and_taken_back(course):
     assert solved(course, path) == path.read_bytes()
 
 
+def test_what_was_handed_in_is_not_graded_as_another_variant(course):
+    choose(course, "02_mixing", "percent")
+    (course / "submitted/ana/02_mixing").mkdir(parents=True)
+    choose(course, "02_mixing", "percent")
+    said = r"02_mixing was handed in as percent by 1, and would be graded as published: move subm"
+    with pytest.raises(UserError, match=said):
+        choose(course, "02_mixing", "published")
+    assert variants_in(course) == {"02_mixing": "percent"}
+
+
 def test_what_is_wrong_with_a_variant_is_said_in_a_line(course):
     with pytest.raises(UserError, match=r"02_mixing has no variant halves: it has percent$"):
         choose(course, "02_mixing", "halves")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
-from attncourse.grading.course.variants import choose, solved
+from attncourse.grading.course.variants import PUBLISHED, choose, solved, variants_in
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def release(course: Path, name: str, db: str | None = None, variant: str = "") -
     book = find_book(course, db)
     find_assignment(course, name)
     knows(book, name)  # or it is another course's gradebook
-    if variant:
-        choose(course, name, variant)
+    before = variants_in(course).get(name, PUBLISHED)
+    choose(course, name, variant or before)
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
@@ -41,6 +41,7 @@ def release(course: Path, name: str, db: str | None = None, variant: str = "") -
         result = NbGraderAPI(config=config).generate_assignment(name)
     place = course / "exercises" / name
     if not result["success"]:
+        choose(course, name, before)
         said = (result.get("error") or result.get("log") or "no reason given").strip()
         raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
     return sorted(path for path in place.rglob("*") if path.is_file())

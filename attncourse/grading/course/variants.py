@@ -51,13 +51,23 @@ def read(path: Path) -> bytes:
 
 
 def choose(course: Path, name: str, variant: str) -> None:
-    """Records the variant of an assignment. Raises ``UserError`` where it has none of this name."""
+    """Records the variant of an assignment. Raises ``UserError`` where it has none of this name.
+
+    And where students have handed in another one, which would be graded as this.
+    """
     chosen = variants_in(course)
-    before = dict(chosen)
-    chosen.pop(name, None)
+    before = chosen.pop(name, PUBLISHED)
+    if variant == before:
+        return
     if variant != PUBLISHED:
         varied(read(course / "solutions" / name / f"{name}.ipynb"), variant, name)
         chosen[name] = variant
-    if chosen != before:
-        lines = [f"{json.dumps(one)} = {json.dumps(of)}\n" for one, of in sorted(chosen.items())]
-        replace_file(course / FILE, HEAD + "".join(lines))
+    if handed_in := [
+        place for place in (course / "submitted").glob("*") if (place / name).exists()
+    ]:
+        raise UserError(
+            f"{name} was handed in as {before} by {len(handed_in)}, and would be graded as "
+            f"{variant}: move submitted/*/{name} elsewhere first"
+        )
+    lines = [f"{json.dumps(one)} = {json.dumps(its)}\n" for one, its in sorted(chosen.items())]
+    replace_file(course / FILE, HEAD + "".join(lines))
