@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-NAMES = ("recall", "copying")  # in the course's order
+NAMES = ("recall", "dates", "copying", "language", "digits")  # in the course's order
 
 
 def find(name: str):

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from attncourse.figures.style import KEY, QUERY, set_style
+from attncourse.milestones import gates
+from attncourse.milestones.gates import apart, differs, of_shape
 from attncourse.milestones.milestone import Gate, Milestone
 from attncourse.milestones.parts import Parts
-from attncourse.milestones.recall import differs
 from attncourse.tasks.copying import LETTERS, copy, sequences
 from attncourse.tasks.training import accuracy, train
 
@@ -65,36 +66,7 @@ def some(n: int = SHORT) -> Tensor:
 
 
 def names_every_letter(model: nn.Module) -> str:
-    got = model(some())
-    if got.shape != (20, SHORT, LETTERS):
-        return f"expected logits of shape (20, {SHORT}, {LETTERS}), got {tuple(got.shape)}"
-    return "" if got.isfinite().all() else "some logits are not finite"
-
-
-def nothing_ahead(model: nn.Module) -> str:
-    """The leak test of chapter 10: what comes later changes nothing before."""
-    ids = some()
-    for cut in range(1, SHORT):
-        changed = torch.cat([ids[:, :cut], ids[:, cut:].flip(1)], dim=1)
-        far = differs(model(ids)[:, :cut], model(changed)[:, :cut])
-        if far > 1e-3:
-            return f"letters from position {cut} on change what is said before it, by {far:.2g}"
-    return ""
-
-
-def all_behind(model: nn.Module) -> str:
-    """What comes before does have influence, as far back as there is any."""
-    ids = some()
-    changed = ids.clone()
-    changed[:, 0] = ids[:, 0].roll(1)
-    far = differs(model(ids)[:, 1:], model(changed)[:, 1:])
-    return "the first letter changes nothing that is said after it" * (far < 1e-3)
-
-
-def each_by_itself(model: nn.Module) -> str:
-    ids = some()
-    far = differs(model(ids)[:1], model(ids[:1]))
-    return f"a sequence is answered otherwise beside others, by {far:.2g}" * (far > 1e-3)
+    return of_shape(model(some()), (20, SHORT, LETTERS))
 
 
 def a_letter_at_two_places(model: nn.Module) -> str:
@@ -123,7 +95,7 @@ def heads_apart(model: nn.Module) -> str:
         return f"expected heads of shape {want}, got {tuple(value.shape)}"
     back = model.merge(value)
     far = differs(views[..., 2 * D :], back)
-    return f"merged heads are not what was split, by {far:.2g}" * (far > 1e-3)
+    return apart("merged heads are not what was split", far)
 
 
 def weights(model: nn.Module) -> tuple[Tensor, Tensor]:
@@ -180,10 +152,10 @@ MILESTONE = Milestone(
     train=trained,
     untrained=(
         Gate("logits for every letter", names_every_letter),
-        Gate("nothing ahead is seen", nothing_ahead),
-        Gate("everything behind is seen", all_behind),
+        Gate("nothing ahead is seen", gates.nothing_ahead(some, "letters")),
+        Gate("everything behind is seen", gates.all_behind(some, "letter")),
         Gate("a letter sees itself", sees_itself),
-        Gate("one sequence at a time or many", each_by_itself),
+        Gate("one sequence at a time or many", gates.each_by_itself(some, "sequence")),
         Gate("heads apart", heads_apart),
         Gate("softmax of scores over √d_k", scores_over_root),
         Gate("a letter at two places", a_letter_at_two_places),

@@ -27,17 +27,23 @@ class Parts:
         return "yours" if target in self.theirs else "ours"
 
     @contextmanager
-    def exchanged(self, target: str) -> Iterator["Parts"]:
-        """The same parts with ours for one of them, wherever the others call it."""
-        one, other = self.theirs[target], ours(target)
-        places = [(m, name) for m in self.modules for name, it in vars(m).items() if it is one]
-        for module, name in places:
+    def exchanged(self, *targets: str) -> Iterator["Parts"]:
+        """The same parts with ours for some of them, wherever the others call those."""
+        swaps = [(self.theirs[target], ours(target)) for target in targets]
+        places = [
+            (module, name, one, other)
+            for one, other in swaps
+            for module in self.modules
+            for name, it in vars(module).items()
+            if it is one
+        ]
+        for module, name, _, other in places:
             setattr(module, name, other)
         try:
-            rest = {t: part for t, part in self.theirs.items() if t != target}
+            rest = {t: part for t, part in self.theirs.items() if t not in targets}
             yield Parts(rest, self.modules)
         finally:
-            for module, name in places:
+            for module, name, one, _ in places:
                 setattr(module, name, one)
 
 

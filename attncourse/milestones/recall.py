@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from attncourse.figures.style import GREY, KEY, set_style
+from attncourse.milestones import gates
+from attncourse.milestones.gates import apart, differs, of_shape
 from attncourse.milestones.milestone import Gate, Milestone
 from attncourse.milestones.parts import Parts
 from attncourse.tasks.recall import ASKED, DIGITS, LETTERS, recall
@@ -55,30 +57,15 @@ def some(batch: int = 50) -> Tensor:
     return recall(batch, torch.Generator().manual_seed(77))[0]
 
 
-def differs(first: Tensor, second: Tensor) -> float:
-    """By how much two outputs differ, in units of how much the first varies; NaN is very far."""
-    far = (first - second).abs().max() / first.std().clamp(min=1e-9)
-    return float(far.nan_to_num(nan=torch.inf))
-
-
 def answers_every_token(model: nn.Module) -> str:
-    got = model(some())
-    if got.shape != (50, 9, CLASSES):
-        return f"expected logits of shape (50, 9, {CLASSES}), got {tuple(got.shape)}"
-    return "" if got.isfinite().all() else "some logits are not finite"
+    return of_shape(model(some()), (50, 9, CLASSES))
 
 
 def order_of_pairs(model: nn.Module) -> str:
     x = some()
     shuffled = torch.cat([x[:, :8].flip(1), x[:, 8:]], dim=1)
     far = differs(model(x)[:, -1], model(shuffled)[:, -1])
-    return f"the answer changes when the eight pairs change places, by {far:.2g}" * (far > 1e-3)
-
-
-def each_by_itself(model: nn.Module) -> str:
-    x = some()
-    far = differs(model(x)[:1], model(x[:1]))
-    return f"a sequence is answered otherwise beside others, by {far:.2g}" * (far > 1e-3)
+    return apart("the answer changes when the eight pairs change places", far)
 
 
 def what_is_forbidden(model: nn.Module) -> str:
@@ -88,7 +75,7 @@ def what_is_forbidden(model: nn.Module) -> str:
     changed[:, 3] = x[:, 3].roll(1, dims=-1)
     kept = [i for i in range(9) if i != 3]  # its own query is its own
     far = differs(model(x, mask)[:, kept], model(changed, mask)[:, kept])
-    return f"a forbidden token changes the others' answers, by {far:.2g}" * (far > 1e-3)
+    return apart("a forbidden token changes the others' answers", far)
 
 
 def map_of_blends(model: nn.Module) -> str:
@@ -104,12 +91,6 @@ def shares(model: nn.Module) -> str:
     return f"a token's weights sum to {low:.3g} to {high:.3g}, not to 1" * (
         max(1 - low, high - 1) > 1e-3
     )
-
-
-def without_a_batch(model: nn.Module) -> str:
-    x = some(2)
-    far = differs(model(x)[0], model(x[0]))
-    return f"a sequence without a batch axis is answered otherwise, by {far:.2g}" * (far > 1e-3)
 
 
 def large_entries(model: nn.Module) -> str:
@@ -172,8 +153,8 @@ MILESTONE = Milestone(
     untrained=(
         Gate("logits for every token", answers_every_token),
         Gate("pairs in any order", order_of_pairs),
-        Gate("one sequence at a time or many", each_by_itself),
-        Gate("no batch axis", without_a_batch),
+        Gate("one sequence at a time or many", gates.each_by_itself(some, "sequence")),
+        Gate("no batch axis", gates.without_a_batch(some, "sequence")),
         Gate("what is forbidden has no influence", what_is_forbidden),
         Gate("weights are shares", shares),
         Gate("large entries", large_entries),

@@ -8,6 +8,7 @@ chapter's contest, about ten minutes of one core, and keeps it in ``digits.json`
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attncourse.tasks.bar import bar
 from attncourse.vision import VisionTransformer, patchify, unpatchify
 
 PATCH, FOLDS, BATCH = 2, 4, 32
@@ -125,11 +127,12 @@ def train(
     epochs: int = EPOCHS,
     seed: int = 0,
     change: Change = as_they_are,
+    show: bool = False,
 ) -> list[float]:
     """Trains with AdamW and returns the loss of each batch, in nats; equal seeds, equal runs.
 
     The rate rises over 30 steps and falls to 0 over the last four fifths. ``change`` is done to
-    every batch. The model is left in ``eval()``.
+    every batch. The model is left in ``eval()``. show: a bar with steps, loss and seconds.
     """
     generator, losses = torch.Generator().manual_seed(seed), []
     optimizer = torch.optim.AdamW(
@@ -137,18 +140,21 @@ def train(
     )
     steps = epochs * (len(images) // BATCH)
     model.train()
-    while len(losses) < steps:
-        for some in torch.randperm(len(images), generator=generator).split(BATCH):
-            step = len(losses)
-            if len(some) < BATCH or step == steps:
-                continue
-            height = min(1, (step + 1) / 30, (1 - step / steps) / 0.8)
-            optimizer.param_groups[0]["lr"] = rate * height
-            loss = F.cross_entropy(model(change(images[some], generator)), labels[some])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
+    with bar(steps) if show else nullcontext() as progress:
+        while len(losses) < steps:
+            for some in torch.randperm(len(images), generator=generator).split(BATCH):
+                step = len(losses)
+                if len(some) < BATCH or step == steps:
+                    continue
+                height = min(1, (step + 1) / 30, (1 - step / steps) / 0.8)
+                optimizer.param_groups[0]["lr"] = rate * height
+                loss = F.cross_entropy(model(change(images[some], generator)), labels[some])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+                if progress is not None:
+                    progress.update(0, advance=1, loss=losses[-1])
     model.eval()
     return losses
 

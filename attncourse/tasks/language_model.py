@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from attncourse.gpt import next_token_loss
 from attncourse.tasks.bar import bar, someone_looks_on
 
+Loss = Callable[[Tensor, Tensor, int | None], Tensor]
 RISE, FALL = 30, 0.8  # steps in which the rate rises, the share of them over which it falls
 
 
@@ -27,6 +28,7 @@ def train(
     rate: float = 0.003,
     padding_id: int | None = None,
     show: bool | None = None,
+    loss: Loss = next_token_loss,
 ) -> list[float]:
     """Trains the model with Adam, a step for each batch, and returns the loss of every batch.
 
@@ -50,10 +52,10 @@ def train(
             for step, ids in enumerate(batches):
                 optimizer.param_groups[0]["lr"] = rate * height(step, len(batches))
                 optimizer.zero_grad()
-                loss = next_token_loss(model(ids), ids, padding_id)
-                loss.backward()
+                cost = loss(model(ids), ids, padding_id)
+                cost.backward()
                 optimizer.step()
-                losses.append(loss.item())
+                losses.append(cost.item())
                 if progress is not None:
                     progress.update(0, advance=1, loss=losses[-1])
         except KeyboardInterrupt:

@@ -1,0 +1,87 @@
+"""Blocks of a student's parts, for the milestones after chapter 12, and what all must do."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.milestones.gates import apart, differs
+from attncourse.milestones.parts import Parts
+
+
+def block(parts: Parts, d: int, heads: int) -> nn.Module:
+    """A student's block around a student's attention and feed-forward layer."""
+    made = parts["transformer.EncoderBlock"](d, heads)
+    made.attention = parts["multihead.MultiHeadAttention"](d, heads)
+    made.feed_forward = parts["transformer.FeedForward"](d)
+    return made
+
+
+def widen(model: nn.Module, std: float) -> None:
+    """Makes all weights random numbers of that size, which suits a short training."""
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear | nn.Embedding):
+            nn.init.normal_(layer.weight, std=std)
+
+
+def maps_of(blocks: Iterable[nn.Module], x: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
+    found = []
+    for one in blocks:
+        found.append(one.attention.weights(one.norm_1(x), mask=mask))
+        x = one(x, mask)
+    return torch.stack(found)
+
+
+@contextmanager
+def made_zero(layers: Iterable[nn.Module]) -> Iterator[None]:
+    """The numbers of these layers are 0, for a while."""
+    numbers = [p for layer in layers for p in layer.parameters()]
+    kept = [p.clone() for p in numbers]
+    for p in numbers:
+        p.zero_()
+    try:
+        yield
+    finally:
+        for p, old in zip(numbers, kept, strict=True):
+            p.copy_(old)
+
+
+def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
+    """Where attention and feed-forward layers add 0, a token goes through the blocks unchanged."""
+
+    def shut(model: nn.Module) -> str:
+        x = some()
+        last = [layer for b in model.blocks for layer in (b.attention.W_o, b.feed_forward.W_2)]
+        with made_zero(last):
+            far = differs(model(x), model.read_out(model.embed(x)))
+        return apart("blocks whose branches add nothing still change a token", far)
+
+    return shut
+
+
+def rows_of_any_size(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
+    """The last norm takes a row's size and its mean away."""
+
+    def shut(model: nn.Module) -> str:
+        x = model.embed(some())
+        far = differs(model.read_out(x), model.read_out(30 * x + 30))
+        return "what is said depends on the size of a row, not on its direction" * (far > 0.03)
+
+    return shut
+
+
+def maps_are_shares(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
+    """A map for each head, with a row for each token: its shares of those that it may see."""
+
+    def shut(model: nn.Module) -> str:
+        x = some()
+        maps, heads, n = model.maps(x), model.heads, model.embed(x).shape[-2]
+        if maps.shape[1:] != (len(x), heads, n, n):
+            return f"expected maps of shape {(len(x), heads, n, n)}, got {tuple(maps.shape[1:])}"
+        ahead = maps.triu(1).abs().max() if causal else torch.zeros(())
+        far = max(float(ahead), float((maps.sum(-1) - 1).abs().max()), -float(maps.min()))
+        return apart("a token's weights are no shares of what it may see", far)
+
+    return shut

@@ -1,0 +1,184 @@
+"""What a translator of dates must do: before it has learned anything, and afterwards."""
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse.milestones.blocks import made_zero
+from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.milestone import Gate
+from attncourse.tasks.characters import to_ids
+from attncourse.tasks.dates import ISO, WRITTEN, date_pairs
+
+FRESH, ISO_LENGTH = 4242, 10
+
+
+def dates(n: int, seed: int, but: frozenset = frozenset()) -> tuple[Tensor, Tensor, list[str]]:
+    """Dates as ids, written and translated, and as they are written, but for some."""
+    pairs = [pair for pair in date_pairs(n, seed) if pair[0] not in but]
+    written, iso = zip(*pairs, strict=True)
+    return to_ids(written, WRITTEN), to_ids(iso, ISO), list(written)
+
+
+@cache
+def some(n: int = 12) -> tuple[Tensor, Tensor, list[str]]:
+    """Fresh dates, of different lengths."""
+    return dates(n, FRESH)
+
+
+def asked(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+    """Who asks, who is asked and the mask, as its cross-attention gets them."""
+    source, target, _ = some()
+    states, mask = model.encode(source)
+    return model.asks(states, mask, target[:, :-1]), states, mask
+
+
+def logits_for_every_character(model: nn.Module) -> str:
+    source, target, _ = some()
+    return of_shape(model(source, target), (*target.shape, len(ISO) + 1))
+
+
+def padding(model: nn.Module) -> str:
+    source, target, _ = some()
+    far = differs(model(source, target), model(F.pad(source, (0, 5)), target))
+    return apart("more padding behind a date changes what is said", far)
+
+
+def each_by_itself(model: nn.Module) -> str:
+    source, target, _ = some()
+    far = differs(model(source, target)[:1], model(source[:1], target[:1]))
+    return apart("a date is translated otherwise beside others", far)
+
+
+def without_a_batch(model: nn.Module) -> str:
+    asks, states, mask = asked(model)
+    alone = model.cross(asks[0], states[0], mask[0])
+    far = max(
+        differs(model.cross(asks, states, mask)[0], alone),
+        differs(model.pool(states, mask)[0], model.pool(states[0], mask[0])),
+    )
+    return apart("a date without a batch axis is read otherwise", far)
+
+
+def every_character_is_read(model: nn.Module) -> str:
+    """What one state of the source says reaches what is said, wherever it stands."""
+    asks, states, mask = asked(model)
+    right = model.cross(asks, states, mask)
+    for place in range(4):
+        changed = states.clone()
+        changed[:, place] = states[:, place].roll(1, 0)
+        if differs(right, model.cross(asks, changed, mask)) < 1e-4:
+            return f"what stands in place {place} of the source changes nothing"
+    return ""
+
+
+def maps_are_shares(model: nn.Module) -> str:
+    """Each row of a map shares out 1 among the characters, and nothing goes to the padding."""
+    asks, states, mask = asked(model)
+    for rows, maps in (
+        (asks.shape[1], model.cross.weights(asks, states, mask)),
+        (1, model.pool.weights(states, mask)),
+    ):
+        shape = (len(states), rows, states.shape[1])
+        if maps.shape != shape:
+            return f"expected a map of shape {shape}, got {tuple(maps.shape)}"
+        lost = maps.masked_fill(mask, 0).abs().max()
+        far = max(float(lost), float((maps.sum(-1) - 1).abs().max()))
+        if far > 1e-3:
+            return apart("weights are no shares of what is no padding", far)
+    return ""
+
+
+def maps_blend(model: nn.Module) -> str:
+    asks, states, mask = asked(model)
+    far = differs(
+        model.cross(asks, states, mask),
+        model.cross.weights(asks, states, mask) @ model.cross.W_v(states),
+    )
+    summed = model.pool.weights(states, mask) @ model.pool.W_v(states)
+    far = max(far, differs(model.pool(states, mask), summed))
+    return apart("weights @ values is not what comes out", far)
+
+
+def scores_over_root(model: nn.Module) -> str:
+    """A weight's logarithm is its score over √d_k, but for one number in each row."""
+    asks, states = (8 * x for x in asked(model)[:2])  # scores of order one
+    for maps, query, key in (
+        (model.cross.weights(asks, states), model.cross.W_q(asks), model.cross.W_k(states)),
+        (model.pool.weights(states), model.pool.queries, model.pool.W_k(states)),
+    ):
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        logs = maps.clamp(min=1e-12).log()
+        if logs.shape != scores.shape:
+            return f"expected a map of shape {tuple(scores.shape)}, got {tuple(logs.shape)}"
+        far = differs(*(x - x.mean(-1, keepdim=True) for x in (scores, logs)))
+        if far > 1e-2:
+            return f"weights are not the softmax of scores over √d_k, by {far:.2g}"
+    return ""
+
+
+def large_entries(model: nn.Module) -> str:
+    asks, states, mask = asked(model)
+    fine = model.cross(1e5 * asks, 1e5 * states, mask).isfinite().all()
+    fine = fine and model.pool(1e6 * states, mask).isfinite().all()
+    return "" if fine else "large entries give NaN or infinity"
+
+
+@torch.enable_grad()
+def everything_learns(model: nn.Module) -> str:
+    """Every parameter gets a gradient, and so does what is read."""
+    source, target, _ = some()
+    names = [n for n, _ in model.named_parameters()]
+    if "pool.queries" not in names:
+        return "the pooling's queries are no parameter"
+    states, mask = model.encode(source)
+    asks = model.asks(states, mask, target[:, :-1]).detach()
+    logits = model.say(asks, model.cross(asks, states, mask))
+    through = torch.autograd.grad(logits.square().sum(), states, allow_unused=True)[0]
+    if through is None or not through.abs().sum() > 0:
+        return "what cross-attention reads gets no gradient"
+    loss = F.cross_entropy(model(source, target).mT, target)
+    grads = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    still = [n for n, g in zip(names, grads, strict=True) if g is None or not g.abs().sum() > 0]
+    return f"no gradient reaches {', '.join(still[:3])}" * bool(still)
+
+
+# --- once it has learned --------------------------------------------------------------------------
+
+
+def share_right(model: nn.Module, n: int = 300) -> float:
+    source, target, _ = some(1000)
+    got = model.translate(source[:n])[0]
+    return float((got == target[:n]).all(dim=1).float().mean())
+
+
+def translates(model: nn.Module) -> str:
+    right = share_right(model)
+    return f"{right:.0%} of fresh dates are right, expected 97%" * (right < 0.97)
+
+
+def attention_counts(model: nn.Module) -> str:
+    """With attention made uniform, which no query asks for, it is lost."""
+    with made_zero([model.cross.W_q]):
+        right = share_right(model, 100)
+    return f"with uniform attention {right:.0%} of fresh dates are still right" * (right > 0.3)
+
+
+UNTRAINED = (
+    Gate("logits for every character", logits_for_every_character),
+    Gate("padding has no influence", padding),
+    Gate("one date at a time or many", each_by_itself),
+    Gate("no batch axis", without_a_batch),
+    Gate("every character is read", every_character_is_read),
+    Gate("maps are shares", maps_are_shares),
+    Gate("the map is the one that blends", maps_blend),
+    Gate("softmax of scores over √d_k", scores_over_root),
+    Gate("large entries", large_entries),
+    Gate("everything learns", everything_learns),
+)
+TRAINED = (
+    Gate("fresh dates", translates),
+    Gate("its attention counts", attention_counts),
+)

@@ -1,0 +1,87 @@
+"""After chapter 15: a vision transformer that reads handwritten digits.
+
+Images of 8 × 8 pixels become sixteen patches and a class token, two blocks read them, and the class
+token answers. See ``attncourse.tasks.digits``.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.milestones.blocks import block, maps_of, widen
+from attncourse.milestones.digits_gates import PATCH, SIDE, TRAINED, UNTRAINED, parts_of_fold
+from attncourse.milestones.digits_picture import picture
+from attncourse.milestones.milestone import Milestone
+from attncourse.milestones.parts import Parts
+from attncourse.tasks.digits import train
+
+D, HEADS, LAYERS, EPOCHS, RATE, WIDE = 32, 4, 2, 8, 0.01, 0.16
+USES = (
+    "kqv.scaled_dot_product_attention", "multihead.split_heads", "multihead.merge_heads",
+    "multihead.MultiHeadAttention", "transformer.layer_norm", "transformer.FeedForward",
+    "transformer.EncoderBlock", "vision.patchify", "vision.unpatchify", "vision.embed_image",
+    "vision.attention_on_image",
+)  # fmt: skip
+
+
+class Reader(nn.Module):
+    """Patches and a class token with their places, two blocks, a norm, a score for each digit."""
+
+    def __init__(self, parts: Parts):
+        super().__init__()
+        self.heads, n = HEADS, SIDE * SIDE
+        self.project = nn.Linear(PATCH * PATCH, D)
+        self.class_token = nn.Parameter(0.5 * torch.randn(D))
+        self.places = nn.Parameter(0.5 * torch.randn(n + 1, D))
+        self.blocks = nn.ModuleList(block(parts, D, HEADS) for _ in range(LAYERS))
+        self.gain, self.bias = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+        self.out, self.norm = nn.Linear(D, 10), parts["transformer.layer_norm"]
+        self.cut, self.join = parts["vision.patchify"], parts["vision.unpatchify"]
+        self.tokens, self.on_image = parts["vision.embed_image"], parts["vision.attention_on_image"]
+        widen(self, WIDE)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits ``(..., 10)`` of images ``(..., 1, 8, 8)``."""
+        x = self.embed(images)
+        for one in self.blocks:
+            x = one(x)
+        return self.read_out(x)
+
+    def embed(self, images: Tensor) -> Tensor:
+        """The tokens ``(..., 17, d)``, the class token's first."""
+        weight, bias = self.project.weight.T, self.project.bias
+        return self.tokens(images, PATCH, weight, bias, self.class_token, self.places)
+
+    def read_out(self, x: Tensor) -> Tensor:
+        return self.out(self.norm(x[..., 0, :], self.gain, self.bias))
+
+    def maps(self, images: Tensor) -> Tensor:
+        """The attention maps of all blocks and heads, ``(layers, ..., h, 17, 17)``."""
+        return maps_of(self.blocks, self.embed(images))
+
+    def looks(self, images: Tensor) -> Tensor:
+        """Where the class token looks in the last block, mean of its heads, ``(..., 4, 4)``."""
+        return self.on_image(self.maps(images)[-1].mean(-3)[..., 0, :], SIDE, SIDE)
+
+    def in_disorder(self, images: Tensor, order: Tensor) -> Tensor:
+        """The images with patch ``order[i]`` in place i."""
+        return self.join(self.cut(images, PATCH)[..., order, :], PATCH, *images.shape[-2:])
+
+
+def trained(parts: Parts, show: bool = False) -> nn.Module:
+    torch.manual_seed(0)
+    model, (images, labels) = Reader(parts), parts_of_fold()[0]
+    train(model, images, labels, rate=RATE, epochs=EPOCHS, show=show)
+    return model
+
+
+MILESTONE = Milestone(
+    name="digits",
+    after="vision",
+    what="a vision transformer reads handwritten digits",
+    uses=USES,
+    build=Reader,
+    train=trained,
+    untrained=UNTRAINED,
+    trained=TRAINED,
+    picture=picture,
+)

@@ -1,0 +1,169 @@
+"""What a reader of digits must do: before it has learned anything, and afterwards."""
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.milestones import blocks, gates
+from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.milestone import Gate
+from attncourse.tasks.digits import digits, split
+
+PATCH, SIDE = 2, 4  # pixels of a patch's side, patches of an image's
+Labelled = tuple[Tensor, Tensor]
+
+
+@cache
+def parts_of_fold() -> tuple[Labelled, Labelled]:
+    """Images and what they show: those to learn from, and those held out."""
+    images, labels = digits()
+    learned, _, test = split(0)
+    return (images[learned], labels[learned]), (images[test], labels[test])
+
+
+@cache
+def regression() -> float:
+    """The share of held-out digits that logistic regression reads."""
+    from sklearn.linear_model import LogisticRegression
+
+    (images, labels), (fresh, right) = (
+        (x.flatten(1).numpy(), y.numpy()) for x, y in parts_of_fold()
+    )
+    return float(LogisticRegression(C=0.05, max_iter=300).fit(images, labels).score(fresh, right))
+
+
+def some(n: int = 6) -> Tensor:
+    """Held-out images, ``(n, 1, 8, 8)``."""
+    return parts_of_fold()[1][0][:n]
+
+
+def logits_for_every_image(model: nn.Module) -> str:
+    return of_shape(model(some()), (6, 10))
+
+
+def patches_are_squares(model: nn.Module) -> str:
+    """A pixel is in the patch that covers it, and in no other."""
+    images = some(2)
+    before, tokens = model.cut(images, PATCH), model.embed(images)
+    if before.shape != (2, SIDE * SIDE, PATCH * PATCH):
+        shape = (2, SIDE * SIDE, PATCH * PATCH)
+        return f"expected patches of shape {shape}, got {tuple(before.shape)}"
+    if tokens.shape[:2] != (2, SIDE * SIDE + 1):
+        return f"expected 17 tokens an image, got {tuple(tokens.shape)}"
+    for row, column in (0, 5), (3, 2), (6, 1), (7, 7):
+        changed = images.clone()
+        changed[..., row, column] += 1
+        where = row // PATCH * SIDE + column // PATCH
+        moved = (model.cut(changed, PATCH) - before).abs().sum((0, 2)) > 1e-5
+        seen = (model.embed(changed) - tokens).abs().sum((0, 2)) > 1e-5
+        if moved.nonzero().flatten().tolist() != [where]:
+            return f"pixel ({row}, {column}) is not in patch {where} alone"
+        if seen.nonzero().flatten().tolist() != [where + 1]:
+            return f"pixel ({row}, {column}) does not change token {where + 1} alone"
+    return ""
+
+
+def pieces_make_the_image(model: nn.Module) -> str:
+    """Cut and put together, an image is what it was: a wide one of three channels too."""
+    images = torch.randn(2, 3, 4, 6, generator=torch.Generator().manual_seed(7))
+    for x in some(), images:
+        again = model.join(model.cut(x, PATCH), PATCH, *x.shape[-2:])
+        if again.shape != x.shape:
+            return f"put together, an image of {tuple(x.shape)} is {tuple(again.shape)}"
+        if differs(x, again) > 1e-3:
+            return apart("an image that was cut and put together is another", differs(x, again))
+    return ""
+
+
+def places_count(model: nn.Module) -> str:
+    """Every token has a place of its own, the class token too."""
+    images = some()
+    there, n = model.embed(images), SIDE * SIDE + 1
+    for place in 0, 1, 7, n - 1:
+        old = model.places[place].clone()
+        model.places[place] += 1
+        moved = (model.embed(images) - there).abs().sum((0, 2)) > 1e-5
+        model.places[place] = old
+        if moved.nonzero().flatten().tolist() != [place]:
+            return f"place {place} is not that of token {place} alone"
+    far = differs(model(images), model(model.in_disorder(images, torch.arange(16).flip(0))))
+    return "patches in another order give the same answer" * (far < 1e-3)
+
+
+def answers_with_all(model: nn.Module) -> str:
+    """The class token, the same in all images, hears of every patch."""
+    images = some()
+    first = model.embed(images)[:, 0]
+    if differs(first, first[:1].expand_as(first)) > 1e-3:
+        return "the first token depends on the image"
+    old = model.class_token.clone()
+    model.class_token += 1
+    moved = differs(first, model.embed(images)[:, 0])
+    model.class_token.copy_(old)
+    if moved < 1e-3:
+        return "the class token is not the first token"
+    bias, there = model.project.bias.clone(), model.embed(images)
+    model.project.bias += 1
+    moved = (model.embed(images) - there).abs().sum((0, 2)) > 1e-5
+    model.project.bias.copy_(bias)
+    if moved.tolist() != [False] + [True] * 16:
+        return "the bias does not reach every patch and nothing else"
+    right = model(images)
+    for row, column in (0, 3), (5, 0), (7, 6):
+        changed = images.clone()
+        changed[..., row, column] += 2
+        if differs(right, model(changed)) < 1e-5:
+            return f"pixel ({row}, {column}) changes no answer"
+    return ""
+
+
+def laid_over_the_image(model: nn.Module) -> str:
+    """Attention stands where its patch is, as shares without the class token's own."""
+    weights = torch.tensor([0.5, 0.3, 0, 0, 0, 0.15, 0.05]).expand(3, 7)
+    got = model.on_image(weights, 2, 3)
+    right = torch.tensor([[0.6, 0, 0], [0, 0.3, 0.1]]).expand(3, 2, 3)
+    if got.shape != right.shape:
+        return f"six patches of 2 × 3 are laid out as {tuple(got.shape)}"
+    return apart("attention is not laid where the patches are, as shares", differs(right, got))
+
+
+# --- once it has learned --------------------------------------------------------------------------
+
+
+def share_right(model: nn.Module, images: Tensor, labels: Tensor) -> float:
+    return float((model(images).argmax(-1) == labels).float().mean())
+
+
+def beats_regression(model: nn.Module) -> str:
+    right, theirs = share_right(model, *parts_of_fold()[1]), regression()
+    return f"{right:.1%} of held-out digits are read, logistic regression reads {theirs:.1%}" * (
+        right <= theirs
+    )
+
+
+def disorder_is_noticed(model: nn.Module) -> str:
+    """With their patches in disorder, digits are no digits."""
+    images, labels = parts_of_fold()[1]
+    order = torch.randperm(SIDE * SIDE, generator=torch.Generator().manual_seed(5))
+    right = share_right(model, model.in_disorder(images, order), labels)
+    return f"with their patches in disorder it still reads {right:.0%}" * (right > 0.5)
+
+
+UNTRAINED = (
+    Gate("logits for every image", logits_for_every_image),
+    Gate("one image at a time or many", gates.each_by_itself(some, "digit")),
+    Gate("no batch axis", gates.without_a_batch(some, "digit")),
+    Gate("patches are squares", patches_are_squares),
+    Gate("pieces make the image again", pieces_make_the_image),
+    Gate("places count", places_count),
+    Gate("the class token answers with all", answers_with_all),
+    Gate("maps are shares", blocks.maps_are_shares(some, causal=False)),
+    Gate("branches add to the stream", blocks.branches_add(some)),
+    Gate("rows of any size", blocks.rows_of_any_size(some)),
+    Gate("attention laid over the image", laid_over_the_image),
+)
+TRAINED = (
+    Gate("more digits than logistic regression", beats_regression),
+    Gate("patches in disorder", disorder_is_noticed),
+)

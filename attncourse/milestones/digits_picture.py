@@ -1,0 +1,42 @@
+"""The picture of a reader of digits: held-out digits, and where it looked to read them."""
+
+import torch
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from torch import nn
+
+from attncourse.figures.style import INK, KEY, PURPLE, set_style
+from attncourse.milestones.digits_gates import PATCH, parts_of_fold, regression, share_right
+
+
+@torch.no_grad()
+def picture(model: nn.Module) -> Figure:
+    """Ten digits with what it says they are, orange where the class token looked; and its score."""
+    set_style()
+    images, labels = parts_of_fold()[1]
+    chosen = [int((labels == digit).nonzero()[1]) for digit in range(10)]
+    looks, said = model.looks(images[chosen]), model(images[chosen]).argmax(-1)
+    figure, axes = plt.subplots(2, 5, figsize=(7.5, 3.9), layout="constrained")
+    figure.set_facecolor("white")
+    for ax, image, look, digit, right in zip(
+        axes.flat, images[chosen], looks, said.tolist(), labels[chosen].tolist(), strict=True
+    ):
+        ax.imshow(image[0], cmap="gray_r")
+        shade = look.repeat_interleave(PATCH, 0).repeat_interleave(PATCH, 1)
+        ax.imshow(torch.ones(8, 8), cmap=single(KEY), alpha=(0.75 * shade / look.max()).numpy())
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(f"{digit}", color=INK if digit == right else PURPLE)
+        ax.set_xlabel("" if digit == right else f"it is a {right}", color=PURPLE)
+    score, theirs = share_right(model, images, labels), regression()
+    figure.suptitle(
+        f"Your model reads {score:.1%} of digits that it never saw, logistic regression "
+        f"{theirs:.1%}.\nOrange: where it looked."
+    )
+    return figure
+
+
+def single(colour: str):
+    """A map of one colour."""
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap([colour])

@@ -1,0 +1,75 @@
+"""What gates of several milestones ask: whether two outputs differ, and who changes whom.
+
+A gate asks a model on a few inputs, and says what it saw, or nothing where all is well.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+SMALL = 1e-3  # what two ways of computing one thing may differ by, in units of its spread
+
+
+def differs(first: Tensor, second: Tensor) -> float:
+    """By how much two outputs differ, in units of how much the first varies; NaN is very far."""
+    far = (first - second).abs().max() / first.std().clamp(min=1e-9)
+    return float(far.nan_to_num(nan=torch.inf))
+
+
+def of_shape(got: Tensor, shape: tuple[int, ...]) -> str:
+    """Whether these are finite logits of that shape."""
+    if got.shape != shape:
+        return f"expected logits of shape {shape}, got {tuple(got.shape)}"
+    return "" if got.isfinite().all() else "some logits are not finite"
+
+
+def apart(said: str, far: float) -> str:
+    """What is said where two outputs differ, and by how much they do."""
+    return f"{said}, by {far:.2g}" * (far > SMALL)
+
+
+def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+    """The leak test of chapter 10: what comes later changes nothing before."""
+
+    def shut(model: nn.Module) -> str:
+        ids = some()
+        right, n = model(ids), ids.shape[1]
+        for cut in sorted({1, 2, n // 3, n // 2, n - 1}):
+            changed = torch.cat([ids[:, :cut], ids[:, cut:].roll(1, 0)], dim=1)
+            far = differs(right[:, :cut], model(changed)[:, :cut])
+            if far > SMALL:
+                return apart(f"{what} from position {cut} on change what is said before", far)
+        return ""
+
+    return shut
+
+
+def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+    """What comes first does have influence on all that is said after it."""
+
+    def shut(model: nn.Module) -> str:
+        ids = some()
+        changed = torch.cat([ids[:, :1].roll(1, 0), ids[:, 1:]], dim=1)
+        moved = (model(ids)[:, 1:] - model(changed)[:, 1:]).abs().amax(dim=(0, 2))
+        return f"the first {what} changes nothing of what is said later" * bool(moved.min() < 1e-4)
+
+    return shut
+
+
+def each_by_itself(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+    def shut(model: nn.Module) -> str:
+        x = some()
+        far = differs(model(x)[:1], model(x[:1]))
+        return apart(f"a {what} is answered otherwise beside others", far)
+
+    return shut
+
+
+def without_a_batch(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+    def shut(model: nn.Module) -> str:
+        x = some()
+        return apart(f"a {what} without a batch axis is answered otherwise",
+                     differs(model(x)[0], model(x[0])))  # fmt: skip
+
+    return shut

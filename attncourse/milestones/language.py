@@ -1,0 +1,120 @@
+"""After chapter 13: a language model of two blocks, which writes stories of pronoun world.
+
+*today mary is small and cute . she likes sushi .* The least loss that any model can have is known,
+and of every story whether it is one. See ``attncourse.tasks.pronouns``.
+"""
+
+from functools import cache, partial
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.milestones.blocks import block, maps_of, widen
+from attncourse.milestones.language_gates import TRAINED, UNTRAINED
+from attncourse.milestones.language_picture import picture
+from attncourse.milestones.milestone import Milestone
+from attncourse.milestones.parts import Parts
+from attncourse.tasks.language_model import train
+from attncourse.tasks.pronouns import PAD, START, PronounWorld
+
+D, HEADS, LAYERS, STEPS, BATCH, RATE, WIDE = 32, 4, 2, 150, 64, 0.01, 0.16
+TEMPERATURE, TOP_P = 0.8, 0.95
+USES = (
+    "kqv.scaled_dot_product_attention", "multihead.split_heads", "multihead.merge_heads",
+    "multihead.MultiHeadAttention", "masking.causal_mask", "transformer.layer_norm",
+    "transformer.FeedForward", "transformer.EncoderBlock", "gpt.next_token_loss",
+    "gpt.filter_logits", "gpt.sample_token", "gpt.generate", "gpt.perplexity",
+    "gpt.attend_with_cache",
+)  # fmt: skip
+
+
+class Writer(nn.Module):
+    """A GPT of these parts: a word and its place, two blocks, a norm, a score for each word."""
+
+    def __init__(self, parts: Parts):
+        super().__init__()
+        world = PronounWorld()
+        self.max_length = world.longest
+        self.words = nn.Embedding(len(world.words), D)
+        self.places = nn.Embedding(self.max_length, D)
+        self.blocks = nn.ModuleList(block(parts, D, HEADS) for _ in range(LAYERS))
+        self.gain, self.bias = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+        self.out = nn.Linear(D, len(world.words), bias=False)
+        self.split, self.merge = parts["multihead.split_heads"], parts["multihead.merge_heads"]
+        self.causal, self.norm = parts["masking.causal_mask"], parts["transformer.layer_norm"]
+        self.loss, self.perplexity = parts["gpt.next_token_loss"], parts["gpt.perplexity"]
+        self.likely, self.sample = parts["gpt.filter_logits"], parts["gpt.sample_token"]
+        self.go_on, self.attend = parts["gpt.generate"], parts["gpt.attend_with_cache"]
+        self.losses: list[float] = []
+        self.heads = HEADS
+        widen(self, WIDE)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits ``(..., n, words)`` for the word after each of ids ``(..., n)``."""
+        x, mask = self.embed(ids), self.causal(ids.shape[-1])
+        for one in self.blocks:
+            x = one(x, mask)
+        return self.read_out(x)
+
+    def embed(self, ids: Tensor, first: int = 0) -> Tensor:
+        """Each word's vector plus its place's, ``(..., n, d)``; the first stands in place first."""
+        return self.words(ids) + self.places(torch.arange(first, first + ids.shape[-1]))
+
+    def read_out(self, x: Tensor) -> Tensor:
+        return self.out(self.norm(x, self.gain, self.bias))
+
+    def with_cache(self, ids: Tensor, caches: list) -> tuple[Tensor, list]:
+        """Logits for the newest words, and the caches with theirs added: one for each block."""
+        x, kept = self.embed(ids, caches[0][0].shape[-2] if caches[0] else 0), []
+        for one, old in zip(self.blocks, caches, strict=True):
+            attention, y = one.attention, one.norm_1(x)
+            views = (attention.W_q, attention.W_k, attention.W_v)
+            query, key, value = (self.split(view(y), HEADS) for view in views)
+            heads, new = self.attend(query, key, value, old)
+            x = x + attention.W_o(self.merge(heads))
+            x = x + one.feed_forward(one.norm_2(x))
+            kept.append(new)
+        return self.read_out(x), kept
+
+    def write(self, count: int, seed: int = 0) -> Tensor:
+        """The ids of stories that it writes from the start on, ``(count, 17)``."""
+        draw = partial(
+            self.sample,
+            temperature=TEMPERATURE,
+            top_p=TOP_P,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        ids = torch.full((count, 1), START)
+        return self.go_on(self, ids, self.max_length - 1, draw)
+
+    def maps(self, ids: Tensor) -> Tensor:
+        """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
+        return maps_of(self.blocks, self.embed(ids), self.causal(ids.shape[-1]))
+
+
+@cache
+def stories() -> Tensor:
+    """What it learns from, ``(steps, batch, 17)``."""
+    return PronounWorld(seed=1).sample(STEPS * BATCH).unflatten(0, (STEPS, BATCH))
+
+
+def trained(parts: Parts, show: bool = False) -> nn.Module:
+    """A model that learns with the loss that is among its parts."""
+    torch.manual_seed(0)
+    model = Writer(parts)
+    loss = parts["gpt.next_token_loss"]
+    model.losses = train(model, stories(), rate=RATE, padding_id=PAD, show=show, loss=loss)
+    return model
+
+
+MILESTONE = Milestone(
+    name="language",
+    after="gpt",
+    what="a model of two blocks writes stories, word by word",
+    uses=USES,
+    build=Writer,
+    train=trained,
+    untrained=UNTRAINED,
+    trained=TRAINED,
+    picture=picture,
+)

@@ -1,0 +1,198 @@
+"""What a model that writes must do: before it has learned anything, and afterwards."""
+
+import math
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse.milestones import blocks, gates
+from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.milestone import Gate
+from attncourse.tasks.language_model import floor_of_window
+from attncourse.tasks.pronouns import PAD, PronounWorld
+
+FRESH = 4242  # the seed of stories that no training reads
+
+
+@cache
+def some(n: int = 8) -> Tensor:
+    """Ids of fresh stories, ``(n, 17)``."""
+    return PronounWorld(seed=FRESH).sample(n)
+
+
+def opened() -> Tensor:
+    """The first eight words of stories, without the start that all have."""
+    return some()[:, 1:9]
+
+
+def surprises(model: nn.Module, ids: Tensor) -> Tensor:
+    """Our own loss: the surprise at each word that came, padding left out, in nats."""
+    logits, came = model(ids)[:, :-1], ids[:, 1:]
+    return F.cross_entropy(logits.mT, came, reduction="none")[came != PAD]
+
+
+def logits_for_every_word(model: nn.Module) -> str:
+    ids = some()
+    return of_shape(model(ids), (*ids.shape, len(PronounWorld().words)))
+
+
+def sees_itself(model: nn.Module) -> str:
+    return "a word does not see itself" * (not bool(model.causal(8).diagonal().all()))
+
+
+def memory(model: nn.Module) -> str:
+    """Read piece by piece, with a cache, a text is what it is read at once."""
+    said, caches = [], [None] * len(model.blocks)
+    for piece in some().split([1, 4, 1, 11], dim=1):
+        logits, caches = model.with_cache(piece, caches)
+        said.append(logits)
+    far = differs(model(some()), torch.cat(said, dim=1))
+    return apart("with a cache it says something else than without", far)
+
+
+def surprise(model: nn.Module) -> str:
+    ids = some()
+    logits = model(ids)
+    ours = float(surprises(model, ids).mean())
+    theirs = float(model.loss(logits, ids, PAD))
+    if not abs(theirs - ours) < 1e-3:
+        return f"the loss is {theirs:.4g}, our own finds {ours:.4g}"
+    whole = float(model.loss(logits[:, :6], ids[:, :6]))
+    ours = float(F.cross_entropy(logits[:, :5].mT, ids[:, 1:6]))
+    return f"with no padding_id the loss is {whole:.4g}, ours {ours:.4g}" * (
+        not abs(whole - ours) < 1e-3
+    )
+
+
+def goes_on(model: nn.Module) -> str:
+    """It writes behind what there is, the likeliest word each time, beyond its context too."""
+    ids = written = some()[:4, :15]
+    for _ in range(4):
+        row = model(written[:, -model.max_length :])[:, -1]
+        written = torch.cat([written, row.argmax(-1, keepdim=True)], dim=1)
+    got = model.go_on(model, ids, 4)
+    if got.shape != written.shape:
+        return f"4 words behind 15 make ids of shape {tuple(got.shape)}"
+    if (got[:, :15] != ids).any():
+        return "the beginning is not what it was"
+    drawn = model.go_on(model, ids, 2, lambda logits: logits.argmin(-1))
+    if (drawn[:, 15] == written[:, 15]).any():
+        return "its words are not those that were chosen"
+    right = float((got == written)[:, 15:].float().mean())
+    return f"{right:.0%} of the words it goes on with are the likeliest" * (right < 1)
+
+
+def drawn_as_often(model: nn.Module) -> str:
+    """Words are drawn as often as they are likely, at every temperature."""
+    shares = torch.tensor([0.4, 0.1, 0.3, 0.2])
+    logits, generator = shares.log(), torch.Generator().manual_seed(3)
+    for temperature, top_k, right in (
+        (1.0, None, shares),
+        (0.5, None, shares**2 / (shares**2).sum()),
+        (1.0, 2, torch.tensor([4, 0, 3, 0]) / 7),
+        (0, None, torch.tensor([1.0, 0, 0, 0])),
+    ):
+        rows = logits.expand(2, 1000, 4)
+        got = model.sample(rows, temperature, top_k, generator=generator)
+        if got.shape != (2, 1000):
+            return f"for 2 × 1000 rows it drew ids of shape {tuple(got.shape)}"
+        found = got.flatten().bincount(minlength=4) / got.numel()
+        if (found - right).abs().max() > 0.04:
+            seen = ", ".join(f"{share:.2f}" for share in found)
+            want = ", ".join(f"{share:.2f}" for share in right)
+            return f"at temperature {temperature:g} shares are {seen}, expected {want}"
+    one, same, other = (
+        model.sample(logits.expand(50, 4), generator=torch.Generator().manual_seed(seed))
+        for seed in (7, 7, 8)
+    )
+    if not torch.equal(one, same):
+        return "equal generators do not draw equal words"
+    return "another generator draws the same words" * torch.equal(one, other)
+
+
+def only_the_likely(model: nn.Module) -> str:
+    """What is cut is −∞; what stays is as it was, and as much as was asked for."""
+    logits = model(some())[:, -4:].flatten(0, 1)  # (32, words)
+    best = logits.topk(5).indices
+    kept = model.likely(logits, top_k=5)
+    if kept.shape != logits.shape or not torch.equal(kept.gather(1, best), logits.gather(1, best)):
+        return "the five likeliest words do not keep their logits"
+    if int((kept > -math.inf).sum()) != 5 * len(logits):
+        return "of every row, the five likeliest words are not all that is left"
+    kept = model.likely(logits, top_p=0.6)
+    shares, left = logits.softmax(-1), kept > -math.inf
+    whole = shares.where(left, 0).sum(-1)
+    least = shares.where(left, 1).amin(-1)
+    if (whole < 0.6 - 1e-4).any() or (whole - least > 0.6 + 1e-4).any():
+        return "the words left are not the fewest that make 60%"
+    return "a likelier word is cut" * bool((shares.where(~left, 0).amax(-1) > least + 1e-6).any())
+
+
+def choices(model: nn.Module) -> str:
+    """Perplexity of two batches of different sizes is that of both together."""
+    parts = [surprises(model, ids) for ids in some().split([3, 5])]
+    right = float(torch.cat(parts).mean().exp())
+    got = model.perplexity([float(p.mean()) for p in parts], [len(p) for p in parts])
+    return f"the perplexity of two batches is {got:.4g}, ours {right:.4g}" * (
+        not abs(got - right) < 1e-3 * right
+    )
+
+
+# --- once it has learned --------------------------------------------------------------------------
+
+
+def near_the_floor(model: nn.Module) -> str:
+    ids = some(1000)
+    loss, world = float(surprises(model, ids).mean()), PronounWorld()
+    pairs, floor = floor_of_window(ids, 1, PAD), world.entropy_rate()
+    if loss < floor + 0.25 * (pairs - floor):
+        return ""
+    return (
+        f"fresh stories cost {loss:.3f} nats a word; counting pairs of words costs {pairs:.3f}, "
+        f"and no model less than {floor:.3f}"
+    )
+
+
+def attention_counts(model: nn.Module) -> str:
+    """With attention made uniform, which no query asks for, it is lost."""
+    ids = some(200)
+    before = float(surprises(model, ids).mean())
+    with blocks.made_zero(b.attention.W_q for b in model.blocks):
+        after = float(surprises(model, ids).mean())
+    return f"with uniform attention its loss is no larger ({after:.3f}, {before:.3f})" * (
+        after < before + 0.1
+    )
+
+
+def stories_are_right(model: nn.Module) -> str:
+    world = PronounWorld()
+    written = [world.decode(ids[1:]) for ids in model.write(200)]
+    right = sum(math.isfinite(world.surprise(story)) for story in written) / len(written)
+    wrong = next((s for s in written if not math.isfinite(world.surprise(s))), "")
+    return f"{right:.0%} of what it writes are stories; this is none: {wrong}" * (right < 0.8)
+
+
+UNTRAINED = (
+    Gate("logits for every word", logits_for_every_word),
+    Gate("nothing ahead is seen", gates.nothing_ahead(some, "words")),
+    Gate("everything behind is seen", gates.all_behind(opened, "word")),
+    Gate("a word sees itself", sees_itself),
+    Gate("one story at a time or many", gates.each_by_itself(some, "story")),
+    Gate("no batch axis", gates.without_a_batch(some, "story")),
+    Gate("maps are shares", blocks.maps_are_shares(some, causal=True)),
+    Gate("branches add to the stream", blocks.branches_add(some)),
+    Gate("rows of any size", blocks.rows_of_any_size(some)),
+    Gate("a cache changes nothing", memory),
+    Gate("the loss is our own", surprise),
+    Gate("it goes on with the likeliest", goes_on),
+    Gate("drawn as often as likely", drawn_as_often),
+    Gate("only the likely are left", only_the_likely),
+    Gate("perplexity is that of all words", choices),
+)
+TRAINED = (
+    Gate("fresh stories, near the least loss", near_the_floor),
+    Gate("its attention counts", attention_counts),
+    Gate("what it writes are stories", stories_are_right),
+)
