@@ -113,7 +113,7 @@ def assemble(
 
 @app.command()
 def milestone(
-    name: Annotated[str, typer.Argument(help="recall or copying.")],
+    name: Annotated[str, typer.Argument(help="recall, dates, copying, language or digits.")],
     parts: Annotated[Path, typer.Option(help="What attncourse assemble made.")] = Path("mine"),
     picture: Annotated[
         Path | None, typer.Option(help="Where to draw it. [default: NAME.png]")
@@ -127,15 +127,14 @@ def milestone(
 
     place = picture or Path(f"{name}.png")
     try:
-        chosen, found = find(name), parts_of(parts)
+        with stopping("nothing was drawn"):
+            outcome = run(find(name), parts_of(parts))
     except ValueError as problem:
         raise UserError(str(problem)) from None
-    with stopping("nothing was drawn"):
-        outcome = run(chosen, found)
     print(outcome)
     if outcome.passed:
         with explained(place, "; name another file with --picture"):
-            chosen.picture(outcome.model).savefig(place, format="png")
+            outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")
     raise typer.Exit(0 if outcome.passed else 1)
 

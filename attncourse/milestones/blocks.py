@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from attncourse.milestones.gates import apart, differs
+from attncourse.milestones.gates import SMALL, apart, differs
 from attncourse.milestones.parts import Parts
 
 
@@ -61,13 +62,37 @@ def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     return shut
 
 
-def rows_of_any_size(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
-    """The last norm takes a row's size and its mean away."""
+def made_of_their_parts(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
+    """A block is heads that attend, then a feed-forward layer, each read through a norm."""
 
     def shut(model: nn.Module) -> str:
         x = model.embed(some())
-        far = differs(model.read_out(x), model.read_out(30 * x + 30))
-        return "what is said depends on the size of a row, not on its direction" * (far > 0.03)
+        mask = model.causal(x.shape[-2]) if causal else None
+        for one in model.blocks:
+            attention, layer, y = one.attention, one.feed_forward, one.norm_1(x)
+            views = (attention.W_q, attention.W_k, attention.W_v)
+            query, key, value = (model.split(view(y), model.heads) for view in views)
+            right = x + attention.W_o(model.merge(model.blend(query, key, value, mask)))
+            right = right + layer.W_2(F.gelu(layer.W_1(one.norm_2(right))))
+            far = differs(right, one(x, mask))
+            if far > SMALL:
+                return apart("a block is not what its heads and its layers say", far)
+            x = right
+        return ""
+
+    return shut
+
+
+def rows_of_one_size(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
+    """The last norm takes a row's size and its mean away, and gives it a gain and a bias."""
+
+    def shut(model: nn.Module) -> str:
+        x = model.embed(some())
+        if differs(model.read_out(x), model.read_out(30 * x + 30)) > 0.03:
+            return "what is said depends on the size of a row, not on its direction"
+        right = F.layer_norm(x, x.shape[-1:], model.gain, model.bias)
+        return apart("rows do not come out of the last norm at one size",
+                     differs(right, model.norm(x, model.gain, model.bias)))  # fmt: skip
 
     return shut
 

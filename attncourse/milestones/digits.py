@@ -33,8 +33,11 @@ class Reader(nn.Module):
         self.class_token = nn.Parameter(0.5 * torch.randn(D))
         self.places = nn.Parameter(0.5 * torch.randn(n + 1, D))
         self.blocks = nn.ModuleList(block(parts, D, HEADS) for _ in range(LAYERS))
-        self.gain, self.bias = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+        self.gain = nn.Parameter(1 + 0.1 * torch.randn(D))
+        self.bias = nn.Parameter(0.1 * torch.randn(D))
         self.out, self.norm = nn.Linear(D, 10), parts["transformer.layer_norm"]
+        self.blend = parts["kqv.scaled_dot_product_attention"]
+        self.split, self.merge = parts["multihead.split_heads"], parts["multihead.merge_heads"]
         self.cut, self.join = parts["vision.patchify"], parts["vision.unpatchify"]
         self.tokens, self.on_image = parts["vision.embed_image"], parts["vision.attention_on_image"]
         widen(self, WIDE)

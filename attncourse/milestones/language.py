@@ -38,8 +38,10 @@ class Writer(nn.Module):
         self.words = nn.Embedding(len(world.words), D)
         self.places = nn.Embedding(self.max_length, D)
         self.blocks = nn.ModuleList(block(parts, D, HEADS) for _ in range(LAYERS))
-        self.gain, self.bias = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+        self.gain = nn.Parameter(1 + 0.1 * torch.randn(D))
+        self.bias = nn.Parameter(0.1 * torch.randn(D))
         self.out = nn.Linear(D, len(world.words), bias=False)
+        self.blend = parts["kqv.scaled_dot_product_attention"]
         self.split, self.merge = parts["multihead.split_heads"], parts["multihead.merge_heads"]
         self.causal, self.norm = parts["masking.causal_mask"], parts["transformer.layer_norm"]
         self.loss, self.perplexity = parts["gpt.next_token_loss"], parts["gpt.perplexity"]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -77,26 +78,40 @@ class Outcome:
             lines.append(f"  with our {which} in place of yours it passes: look there first")
         elif self.repair:
             lines.append(f"  it takes ours for {which} to pass: look at them together")
-        elif self.shut and mine:
-            lines.append("  with ours in their place it does no better: start Python again")
+        elif self.shut:
+            lines.append("  which part it is was not found: try your parts one by one with check")
         return "\n".join(lines)
 
 
-def run(milestone: Milestone, parts: Parts, show: bool | None = None) -> Outcome:
+def run(
+    milestone: Milestone, parts: Parts, show: bool | None = None, patience: float = 60.0
+) -> Outcome:
     """Builds, trains and tries a milestone. Never raises for what a part does.
 
-    ``show`` says whether a bar is shown; unless given, where somebody looks on.
+    ``show`` says whether a bar is shown; unless given, where somebody looks on. ``patience`` is for
+    how many seconds it looks for the part to blame. Raises ``ValueError`` where no part is the
+    student's.
     """
+    if not any(parts.owner(target) == "yours" for target in milestone.uses):
+        raise ValueError(
+            f"{milestone.name} is made of {', '.join(milestone.uses)}, and none of them is yours "
+            "yet: write one or more, then make your parts with attncourse assemble NOTEBOOK…"
+        )
+    return reached(milestone, parts, someone_looks_on() if show is None else show, patience)
+
+
+def reached(milestone: Milestone, parts: Parts, show: bool, patience: float) -> Outcome:
+    """What comes of a milestone, whoever's its parts are."""
     started = time.monotonic()
-    show = someone_looks_on() if show is None else show
     with one_thread():
         shut, model = tried(milestone, parts, show)
-        repair = to_blame(milestone, parts, show) if shut else ()
+        repair = to_blame(milestone, parts, show, time.monotonic() + patience) if shut else ()
     return Outcome(milestone, parts, shut, time.monotonic() - started, repair, model)
 
 
-def to_blame(milestone: Milestone, parts: Parts, show: bool) -> tuple[str, ...]:
-    """The fewest of the student's parts that must be ours for every gate to open.
+def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tuple[str, ...]:
+    """The fewest of the student's parts that must be ours for every gate to open; nothing where
+    that is not known until then.
 
     Of a part and those that it calls, the called one. By Junker (2004), QuickXplain: for one wrong
     part among n, some 2 log n trials, where one by one would take n.
@@ -113,11 +128,16 @@ def to_blame(milestone: Milestone, parts: Parts, show: bool) -> tuple[str, ...]:
         return first + needed([*given, *first], rest[half:])
 
     def opens(given: list[str]) -> bool:
+        if time.monotonic() > until:
+            raise TimeoutError
         with parts.exchanged(*given) as mended:
-            return bool(given) and not tried(milestone, mended, show)[0]
+            return bool(given) and not tried(milestone, mended, show, first=True)[0]
 
     mine = [t for t in reversed(milestone.uses) if parts.owner(t) == "yours"]
-    return tuple(needed([], mine)) if opens(mine) else ()
+    try:
+        return tuple(needed([], mine)) if mine else ()
+    except TimeoutError:
+        return ()
 
 
 @contextmanager
@@ -131,25 +151,31 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def tried(milestone: Milestone, parts: Parts, show: bool) -> tuple[dict[str, str], Any]:
-    """The gates that are shut, and the trained model; it is not trained where one is before."""
+def tried(
+    milestone: Milestone, parts: Parts, show: bool, first: bool = False
+) -> tuple[dict[str, str], Any]:
+    """The gates that are shut, or the first of them, and the trained model.
+
+    It is not trained where a gate before is shut.
+    """
     model, shut = None, {}
     try:
         torch.manual_seed(0)
         model = milestone.build(parts)
-        shut = seen_at(milestone.untrained, model.eval())
+        shut = seen_at(milestone.untrained, model.eval(), first)
         if not shut:
             model = milestone.train(parts, show)
-            shut = seen_at(milestone.trained, model.eval())
+            shut = seen_at(milestone.trained, model.eval(), first)
     except Exception as error:  # a student's
         shut = {"it runs": f"{type(error).__name__}: {first_line(error)}"}
     return shut, model
 
 
 @torch.no_grad()
-def seen_at(gates: Iterable[Gate], model: nn.Module) -> dict[str, str]:
-    """What is seen at the gates that are shut."""
-    return {gate.name: seen for gate in gates if (seen := gate.shut(model))}
+def seen_at(gates: Iterable[Gate], model: nn.Module, first: bool = False) -> dict[str, str]:
+    """What is seen at the gates that are shut, or at the first of them."""
+    found = ((gate.name, seen) for gate in gates if (seen := gate.shut(model)))
+    return dict(islice(found, 1 if first else None))
 
 
 def first_line(error: Exception) -> str:

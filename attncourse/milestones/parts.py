@@ -20,7 +20,7 @@ class Parts:
         self.theirs, self.modules = dict(theirs), modules
 
     def __getitem__(self, target: str) -> Callable:
-        return self.theirs.get(target) or ours(target)
+        return self.theirs[target] if target in self.theirs else ours(target)
 
     def owner(self, target: str) -> str:
         """Whose a part is: "yours" or "ours"."""

@@ -1,0 +1,57 @@
+"""A milestone in a notebook, and in an instructor's test: parts by name, points for a model."""
+
+import sys
+from collections.abc import Callable
+
+from attncourse.milestones import milestone
+from attncourse.milestones.milestone import Milestone, Outcome, run
+from attncourse.milestones.parts import Parts
+
+PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
+
+
+class NotYet(AssertionError):
+    """A milestone that is not reached. The message says at which gates, and whose part it is."""
+
+
+def reach(name: str, **parts: Callable) -> None:
+    """Trains the milestone's model, made of these parts and ours for the rest; shows its picture.
+
+    ``reach("recall", AttentionHead=AttentionHead)``. Raises ``NotYet`` where it cannot do what it
+    must, ``ValueError`` for a milestone or a part that there is not.
+    """
+    made = milestone(name)
+    outcome = run(made, Parts(targets(made, parts), modules()), patience=PATIENCE)
+    if not outcome.passed:
+        raise NotYet(str(outcome))
+    print(outcome)
+    show(outcome)
+
+
+def targets(made: Milestone, parts: dict[str, Callable]) -> dict[str, Callable]:
+    """The parts by their targets."""
+    known = {target.split(".")[1]: target for target in made.uses}
+    for name, part in parts.items():
+        if name not in known:
+            raise ValueError(f"{made.name} is made of {', '.join(known)}, not of {name}")
+        if not callable(part):
+            raise ValueError(f"{name}: expected a function or a class, got {part!r}")
+    return {known[name]: part for name, part in parts.items()}
+
+
+def modules() -> tuple:
+    """Where the parts find each other: the notebook."""
+    return (sys.modules["__main__"],)
+
+
+def show(outcome: Outcome) -> None:
+    """Draws the picture where a notebook can show it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is not None and hasattr(shell, "kernel"):
+        from IPython.display import display
+        from matplotlib import pyplot as plt
+
+        figure = outcome.milestone.picture(outcome.model)
+        display(figure)
+        plt.close(figure)
