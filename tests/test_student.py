@@ -206,6 +206,13 @@ def test_assembling_is_the_same_again(tmp_path):
         compile(text, "mine", "exec")
 
 
+def two_students(folder: Path) -> list[Path]:
+    places = [folder / "submitted" / student / "02_mixing" for student in ("amara", "bela")]
+    for place in places:
+        place.mkdir(parents=True)
+    return [released(places[0], "02_mixing"), released(places[1], "03_lookup")]
+
+
 def two_of_one_chapter(folder: Path) -> list[Path]:
     return [released(folder, "02_mixing"), released(folder, "02_mixing", "bob.ipynb")]
 
@@ -227,6 +234,7 @@ def nothing(folder: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (two_students, ("notebooks of amara and bela", "name one student's")),
         (two_of_one_chapter, ("two notebooks of chapter mixing", "bob.ipynb", "name one")),
         (of_another_version, ("asks for blend", "does not know", "copy your answers")),
         (an_instructors, ("holds the answers",)),

@@ -61,12 +61,13 @@ def assemble(
     """The package of what these notebooks hold, written to ``folder``, which is called ``mine``.
 
     ``seen`` hears of each notebook that has been judged. Raises ``UserError`` for two notebooks of
-    one chapter, for one of another version of the course, and for a folder that holds anything
-    else.
+    one chapter, for two students' notebooks, for one of another version of the course, and for a
+    folder that holds anything else.
     """
     if folder.name != "mine":
         raise UserError(f"the package is called mine: expected a folder …/mine, got {folder}")
     require_ours(folder)
+    require_one_student(notebooks)
     limits = limits.stretched(slowness())
     chapters: dict[str, Chapter] = {}
     read = [(path, *read_file(path)) for path in notebooks]
@@ -120,6 +121,17 @@ def require_ours(folder: Path) -> None:
     """Raises ``UserError`` where a folder of that name is no package of this kind."""
     if folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir()):
         raise UserError(f"{folder} holds something else: move it, or name another folder with -o")
+
+
+def require_one_student(notebooks: Sequence[Path]) -> None:
+    """Raises ``UserError`` where folders, submitted/STUDENT/…, say that students are mixed."""
+    folders = [path.resolve().parts for path in notebooks]
+    students = sorted({p[p.index("submitted") + 1] for p in folders if "submitted" in p[:-2]})
+    if len(students) > 1:
+        raise UserError(
+            f"these are notebooks of {' and '.join(students)}: name one student's, a package is "
+            "made of one student's answers"
+        )
 
 
 def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
