@@ -4,7 +4,7 @@
 and of every story whether it is one. See ``attncourse.tasks.pronouns``.
 """
 
-from functools import cache, partial
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,6 @@ from attncourse.tasks.language_model import train
 from attncourse.tasks.pronouns import PAD, START, PronounWorld
 
 D, HEADS, LAYERS, STEPS, BATCH, RATE, WIDE = 32, 4, 2, 150, 64, 0.01, 0.16
-TEMPERATURE, TOP_P = 0.8, 0.95
 USES = (
     "kqv.scaled_dot_product_attention", "multihead.split_heads", "multihead.merge_heads",
     "multihead.MultiHeadAttention", "masking.causal_mask", "transformer.layer_norm",
@@ -80,14 +79,10 @@ class Writer(nn.Module):
 
     def write(self, count: int, seed: int = 0) -> Tensor:
         """The ids of stories that it writes from the start on, ``(count, 17)``."""
-        draw = partial(
-            self.sample,
-            temperature=TEMPERATURE,
-            top_p=TOP_P,
-            generator=torch.Generator().manual_seed(seed),
-        )
         ids = torch.full((count, 1), START)
-        return self.go_on(self, ids, self.max_length - 1, draw)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            return self.go_on(self, ids, self.max_length - 1, self.sample)
 
     def maps(self, ids: Tensor) -> Tensor:
         """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""

@@ -93,9 +93,10 @@ def run(
     student's.
     """
     if not any(parts.owner(target) == "yours" for target in milestone.uses):
+        own = [t for t in milestone.uses if t.startswith(f"{milestone.after}.")]
         raise ValueError(
-            f"{milestone.name} is made of {', '.join(milestone.uses)}, and none of them is yours "
-            "yet: write one or more, then make your parts with attncourse assemble NOTEBOOK…"
+            f"none of the {len(milestone.uses)} parts of {milestone.name} is yours yet: write one, "
+            f"say {own[-1]}, then make your parts with attncourse assemble NOTEBOOK…"
         )
     return reached(milestone, parts, someone_looks_on() if show is None else show, patience)
 
