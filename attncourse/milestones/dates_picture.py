@@ -25,7 +25,6 @@ def picture(model: nn.Module) -> Figure:
     figure, axes = plt.subplots(
         3, 1, figsize=(7, 8.5), height_ratios=(1, 1, 1), layout="constrained"
     )
-    figure.set_facecolor("white")
     said = to_texts(ids, ISO)
     for ax, place, text, weights in zip(axes, chosen, said, maps, strict=True):
         letters = written[place]

@@ -17,7 +17,6 @@ def picture(model: nn.Module) -> Figure:
     chosen = [int((labels == digit).nonzero()[1]) for digit in range(10)]
     looks, said = model.looks(images[chosen]), model(images[chosen]).argmax(-1)
     figure, axes = plt.subplots(2, 5, figsize=(7.5, 3.9), layout="constrained")
-    figure.set_facecolor("white")
     for ax, image, look, digit, right in zip(
         axes.flat, images[chosen], looks, said.tolist(), labels[chosen].tolist(), strict=True
     ):

@@ -22,7 +22,6 @@ def picture(model: nn.Module) -> Figure:
     figure, (page, curve) = plt.subplots(
         2, 1, figsize=(7.5, 5.5), height_ratios=(STORIES + 1.5, 6), layout="constrained"
     )
-    figure.set_facecolor("white")
     page.axis("off")
     page.set(xlim=(0, 1), ylim=(STORIES + 0.1, -0.6))
     page.set_title("Your model wrote this. It chose the pronoun by looking at the shaded words.")
