@@ -15,7 +15,8 @@ from test_cli import run
 from attncourse.checks import exercises
 from attncourse.grading.cli import app
 from attncourse.grading.errors import UserError
-from attncourse.milestones import NAMES, milestone
+from attncourse.milestones import NAMES
+from attncourse.milestones import find as milestone
 from attncourse.milestones.milestone import Gate, Outcome, reached, tried
 from attncourse.milestones.milestone import run as reach
 from attncourse.milestones.parts import Parts, ours, parts_of
@@ -72,7 +73,7 @@ def gates_of(name: str, target: str) -> dict[str, str]:
     return {m.name: first_shut(name, target, m.wrong) for m in found if m.wrong is not None}
 
 
-def called(name: str) -> list[str]:
+def asked_for(name: str) -> list[str]:
     """The targets that a milestone calls itself; what they call in turn is theirs."""
     asked = []
 
@@ -88,7 +89,7 @@ def called(name: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mistake_in_a_part_shuts_the_gate_that_the_table_names(name):
     table = json.loads(TABLE.read_text(encoding="utf-8"))[name]
-    assert {target: gates_of(name, target) for target in called(name)} == table
+    assert {target: gates_of(name, target) for target in asked_for(name)} == table
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +113,7 @@ GATES = [
     ("dates", POOL, "mean pooling", "softmax of scores over √d_k"),
     ("dates", POOL, "queries is a plain tensor", "everything learns"),
     ("dates", CROSS, "the mask is ignored", "padding has no influence"),
-    ("dates", CROSS, "keys and values exchanged", "the map is the one that blends"),
+    ("dates", CROSS, "the values are not projected", "the map is the one that blends"),
     ("dates", CROSS, "y is cut off from the gradient", "everything learns"),
     ("dates", CROSS, "no maximum subtracted", "large entries"),
     ("language", "masking.causal_mask", "the mask is inverted", "nothing ahead is seen"),
@@ -428,5 +429,5 @@ def test_what_cannot_be_run_is_refused_in_a_line(tmp_path):
 
 
 if __name__ == "__main__":
-    table = {name: {target: gates_of(name, target) for target in called(name)} for name in NAMES}
+    table = {name: {target: gates_of(name, target) for target in asked_for(name)} for name in NAMES}
     TABLE.write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -19,7 +19,7 @@ from attncourse.milestones.parts import Parts
 from attncourse.tasks.dates import ISO, WRITTEN
 from attncourse.tasks.training import train
 
-D_EMBED, D, D_K, STEPS, BATCH, RATE = 16, 48, 24, 160, 48, 0.01
+D_EMBED, D, D_K, STEPS, BATCH, RATE = 16, 48, 24, 200, 40, 0.01
 USES = (
     "kqv.attention_scores", "kqv.scaled_dot_product_attention",
     "cross_attention.AttentionPooling", "cross_attention.CrossAttention",

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from attncourse.milestones import milestone
+from attncourse.milestones import find
 from attncourse.milestones.milestone import Milestone, Outcome, run
 from attncourse.milestones.parts import Parts
 
@@ -20,7 +20,7 @@ def reach(name: str, **parts: Callable) -> None:
     ``reach("recall", AttentionHead=AttentionHead)``. Raises ``NotYet`` where it cannot do what it
     must, ``ValueError`` for a milestone or a part that there is not.
     """
-    made = milestone(name)
+    made = find(name)
     outcome = run(made, Parts(targets(made, parts), modules()), patience=PATIENCE)
     if not outcome.passed:
         raise NotYet(str(outcome))
