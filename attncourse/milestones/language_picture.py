@@ -17,16 +17,20 @@ STORIES, LETTER = 5, 0.0117  # how many are shown; a letter's width, as a share 
 
 
 def picture(model: nn.Module) -> Figure:
-    """Stories that it wrote, with where the word before *she* or *he* looked, over its losses."""
+    """Stories that it wrote, with where a head looked before *she* or *he*, over its losses."""
     set_style()
     figure, (page, curve) = plt.subplots(
         2, 1, figsize=(7.5, 5.5), height_ratios=(STORIES + 1.5, 6), layout="constrained"
     )
     page.axis("off")
     page.set(xlim=(0, 1), ylim=(STORIES + 0.1, -0.6))
-    page.set_title("Your model wrote this. It chose the pronoun by looking at the shaded words.")
-    for line, ids in enumerate(chosen(model)):
-        draw_story(page, model, ids, line)
+    page.set_title(
+        "Your model wrote this. Shaded: where one of its heads looked, just before he or she."
+    )
+    stories = chosen(model)
+    looks = where_it_looked(model, stories)
+    for line, (ids, look) in enumerate(zip(stories, looks, strict=True)):
+        draw_story(page, ids, look, line)
     draw_losses(curve, model.losses)
     return figure
 
@@ -41,14 +45,30 @@ def chosen(model: nn.Module) -> list[Tensor]:
     return list(found.values())[:STORIES]
 
 
+def words_of(ids: Tensor) -> tuple[list[str], int]:
+    """A story's words, and where its pronoun stands."""
+    words = PronounWorld().decode(ids[1:]).split()
+    return words, next(i for i, word in enumerate(words) if word in ("she", "he"))
+
+
 @torch.no_grad()
-def draw_story(page: Axes, model: nn.Module, ids: Tensor, line: int) -> None:
-    """One story, each word on as much orange as the pronoun's choice paid attention to it."""
-    world = PronounWorld()
-    words = world.decode(ids[1:]).split()
-    at = next(i for i, word in enumerate(words) if word in ("she", "he"))
-    row = model.maps(ids)[:, :, at, 1 : at + 1]  # (layers, h, words before), the start left out
-    look = row.flatten(0, 1)[row.amax(-1).flatten().argmax()]  # of the head that is surest
+def where_it_looked(model: nn.Module, stories: list[Tensor]) -> list[Tensor]:
+    """How much each word before the pronoun had of the attention that chose it.
+
+    Shown is one head for all stories: that which looks most at whom they are about.
+    """
+    rows, names = [], []
+    for ids in stories:
+        words, at = words_of(ids)
+        rows.append(model.maps(ids)[:, :, at, 1 : at + 1].flatten(0, 1))  # (heads, words before)
+        names.append(rows[-1][:, words.index("is") - 1])
+    head = torch.stack(names).mean(0).argmax()
+    return [row[head] for row in rows]
+
+
+def draw_story(page: Axes, ids: Tensor, look: Tensor, line: int) -> None:
+    """One story, each word on as much orange as it had attention."""
+    words, at = words_of(ids)
     shades = [*look.tolist(), *[0.0] * (len(words) - at)]
     left = 0.0
     for place, (word, shade) in enumerate(zip(words, shades, strict=True)):
