@@ -216,17 +216,36 @@ def report(
     """Show the class at a glance: here, and as a web page of one file."""
     from rich.console import Console
 
-    from attncourse.grading.class_.page import page
+    from attncourse.grading.class_.page import write_page
     from attncourse.grading.class_.results import class_results
     from attncourse.grading.class_.summary import summarize
     from attncourse.grading.class_.terminal import at_a_glance
-    from attncourse.grading.files import replace_file
 
     summary, console = summarize(class_results(course, assignment, db, gradebook=False)), Console()
     console.print(at_a_glance(summary))
-    place = html or course / "reports" / assignment / "index.html"
-    path = replace_file(place, page(summary), way_out="; name another place")
+    path = write_page(course, summary, html)
     console.print(f"page: {path}", soft_wrap=True, highlight=False, markup=False)
+
+
+@app.command()
+def feedback(
+    assignment: Annotated[str, typer.Argument(help="A graded assignment, say 05_kqv.")],
+    student: Annotated[str | None, typer.Option(help="This student's page only.")] = None,
+    download: Annotated[
+        Path | None,
+        typer.Option(help="The zip that Moodle or Canvas gave you: one to give back is made."),
+    ] = None,
+    course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+) -> None:
+    """Make a page for each student: the verdicts beside the answers, points and comments."""
+    from attncourse.grading.feedback.command import give_feedback
+
+    with stopping("some pages may be written"):
+        done = give_feedback(course, assignment, student, db=db, download=download)
+    for remark in done.remarks:
+        print(f"attncourse: {remark}", file=sys.stderr)
+    print("\n".join(done.lines))
 
 
 @app.command()

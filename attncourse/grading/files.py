@@ -16,12 +16,20 @@ def replace_file(
     errors: str = "backslashreplace",
     way_out: str = "",
 ) -> Path:
+    """Puts a text in the place of a file as ``replace_bytes`` does.
+
+    ``errors`` is for halves of characters, which no file can hold.
+    """
+    return replace_bytes(path, text.encode(encoding, errors), way_out=way_out)
+
+
+def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
     """Puts a file in the place of another at one stroke, and returns its path.
 
     The new one has the same name for a while at each run, so that what a killed run has left of
-    it goes away with the next. ``errors`` is for halves of characters, which no file can hold.
+    it goes away with the next.
     """
-    made, content = path.with_name(f".{path.name}.new"), text.encode(encoding, errors)
+    made = path.with_name(f".{path.name}.new")
     with explained(path, way_out):
         try:
             try:

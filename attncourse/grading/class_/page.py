@@ -2,14 +2,18 @@
 
 import base64
 import hashlib
+import os
 import re
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.class_.summary import Summary, count, urgency
+from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import seen
 
@@ -18,14 +22,34 @@ ROWS = 1000  # students in the table
 MISCONCEPTIONS, LOOKS = 12, 100  # rows of the other tables
 
 
-def page(summary: Summary, made: datetime | None = None) -> str:
+def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
+    """Writes the page, in ``reports`` if no place is named; each student's feedback is a link."""
+    place = place or course / "reports" / summary.assignment / "index.html"
+    links = {}
+    for result in summary.students:
+        told = feedback_page(course, result.student, summary.assignment)
+        if told is not None and told.is_file():
+            links[result.student] = quote(Path(os.path.relpath(told, place.parent)).as_posix())
+    return replace_file(place, page(summary, links=links), way_out="; name another place")
+
+
+def feedback_page(course: Path, student: str, name: str) -> Path | None:
+    """Where a student's feedback page is, and nbgrader's too; None if no folder has that name."""
+    known = is_folder(student)
+    return course / "feedback" / student / name / f"{name}.html" if known else None
+
+
+def page(
+    summary: Summary, made: datetime | None = None, links: dict[str, str] | None = None
+) -> str:
     """The page. Texts of submissions are escaped; its own script is the only one that may run."""
     script = (HERE / "page.js").read_text(encoding="utf-8")
     students = list(summary.students)
     if len(students) > ROWS:
         students = sorted(students, key=lambda r: (not r.needs_person, *urgency(r)))[:ROWS]
-    return template().render(
+    return template(HERE / "page.html.j2").render(
         summary=summary,
+        links=links or {},
         students=students,
         misconceptions=MISCONCEPTIONS,
         looks=LOOKS,
@@ -36,10 +60,10 @@ def page(summary: Summary, made: datetime | None = None) -> str:
     )
 
 
-def template():
-    """The template, with what it needs to write numbers and texts."""
+def template(path: Path) -> Template:
+    """A template, with what it needs to write numbers and texts."""
     made = Environment(
-        loader=FileSystemLoader(HERE),
+        loader=FileSystemLoader(path.parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -54,7 +78,7 @@ def template():
         "told": told,
     }
     made.globals |= {"count": count}
-    return made.get_template("page.html.j2")
+    return made.get_template(path.name)
 
 
 def text(value: str, limit: int = 200) -> Markup:

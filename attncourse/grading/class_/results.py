@@ -44,7 +44,8 @@ class Result:
 
     ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
     ``source`` says where ``cells`` come from, "gradebook" or "report". ``manual`` are the cells
-    that a person has scored.
+    that a person has scored, ``waiting`` those that one has to; ``comments`` are a person's, by
+    grade id.
     """
 
     person: Person
@@ -55,6 +56,8 @@ class Result:
     penalty: float = 0.0
     timestamp: str = ""
     manual: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    comments: dict[str, str] = field(default_factory=dict)
     misconceptions: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     attention: tuple[str, ...] = ()
@@ -221,5 +224,7 @@ def with_points(result: Result, maxima: dict[str, float], standing: Standing | N
         penalty=standing.penalty,
         timestamp=standing.timestamp,
         manual=tuple(standing.manual),
+        waiting=tuple(standing.waiting),
+        comments=dict(standing.comments),
         attention=(*result.attention, waiting) if standing.waiting else result.attention,
     )

@@ -36,6 +36,12 @@ GRADES = """
     from grade g join submitted_notebook n on n.id = g.notebook_id
     join submitted_assignment s on s.id = n.assignment_id where s.assignment_id = :id"""
 
+COMMENTS = """
+    select s.student_id, c.name, m.manual_comment from comment m
+    join base_cell c on c.id = m.cell_id join submitted_notebook n on n.id = m.notebook_id
+    join submitted_assignment s on s.id = n.assignment_id
+    where s.assignment_id = :id and coalesce(m.manual_comment, '') != '' order by c.name"""
+
 
 @dataclass(frozen=True)
 class Person:
@@ -52,16 +58,22 @@ class Person:
         """ "Last, First", as far as it is known."""
         return ", ".join(part for part in (self.last_name, self.first_name) if part)
 
+    @property
+    def full_name(self) -> str:
+        """ "First Last", as far as it is known, or else the id."""
+        return " ".join(part for part in (self.first_name, self.last_name) if part) or self.id
+
 
 @dataclass
 class Standing:
-    """One submission in the gradebook: points by grade id, and who gave them."""
+    """One submission in the gradebook: points by grade id, who gave them, what a person wrote."""
 
     timestamp: str = ""
     penalty: float = 0.0
     points: dict[str, float] = field(default_factory=dict)
     manual: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    comments: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,4 +138,6 @@ def scores(connection: "Connection", key: str) -> Scores:
             standing.manual.append(label)
         if waits:
             standing.waiting.append(label)
+    for student, name, comment in rows(COMMENTS):
+        standings[student].comments[name] = comment
     return Scores(people, {labels[c.id]: float(c.maximum) for c in cells}, standings)

@@ -1,0 +1,1 @@
+"""What students get back: a page each, and zips as learning platforms take them."""

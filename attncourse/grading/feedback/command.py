@@ -1,0 +1,119 @@
+"""What ``attncourse feedback`` does: a page for each student, a zip to give back, the links."""
+
+import difflib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attncourse.grading.class_.page import feedback_page, write_page
+from attncourse.grading.class_.results import Result, class_results, read_report
+from attncourse.grading.class_.summary import count, summarize
+from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
+from attncourse.grading.errors import UserError
+from attncourse.grading.feedback.page import page
+from attncourse.grading.feedback.returned import Page, give_back
+from attncourse.grading.files import replace_file
+from attncourse.grading.harmless import one_line
+from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.report import Report
+from attncourse.grading.submission.notebook import Assignment
+
+
+@dataclass
+class Given:
+    """What was written, in lines, and who was left out and why, as sentences."""
+
+    lines: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def give_feedback(
+    course: Path,
+    name: str,
+    student: str | None = None,
+    *,
+    db: str | None = None,
+    download: Path | None = None,
+) -> Given:
+    """Makes the pages from what grading has left, and runs nothing.
+
+    With ``download``, the platform's own zip, a zip is made that the platform takes back.
+    """
+    found, done = class_results(course, name, db, gradebook=False), Given()
+    assignment = find_assignment(course, name)
+    ungraded = set(folders_in(course / "submitted")) - set(found.by_student)
+    chosen = [r for r in found.results if student in (None, r.student)]
+    done.remarks += [no_report(name, who) for who in sorted(ungraded) if student in (None, who)]
+    if not chosen and not done.remarks:
+        near = difflib.get_close_matches(student or "", found.by_student, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UserError(f"no student is called {student} in the results of {name}{hint}")
+    missing = [r.student for r in chosen if not r.handed_in]
+    pages = []
+    for r in (r for r in chosen if r.handed_in):
+        try:
+            pages.append(write(course, assignment, r))
+        except UserError as problem:
+            if student is not None:
+                raise
+            done.remarks.append(str(problem))
+    if missing:
+        shown = ", ".join(one_line(who) for who in missing)
+        done.remarks.append(f"nothing handed in, so there is no page: {shown}")
+    if not pages:
+        raise UserError("; ".join(done.remarks))
+    folder = course / "feedback"
+    done.lines.append(f"{count(len(pages), 'page')} written to {folder}/STUDENT/{name}/{name}.html")
+    if download is not None:
+        place, number = give_back(course, name, download, pages, done.remarks.append)
+        done.lines.append(f"{count(number, 'page')} to give back in {place}")
+    report = write_page(course, summarize(found))
+    done.lines.append(f"linked from {report}")
+    return done
+
+
+def write(course: Path, assignment: Assignment, r: Result) -> Page:
+    """Writes one student's page. Raises ``UserError`` where what it is made of does not fit."""
+    name, who = assignment.name, one_line(r.student)
+    place = feedback_page(course, r.student, name)
+    if place is None:
+        raise UserError(f"{who} is left out: no folder can be called so")
+    again = f"attncourse grade {name} --student {who}"
+    path = course / "reports" / name / f"{r.student}.json"
+    if not path.is_file():
+        raise UserError(no_report(name, r.student))
+    report = read_report(path)
+    if not isinstance(report, Report):
+        raise UserError(f"{who}: {report}: {again}")
+    submission = read_submission(course, name, r.student)
+    if submission.data is None and report.status not in ("unreadable", "missing"):
+        raise UserError(f"what {who} handed in is gone ({submission.reason}): put it back")
+    before = course / "autograded" / r.student / name / f"{name}.ipynb"
+    if handed_in_again(before, autograded(submission.data or b"", assignment, report)):
+        raise UserError(f"{who} has handed in again since the report was made: {again}")
+    content = page(assignment, submission.data or b"", r, report)
+    replace_file(place, content)
+    return Page(r, submission.data, content)
+
+
+def no_report(name: str, student: str) -> str:
+    who = one_line(student)
+    return f"there is no report on {who}: attncourse grade {name} --student {who}"
+
+
+def handed_in_again(before: Path, now: str) -> bool:
+    """Whether it is another notebook than the graded one: verdicts would stand beside other code.
+
+    ``before`` is what grading has left in ``autograded/``, ``now`` what it would leave today.
+    """
+    try:
+        return own_code(before.read_text(encoding="utf-8")) != own_code(now)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False  # there is nothing to compare with
+
+
+def own_code(notebook: str) -> list[str]:
+    """The code of a graded notebook that is not the instructor's."""
+    cells = [cell for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
+    marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
+    return ["".join(c["source"]) for c, m in zip(cells, marks, strict=True) if not m.get("locked")]

@@ -1,0 +1,59 @@
+"""One student's feedback as an HTML page that asks nothing of any network."""
+
+from pathlib import Path
+
+from markupsafe import Markup
+
+from attncourse.grading.class_.page import HERE as SHARED
+from attncourse.grading.class_.page import name, template, text
+from attncourse.grading.class_.results import Result
+from attncourse.grading.errors import Unreadable
+from attncourse.grading.feedback.told import others, told
+from attncourse.grading.harmless import markdown, message
+from attncourse.grading.nbgrader.autograded import score, verdict_html
+from attncourse.grading.nbgrader.feedback import page_markdown
+from attncourse.grading.report import Report
+from attncourse.grading.submission.notebook import Assignment, Cell, read
+
+HERE = Path(__file__).parent
+
+
+def page(assignment: Assignment, notebook: bytes, r: Result, report: Report) -> str:
+    """The page on what was handed in. Every text in it is escaped, and there is no script."""
+    try:
+        cells = read(notebook).versions[report.version]
+    except Unreadable:
+        cells = ()
+    exercises = told(assignment, cells, r, report)
+    made = template(HERE / "page.html.j2")
+    return made.render(
+        title=title(assignment),
+        r=r,
+        notes=[message(note) for note in report.notes],
+        sandbox=report.sandbox,
+        exercises=exercises,
+        anchors={one.name: f"exercise-{n}" for n, one in enumerate(exercises, start=1)},
+        others=list(others(assignment, cells, exercises)),
+        waiting=[one for one in exercises if one.person == "waits"],
+        style=Markup("".join(p.read_text("utf-8") for p in (SHARED / "page.css", HERE / "page.css"))),
+        score=score,
+        verdict=lambda verdict: Markup(verdict_html(verdict)),
+        prose=prose,
+        text=text,
+        name=name,
+    )
+
+
+def prose(source: str, label: str) -> Markup:
+    """An answer in text, without the heading that stands above it already."""
+    head, _, rest = source.strip().partition("\n")
+    return Markup(page_markdown(markdown(rest if head.lstrip("# ") == label else source)))
+
+
+def title(assignment: Assignment) -> str:
+    """The heading of the assignment's notebook, or its name."""
+    first: Cell | None = next((c for c in assignment.cells if not c.code), None)
+    head = first.source.partition("\n")[0] if first else ""
+    return head.lstrip("# ").strip() if head.startswith("# ") else assignment.name
+
+

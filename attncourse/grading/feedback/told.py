@@ -1,0 +1,142 @@
+"""What a student is told of each exercise: the answer as it stood, its verdicts, its points."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from attncourse.grading.class_.results import Result
+from attncourse.grading.class_.summary import TOLERANCE, exercise_of
+from attncourse.grading.harmless import message, plain, short
+from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released
+from attncourse.grading.report import CellResult, Report
+from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.parts import Part, bare, parts_of
+from attncourse.grading.submission.plan import given_texts
+from attncourse.grading.submission.source import names
+
+FURTHER = "not all of the further tests passed"  # these are hidden, and stay so
+
+
+@dataclass
+class Told:
+    """One exercise: its name, points, answers (the cells that hold it), and what is said of it.
+
+    ``label`` is the name as it is shown: a question's is its heading.
+
+    ``verdicts`` are as the judge made them, ``remarks`` sentences; ``further`` are the points of
+    its hidden tests. ``person`` says what a person had to do with it: "gave", "waits" or nothing.
+    """
+
+    name: str
+    label: str = ""
+    points: float = 0.0
+    maximum: float = 0.0
+    answers: list[Cell] = field(default_factory=list)
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    further: CellResult | None = None
+    person: str = ""
+    comment: str = ""
+    empty: bool = False
+
+    @property
+    def full(self) -> bool:
+        return self.points >= self.maximum - TOLERANCE
+
+    @property
+    def gist(self) -> str:
+        """Why points are missing, in a few words."""
+        if self.person == "waits":
+            return "waits for a person's judgement"
+        if self.full:
+            return ""
+        if self.empty:
+            return "not attempted"
+        wrong = [v for v in self.verdicts if not v.get("passed")]
+        said = [v.get("misconception") or v.get("symptom") or v.get("reason") for v in wrong]
+        lost = self.further is not None and self.further.points < self.further.maximum
+        said = said or self.remarks or ([FURTHER] if lost else [])
+        return message(next((text for text in said if text), ""))
+
+
+def told(assignment: Assignment, cells: tuple[Cell, ...], r: Result, report: Report) -> list[Told]:
+    """Every exercise in the answers' order, then graded cells that are not there any more.
+
+    Of hidden tests there are points and the judge's own words, nothing that was computed in them.
+    """
+    parts = parts_of(cells, assignment)[0]
+    own = {c.grade_id: c for c in assignment.cells if c.solution and c.grade_id}
+    given = as_released(assignment)
+    found: dict[str, Told] = {}
+    before = ""
+    for cell in assignment.cells:
+        before = cell.grade_id if cell.solution and not cell.grade else before
+        if not (cell.grade or cell.task):
+            continue
+        name = exercise_of(cell.grade_id)
+        name = name if name in own or cell.task else before or name
+        one = found.get(name)
+        if one is None:
+            asked = own.get(name, cell)
+            one = found[name] = Told(name, label_of(name, asked))
+            one.comment = plain(r.comments.get(name, ""))
+            one.answers = answers(parts, asked)
+            stub = given[asked.grade_id].strip()
+            one.empty = all(c.source.strip() in ("", stub) for c in one.answers)
+        add(one, cell, r, report)
+    for grade_id in r.cells:
+        if grade_id not in {c.grade_id for c in assignment.cells}:
+            name = exercise_of(grade_id)
+            one = found.setdefault(name, Told(name, name))
+            add(one, Cell("", grade_id=grade_id, grade=True), r, report)
+    place = {name: n for n, name in enumerate(own)}
+    return sorted(found.values(), key=lambda one: place.get(one.name, len(place)))
+
+
+def label_of(name: str, asked: Cell) -> str:
+    """An exercise's name; a question has none but its heading."""
+    head = asked.source.lstrip().partition("\n")[0]
+    return name if asked.code or not head.startswith("#") else head.lstrip("# ")
+
+
+def add(one: Told, cell: Cell, r: Result, report: Report) -> None:
+    """Adds what one graded cell gave."""
+    grade_id = cell.grade_id
+    result = r.cells.get(grade_id, CellResult(0.0, cell.points))
+    one.points += result.points
+    one.maximum += result.maximum
+    scored = grade_id in r.manual
+    if scored or grade_id in r.waiting or not cell.test and grade_id not in r.cells:
+        one.person = "gave" if scored else "waits"
+    if HIDDEN in cell.source:
+        silent = result.message if result.points < result.maximum and not scored else ""
+        one.further = CellResult(result.points, result.maximum, message(silent))
+        return
+    verdicts = [v for v in report.verdicts if v.get("cell") == grade_id]
+    one.verdicts += verdicts
+    if result.message and not verdicts and not scored and result.points < result.maximum:
+        one.remarks.append(message(result.message))
+
+
+def answers(parts: list[Part], asked: Cell) -> list[Cell]:
+    """The submission's cells that answer: by their mark, or because they write what was asked."""
+    marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
+    bound = names(asked.source).bound if asked.code and names(asked.source) else frozenset()
+    written = [p for p in parts if p.runs and bound & p.names.bound]
+    chosen = sorted({p.number: p for p in (*marked, *written)}.items())
+    return [shown(part.cell) for _, part in chosen]
+
+
+def others(assignment: Assignment, cells: tuple[Cell, ...], seen: list[Told]) -> Iterator[Cell]:
+    """The student's own cells that answer nothing by themselves: helpers, trials."""
+    given = given_texts(assignment)
+    used = {cell.source for one in seen for cell in one.answers}
+    for part in parts_of(cells, assignment)[0]:
+        cell = shown(part.cell)
+        if part.runs and bare(part.cell.source) not in given and cell.source not in used:
+            yield cell
+
+
+def shown(cell: Cell) -> Cell:
+    """A cell as it may be shown: nothing in it acts, and there is an end to it."""
+    return Cell(short(plain(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id)
