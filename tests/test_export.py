@@ -252,6 +252,53 @@ def test_canvas_keeps_the_rosters_order_and_ids(course, tmp_path, separator):
         assert words in done.remarks
 
 
+def with_roster(course, folder, content: str, **options) -> tuple[dict, list[str]]:
+    """The grades that Canvas would read of an export with this roster, and the remarks."""
+    (folder / "roster.csv").write_text(content)
+    place = folder / "c.csv"
+    done = export(course, NAME, "canvas", output=place, roster=folder / "roster.csv", **options)
+    return canvas_reads(place)[1], list(done.remarks)
+
+
+def test_canvas_fills_the_column_that_the_instructor_has_made(course, tmp_path):
+    for asked in ("Other", "other (12)", "12"):
+        grades, remarks = with_roster(course, tmp_path, ROSTER, column=asked)
+        assert grades == {("BOB@x.org", "Other (12)"): "5.5", ("ada", "Other (12)"): "4.5"}
+        assert "Other (12) has 5 points in Canvas and 7 here" in remarks
+    for asked, words in (
+        (
+            "Homework",
+            r"no column is called Homework in .*roster.csv; there are: 01_Small \(4711\), O",
+        ),
+        ("Final Score", "no column is called Final Score"),  # Canvas' own, which it does not read
+    ):
+        with pytest.raises(UserError, match=words):
+            with_roster(course, tmp_path, ROSTER, column=asked)
+    twice = ROSTER.replace("Final Score", "Other (13)")
+    with pytest.raises(UserError, match="several columns are called Other"):
+        with_roster(course, tmp_path, twice, column="Other")
+    with pytest.raises(UserError, match="--column goes with one assignment and --roster"):
+        export(course, NAME, "canvas", column="Other")
+
+
+def test_canvas_knows_a_student_by_what_stands_before_the_at(course, tmp_path):
+    head = "Student,ID,SIS User ID,SIS Login ID,Section,01_Small (4711)\n,,,,,\n"
+    logins = (
+        '"B",1,,bob@elsewhere.org,S,\n"A",2,,ADA@uni.edu,S,\n"C",3,,cy,S,\n"X",4,,x@uni.edu,S,\n'
+    )
+    grades, remarks = with_roster(course, tmp_path, head + logins)
+    assert {login: grade for (login, _), grade in grades.items()} == {
+        "bob@elsewhere.org": "5.5",
+        "ADA@uni.edu": "4.5",
+        "cy": "0",
+    }
+    assert "taken for the same by what stands before an @: ada and A" in remarks
+    assert "in the roster only, without a row: X" in remarks
+    assert not [remark for remark in remarks if "cy and C" in remark]
+    two = '"A",2,,ada@uni.edu,S,\n"A2",3,,ada,S,\n'  # the login itself goes before
+    assert list(with_roster(course, tmp_path, head + two)[0]) == [("ada", "01_Small (4711)")]
+
+
 def test_canvas_rosters_that_are_none(course, tmp_path):
     for content, words in (
         ("name,grade\nada,1\n", "not an export of Canvas"),

@@ -1,5 +1,6 @@
 """Reports: their format, the class at a glance, and the page."""
 
+import io
 import itertools
 import json
 import math
@@ -15,6 +16,7 @@ import pytest
 import report_format as schema
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from small_class import (
     MAXIMA,
     NAME,
@@ -29,10 +31,15 @@ from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading.class_.page import HERE, page
-from attncourse.grading.class_.results import ClassResults, Result, class_results
+from attncourse.grading.class_.results import ClassResults, Result, class_results, from_report
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import histogram, quartiles, summarize
-from attncourse.grading.class_.terminal import at_a_glance
+from attncourse.grading.class_.terminal import (
+    LONGEST,
+    at_a_glance,
+    class_table,
+    wide_console,
+)
 from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.report import SCHEMA, CellResult, Report, from_json, to_json
@@ -130,6 +137,83 @@ def test_quartiles_are_what_the_textbook_says(scores):
     low, middle, high = quartiles(scores)
     assert middle == statistics.median(scores)
     assert min(scores) <= low <= middle <= high <= max(scores)
+
+
+def failing(cell: str = "points_add", **more) -> dict:
+    """A verdict on a failure without a name."""
+    kept = {"cell": cell, "target": "small.add", "misconception": "", "failed": ["sums"]}
+    return kept | {"symptom": "", "reason": "is 3, not 4", "unwritten": False} | more
+
+
+def test_failures_without_a_name_are_counted():
+    lost = {"points_add": CellResult(0, 2, "is 3"), "hidden_add": CellResult(0, 1, "a hidden test")}
+    plain = {"points_twice": CellResult(0, 4, "AssertionError: is 3, not 4\n> line 2")}
+    only = {"points_add": CellResult(2, 2), "hidden_add": CellResult(0, 1, "a hidden test failed")}
+    reports = [
+        Report("ada", NAME, "graded", lost, verdicts=(failing(),)),
+        Report("bob", NAME, "graded", lost, verdicts=(failing(reason="is 7, not 8"),) * 2),
+        Report("cy", NAME, "graded", lost, verdicts=(failing(symptom="transposed"),)),
+        Report("dot", NAME, "graded", lost, verdicts=(failing(unwritten=True),)),
+        Report("eve", NAME, "graded", plain),
+        Report("fay", NAME, "graded", only),
+        Report("gus", NAME, "graded", lost, **seen("small.add", "adds twice")),
+        Report("hal", NAME, "unreadable", plain),
+        Report("ida", NAME, "graded", lost, verdicts=(failing("hidden_add", failed=[]),)),
+    ]
+    found = [from_report(Person(r.student), NAME, r) for r in reports]
+    summary = summarize(ClassResults(NAME, tuple(found)))
+    counted = [(m.target, m.name, m.students) for m in summary.failures]
+    assert counted == [
+        ("small.add", "fails at: sums", 2),
+        ("add", "a hidden test failed", 1),
+        ("add", "is 3", 1),
+        ("small.add", "not attempted", 1),
+        ("small.add", "transposed", 1),
+        ("twice", "AssertionError: is 3, not 4", 1),
+    ]
+    assert summary.failures[0].explanation == "is 3, not 4"
+    text = printed(at_a_glance(summary))
+    assert "failures without a name" in text
+    assert "small.add: transposed" in text
+    assert "Failures without a name</h2>" in page(summary)
+
+
+def printed(what, width: int = 80) -> str:
+    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    console.print(what, crop=False)
+    return console.file.getvalue()
+
+
+LONG = "scaled_dot_product_attention"
+
+
+def test_the_table_of_a_class_has_a_line_for_a_finding_and_cuts_no_name():
+    named = seen(f"kqv.{LONG}", "masked after the softmax, not renormalised")
+    words = " ".join(["scores"] * 30)
+    notes = (f"{LONG}: {words} end", "two\nlines")
+    reports = [
+        made("a-student-with-a-rather-long-name-" * 2, 2, 1, 4),
+        made("bob", 0, 0, 4, notes=notes, **named),
+        made("cy", 0, 0, 0, notes=tuple(f"note {n}" for n in range(9))),
+    ]
+    lines = [line.rstrip() for line in printed(class_table(reports, 80)).rstrip().splitlines()]
+    assert lines[2] == f" {reports[0].student}   7 / 7"
+    assert lines[3].split() == ["bob", "4", "/", "7"]
+    assert lines[4] == f"   {LONG}: masked after the softmax, not renormalised"
+    assert lines[5].startswith(f"   {LONG}: scores")
+    assert lines[5].endswith(" scores …")
+    assert len(lines[5]) <= 80
+    assert lines[6] == "   two lines"
+    assert lines[8:] == [*(f"   note {n}" for n in range(5)), "   and 4 more"]
+    wide = printed(class_table(reports, LONGEST), LONGEST).splitlines()
+    assert f"   {notes[0]}" in [line.rstrip() for line in wide]
+
+
+def test_lines_are_broken_at_a_terminals_edge_and_not_in_a_pipe(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert wide_console().width == LONGEST
+    monkeypatch.setenv("COLUMNS", "97")
+    assert wide_console().width == 97
 
 
 def test_figures_by_hand():

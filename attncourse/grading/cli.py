@@ -214,14 +214,13 @@ def report(
     db: GradebookAddress = None,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
-    from rich.console import Console
-
     from attncourse.grading.class_.page import write_page
     from attncourse.grading.class_.results import class_results
     from attncourse.grading.class_.summary import summarize
-    from attncourse.grading.class_.terminal import at_a_glance
+    from attncourse.grading.class_.terminal import at_a_glance, wide_console
 
-    summary, console = summarize(class_results(course, assignment, db, gradebook=False)), Console()
+    summary = summarize(class_results(course, assignment, db, gradebook=False))
+    console = wide_console()
     console.print(at_a_glance(summary))
     path = write_page(course, summary, html)
     console.print(f"page: {path}", soft_wrap=True, highlight=False, markup=False)
@@ -253,13 +252,19 @@ def export(
     assignment: Annotated[str | None, typer.Argument(help="A graded assignment.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All assignments.")] = False,
     form: Annotated[
-        str, typer.Option("--format", help="csv, canvas, moodle or gradescope.")
+        str,
+        typer.Option(
+            "--format", help="csv, canvas, moodle, gradescope or gradescope-autograder (a zip)."
+        ),
     ] = "csv",
     output: Annotated[
         Path | None, typer.Option(help="A file; for gradescope a folder. [default: in reports/]")
     ] = None,
     roster: Annotated[
         Path | None, typer.Option(help="An export of Canvas': its students, in its order.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="The roster's column to fill. [default: the assignment's]")
     ] = None,
     identifier: Annotated[
         str, typer.Option("--id", help="What Moodle knows a student by: username, email, idnumber.")
@@ -272,8 +277,22 @@ def export(
 
     if (assignment is None) != everything:
         raise UserError("name one assignment, or all of them: --all")
+    if form == "gradescope-autograder":
+        from attncourse.grading.autograder.bundle import bundle
+
+        if assignment is None:
+            raise UserError("an autograder is for one assignment: name it")
+        print(f"{bundle(course, assignment, output)} written: upload it as the autograder")
+        return
     done = write_export(
-        course, assignment, form, output=output, db=db, roster=roster, identifier=identifier
+        course,
+        assignment,
+        form,
+        output=output,
+        db=db,
+        roster=roster,
+        column=column,
+        identifier=identifier,
     )
     for remark in done.remarks:
         print(f"attncourse: {remark}", file=sys.stderr)

@@ -11,42 +11,42 @@ The importer finds the separator by counting in the first three lines of the fil
 a line break. It clears a score where it finds an empty cell: students without a result get no row.
 """
 
-import csv
-import io
-import re
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from attncourse.grading.class_.results import ClassResults, people
+from attncourse.grading.class_.roster import (
+    Roster,
+    column_of,
+    match,
+    own_column,
+    read_roster,
+    same,
+)
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.spreadsheet import Value
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 POINTS = "    Points Possible"
-TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
-
-
-@dataclass(frozen=True)
-class Roster:
-    """An export of Canvas': the head of its ID columns and of the others, and its students."""
-
-    who: list[str]
-    others: list[str]
-    students: list[list[str]]
 
 
 def rows(
-    classes: list[ClassResults], roster: Path | None, remark: Callable[[str], None]
+    classes: list[ClassResults],
+    roster: Path | None,
+    remark: Callable[[str], None],
+    column: str | None = None,
 ) -> list[list[Value]]:
-    """The head, the points, and a row for each student, in the roster's order if there is one."""
+    """The head, the points, and a row for each student, in the roster's order if there is one.
+
+    With ``column``, the roster's column of that title or id gets the points of the one class.
+    """
     students = people(classes)
-    known = read_roster(roster) if roster else Roster(list(WHO), [], [])
+    known = read_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
     columns = [column_of(found.assignment, known.others) for found in classes]
+    if column is not None:
+        columns = [own_column(column, known)]
     if roster:
         matched = match(known, students, remark)
     else:
@@ -54,6 +54,9 @@ def rows(
     if not matched:
         raise UserError(f"no student of the gradebook is in {roster}: is it this course's?")
     points = [max((r.maximum for r in found.results), default=0.0) for found in classes]
+    for name, maximum in zip(columns, points, strict=True):
+        if (theirs := known.points.get(name, "")) and not same(theirs, maximum):
+            remark(f"{one_line(name)} has {theirs} points in Canvas and {maximum:g} here")
     made: list[list[Value]] = [
         [one_line(name) for name in (*known.who, *columns)],
         [POINTS, *[""] * (len(known.who) - 1), *points],
@@ -71,67 +74,6 @@ def rows(
 def who(person: Person) -> list[str]:
     """The ID columns as far as the gradebook knows them."""
     return [person.name or person.id, person.lms_id, "", person.id, ""]
-
-
-def read_roster(path: Path) -> Roster:
-    """A roster from a file; raises ``UserError`` where it is no export of Canvas'."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UserError(f"cannot read {path}: {reason}") from None
-    first = text.partition("\n")[0]
-    separator = ";" if first.count(";") > first.count(",") else ","
-    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-    head = lines[0] if lines else []
-    if "Section" not in head or "ID" not in head or head[0] not in ("Student", "LastName"):
-        raise UserError(
-            f"{path} is not an export of Canvas' gradebook: "
-            "its first line should begin with Student,ID and name a Section"
-        )
-    width, key = head.index("Section") + 1, head.index("ID")
-    students = [
-        line + [""] * (len(head) - len(line))
-        for line in lines[1:]
-        if len(line) > key and line[key].strip() and "Points Possible" not in line[0]
-    ]
-    return Roster(head[:width], head[width:], students)
-
-
-def column_of(assignment: str, others: list[str]) -> str:
-    """The column that Canvas has for an assignment, with its id, or the bare name."""
-    for name in others:
-        found = TITLE.fullmatch(name)
-        if found and found["title"].casefold() == assignment.casefold():
-            return name
-    return assignment
-
-
-def match(
-    roster: Roster, students: dict[str, Person], remark: Callable[[str], None]
-) -> dict[str, list[str]]:
-    """The roster's rows by student, in its order; who is missing on either side is told.
-
-    A student is known by the Canvas id in the gradebook, by login, SIS id or email address.
-    """
-    keys = Counter[str]()
-    owners: dict[str, str] = {}
-    for student, person in students.items():
-        for key in {k.casefold() for k in (student, person.email, person.lms_id) if k}:
-            keys[key] += 1
-            owners[key] = student
-    columns = [n for n, name in enumerate(roster.who) if name in IDS]
-    matched: dict[str, list[str]] = {}
-    for row in roster.students:
-        found = {owners[k] for k in (row[c].casefold() for c in columns) if keys[k] == 1}
-        if len(found) == 1 and (student := found.pop()) not in matched:
-            matched[student] = row
-        else:
-            remark(f"in the roster only, without a row: {one_line(row[0])}")
-    for student in students:
-        if student not in matched:
-            remark(f"not in the roster, left out: {one_line(student)}")
-    return matched
 
 
 def kept(roster: Roster, row: list[str], columns: list[str]) -> set[str]:

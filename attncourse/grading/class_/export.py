@@ -54,15 +54,19 @@ def export(
     output: Path | None = None,
     db: str | None = None,
     roster: Path | None = None,
+    column: str | None = None,
     identifier: str = "username",
 ) -> Exported:
     """Writes an assignment's results, or with ``name`` None all assignments', in a format.
 
-    ``form`` is one of ``FORMATS``. ``roster`` is an export of Canvas', ``identifier`` the column
-    by which Moodle knows a student.
+    ``form`` is one of ``FORMATS``. ``roster`` is an export of Canvas', ``column`` the one of its
+    columns to fill, ``identifier`` the column by which Moodle knows a student.
     """
     if form not in FORMATS:
-        raise UserError(f"--format: expected one of {', '.join(FORMATS)}, got {form}")
+        known = ", ".join((*FORMATS, "gradescope-autograder"))
+        raise UserError(f"--format: expected one of {known}, got {form}")
+    if column and (roster is None or name is None):
+        raise UserError("--column goes with one assignment and --roster, whose column it is")
     if roster and form != "canvas":
         raise UserError("--roster goes with --format canvas")
     names = [name] if name is not None else graded_assignments(course, db)
@@ -74,7 +78,7 @@ def export(
         raise UserError(f"{place} is a folder: name a file with --output")
     remarks: list[str] = []
     if form == "canvas":
-        rows = canvas.rows(classes, roster, remarks.append)
+        rows = canvas.rows(classes, roster, remarks.append, column)
     elif form == "moodle":
         rows = moodle.rows(classes, identifier, remarks.append)
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from attncourse.grading.class_.failures import Failure, failures
 from attncourse.grading.class_.scores import (
     Person,
     Scores,
@@ -59,6 +60,7 @@ class Result:
     waiting: tuple[str, ...] = ()
     comments: dict[str, str] = field(default_factory=dict)
     misconceptions: tuple[tuple[str, str], ...] = ()
+    failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = ()
     attention: tuple[str, ...] = ()
 
@@ -201,6 +203,7 @@ def from_report(person: Person, name: str, report: Report | str) -> Result:
         cells=dict(report.cells),
         source="report",
         misconceptions=report.misconceptions,
+        failures=failures(report),
         notes=report.notes,
         attention=tuple(dict.fromkeys(attention)),
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from attncourse.grading.class_.failures import exercise_of
 from attncourse.grading.class_.results import NO_POINTS, ClassResults, Result
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
@@ -38,7 +39,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Misconception:
-    """One that was seen, in how many submissions, and what a student was told."""
+    """One that was seen, in how many submissions, and what a student was told.
+
+    Of a failure without a name, ``name`` says what it looks like.
+    """
 
     target: str
     name: str
@@ -58,6 +62,7 @@ class Summary:
     bins: tuple[Bin, ...]
     exercises: tuple[Exercise, ...]
     misconceptions: tuple[Misconception, ...]
+    failures: tuple[Misconception, ...]
     attention: tuple[Result, ...]
     students: tuple[Result, ...]
 
@@ -95,6 +100,7 @@ def summarize(found: ClassResults) -> Summary:
         bins=tuple(histogram(scores, maximum)),
         exercises=tuple(exercises(found, handed_in)),
         misconceptions=tuple(misconceptions(found)),
+        failures=tuple(unnamed(found)),
         attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
         students=found.results,
     )
@@ -121,11 +127,6 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
     tally = Counter(places)
     for n in range(number):
         yield Bin(n * width, min((n + 1) * width - 1, maximum), tally[n])
-
-
-def exercise_of(grade_id: str) -> str:
-    """The exercise that a graded cell belongs to: its visible and hidden tests are one."""
-    return grade_id.removeprefix("points_").removeprefix("hidden_")
 
 
 def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise]:
@@ -155,6 +156,17 @@ def misconceptions(found: ClassResults) -> Iterator[Misconception]:
     tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.misconceptions))
     for (target, name), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
         yield Misconception(target, name, students, found.explanations.get((target, name), ""))
+
+
+def unnamed(found: ClassResults) -> Iterator[Misconception]:
+    """The failures without a name as ``misconceptions`` gives those that have one."""
+    tally: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], str] = {}
+    for failure in (one for r in found.results for one in r.failures):
+        tally[failure.target, failure.what] += 1
+        examples.setdefault((failure.target, failure.what), failure.example)
+    for (target, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
+        yield Misconception(target, what, students, examples[target, what])
 
 
 def urgency(result: Result) -> tuple[int, str]:

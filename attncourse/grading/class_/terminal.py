@@ -1,20 +1,31 @@
 """What the terminal shows of reports: a class at a glance, a class as a table, one's own file."""
 
+import os
+import textwrap
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from attncourse.grading.class_.similar import Class
-from attncourse.grading.class_.summary import Summary, count
+from attncourse.grading.class_.summary import Misconception, Summary, count
 from attncourse.grading.harmless import one_line, short
 from attncourse.grading.report import Report, seen
 
 SHOWN = 10
 HALF = 0.5
 BAR = 40
+MOST = 5  # notes on one submission
+LONGEST = 1000  # characters of a line where there is room for all
+
+
+def wide_console() -> Console:
+    """A console; where nobody says how wide it is, as in a pipe, lines are not broken."""
+    console = Console()
+    known = console.is_terminal or "COLUMNS" in os.environ
+    return console if known else Console(width=LONGEST)
 
 
 def table(*heads: str) -> Table:
@@ -31,7 +42,9 @@ def table(*heads: str) -> Table:
 def at_a_glance(summary: Summary) -> Group:
     """Everything ``attncourse report`` prints."""
     parts = [headline(summary), distribution(summary), by_exercise(summary)]
-    parts += [seen_most(summary), for_a_person(summary), Text(summary.sources, style="dim")]
+    parts.append(seen_most("misconceptions seen most", summary.misconceptions))
+    parts.append(seen_most("failures without a name", summary.failures))
+    parts += [for_a_person(summary), Text(summary.sources, style="dim")]
     return Group(*(part for part in parts if part is not None))
 
 
@@ -75,16 +88,18 @@ def by_exercise(summary: Summary) -> Table | None:
     return made
 
 
-def seen_most(summary: Summary) -> Table | None:
-    """The misconceptions that most submissions show, each explained as one student read it."""
-    if not summary.misconceptions:
+def seen_most(head: str, mistakes: Sequence[Misconception]) -> Table | None:
+    """What most submissions show, each explained as one student read it."""
+    if not mistakes:
         return None
-    made = table("misconceptions seen most", "students#")
-    for m in summary.misconceptions[:SHOWN]:
+    made = table(head, "students#")
+    for m in mistakes[:SHOWN]:
         told = Text(f"{one_line(m.target, 200)}: {one_line(m.name, 200)}")
         if m.explanation:
             told.append(f"\n{one_line(m.explanation, 300)}", style="dim")
         made.add_row(told, str(m.students))
+    if (more := len(mistakes) - SHOWN) > 0:
+        made.add_row(Text(f"and {more} more: all of them are in the reports", style="dim"), "")
     return made
 
 
@@ -93,7 +108,7 @@ def for_a_person(summary: Summary) -> Table | None:
     if not summary.attention:
         return None
     made = table(f"to look at ({len(summary.attention)})", "why")
-    made.columns[0].min_width = 12
+    made.columns[0].no_wrap = True
     for result in summary.attention[: 2 * SHOWN]:
         made.add_row(Text(one_line(result.student, 60)), Text(one_line(result.why, 200)))
     more = len(summary.attention) - 2 * SHOWN
@@ -102,22 +117,36 @@ def for_a_person(summary: Summary) -> Table | None:
     return made
 
 
-def class_table(reports: Sequence[Report]) -> Table:
-    """Student, points, which misconceptions were seen, notes."""
-    made = table("student", "points#", "misconceptions seen", "notes")
-    made.columns[0].no_wrap, made.columns[2].min_width = True, 29
-    for report in reports:
+def class_table(reports: Sequence[Report], width: int) -> Text:
+    """Each student's points, and under them what was seen: one finding a line, one line a finding.
+
+    A finding that is longer than ``width`` ends in … behind a word.
+    """
+    names = [one_line(report.student) for report in reports]
+    points = [f"{report.points:g} / {report.maximum:g}" for report in reports]
+    across = max(map(len, ["student", *names]))
+    down = max(map(len, ["points", *points]))
+    made = Text(no_wrap=True, overflow="ignore")
+    made.append(f" {'student':<{across}}  {'points':>{down}}\n {'─' * (across + 2 + down)}\n")
+    for report, name, score in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
-        notes = [short(note, 160) for note in report.notes]
-        if len(notes) > 5:
-            notes[5:] = [f"and {len(notes) - 5} more"]
-        made.add_row(
-            Text(report.student),
-            Text(f"{report.points:g} / {report.maximum:g}", style="green" if full else ""),
-            Text("\n".join(seen(report.misconceptions))),
-            Text("\n".join(notes), style="dim" if full else ""),
-        )
+        made.append(f" {name:<{across}}  ").append(f"{score:>{down}}", "green" if full else "")
+        for line in findings(report):
+            made.append(f"\n   {shorten(line, width - 4)}", "dim")
+        made.append("\n")
     return made
+
+
+def findings(report: Report) -> list[str]:
+    """The misconceptions that were seen, then the notes, each as one line."""
+    notes = [one_line(note) for note in report.notes]
+    notes[MOST:] = [f"and {len(notes) - MOST} more"] if len(notes) > MOST else []
+    return [*map(one_line, seen(report.misconceptions)), *notes]
+
+
+def shorten(line: str, width: int) -> str:
+    """As many words of a line as there is room for."""
+    return textwrap.shorten(line, max(width, 20), placeholder=" …", break_on_hyphens=False)
 
 
 def own_verdicts(report: Report) -> str:

@@ -67,13 +67,12 @@ def grade_course(
             from attncourse.grading.judge.judge import start_lanes
 
             start_lanes(assignment, limits, sandbox, lanes)
-        from rich.console import Console
-
+        from attncourse.grading.class_.terminal import wide_console
         from attncourse.grading.driver.progress import progress
         from attncourse.grading.driver.run import Order, grade_class
 
         order = Order(assignment, limits, sandbox, force)
-        console, tally = Console(), Tally(len(students))
+        console, tally = wide_console(), Tally(len(students))
         with progress(console, f"grading {name}", len(students)) as step:
             book = find_book(course, db)
             require_release(book, name)
@@ -113,7 +112,8 @@ def show(console: "Console", tally: Tally, name: str) -> None:
     from attncourse.grading.class_.terminal import class_table
 
     if tally.total <= LONGEST:
-        console.print(class_table(sorted(tally.reports, key=lambda report: report.student)))
+        reports = sorted(tally.reports, key=lambda report: report.student)
+        console.print(class_table(reports, console.width), crop=False)
         return
     counts = ", ".join(f"{n} {status}" for status, n in sorted(tally.statuses.items()))
     console.print(

@@ -1,0 +1,63 @@
+"""The zip that Gradescope makes an autograder of: two scripts, the assignment, this package.
+
+See "Autograder Specifications", https://gradescope-autograders.readthedocs.io/en/latest/specs/:
+``setup.sh`` and ``run_autograder`` in the root of the archive, which is unpacked to
+``/autograder/source``.
+"""
+
+import re
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import requires, version
+from io import BytesIO
+from pathlib import Path
+
+import attncourse
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_bytes
+
+HERE = Path(__file__).parent
+PACKAGE = Path(attncourse.__file__).parent
+SCRIPTS = ("setup.sh", "run_autograder")
+DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same course is the same zip
+
+
+def bundle(course: Path, name: str, output: Path | None = None) -> Path:
+    """Writes the zip for an assignment; its path."""
+    find_assignment(course, name)
+    place = output or course / "reports" / name / "gradescope-autograder.zip"
+    if place.is_dir():
+        raise UserError(f"{place} is a folder: name a file with --output")
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for path, content in files(course, name):
+            info = zipfile.ZipInfo(path, DAY)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (0o755 if path in SCRIPTS else 0o644) << 16
+            archive.writestr(info, content)
+    return replace_bytes(place, made.getvalue(), way_out="; name another place")
+
+
+def files(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
+    """What is in the zip: paths and contents."""
+    for script in SCRIPTS:
+        yield script, (HERE / script).read_bytes()
+    yield "requirements.txt", "".join(f"{line}\n" for line in requirements()).encode()
+    solved = f"solutions/{name}/{name}.ipynb"
+    yield solved, (course / solved).read_bytes()
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes()
+
+
+def requirements() -> list[str]:
+    """What the package needs to run, in the versions that are installed here."""
+    project = PACKAGE.parent / "pyproject.toml"  # newer than what was noted when it was installed
+    if project.is_file():
+        needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
+    else:
+        needed = [line for line in requires("attncourse") or () if "extra ==" not in line]
+    names = [re.match(r"[\w.-]+", line)[0] for line in needed]
+    return sorted(f"{name}=={version(name).partition('+')[0]}" for name in names)

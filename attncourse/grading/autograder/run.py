@@ -1,0 +1,60 @@
+"""What ``run_autograder`` runs: one submission in, its results.json out.
+
+A container seldom lets another one be built in it. Where there is no jail, the submission runs
+without one, and the output says so; whatever is in the container is then within its reach.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from attncourse.grading.class_.gradescope import results_json
+from attncourse.grading.class_.results import from_report
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
+from attncourse.grading.errors import UserError
+from attncourse.grading.jail.jail import missing_floor
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
+from attncourse.grading.report import nothing
+
+STUDENT = "submission"
+TIMEOUT = 120.0  # seconds
+OPEN = "Graded without a jail, which this container does not allow ({}): points can be forged."
+
+
+def main(root: Path) -> None:
+    """Grades what lies in ``submission/`` of Gradescope's folder and writes the results there."""
+    source = root / "source"
+    names = folders_in(source / "solutions")
+    if len(names) != 1:
+        raise UserError(f"{source}/solutions should hold one assignment: make the zip again")
+    assignment = find_assignment(source, names[0])
+    missing = missing_floor()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "submitted" / STUDENT / assignment.name
+        shutil.copytree(root / "submission", place, symlinks=True)
+        found = read_submission(Path(folder), assignment.name, STUDENT)
+    if found.data is None:
+        report = nothing(assignment, found.status, found.reason)
+    else:
+        limits = Limits.of(TIMEOUT).stretched(slowness())
+        report = grade(found.data, assignment, limits=limits, sandbox=not missing)
+    report = replace(report, notes=(*([found.note] if found.note else []), *report.notes))
+    content = results_json(from_report(Person(STUDENT), assignment.name, report), report)
+    if missing:
+        content["output"] += "\n" + OPEN.format(missing[0].name)
+    (root / "results").mkdir(exist_ok=True)
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    (root / "results" / "results.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]))
+    except UserError as error:  # without results Gradescope says that the autograder failed
+        sys.exit(f"attncourse: {error}")

@@ -1,0 +1,63 @@
+"""Why points are missing where no misconception was recognised, in words that can be counted."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attncourse.grading.harmless import short
+from attncourse.grading.report import Report
+
+FULL = 1e-9  # points that are sums of floats
+LONGEST = 100  # characters; two that differ only behind them count as one
+
+
+class Failure(NamedTuple):
+    """An exercise, what is wrong in words that others' answers can share, and one example."""
+
+    target: str
+    what: str
+    example: str = ""
+
+
+def exercise_of(grade_id: str) -> str:
+    """The exercise that a graded cell belongs to: its visible and hidden tests are one."""
+    return grade_id.removeprefix("points_").removeprefix("hidden_")
+
+
+def failures(report: Report) -> tuple[Failure, ...]:
+    """The failures without a name in a report, each once, in the order of the tests."""
+    if report.status in ("missing", "unreadable"):
+        return ()
+    found = [*of_verdicts(report), *of_cells(report)]
+    return tuple({(one.target, one.what): one for one in reversed(found)}.values())[::-1]
+
+
+def of_verdicts(report: Report) -> Iterator[Failure]:
+    """What the verdicts say: the symptom, or else the first criterion that does not hold."""
+    for verdict in report.verdicts:
+        failed = verdict.get("failed")
+        if not failed or verdict.get("misconception"):
+            continue
+        reason = str(verdict.get("reason") or "")
+        if verdict.get("unwritten"):
+            yield Failure(verdict["target"], "not attempted")
+        elif verdict.get("symptom"):
+            yield Failure(verdict["target"], brief(verdict["symptom"]), reason)
+        else:
+            yield Failure(verdict["target"], f"fails at: {brief(failed[0])}", reason)
+
+
+def of_cells(report: Report) -> Iterator[Failure]:
+    """What tests say that made no verdict. Hidden ones count where all others have passed."""
+    judged = {verdict.get("cell") for verdict in report.verdicts}
+    lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - FULL}
+    for grade_id in report.cells:
+        name, message = exercise_of(grade_id), brief(report.cells[grade_id].message)
+        others = {g for g in report.cells if g != grade_id and exercise_of(g) == name}
+        hidden = grade_id.startswith("hidden_") and others & lost
+        if grade_id in lost and grade_id not in judged and message and not hidden:
+            yield Failure(name, message)
+
+
+def brief(text: str) -> str:
+    """The first line, as far as it tells one failure from another."""
+    return short(" ".join(text.strip().partition("\n")[0].split()), LONGEST)

@@ -1,0 +1,99 @@
+"""Gradescope's zip: unpacked and run as it is there, in a folder that stands for /autograder."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from small_class import NAME, refuses, run
+from small_course import make_course, small
+from test_export import RESULTS
+
+from attncourse.grading.autograder import run as harness
+from attncourse.grading.autograder.bundle import bundle, requirements
+from attncourse.grading.errors import UserError
+from attncourse.grading.jail.layers import Layer
+
+OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core")  # not among what is installed there
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """What Gradescope makes of the zip, before anybody hands in."""
+    course, made = make_course(tmp_path / "course"), tmp_path / "autograder"
+    path = bundle(course, NAME)
+    assert path == course / "reports" / NAME / "gradescope-autograder.zip"
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(made / "source")
+        for info in archive.infolist():
+            (made / "source" / info.filename).chmod(info.external_attr >> 16)
+    (made / "submission").mkdir()
+    (made / "results").mkdir()
+    return made
+
+
+def results(root: Path) -> dict:
+    content = json.loads((root / "results" / "results.json").read_text())
+    Draft202012Validator(RESULTS).validate(content)
+    return content
+
+
+def test_the_zip_runs_where_only_its_requirements_are_installed(root):
+    for name in OTHERS:
+        (root / "source" / f"{name}.py").write_text(f"raise ImportError('{name} is not there')")
+    (root / "submission" / "mine (1).ipynb").write_bytes(small(add="def add(a, b):\n    return 0"))
+    script = root / "source" / "run_autograder"
+    assert script.stat().st_mode & stat.S_IXUSR
+    environment = {"AUTOGRADER": str(root), "PYTHON": sys.executable, "PATH": os.environ["PATH"]}
+    done = subprocess.run([script], env=environment, cwd=root, capture_output=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b""), done
+    content = results(root)
+    assert content["score"] == 5
+    assert [t["score"] for t in content["tests"]] == [1, 0, 4]
+    assert "the notebook is called mine (1).ipynb" in content["output"]
+    assert "a hidden test failed (AssertionError)" in content["tests"][1]["output"]
+
+
+def test_without_a_jail_it_grades_and_says_so(root, monkeypatch):
+    (root / "submission" / f"{NAME}.ipynb").write_bytes(small())
+    layer = Layer("user namespace", False, True, "not permitted")
+    monkeypatch.setattr(harness, "missing_floor", lambda: [layer])
+    harness.main(root)
+    assert results(root)["score"] == 7
+    assert "Graded without a jail" in results(root)["output"]
+    assert results(root)["extra_data"]["sandbox"] is False
+
+
+def test_nothing_handed_in_is_no_points_and_a_zip_of_nothing_fails(root):
+    harness.main(root)
+    assert results(root)["score"] == 0
+    assert "nothing handed in" in results(root)["output"]
+    (root / "source" / "solutions" / "02_more").mkdir()
+    with pytest.raises(UserError, match="one assignment"):
+        harness.main(root)
+
+
+def test_the_zip_has_what_is_needed_in_its_root_and_is_the_same_again(tmp_path):
+    course = make_course(tmp_path)
+    done = run("export", NAME, "--format", "gradescope-autograder", cwd=course)
+    assert done.stdout.endswith("written: upload it as the autograder\n")
+    path = course / "reports" / NAME / "gradescope-autograder.zip"
+    first = path.read_bytes()
+    assert bundle(course, NAME, tmp_path / "again.zip").read_bytes() == first
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        pinned = archive.read("requirements.txt").decode().split()
+    assert {"setup.sh", "run_autograder", "attncourse/__init__.py"} <= set(names)
+    assert not [name for name in names if "__pycache__" in name or "submitted" in name]
+    assert pinned == requirements()
+    assert all("==" in line for line in pinned)
+    assert {line.partition("==")[0] for line in pinned} >= {"numpy", "torch", "scikit-learn"}
+    setup = tmp_path / "setup.sh"
+    setup.write_bytes(zipfile.ZipFile(path).read("setup.sh"))
+    assert subprocess.run(["bash", "-n", setup]).returncode == 0
+    refuses(run("export", "--all", "--format", "gradescope-autograder", cwd=course), "name it")
