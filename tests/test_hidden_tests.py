@@ -286,7 +286,7 @@ def test_the_judge_gives_no_points_for_a_degenerate_answer(folder, body):
     assert points_hidden(data, assignment) == {1.0}
     for cell in content["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
-        if marks.get("solution"):
+        if marks.get("solution") and cell["cell_type"] == "code":
             name = marks["grade_id"]
             shape = MODULE if isinstance(right[name], type) else FUNCTION
             cell["source"] = "".join(cell["source"]) + dedent(shape).format(name=name, body=body)

@@ -27,6 +27,7 @@ from pathlib import Path
 import colab
 import jupytext
 import nbformat
+import rubrics
 from course import ROOT, Chapter, Course, CourseError, load
 from progress import Progress
 
@@ -60,14 +61,18 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
     for number, cell in enumerate(source.cells, start=1):
         short = cell.metadata.get("nbgrader")
         metadata = {}
-        if short is not None:
+        text = cell.source.strip("\n")
+        if rubrics.is_question(short) and cell.cell_type == "markdown":
+            marks, text = rubrics.question(short, text, path)
+            metadata = {"nbgrader": marks}
+        elif short is not None:
             metadata = {"nbgrader": complete(short, exercises, path)}
+        if short is not None:
             if short["grade_id"] in seen:
                 raise CourseError(f"{path}: the grade_id {short['grade_id']!r} is used twice")
             seen.add(short["grade_id"])
         if tags := cell.metadata.get("tags"):
             metadata["tags"] = tags
-        text = cell.source.strip("\n")
         if cell.cell_type == "markdown":
             text = fill(text, exercises, seen, path)
         new = colab.cell(number, cell.cell_type, text, metadata)

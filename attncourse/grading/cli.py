@@ -3,7 +3,7 @@
 import atexit
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -13,7 +13,6 @@ import typer
 from attncourse.grading.errors import UserError
 
 app = typer.Typer(
-    help="Exercises of the course: check your own, or grade a class.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -35,6 +34,34 @@ def main() -> None:
     except UserError as error:
         print(f"attncourse: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+def show_version(asked: bool) -> None:
+    """Prints which version this is, and ends."""
+    if asked:
+        from importlib.metadata import version
+
+        print(f"attncourse {version('attncourse')}")
+        raise typer.Exit
+
+
+@app.callback(help="Exercises of the course: check your own, or grade a class.")
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Show the version and end."
+        ),
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
+def one_or_all(name: str | None, everything: bool, names: Callable[[], list[str]]) -> list[str]:
+    """The assignment that was named, or with ``--all`` every one; exactly one of these is asked."""
+    if (name is None) != everything:
+        raise UserError("name one assignment, or all of them: --all")
+    return names() if name is None else [name]
 
 
 def leave(status: int) -> NoReturn:
@@ -141,7 +168,10 @@ def milestone(
 
 @app.command()
 def release(
-    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    assignment: Annotated[
+        str | None, typer.Argument(help="Its folder in solutions/, say 05_kqv.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All assignments.")] = False,
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
     variant: Annotated[
@@ -153,13 +183,35 @@ def release(
     ] = "",
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
+    from attncourse.grading.course.release import releasable
     from attncourse.grading.course.release import release as make_release
     from attncourse.grading.course.variants import variants_in
 
-    for path in make_release(course, assignment, db, variant):
-        print(f"{path} written")
-    if found := variants_in(course).get(assignment):
-        print(f"variant: {found}; --variant published goes back to the book's convention")
+    if everything and variant:
+        raise UserError("--variant is for one assignment: name it in place of --all")
+    for name in one_or_all(assignment, everything, lambda: releasable(course)):
+        written, changed = make_release(course, name, db, variant)
+        for change in changed:
+            print(f"attncourse: {name}: {change}", file=sys.stderr)
+        for path in written:
+            print(f"{path} written", flush=True)
+        if found := variants_in(course).get(name):
+            print(f"variant: {found}; --variant published goes back to the book's convention")
+
+
+@app.command()
+def solution(
+    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    output: Annotated[Path | None, typer.Option(help="A new file. [default: in reports/]")] = None,
+    hidden: Annotated[
+        bool, typer.Option("--hidden-tests", help="With the hidden tests, which are then known.")
+    ] = False,
+    course: CourseFolder = Path(),
+) -> None:
+    """Write the solved notebook for students to read after the deadline."""
+    from attncourse.grading.course.solution import write_solution
+
+    print(f"{write_solution(course, assignment, output, hidden=hidden)} written")
 
 
 @app.command()
@@ -275,8 +327,7 @@ def export(
     """Write the gradebook's points, with manual scores and late penalties, to files."""
     from attncourse.grading.class_.export import export as write_export
 
-    if (assignment is None) != everything:
-        raise UserError("name one assignment, or all of them: --all")
+    one_or_all(assignment, everything, list)
     if form == "gradescope-autograder":
         from attncourse.grading.autograder.bundle import bundle
 

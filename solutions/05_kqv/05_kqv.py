@@ -217,6 +217,29 @@ head(sequences).shape, head.weights(sequences).shape
 # %% nbgrader={"grade_id": "check_AttentionHead", "locked": true}
 check("kqv.AttentionHead", AttentionHead)
 
+# %% [markdown] nbgrader={"grade_id": "explain_views", "grade": true, "solution": true, "points": 4}
+# ## 5 · One view for both?
+#
+# <!-- facts: explain_views -->
+#
+# A friend wants to save a matrix and uses one view for queries and keys: $W_q = W_k$. Explain in
+# three sentences what such a head cannot express, on an example, and why a token hands over a
+# third view, its value.
+#
+# | points | for |
+# | --: | --- |
+# | 2 | with one view, token i scores j as high as j scores i: nobody looks without being looked at in the same measure |
+# | 1 | a relation that goes one way, such as a pronoun that looks for its noun |
+# | 1 | the value keeps what is handed over apart from what is compared |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# With one view the score of i for j is $q_i \cdot q_j$, which is also the score of j for i. A
+# pronoun could not look for its noun without the noun looking for the pronoun as much. The value
+# is a view of its own so that a token may be found by some features and hand over others.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

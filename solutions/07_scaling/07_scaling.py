@@ -190,6 +190,33 @@ def softmax_jacobian(p):
 # %% nbgrader={"grade_id": "check_softmax_jacobian", "locked": true}
 check("scaling.softmax_jacobian", softmax_jacobian)
 
+# %% [markdown] nbgrader={"grade_id": "explain_root", "grade": true, "solution": true, "points": 4}
+# ## 5 · Without the root
+#
+# <!-- facts: explain_root -->
+#
+# A head of width $d_k = 512$, whose queries and keys have entries of mean 0 and variance 1,
+# leaves the division out. Explain in three sentences what its scores, its weights and its
+# gradients are like when training begins, and what dividing by $\sqrt{512}$ does that dividing by
+# 512 does not.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | the scores have variance $d_k$, so they spread by about 23 |
+# | 1 | the softmax is saturated: for most queries one weight is near 1 |
+# | 1 | its Jacobian $\mathrm{diag}(p) - p\,p^\top$ is then near 0, so hardly any gradient comes back |
+# | 1 | by the root the variance becomes 1; by 512 it becomes 1/512, and all weights are nearly equal |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# A score is a sum of 512 products of variance 1, so scores spread by $\sqrt{512} \approx 23$, and
+# for most queries the softmax gives nearly all weight to one key. Its Jacobian $\mathrm{diag}(p)
+# - p\,p^\top$ is then close to 0, and hardly any gradient reaches queries and keys. Divided by
+# the root, scores have variance 1 at every width; divided by 512 they have 1/512, and all keys
+# start with nearly equal weights.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

@@ -157,6 +157,31 @@ AttentionPooling(d=5)(sets).shape, AttentionPooling(d=5, n_queries=3)(sets).shap
 # %% nbgrader={"grade_id": "check_AttentionPooling", "locked": true}
 check("cross_attention.AttentionPooling", AttentionPooling)
 
+# %% [markdown] nbgrader={"grade_id": "explain_sizes", "grade": true, "solution": true, "points": 4}
+# ## 3 · Two sequences, one output
+#
+# <!-- facts: explain_sizes -->
+#
+# In cross-attention $X$ has m rows and $Y$ has n. Explain in three sentences which of them
+# decides how many rows the output has and why, and what becomes of the output when the rows of
+# $X$, and when the rows of $Y$, change places.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | the output has m rows, one for each query, and queries are made from X |
+# | 1 | keys and values are made from Y, and each output row is a sum over all n of them |
+# | 1 | rows of X change places: rows of the output change places in the same way |
+# | 1 | rows of Y change places: nothing changes, because keys and values move together and a sum has no order |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# The queries come from $X$, and each of the m queries gets one row, a sum over the n values that
+# are made from $Y$ with weights from its keys. When rows of $X$ change places, the rows of the
+# output change places with them. When rows of $Y$ do, each value keeps its key and its weight, so
+# every sum stays what it was.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

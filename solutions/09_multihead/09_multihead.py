@@ -250,6 +250,30 @@ torch.allclose(naive(x), naive_to_batched(naive)(x), atol=1e-6)
 # %% nbgrader={"grade_id": "check_naive_to_batched", "locked": true}
 check("multihead.naive_to_batched", naive_to_batched)
 
+# %% [markdown] nbgrader={"grade_id": "explain_heads", "grade": true, "solution": true, "points": 4}
+# ## 5 · Two heads for one
+#
+# <!-- facts: explain_heads -->
+#
+# One head of width 64 is replaced by two of width 32, with as many numbers to learn. Explain in
+# three sentences what two heads can report that one cannot, why a wider head does not make up for
+# it, and what each head pays.
+#
+# | points | for |
+# | --: | --- |
+# | 2 | a head has one row of weights for a token and returns one average, which forgets who answered what; two heads return two averages, side by side |
+# | 1 | width decides how finely queries and keys are compared, not how many maps there are |
+# | 1 | each head compares in half as many features |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# A head makes one row of weights for each token, and the average it returns does not say which
+# token gave what; two heads ask two questions and put the answers side by side. A wider head
+# compares more finely and still returns one average. The price is that each of the two compares
+# queries and keys in 32 features in place of 64.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

@@ -239,6 +239,30 @@ leak(lambda x: A @ x, torch.tensor([[1.0], [3.0]]), torch.tensor([[True, False],
 # %% nbgrader={"grade_id": "check_leak", "locked": true}
 check("masking.leak", leak)
 
+# %% [markdown] nbgrader={"grade_id": "explain_before", "grade": true, "solution": true, "points": 4}
+# ## 6 · Zero afterwards?
+#
+# <!-- facts: explain_before -->
+#
+# A classmate computes the softmax of all scores and then sets the forbidden weights to 0. Explain
+# in three sentences what is wrong with the rows, what leaks through the denominator, and what
+# $-\infty$ before the softmax does in its place.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | the rows do not sum to 1 any more |
+# | 2 | the denominator still holds the forbidden scores, so the allowed weights depend on tokens that must not be seen |
+# | 1 | with −∞ the forbidden terms are 0 in numerator and denominator: the allowed weights keep their ratios and sum to 1 |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# The weights that are left sum to less than 1, by what was set to 0. They were divided by a sum
+# over all keys, forbidden ones included, so a change in a token that must not be seen changes
+# them: that is a leak. With $-\infty$ in place of forbidden scores these terms are $e^{-\infty} =
+# 0$ everywhere, and the allowed weights keep their ratios and sum to 1.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

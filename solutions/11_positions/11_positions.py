@@ -203,6 +203,30 @@ alibi_bias(2, 3)
 # %% nbgrader={"grade_id": "check_alibi_bias", "locked": true}
 check("positions.alibi_bias", alibi_bias)
 
+# %% [markdown] nbgrader={"grade_id": "explain_distance", "grade": true, "solution": true, "points": 4}
+# ## 5 · Order by turning
+#
+# <!-- facts: explain_distance -->
+#
+# Explain in three sentences why attention without positions and without a mask takes *dog bites
+# man* and *man bites dog* for the same, what RoPE does to queries and keys, and why its scores
+# depend on positions only by their distance.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | it is permutation equivariant: each word gets the same output wherever the words stand |
+# | 1 | RoPE turns each query and key by angles that are proportional to its position |
+# | 2 | the dot product of two turned vectors depends on the difference of their angles alone, $R(i)^\top R(j) = R(j - i)$ |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# Without positions a word's output is a sum over all words that does not ask where they stand, so
+# both sentences give every word the same row. RoPE turns the query at position i and the key at
+# position j, pair of features by pair, by angles proportional to i and j. In their dot product
+# $q^\top R(i)^\top R(j)\,k = q^\top R(j - i)\,k$ only the difference is left.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

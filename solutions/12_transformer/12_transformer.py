@@ -300,6 +300,31 @@ noam_schedule(100, 4, 100)
 # %% nbgrader={"grade_id": "check_noam_schedule", "locked": true}
 check("transformer.noam_schedule", noam_schedule)
 
+# %% [markdown] nbgrader={"grade_id": "explain_residual", "grade": true, "solution": true, "points": 4}
+# ## 6 · What keeps tokens apart
+#
+# <!-- facts: explain_residual -->
+#
+# Explain in three sentences what a stack of attention layers alone does to its tokens and why,
+# how a residual connection prevents it, and what the feed-forward layer can do that attention
+# cannot.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | attention returns averages, and averages of averages make all tokens alike |
+# | 2 | a residual connection adds the branch to what it read, so that each token keeps its own row and differences survive |
+# | 1 | the feed-forward layer bends the features of each token by itself; attention only mixes values linearly |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# Each attention layer replaces tokens by weighted averages, and after a few layers of averages
+# all rows are nearly the same. With a residual connection the average is added to the row that
+# was read, so each token carries its own row through the stack. The feed-forward layer works in
+# every token by itself and is not linear in its features, while attention adds up values with
+# weights.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

@@ -307,6 +307,30 @@ attend_with_cache(torch.zeros(1, 4), torch.randn(1, 4), torch.tensor([[9.0]]), o
 # %% nbgrader={"grade_id": "check_attend_with_cache", "locked": true}
 check("gpt.attend_with_cache", attend_with_cache)
 
+# %% [markdown] nbgrader={"grade_id": "explain_cache", "grade": true, "solution": true, "points": 4}
+# ## 7 · What may be kept
+#
+# <!-- facts: explain_cache -->
+#
+# A model writes one token after another. Explain in three sentences why the keys and values of
+# earlier tokens can be kept, why their queries need not be, and what would go wrong if the mask
+# were not causal.
+#
+# | points | for |
+# | --: | --- |
+# | 2 | under a causal mask the row of an earlier token never depends on later ones, so in every layer its key and value stay as they are |
+# | 1 | only the newest token asks; what earlier queries asked has been answered |
+# | 1 | without the mask a new token would change the earlier rows from the second layer on, and what was kept would be out of date |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# With a causal mask nothing that comes later enters an earlier row, in any layer, so its key and
+# value are the same at each step. The next token is read off the newest row, and that needs the
+# newest query alone. Without the mask each new token would change the earlier rows after the
+# first layer, and the kept keys and values would be those of another text.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Points
 #

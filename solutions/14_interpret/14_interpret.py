@@ -265,6 +265,31 @@ pronoun_bias(small_gpt(), contexts, she=5, he=9), pronoun_bias(small_gpt(), cont
 # %% nbgrader={"grade_id": "check_pronoun_bias", "locked": true}
 check("interpret.pronoun_bias", pronoun_bias)
 
+# %% [markdown] nbgrader={"grade_id": "explain_evidence", "grade": true, "solution": true, "points": 4}
+# ## 6 · A beautiful map
+#
+# <!-- facts: explain_evidence -->
+#
+# A head puts 90 % of the pronoun's weight on the right name. Explain in three sentences why this
+# does not show that the model needs the head, which experiment says more, and what remains open
+# if that experiment changes nothing.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | a map says where a head looks, not whether what it hands over (values, $W_o$) reaches the answer |
+# | 2 | ablation: its columns of $W_o$ become 0, or it hands over its mean, and the loss or the pronoun's probability is measured again |
+# | 1 | if nothing changes, another head may have done the same job: several have to go together |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# The weights say where the head looks; whether the value found there changes the answer depends
+# on $W_v$, on $W_o$ and on all other heads. To ablate the head, with its columns of $W_o$ at 0 or
+# its output at its mean, and to measure the pronoun's probability again shows what the model
+# loses. If it loses nothing, others may stand in for the head, so one would remove them together
+# before calling it useless.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

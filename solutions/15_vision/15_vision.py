@@ -241,6 +241,30 @@ window_partition(torch.arange(16.0).reshape(4, 4, 1), 2)[..., 0]
 # %% nbgrader={"grade_id": "check_window_partition", "locked": true}
 check("vision.window_partition", window_partition)
 
+# %% [markdown] nbgrader={"grade_id": "explain_order", "grade": true, "solution": true, "points": 4}
+# ## 6 · A fixed disorder
+#
+# <!-- facts: explain_order -->
+#
+# All images of a data set have their patches shuffled in one and the same way. Explain in three
+# sentences why a vision transformer learns from them as well as before, why a convolutional
+# network does not, and what would be lost without positions.
+#
+# | points | for |
+# | --: | --- |
+# | 2 | the transformer has no built-in idea of neighbours: a position is learned for each place, and a fixed shuffle only renames the places |
+# | 1 | a convolution reads pixels that lie side by side, and the shuffle tears them apart |
+# | 1 | without positions the image is a bag of patches: where each stood is not known at all |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# Attention reads all pairs of patches alike and learns a vector for each place, so a shuffle that
+# is always the same only gives the places other names. A convolution looks at neighbouring
+# pixels, and across the borders of patches these are no neighbours any more. Without positions
+# the transformer would know which patches there are and not where any of them stood.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Graded cells
 #

@@ -207,6 +207,32 @@ bootstrap_interval(np.mean, np.arange(100))
 # %% nbgrader={"grade_id": "check_bootstrap_interval", "locked": true}
 check("sequences.bootstrap_interval", bootstrap_interval)
 
+# %% [markdown] nbgrader={"grade_id": "explain_split", "grade": true, "solution": true, "points": 4}
+# ## 5 · Two scores for one model
+#
+# <!-- facts: explain_split -->
+#
+# A model has a balanced accuracy of 0.80 on a random split and of 0.55 on a split that keeps
+# near-copies on one side. Explain in three sentences what the first number rewards, which of the
+# two you would report for receptors that nobody has seen, and why plain accuracy says little
+# where one class has 90 % of the sequences.
+#
+# | points | for |
+# | --: | --- |
+# | 1 | on a random split near-copies of test sequences are in the training set, so memory is rewarded |
+# | 1 | the split without near-copies is the one that speaks of new receptors |
+# | 1 | who always names the large class is right in 90 % and knows nothing |
+# | 1 | balanced accuracy averages over the classes, where that guess has one over their number |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# On a random split the model meets near-copies of what it was trained on, so the 0.80 rewards
+# memory as well as knowledge. For receptors that nobody has seen I report 0.55, from the split
+# without near-copies. Plain accuracy gives 0.9 to whoever always names the large class, while
+# balanced accuracy averages the recall of all classes and gives that guess one over their number.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Points
 #

@@ -272,6 +272,31 @@ kv_cache_bytes(1, 32, 32, 128)
 # %% nbgrader={"grade_id": "check_kv_cache_bytes", "locked": true}
 check("efficient.kv_cache_bytes", kv_cache_bytes)
 
+# %% [markdown] nbgrader={"grade_id": "explain_exact", "grade": true, "solution": true, "points": 4}
+# ## 6 · Exact and small
+#
+# <!-- facts: explain_exact -->
+#
+# Explain in three sentences how an online softmax computes exact attention without ever holding
+# all $n^2$ scores, what it saves and what it does not, and what linear attention gives up in its
+# place.
+#
+# | points | for |
+# | --: | --- |
+# | 2 | it goes through the keys block by block with a running maximum, sum and weighted sum of values, and rescales what it has by one factor when the maximum grows |
+# | 1 | memory grows with n in place of n²; the number of operations stays |
+# | 1 | linear attention has no softmax: its weights come from a product of rank d_k at most, so it does not pick one key sharply |
+#
+# Write your answer in place of the line below: double-click this cell.
+#
+# ### BEGIN SOLUTION
+# The online softmax reads the keys in blocks and keeps the largest score, the sum of exponentials
+# and the weighted sum of values so far; where a block brings a larger score, both sums are
+# multiplied by one factor. Memory then grows with n and not with $n^2$, while all $n^2$ products
+# are still computed. Linear attention saves these by leaving out the softmax, and what is left
+# has rank $d_k$ at most and cannot single out one key among many.
+# ### END SOLUTION
+
 # %% [markdown]
 # ## Points
 #

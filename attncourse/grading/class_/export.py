@@ -32,7 +32,7 @@ BEFORE: dict[str, Callable[[Result], Value]] = {
 }
 BEHIND: dict[str, Callable[[Result], Value]] = {
     "misconceptions": lambda r: "\n".join(f"{target}: {name}" for target, name in r.misconceptions),
-    "to_look_at": lambda r: "\n".join(r.attention),
+    "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits) if t),
     "notes": lambda r: "\n".join(r.notes),
 }
 

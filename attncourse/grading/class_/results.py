@@ -83,6 +83,11 @@ class Result:
         return reasons or (self.status if self.status in NO_POINTS else "")
 
     @property
+    def waits(self) -> str:
+        """What a person has to score before the points are final, in one line."""
+        return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
+
+    @property
     def raw(self) -> float:
         return math.fsum(cell.points for cell in self.cells.values())
 
@@ -219,7 +224,6 @@ def with_points(result: Result, maxima: dict[str, float], standing: Standing | N
     cells = {g: CellResult(points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
     if standing is None:
         return replace(result, cells=cells, source="gradebook")
-    waiting = f"waits for a person's score: {', '.join(sorted(standing.waiting))}"
     return replace(
         result,
         cells=cells,
@@ -227,7 +231,6 @@ def with_points(result: Result, maxima: dict[str, float], standing: Standing | N
         penalty=standing.penalty,
         timestamp=standing.timestamp,
         manual=tuple(standing.manual),
-        waiting=tuple(standing.waiting),
+        waiting=tuple(sorted(standing.waiting)),
         comments=dict(standing.comments),
-        attention=(*result.attention, waiting) if standing.waiting else result.attention,
     )

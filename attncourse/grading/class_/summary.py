@@ -64,11 +64,18 @@ class Summary:
     misconceptions: tuple[Misconception, ...]
     failures: tuple[Misconception, ...]
     attention: tuple[Result, ...]
+    waiting: dict[str, int]
     students: tuple[Result, ...]
 
     @property
     def handed_in(self) -> int:
         return sum(self.counts.values()) - self.counts["missing"]
+
+    @property
+    def waits(self) -> str:
+        """What is left for a person to score, in a sentence; empty if nothing is."""
+        each = ", ".join(f"{name} of {count(n, 'student')}" for name, n in self.waiting.items())
+        return f"A person's score is still missing for {each}: open the formgrader." if each else ""
 
     @property
     def sources(self) -> str:
@@ -102,6 +109,7 @@ def summarize(found: ClassResults) -> Summary:
         misconceptions=tuple(misconceptions(found)),
         failures=tuple(unnamed(found)),
         attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
+        waiting=dict(sorted(Counter(g for r in found.results for g in r.waiting).items())),
         students=found.results,
     )
 

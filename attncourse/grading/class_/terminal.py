@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attncourse.grading.class_.similar import Class
 from attncourse.grading.class_.summary import Misconception, Summary, count
-from attncourse.grading.harmless import one_line, short
+from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, seen
 
 SHOWN = 10
@@ -44,7 +44,8 @@ def at_a_glance(summary: Summary) -> Group:
     parts = [headline(summary), distribution(summary), by_exercise(summary)]
     parts.append(seen_most("misconceptions seen most", summary.misconceptions))
     parts.append(seen_most("failures without a name", summary.failures))
-    parts += [for_a_person(summary), Text(summary.sources, style="dim")]
+    parts += [for_a_person(summary), Text(summary.waits) if summary.waits else None]
+    parts.append(Text(summary.sources, style="dim"))
     return Group(*(part for part in parts if part is not None))
 
 

@@ -4,7 +4,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.changes import differences, follow
+from attncourse.grading.course.folders import find_assignment, folders_in
 from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
 from attncourse.grading.course.variants import PUBLISHED, choose, solved, variants_in
@@ -16,16 +17,20 @@ if TYPE_CHECKING:
 VARIED = "attncourse.grading.nbgrader.steps.VariantExporter"  # by name: it is built upon this
 
 
-def release(course: Path, name: str, db: str | None = None, variant: str = "") -> list[Path]:
-    """Makes the students' version as ``nbgrader generate_assignment`` does; the files it wrote.
+def release(
+    course: Path, name: str, db: str | None = None, variant: str = ""
+) -> tuple[list[Path], list[str]]:
+    """Makes the students' version as ``nbgrader generate_assignment`` does.
 
-    In the variant that is named, or in the one of the last release.
+    In the variant that is named, or in the one of the last release. Returns the files it wrote,
+    and what changed since submissions were graded.
     """
     book = find_book(course, db)
     find_assignment(course, name)
-    knows(book, name)  # or it is another course's gradebook
+    known = knows(book, name)  # or it is another course's gradebook
     before = variants_in(course).get(name, PUBLISHED)
     choose(course, name, variant or before)
+    changed = record(book, name) if known else []
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
@@ -44,7 +49,16 @@ def release(course: Path, name: str, db: str | None = None, variant: str = "") -
         choose(course, name, before)
         said = (result.get("error") or result.get("log") or "no reason given").strip()
         raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
-    return sorted(path for path in place.rglob("*") if path.is_file())
+    return sorted(path for path in place.rglob("*") if path.is_file()), changed
+
+
+def releasable(course: Path) -> list[str]:
+    """The assignments that have a solved notebook; raises ``UserError`` where there are none."""
+    source = course / "solutions"
+    names = [name for name in folders_in(source) if (source / name / f"{name}.ipynb").is_file()]
+    if not names:
+        raise UserError(f"no assignment in {source}: run this in the course's folder: --course")
+    return names
 
 
 def require_release(book: Book, name: str) -> None:
@@ -54,8 +68,11 @@ def require_release(book: Book, name: str) -> None:
         raise UserError(f"{name} was never released: attncourse release {name}")
 
 
-def record(book: Book, name: str) -> None:
-    """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed."""
+def record(book: Book, name: str) -> list[str]:
+    """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed.
+
+    Returns what changed since submissions were entered, in sentences.
+    """
     import nbformat
     from nbgrader import preprocessors as steps
 
@@ -66,16 +83,18 @@ def record(book: Book, name: str) -> None:
         for kind in ("LockCells", "ClearSolutions", "ClearOutput", "ComputeChecksums"):
             step = getattr(steps, kind)(config=book.config)
             notebook, resources = step.preprocess(notebook, resources)
-    try:
-        with opened(book) as gradebook:
-            if recorded(gradebook, name) != to_record(notebook):
-                gradebook.update_or_create_assignment(name)
-                steps.SaveCells(config=book.config).preprocess(notebook, resources)
-    except RuntimeError:
-        raise UserError(
-            f"the graded cells of {name} changed after submissions were graded: "
-            f"run `nbgrader db assignment remove {name} --force` and grade again"
-        ) from None
+    said: list[str] = []
+    with opened(book) as gradebook:
+        old, new = recorded(gradebook, name), to_record(notebook)
+        if old == new:
+            return said
+        if old:
+            said = follow(gradebook, book.course, name, marked(notebook))
+            entered = gradebook.find_notebook(name, name).submissions
+            said = [*differences(old, new), *said] if entered else []
+        gradebook.update_or_create_assignment(name)
+        steps.SaveCells(config=book.config).preprocess(notebook, resources)
+    return said
 
 
 def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple]:
@@ -92,9 +111,15 @@ def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple]:
 
 def to_record(notebook: Any) -> dict[str, tuple]:
     """The checksum and points of each of nbgrader's cells in a notebook."""
-    marks = [cell.metadata.nbgrader for cell in notebook.cells if "nbgrader" in cell.metadata]
+    marks = [cell.metadata.nbgrader for cell in marked(notebook)]
     return {
         mark["grade_id"]: (mark.get("checksum"), float(mark["points"]) if mark["grade"] else None)
         for mark in marks
-        if mark["grade"] or mark["solution"] or mark["locked"]
     }
+
+
+def marked(notebook: Any) -> list[Any]:
+    """The cells of a notebook that nbgrader keeps a record of."""
+    cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
+    kinds = ("grade", "solution", "locked", "task")
+    return [cell for cell in cells if any(cell.metadata.nbgrader.get(kind) for kind in kinds)]

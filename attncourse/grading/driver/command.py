@@ -77,13 +77,13 @@ def grade_course(
             book = find_book(course, db)
             require_release(book, name)
             with open_journal(folder, name) as journal, standing(tally, journal):
-                record(book, name)
+                changed = record(book, name)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = read_submissions(course, name, students)
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
                     tally.add(graded)
                     step()
-    for note in journal.notes:
+    for note in (*journal.notes, *(f"since it was graded: {change}" for change in changed)):
         console.print(f"note: {note}", soft_wrap=True)
     show(console, tally, name)
     console.print(closing(tally, str(book)), soft_wrap=True)

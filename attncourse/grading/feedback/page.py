@@ -35,7 +35,9 @@ def page(assignment: Assignment, notebook: bytes, r: Result, report: Report) -> 
         anchors={one.name: f"exercise-{n}" for n, one in enumerate(exercises, start=1)},
         others=list(others(assignment, cells, exercises)),
         waiting=[one for one in exercises if one.person == "waits"],
-        style=Markup("".join(p.read_text("utf-8") for p in (SHARED / "page.css", HERE / "page.css"))),
+        style=Markup(
+            "".join(p.read_text("utf-8") for p in (SHARED / "page.css", HERE / "page.css"))
+        ),
         score=score,
         verdict=lambda verdict: Markup(verdict_html(verdict)),
         prose=prose,
@@ -55,5 +57,3 @@ def title(assignment: Assignment) -> str:
     first: Cell | None = next((c for c in assignment.cells if not c.code), None)
     head = first.source.partition("\n")[0] if first else ""
     return head.lstrip("# ").strip() if head.startswith("# ") else assignment.name
-
-

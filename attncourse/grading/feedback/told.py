@@ -106,7 +106,7 @@ def add(one: Told, cell: Cell, r: Result, report: Report) -> None:
     one.points += result.points
     one.maximum += result.maximum
     scored = grade_id in r.manual
-    if scored or grade_id in r.waiting or not cell.test and grade_id not in r.cells:
+    if scored or grade_id in r.waiting or (not cell.test and grade_id not in r.cells):
         one.person = "gave" if scored else "waits"
     if HIDDEN in cell.source:
         silent = result.message if result.points < result.maximum and not scored else ""

@@ -104,7 +104,8 @@ class JudgeExporter(NotebookExporter):
             path = Path(source, f"{notebook}.ipynb")
             assignment = read_assignment(path, solved(Path(course.root), path))
             if notebook == name:
-                record(find_book(Path(course.root), course.db_url), name)
+                for change in record(find_book(Path(course.root), course.db_url), name):
+                    self.log.warning("since it was graded: %s", change)
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
 

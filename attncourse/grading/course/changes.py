@@ -1,0 +1,116 @@
+"""An assignment that changed after it was handed in: what changed, a gradebook that follows.
+
+nbgrader refuses to add or remove cells once there are submissions. Here the gradebook's cells are
+brought to what the assignment has now. What a person has entered stays, wherever its cell is still
+there; what belongs to a cell that is gone is copied to a file first.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attncourse.grading.files import replace_file
+from attncourse.grading.harmless import one_line
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+Recorded = dict[str, tuple[Any, float | None]]  # checksum and points by grade id
+KEPT = "removed_cells.csv"
+HEAD = ("student", "cell", "manual_score", "extra_credit", "comment")
+
+
+def differences(old: Recorded, new: Recorded) -> Iterator[str]:
+    """What changed about graded cells, in sentences; of others nobody has to know."""
+    before = {name: points for name, (_, points) in old.items() if points is not None}
+    after = {name: points for name, (_, points) in new.items() if points is not None}
+    for name in (name for name in after if name not in before):
+        yield f"{name} is new, {after[name]:g} points"
+    for name in (name for name in before if name not in after):
+        yield f"{name} is gone, {before[name]:g} points"
+    both = [name for name in after if name in before]
+    for name in both:
+        if before[name] != after[name]:
+            yield f"{name} has {after[name]:g} points, it had {before[name]:g}"
+    other = [n for n in both if old[n][0] != new[n][0] and before[n] == after[n]]
+    if other:
+        yield f"another text: {', '.join(other)}"
+
+
+def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) -> list[str]:
+    """Gives the gradebook the cells of a notebook, if it has submissions to it; what to know."""
+    from nbgrader import utils
+
+    sheet = gradebook.find_notebook(name, name)
+    if not sheet.submissions:
+        return []
+    kinds = (
+        ("grade", sheet.grade_cells, utils.is_grade),
+        ("solution", sheet.solution_cells, utils.is_solution),
+        ("task", sheet.task_cells, utils.is_task),
+        ("source", sheet.source_cells, lambda cell: True),
+    )
+    gone, said = [], []
+    for kind, there, belongs in kinds:
+        wanted = {c.metadata.nbgrader["grade_id"]: c for c in cells if belongs(c)}
+        gone += [cell for cell in there if cell.name not in wanted]
+        for grade_id in wanted.keys() - {cell.name for cell in there}:
+            add(gradebook, sheet, kind, wanted[grade_id])
+    if rows := [row for cell in gone for row in entered(cell)]:
+        place = keep(course / "reports" / name / KEPT, rows)
+        said.append(f"what a person has entered for cells that are gone is in {place}")
+    for cell in gone:
+        gradebook.db.delete(cell)
+    gradebook.db.commit()
+    return said + list(beyond(sheet, cells))
+
+
+def add(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
+    """Adds a cell, with an empty row for each submission as nbgrader has it from the start."""
+    from nbgrader.api import Comment, Grade
+
+    marks = cell.metadata.nbgrader
+    known: dict[str, Any] = {} if kind == "solution" else {"cell_type": cell.cell_type}
+    known |= {"max_score": float(marks["points"])} if kind in ("grade", "task") else {}
+    make = getattr(gradebook, f"add_{kind}_cell")
+    made = make(marks["grade_id"], sheet.name, sheet.assignment.name, **known)
+    for submission in sheet.submissions if kind != "source" else ():
+        row = Comment if kind == "solution" else Grade
+        gradebook.db.add(row(cell_id=made.id, notebook_id=submission.id))
+        if kind == "task":
+            gradebook.db.add(Comment(cell_id=made.id, notebook_id=submission.id))
+
+
+def entered(cell: Any) -> Iterator[tuple]:
+    """What people have entered for a cell: scores, extra credit, comments."""
+    for grade in getattr(cell, "grades", ()):
+        if grade.manual_score is not None or grade.extra_credit:
+            yield grade.student.id, cell.name, grade.manual_score, grade.extra_credit, None
+    for comment in getattr(cell, "comments", ()):
+        if comment.manual_comment:
+            yield comment.student.id, cell.name, None, None, comment.manual_comment
+
+
+def keep(place: Path, rows: list[tuple]) -> Path:
+    """Adds rows to a file, which is made where there is none."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    before = place.read_text(encoding="utf-8") if place.is_file() else ""
+    if not before:
+        writer.writerow(HEAD)
+    for row in rows:
+        writer.writerow([one_line(v) if isinstance(v, str) else v for v in row])
+    return replace_file(place, before + out.getvalue())
+
+
+def beyond(sheet: Any, cells: list[Any]) -> Iterator[str]:
+    """Which scores that a person gave are above what a cell is worth now. They stay."""
+    now = {c.metadata.nbgrader["grade_id"]: c.metadata.nbgrader.get("points") for c in cells}
+    for cell in (*sheet.grade_cells, *sheet.task_cells):
+        points = float(now.get(cell.name) or 0)
+        above = [g.student.id for g in cell.grades if (g.manual_score or 0) > points]
+        if cell.name in now and above:
+            who = ", ".join(map(one_line, above))
+            yield f"{cell.name}: the score a person gave is above its {points:g} points: {who}"

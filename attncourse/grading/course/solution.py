@@ -1,0 +1,47 @@
+"""The solved notebook as students read it after the deadline: answers in, marks and markers out."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.variants import variants_in
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
+from attncourse.grading.submission.parts import HIDDEN
+
+MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\b.*\n?", re.M)
+
+
+def write_solution(
+    course: Path, name: str, output: Path | None = None, *, hidden: bool = False
+) -> Path:
+    """Writes the notebook, with the hidden tests if asked for; a file that is there stays."""
+    find_assignment(course, name)
+    if variant := variants_in(course).get(name):
+        raise UserError(
+            f"{name} was released in the variant {variant}, which the answers in solutions/ do not "
+            "fit: write a solution of your own, or release --variant published"
+        )
+    place = output or course / "reports" / name / f"{name}_solution.ipynb"
+    if place.is_dir():
+        raise UserError(f"{place} is a folder: name a file with --output")
+    if output is not None and place.exists():
+        raise UserError(f"{place} is there already: move it away, or name another with --output")
+    solved = json.loads((course / "solutions" / name / f"{name}.ipynb").read_text("utf-8"))
+    text = json.dumps(as_read(solved, hidden), indent=1, ensure_ascii=False) + "\n"
+    return replace_file(place, text, way_out="; name another place")
+
+
+def as_read(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:
+    """A solved notebook without nbgrader's marks, and without cells that are then empty."""
+    cells = []
+    for cell in solved["cells"]:
+        source = "".join(cell["source"])
+        shown = MARKERS.sub("", source if hidden else HIDDEN.sub("", source)).strip("\n")
+        metadata = {k: v for k, v in cell["metadata"].items() if k != "nbgrader"}
+        emptied = source != shown and all(not line or line[0] == "#" for line in shown.split("\n"))
+        if shown and not (emptied and cell["cell_type"] == "code"):
+            cells.append({**cell, "metadata": metadata, "source": shown.splitlines(True)})
+    return {**solved, "cells": cells}

@@ -1,0 +1,210 @@
+"""Questions for a person, and assignments that change after they were handed in."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import rubrics
+from course import CourseError
+from small_class import run
+from small_course import NAME, cell, graded, hand_in, make_course, notebook, small
+
+import exercises
+from attncourse.grading.course.changes import HEAD, KEPT, differences
+from attncourse.grading.course.gradebook import find_book, opened
+from attncourse.grading.course.release import record
+from attncourse.grading.submission.notebook import read_assignment
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"))
+MARKS = {"grade_id": "explain_it", "grade": True, "solution": True, "points": 3}
+TEXT = """\
+## 5 · Why?
+
+<!-- facts: explain_it -->
+
+Explain it.
+
+| points | for |
+| --: | --- |
+| 2 | what |
+| 1 | why |
+
+### BEGIN SOLUTION
+So.
+### END SOLUTION"""
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def test_a_question_gets_nbgraders_marks_and_says_its_points():
+    marks, text = rubrics.question(MARKS, TEXT, "a.py")
+    assert marks == MARKS | {"locked": False, "schema_version": 3, "task": False}
+    assert "*3 points, given by a person · three sentences*" in text
+    assert "<!--" not in text
+
+
+@pytest.mark.parametrize(
+    ("marks", "old", "new", "complaint"),
+    [
+        ({}, "| 2 |", "| 3 |", "explain_it: the rubric adds up to 4 points, the cell has 3"),
+        ({"points": 2}, "", "", "explain_it: the rubric adds up to 3 points, the cell has 2"),
+        ({}, "| 2 | what |\n| 1 | why |", "", "the rubric adds up to 0 points, the cell has 3"),
+        ({"points": None}, "", "", "it should have .* and points"),
+        ({"locked": True}, "", "", "it should have"),
+        ({}, "\nSo.", "", "no answer from ### BEGIN SOLUTION"),
+        ({}, "<!-- facts: explain_it -->", "", "there is no marker"),
+    ],
+)
+def test_a_question_that_does_not_add_up_is_one_line(marks, old, new, complaint):
+    with pytest.raises(CourseError, match=complaint) as caught:
+        rubrics.question(MARKS | marks, TEXT.replace(old, new), "solutions/a.py")
+    assert str(caught.value).startswith("solutions/a.py: explain_it")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_rubric_stops_make_exercises(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    path = tmp_path / "solutions" / "05_x" / "05_x.py"
+    path.parent.mkdir(parents=True)
+    lines = "".join(
+        f"# {line}".rstrip() + "\n" for line in TEXT.replace("| 1 |", "| 9 |").split("\n")
+    )
+    head = f"# %% [markdown] nbgrader={json.dumps(MARKS)}\n"
+    path.write_text(f"# %% [markdown]\n# # Title\n\n{head}{lines}")
+    course, chapter = SimpleNamespace(root=tmp_path), SimpleNamespace(folder="05_x")
+    with pytest.raises(CourseError, match="explain_it: the rubric adds up to 11 points"):
+        exercises.solved(course, chapter, {})
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapters_from_the_fifth_on_have_a_question(name):
+    solved = read_assignment(ROOT / "solutions" / name / f"{name}.ipynb")
+    released = read_assignment(ROOT / "exercises" / name / f"{name}.ipynb")
+    asked = [c for c in solved.cells if c.grade and c.solution]
+    assert len(asked) == (1 if name >= "05" else 0)
+    for one in asked:
+        given = next(c for c in released.cells if c.grade_id == one.grade_id)
+        assert not one.code
+        assert rubrics.ANSWER.search(one.source)
+        assert given.source.endswith("YOUR ANSWER HERE")
+        assert sum(int(row) for row in rubrics.ROW.findall(given.source)) == given.points == 4
+        assert "SOLUTION" not in given.source
+        answer = rubrics.ANSWER.search(one.source)[0].splitlines()[1:-1]
+        assert " ".join(answer).count(". ") == 2, "three sentences"
+        assert "three sentences" in " ".join(given.source.split())
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+
+def question(text: str = TEXT) -> dict:
+    marks, text = rubrics.question(MARKS, text, "a.py")
+    made = cell(text, "explain_it", code=False)
+    return made | {"metadata": {"nbgrader": marks}}
+
+
+def with_question(data: bytes, answer: str = "") -> bytes:
+    made = question()
+    made["source"] = answer or made["source"]
+    return notebook(*json.loads(data)["cells"], made)
+
+
+def write_solved(course: Path, data: bytes) -> None:
+    (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(data)
+
+
+def test_differences_are_told_in_sentences():
+    old = {"a": ("1", 2.0), "b": ("2", 3.0), "c": ("3", 1.0), "d": ("4", None), "e": ("5", 1.0)}
+    new = {"b": ("2", 4.0), "c": ("9", 1.0), "d": ("8", None), "e": ("5", 1.0), "f": ("6", 2.5)}
+    assert list(differences(old, new)) == [
+        "f is new, 2.5 points",
+        "a is gone, 2 points",
+        "b has 4 points, it had 3",
+        "another text: c",
+    ]
+    assert list(differences(old, old)) == []
+
+
+def score(course: Path, student: str, grade_id: str, points: float, comment: str = "") -> None:
+    """Enters what a person gives in the formgrader."""
+    with opened(find_book(course)) as gradebook:
+        grade = gradebook.find_grade(grade_id, NAME, NAME, student)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        if comment:
+            cell_id = grade_id.removeprefix("points_")
+            gradebook.find_comment(cell_id, NAME, NAME, student).manual_comment = comment
+        gradebook.db.commit()
+
+
+def scores(course: Path) -> dict[str, tuple]:
+    """Each graded cell of Ada's: automatic and manual score, and whether a person has to look."""
+    with opened(find_book(course)) as gradebook:
+        grades = gradebook.find_submission_notebook(NAME, NAME, "ada").grades
+        return {g.name: (g.auto_score, g.manual_score, bool(g.needs_manual_grade)) for g in grades}
+
+
+def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    write_solved(course, with_question(small()))
+    book = find_book(course)
+    assert record(book, NAME) == []
+    with opened(book) as gradebook:
+        gradebook.add_student("ada")
+        with gradebook.db.no_autoflush:
+            gradebook.add_submission(NAME, "ada")
+    score(course, "ada", "explain_it", 2.5, "Say more.")
+    score(course, "ada", "points_twice", 3.0)
+    content = json.loads(with_question(small()))
+    kept = [c for c in content["cells"] if c["id"] not in ("points_twice", "explain_it")]
+    changed = question(TEXT.replace("Explain", "Do explain"))
+    write_solved(course, notebook(*kept, changed, graded("points_more", "2", 2)))
+    assert record(book, NAME) == [
+        "points_more is new, 2 points",
+        "points_twice is gone, 4 points",
+        "another text: explain_it",
+        f"what a person has entered for cells that are gone is in {course}/reports/{NAME}/{KEPT}",
+    ]
+    found = scores(course)
+    assert set(found) == {"points_add", "hidden_add", "explain_it", "points_more"}
+    assert found["explain_it"][1] == 2.5
+    with (course / "reports" / NAME / KEPT).open(newline="") as file:
+        assert list(csv.reader(file)) == [list(HEAD), ["ada", "points_twice", "3.0", "", ""]]
+    fewer = with_question(small()).replace(b"| 2 | what", b"| 1 | what")
+    fewer = fewer.replace(b'"points": 3', b'"points": 2')
+    write_solved(course, fewer)
+    said = record(book, NAME)
+    assert "explain_it has 2 points, it had 3" in said
+    assert "explain_it: the score a person gave is above its 2 points: ada" in said
+    assert scores(course)["explain_it"][1] == 2.5
+    with opened(book) as gradebook:
+        comment = gradebook.find_comment("explain_it", NAME, NAME, "ada")
+        assert comment.manual_comment == "Say more."
+    assert record(book, NAME) == []
+
+
+def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_path):
+    """From release to feedback through the commands, twice, with new tests in between."""
+    course = make_course(tmp_path)
+    write_solved(course, with_question(small()))
+    hand_in(course, "ada", with_question(small(), "Because *it* is so."))
+    hand_in(course, "bob", with_question(small(), question()["source"].split("###")[0]))
+    assert run("grade", NAME, cwd=course).returncode == 0
+    assert scores(course)["explain_it"] == (None, None, True)
+    report = run("report", NAME, cwd=course).stdout
+    assert "still missing for explain_it of" in report
+    score(course, "ada", "explain_it", 2.0, "Why?")
+    more = json.loads(with_question(small()))["cells"] + [graded("points_more", "2", 2)]
+    write_solved(course, notebook(*more))
+    hand_in(course, "ada", with_question(small(), "Because it is *not* so."))
+    done = run("grade", NAME, cwd=course)
+    assert "note: since it was graded: points_more is new, 2 points" in done.stdout
+    assert scores(course)["explain_it"][1] == 2.0
+    assert scores(course)["points_more"] == (2.0, None, False)
+    assert run("feedback", NAME, cwd=course).returncode == 0
+    page = (course / "feedback" / "ada" / NAME / f"{NAME}.html").read_text()
+    for shown in ("is <em>not</em> so", "2 of 3 points", "Why?", "11 of 12 points"):
+        assert shown in page
