@@ -192,7 +192,7 @@ def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_pat
     write_solved(course, with_question(small()))
     hand_in(course, "ada", with_question(small(), "Because *it* is so."))
     hand_in(course, "bob", with_question(small(), question()["source"].split("###")[0]))
-    assert run("grade", NAME, cwd=course).returncode == 0
+    assert "gives the points of explain_it" in run("grade", NAME, cwd=course).stdout
     assert scores(course)["explain_it"] == (None, None, True)
     report = run("report", NAME, cwd=course).stdout
     assert "still missing for explain_it of" in report

@@ -438,6 +438,7 @@ def test_gradescope_files_keep_to_the_specification(course, tmp_path):
     bob = json.loads((tmp_path / "gradescope" / "bob" / "results.json").read_text())
     assert bob["tests"][0]["tags"] == ["adds twice"]
     assert "given by a person" in bob["tests"][0]["output"]
+    assert "Waits for a person's score" in bob["tests"][0]["output"]
     assert bob["extra_data"]["seed"] == 0
 
 

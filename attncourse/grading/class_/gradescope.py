@@ -69,6 +69,8 @@ def tests(r: Result, report: Report | None) -> Iterator[dict[str, Any]]:
         told = [str(v.get("text") or "") for v in verdicts] or [cell.message]
         if name in r.manual:
             told.insert(0, "The points were given by a person.")
+        if name in r.waiting:
+            told.insert(0, "Waits for a person's score.")
         seen = dict.fromkeys(v.get("misconception") for v in verdicts)
         yield {
             "name": fit(name),

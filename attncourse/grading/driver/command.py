@@ -86,6 +86,9 @@ def grade_course(
     for note in (*journal.notes, *(f"since it was graded: {change}" for change in changed)):
         console.print(f"note: {note}", soft_wrap=True)
     show(console, tally, name)
+    if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
+        said = f"a person gives the points of {', '.join(asked)}: open nbgrader's formgrader"
+        console.print(f"note: {said}", soft_wrap=True)
     console.print(closing(tally, str(book)), soft_wrap=True)
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
     return tally
