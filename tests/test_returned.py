@@ -136,10 +136,11 @@ def test_a_cell_without_a_name_of_its_own_belongs_to_the_answer_before_it():
 
 
 def test_what_a_person_gave_and_wrote_is_on_the_page_and_what_waits_is_told():
-    why = solution("why", "Because $x^2$ *grows*.") | {"cell_type": "markdown"}
+    why = solution("why", "## 3 · Why\n\nBecause $x^2$ *grows*.") | {"cell_type": "markdown"}
     why["metadata"]["nbgrader"] |= {"grade": True, "points": 3}
-    assignment = Assignment(NAME, (*SMALL.cells, *read_cells(notebook(why))))
-    data = notebook(*json.loads(small())["cells"], why)
+    cells = json.loads(small())["cells"]
+    data = notebook(*cells[:4], why, *cells[4:])  # before the tests of the others
+    assignment = Assignment(NAME, read_cells(data))
     report = made("ada", 2, 1, 4)
     assert "Not final yet: 1 answer waits for a person" in text_of(
         page_of(report, data, assignment)
@@ -148,9 +149,10 @@ def test_what_a_person_gave_and_wrote_is_on_the_page_and_what_waits_is_told():
     r = replace(result_of(report), cells=scored, manual=("why",), comments={"why": "Say <more>."})
     html = page(assignment, data, r, report)
     section = html.split("<section ")[3]
+    assert section.count("3 · Why") == 1
     assert "<em>grows</em>" in section
     assert "<math" in section
-    assert "why 2 of 3 points" in text_of(html)
+    assert "3 · Why 2 of 3 points" in text_of(html)
     assert "Comment Say &lt;more&gt;." in text_of(html)
     assert "Not final" not in html
 
