@@ -35,9 +35,7 @@ def page(assignment: Assignment, notebook: bytes, r: Result, report: Report) -> 
         anchors={one.name: f"exercise-{n}" for n, one in enumerate(exercises, start=1)},
         others=list(others(assignment, cells, exercises)),
         waiting=[one for one in exercises if one.person == "waits"],
-        style=Markup(
-            "".join(p.read_text("utf-8") for p in (SHARED / "page.css", HERE / "page.css"))
-        ),
+        style=Markup("".join((place / "page.css").read_text("utf-8") for place in (SHARED, HERE))),
         score=score,
         verdict=lambda verdict: Markup(verdict_html(verdict)),
         prose=prose,

@@ -92,9 +92,8 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
                 if places:
                     return form, dict(places)
     except (OSError, zipfile.BadZipFile) as error:
-        raise UserError(
-            f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot read {path}: {reason}") from None
     raise UserError(
         f"{path} is not what Moodle or Canvas gives: expected names such as "
         "Ada Lovelace_123_assignsubmission_file/… or lovelaceada_123_456_…"
