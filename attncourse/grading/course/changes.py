@@ -62,7 +62,8 @@ def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) ->
         place = keep(course / "reports" / name / KEPT, rows)
         said.append(f"what a person has entered for cells that are gone is in {place}")
     for cell in gone:
-        gradebook.db.delete(cell)
+        for row in (*getattr(cell, "grades", ()), *getattr(cell, "comments", ()), cell):
+            gradebook.db.delete(row)
     gradebook.db.commit()
     return said + list(beyond(sheet, cells))
 
