@@ -14,6 +14,7 @@ import exercises
 from attncourse.grading.course.changes import HEAD, KEPT, differences
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record
+from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.submission.notebook import read_assignment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -204,7 +205,7 @@ def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_pat
     assert "note: since it was graded: points_more is new, 2 points" in done.stdout
     assert scores(course)["explain_it"][1] == 2.0
     assert scores(course)["points_more"] == (2.0, None, False)
-    assert run("feedback", NAME, cwd=course).returncode == 0
+    give_feedback(course, NAME)
     page = (course / "feedback" / "ada" / NAME / f"{NAME}.html").read_text()
     for shown in ("is <em>not</em> so", "2 of 3 points", "Why?", "11 of 12 points"):
         assert shown in page
