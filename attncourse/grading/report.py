@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 SCHEMA = 2
+UNFORESEEN = " passes its check, but "  # in a note on a hidden test that fails all the same
 
 
 @dataclass(frozen=True)

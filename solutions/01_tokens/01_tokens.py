@@ -205,10 +205,16 @@ examine("tokens.tokenize", tokenize).earned
 ### BEGIN HIDDEN TESTS
 text = "She said: “Hungry?!” — he\tdidn't (2 of 3 well-fed cats did).\nShe said no more."
 found = list(tokenize(text))
-assert "".join(found) == "".join(text.lower().split()), "nothing is lost but white space"
-assert all(token.isalnum() or len(token) == 1 for token in found), "words and single marks"
-assert [found.count(token) for token in ("she", "-", "did", "2")] == [2, 1, 1, 1], "the counts"
-assert len(found) == 29, "the number of tokens"
+assert "".join(found) == "".join(text.lower().split()), (
+    "the tokens in a row should be the text in lower case without its white space, tabs included"
+)
+assert all(token.isalnum() or len(token) == 1 for token in found), (
+    "a token should be a word or a single mark: quotation marks and dashes are marks of their own"
+)
+assert [found.count(token) for token in ("she", "-", "did", "2")] == [2, 1, 1, 1], (
+    "“she” should come twice, “-”, “did” and “2” once: the apostrophe of “didn't” and the hyphen cut"
+)
+assert len(found) == 29, "a text of two lines with 29 words and marks should give 29 tokens"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_one_hot", "grade": true, "locked": true}
@@ -220,8 +226,12 @@ examine("tokens.one_hot", one_hot).earned
 some = np.random.randint(0, 9, size=(3, 7))
 expected = np.array([[[float(k == i) for k in range(11)] for i in row] for row in some])
 rows = np.asarray(one_hot(some, 11))
-assert rows.shape == (3, 7, 11), "one row of n_vocab entries for each id of a batch"
-assert np.array_equal(rows, expected), "one 1, in the column of the id, the rest 0"
+assert rows.shape == (3, 7, 11), (
+    "ids of shape (3, 7) and 11 words should give shape (3, 7, 11): a row for each id of a batch"
+)
+assert np.array_equal(rows, expected), (
+    "a row should be 0 but for a single 1, in the column of its id"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_embed", "grade": true, "locked": true}
@@ -233,8 +243,12 @@ examine("tokens.embed", embed).earned
 some, table = np.random.randint(0, 7, size=(2, 5)), np.random.normal(size=(7, 3))
 expected = np.array([[table[i].tolist() for i in row] for row in some])
 looked_up = np.asarray(embed(some, table))
-assert looked_up.shape == (2, 5, 3), "one row of d entries for each id of a batch"
-assert np.allclose(looked_up, expected), "the row of the id, its features in order"
+assert looked_up.shape == (2, 5, 3), (
+    "ids of shape (2, 5) and rows of 3 numbers should give shape (2, 5, 3)"
+)
+assert np.allclose(looked_up, expected), (
+    "each id should give its row of the table, its numbers in their order"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_cosine_similarity", "grade": true, "locked": true}
@@ -249,7 +263,11 @@ Y = np.random.uniform(10, 99, size=(7, 1)) * np.stack([np.cos(b), np.sin(b)], ax
 expected = np.cos(a[:, None] - b)
 X[3] = expected[3] = 0
 S = np.asarray(cosine_similarity(X, Y))
-assert S.shape == (5, 7), "every row of X with every row of Y"
-assert np.allclose(S[3], 0), "a zero vector is like nothing"
-assert np.allclose(S, expected), "the cosine of the angle between"
+assert S.shape == (5, 7), (
+    "5 vectors in X and 7 in Y should give shape (5, 7): every row of X with every row of Y"
+)
+assert np.allclose(S[3], 0), "the similarity of a row of zeros with anything should be 0"
+assert np.allclose(S, expected), (
+    "vectors of any length should have the cosine of the angle between them"
+)
 ### END HIDDEN TESTS

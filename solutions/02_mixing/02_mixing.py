@@ -252,9 +252,15 @@ X, order = np.random.normal(size=(5, 3)), np.random.permutation(5)
 A = np.concatenate([np.eye(5)[order], np.full((1, 5), 0.2)])
 expected = np.concatenate([X[order], X.mean(axis=0, keepdims=True)])
 mixed = np.asarray(mix(A, X))
-assert mixed.shape == (6, 3), "one row for each row of A"
-assert np.allclose(mixed[:5], expected[:5]), "a permutation matrix reorders tokens"
-assert np.allclose(mixed[5], expected[5]), "one row of 1/n is the mean"
+assert mixed.shape == (6, 3), (
+    "an A of 6 rows and an X of 3 columns should give shape (6, 3): one row for each row of A"
+)
+assert np.allclose(mixed[:5], expected[:5]), (
+    "rows of A with a single 1 should pick tokens out, here in another order"
+)
+assert np.allclose(mixed[5], expected[5]), (
+    "a row of A with 1/n everywhere should give the mean of the tokens"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_normalize_rows", "grade": true, "locked": true}
@@ -267,8 +273,10 @@ amounts = np.random.uniform(1, 9, size=(7, 5))
 amounts[2] = 0
 expected = np.array([[a / max(sum(row), 1) for a in row] for row in amounts])
 shares = np.asarray(normalize_rows(amounts))
-assert shares.shape == (7, 5), "a share for every amount"
-assert np.allclose(shares, expected), "each amount over the sum of its row, zeros as they were"
+assert shares.shape == (7, 5), "the shares should have the shape of the amounts, here (7, 5)"
+assert np.allclose(shares, expected), (
+    "each amount should be divided by the sum of its row, and a row of zeros should stay zeros"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_is_row_stochastic", "grade": true, "locked": true}
@@ -282,9 +290,13 @@ swapped = shares.copy()
 swapped[2, 0], swapped[2, 1] = shares[2, 0] + 2, shares[2, 1] - 2
 columns = shares.T.copy()
 found = [bool(is_row_stochastic(A)) for A in (shares, shares[::2].copy(), swapped, columns)]
-assert found[:2] == [True, True], "rows of shares"
-assert found[2] is False, "the sums are 1, but an entry is negative"
-assert found[3] is False, "these columns sum to 1, not the rows"
+assert found[:2] == [True, True], (
+    "rows of shares should be row-stochastic: none is below 0 and each row sums to 1"
+)
+assert found[2] is False, "a negative entry should make it False, also where each row sums to 1"
+assert found[3] is False, (
+    "a matrix whose columns sum to 1, and whose rows do not, should make it False"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_uniform_weights", "grade": true, "locked": true}
@@ -295,8 +307,8 @@ examine("mixing.uniform_weights", uniform_weights).earned
 ### BEGIN HIDDEN TESTS
 for n in (1, 7, 13):
     weights = np.asarray(uniform_weights(n))
-    assert weights.shape == (n, n), "one row for every token"
-    assert np.allclose(weights, 1 / n), "every token has the same share"
+    assert weights.shape == (n, n), "n tokens should give shape (n, n), also for n = 1"
+    assert np.allclose(weights, 1 / n), "every weight should be 1/n"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_causal_mean_weights", "grade": true, "locked": true}
@@ -307,8 +319,8 @@ examine("mixing.causal_mean_weights", causal_mean_weights).earned
 ### BEGIN HIDDEN TESTS
 expected = np.array([[1 / (i + 1) if j <= i else 0 for j in range(11)] for i in range(11)])
 weights = np.asarray(causal_mean_weights(11))
-assert weights.shape == (11, 11), "one row for every token"
-assert np.allclose(weights, expected), "the mean of what has been read"
+assert weights.shape == (11, 11), "11 tokens should give shape (11, 11)"
+assert np.allclose(weights, expected), "row i should hold 1/(i + 1) up to column i and 0 behind it"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_window_weights", "grade": true, "locked": true}
@@ -320,6 +332,8 @@ examine("mixing.window_weights", window_weights).earned
 seen = np.array([[float(abs(i - j) <= 2) for j in range(17)] for i in range(17)])
 expected = np.array([row / row.sum() for row in seen])
 weights = np.asarray(window_weights(17, 5))
-assert weights.shape == (17, 17), "one row for every token"
-assert np.allclose(weights, expected), "the mean over five tokens, fewer at the edges"
+assert weights.shape == (17, 17), "17 tokens should give shape (17, 17)"
+assert np.allclose(weights, expected), (
+    "with width 5 each row should average its token and two on each side, fewer at the edges"
+)
 ### END HIDDEN TESTS

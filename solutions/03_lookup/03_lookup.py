@@ -182,11 +182,17 @@ columns = np.stack([np.exp(2 * c) / sum(np.exp(2 * c)) for c in x.T], axis=-1)
 rows = np.stack([np.exp(r) / sum(np.exp(r)) for r in x])
 far = x + np.array([[3e4], [0.0], [-3e4], [1e4], [5.0]])
 p = np.asarray(softmax(x, axis=0, temperature=0.5))
-assert p.shape == (5, 3), "one weight for each score"
-assert np.allclose(p, columns), "along the axis, ratios come from differences over T"
+assert p.shape == (5, 3), "softmax along axis 0 should have the shape of the scores, here (5, 3)"
+assert np.allclose(p, columns), (
+    "with axis=0 and temperature=0.5 each column should be exp(x / 0.5) over the sum of its column"
+)
 p = np.asarray(softmax(far))
-assert p.shape == (5, 3), "one weight for each score"
-assert np.allclose(p, rows), "no row sees that it was shifted"
+assert p.shape == (5, 3), (
+    "rows of scores far apart, near 30000 and -30000, should give the shape of the scores"
+)
+assert np.allclose(p, rows), (
+    "adding a number to a row, 30000 or -30000, should not change its weights"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_soft_lookup", "grade": true, "locked": true}
@@ -201,11 +207,17 @@ expected = np.array([[np.average(price, weights=a) for price in prices.T] for a 
 squared = np.average(prices[:, 0], weights=amounts[:, 1] ** 2)
 keys, heights = np.log(amounts), prices[:, 0].copy()
 answer = np.asarray(soft_lookup(np.eye(3), keys.copy(), prices))
-assert answer.shape == (3, 2), "one row for each query"
-assert np.allclose(answer, expected), "proportions"
+assert answer.shape == (3, 2), "3 queries and values of 2 numbers should give shape (3, 2)"
+assert np.allclose(answer, expected), (
+    "weights should be in the proportion of exp(query · key), without a further factor"
+)
 answer = np.asarray(soft_lookup(np.array([0.0, 1.0, 0.0]), keys, heights, temperature=0.5))
-assert answer.shape == (), "one number for one query and values that are numbers"
-assert np.allclose(answer, squared), "temperature 1/2 squares the proportions"
+assert answer.shape == (), (
+    "one query, and values that are numbers, should give one number, of shape ()"
+)
+assert np.allclose(answer, squared), (
+    "with temperature 0.5 scores should be divided by 0.5, which squares the proportions"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_kernel_regression", "grade": true, "locked": true}
@@ -218,10 +230,14 @@ x_query, h = np.random.uniform(-1, 4, size=11), 1.7
 # Between two points the curve is a logistic function with its middle half-way.
 expected = -2 + 8 / (1 + np.exp(-(3.0 - 1.0) * (x_query - 2.0) / h**2))
 curve = np.asarray(kernel_regression(x_query, np.array([1.0, 3.0]), np.array([-2.0, 6.0]), h))
-assert curve.shape == (11,), "one height for each query"
-assert np.allclose(curve, expected), "two points give a logistic curve"
+assert curve.shape == (11,), "11 places should give shape (11,): one height for each"
+assert np.allclose(curve, expected), (
+    "between two points the curve should follow the formula, with h squared and its factor of 2"
+)
 places, points = np.array([-500.0, 500.0]), (np.array([3.0, 1.0]), np.array([6.0, -2.0]))
 far = np.asarray(kernel_regression(places, *points, h))
-assert far.shape == (2,), "one height for each query"
-assert np.allclose(far, [-2.0, 6.0]), "far away, the nearest point answers"
+assert far.shape == (2,), "2 places should give shape (2,), also far from every point"
+assert np.allclose(far, [-2.0, 6.0]), (
+    "500 away from every point the answer should be the height of the nearest, not NaN"
+)
 ### END HIDDEN TESTS

@@ -185,8 +185,10 @@ for i in range(5):
     odds = [np.exp(np.dot(X[i], X[j]) - np.dot(X[i], X[0])) for j in range(5)]
     expected[i] = [one / sum(odds) for one in odds]
 A = np.asarray(attention_weights(X))
-assert A.shape == (5, 5), "a weight for every pair of tokens"
-assert np.allclose(A, expected), "the odds are the exponentials of differences"
+assert A.shape == (5, 5), "5 tokens should give shape (5, 5): a weight for every pair"
+assert np.allclose(A, expected), (
+    "row i should be the softmax of the dot products of token i with all tokens, divided by nothing"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_self_attention", "grade": true, "locked": true}
@@ -200,8 +202,10 @@ for i in range(5):
     shares = [np.exp(np.dot(X[i], x)) for x in X]
     expected[i] = sum(share * x for share, x in zip(shares, X, strict=True)) / sum(shares)
 U = np.asarray(self_attention(X))
-assert U.shape == (5, 3), "one output for each token"
-assert np.allclose(U, expected), "each output is the blend that its own token asks for"
+assert U.shape == (5, 3), "5 tokens of 3 features should give shape (5, 3): one vector for each"
+assert np.allclose(U, expected), (
+    "each output should be the tokens times its row of weights, softmax(X Xᵀ)"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_is_permutation_equivariant", "grade": true, "locked": true}
@@ -217,8 +221,14 @@ def same(f):
     return bool(is_permutation_equivariant(f, X.copy()))
 
 
-assert same(lambda X: X - X.mean(axis=-2, keepdims=True)), "the mean treats all tokens alike"
-assert same(np.cos), "a function of each entry treats all tokens alike"
-assert not same(lambda X: X - np.roll(X, 1, axis=-2)), "neighbours depend on the order"
-assert not same(lambda X: X[..., ::-1, :]), "first and last depend on the order"
+assert same(lambda X: X - X.mean(axis=-2, keepdims=True)), (
+    "taking the mean token from every token should be equivariant"
+)
+assert same(np.cos), "a function of each number by itself, the cosine, should be equivariant"
+assert not same(lambda X: X - np.roll(X, 1, axis=-2)), (
+    "taking the neighbour from every token should not be equivariant"
+)
+assert not same(lambda X: X[..., ::-1, :]), (
+    "turning the order of the tokens round should not be equivariant"
+)
 ### END HIDDEN TESTS

@@ -256,8 +256,12 @@ examine("kqv.project", project).earned
 x, weight = torch.randn(2, 7, 5), torch.randn(5, 3)
 expected = (x[..., :, None] * weight).sum(-2)  # feature a times w_ab, added up over a
 out = project(x, weight)
-assert out.shape == (2, 7, 3), "one row of d_out features for each token"
-assert torch.allclose(out, expected, atol=1e-5), "each new feature is a weighted sum"
+assert out.shape == (2, 7, 3), (
+    "x of shape (2, 7, 5) and a weight of shape (5, 3) should give shape (2, 7, 3)"
+)
+assert torch.allclose(out, expected, atol=1e-5), (
+    "feature b of a token should be the sum over a of x[a] · weight[a, b]"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attention_scores", "grade": true, "locked": true}
@@ -271,8 +275,10 @@ squares = (query[:, :, None] - key[:, None]).square().sum(-1)  # |q - k|^2 = |q|
 lengths = query.square().sum(-1)[:, :, None] + key.square().sum(-1)[:, None]
 expected = (lengths - squares) / 2
 scores = attention_scores(query, key)
-assert scores.shape == (3, 5, 7), "a score for every query and every key"
-assert torch.allclose(scores, expected, atol=1e-4), "a score is a dot product"
+assert scores.shape == (3, 5, 7), "3 times 5 queries and 7 keys should give shape (3, 5, 7)"
+assert torch.allclose(scores, expected, atol=1e-4), (
+    "a score should be the plain dot product of its query and its key"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_scaled_dot_product_attention", "grade": true, "locked": true}
@@ -291,14 +297,22 @@ plain, narrow, masked = (
     for odds in (plain, narrow, masked)
 )
 out = scaled_dot_product_attention(query, key, value)
-assert out.shape == (2, 5, 3), "one row for each query"
-assert torch.allclose(out, plain, atol=1e-5), "softmax(q.k / 2) v with d_k = 4"
+assert out.shape == (2, 5, 3), (
+    "5 queries and values of 3 features should give a row of 3 for each query"
+)
+assert torch.allclose(out, plain, atol=1e-5), (
+    "without mask or scale it should be softmax(QKᵀ/√d_k) V, here with d_k = 4"
+)
 out = scaled_dot_product_attention(query, key, value, mask)
-assert out.shape == (2, 5, 3), "one row for each query"
-assert torch.allclose(out, masked, atol=1e-5), "hidden keys have no weight"
+assert out.shape == (2, 5, 3), "with a mask there should still be a row of 3 for each query"
+assert torch.allclose(out, masked, atol=1e-5), (
+    "where the mask is False the weight should be 0, and the other weights should sum to 1"
+)
 out = scaled_dot_product_attention(query, key, value, scale=0.3)
-assert out.shape == (2, 5, 3), "one row for each query"
-assert torch.allclose(out, narrow, atol=1e-5), "softmax(0.3 q.k) v"
+assert out.shape == (2, 5, 3), "with scale=0.3 there should still be a row of 3 for each query"
+assert torch.allclose(out, narrow, atol=1e-5), (
+    "with scale=0.3 it should be softmax(0.3 QKᵀ) V: the scale takes the place of 1/√d_k"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_AttentionHead", "grade": true, "locked": true}
@@ -314,8 +328,12 @@ mixed = map_ @ x @ W_v.T  # mixing and projecting values can change places
 state = {"W_q.weight": W_q, "W_k.weight": W_k, "W_v.weight": W_v}
 head.load_state_dict(state, strict=False)  # a buffer of your own is fine
 weights, out = head.weights(x), head(x)
-assert weights.shape == (7, 7), "a weight for every pair of tokens"
-assert torch.allclose(weights, map_, atol=1e-4), "softmax(x M x' / sqrt(d_k))"
-assert out.shape == (7, 3), "one row of d_v features for each token"
-assert torch.allclose(out, mixed, atol=1e-4), "the weights mix the values"
+assert weights.shape == (7, 7), "weights(x) of 7 tokens should have shape (7, 7)"
+assert torch.allclose(weights, map_, atol=1e-4), (
+    "weights(x) should be softmax(QKᵀ/√d_k), with Q = W_q(x) and K = W_k(x)"
+)
+assert out.shape == (7, 3), "d_v = 3 and 7 tokens should give shape (7, 3)"
+assert torch.allclose(out, mixed, atol=1e-4), (
+    "forward should mix W_v(x) with the map that weights(x) returns"
+)
 ### END HIDDEN TESTS

@@ -259,8 +259,10 @@ examine("scoring.dot_score", dot_score).earned
 query, key = torch.randn(3, 5, 4), torch.randn(3, 7, 4)
 expected = sum(query[:, :, None, a] * key[:, None, :, a] for a in range(4))
 scores = dot_score(query, key)
-assert scores.shape == (3, 5, 7), "a score for every query and every key"
-assert torch.allclose(scores, expected, atol=1e-5), "a score is a dot product"
+assert scores.shape == (3, 5, 7), "3 times 5 queries and 7 keys should give shape (3, 5, 7)"
+assert torch.allclose(scores, expected, atol=1e-5), (
+    "a score should be the plain dot product of its query and its key"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_BilinearScore", "grade": true, "locked": true}
@@ -276,8 +278,10 @@ expected = sum(
 )
 score.load_state_dict({"W": W}, strict=False)  # a buffer of your own is fine
 scores = score(query, key)
-assert scores.shape == (2, 7, 4), "a score for every query and every key"
-assert torch.allclose(scores, expected, atol=1e-4), "W_ab says how a of q goes with b of k"
+assert scores.shape == (2, 7, 4), "2 times 7 queries and 4 keys should give shape (2, 7, 4)"
+assert torch.allclose(scores, expected, atol=1e-4), (
+    "a score should be q W kᵀ, the sum over a and b of q[a] · W[a, b] · k[b]"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_AdditiveScore", "grade": true, "locked": true}
@@ -293,8 +297,10 @@ expected = sum(w[0, u] * units[u] for u in range(4))
 state = {"W_q.weight": W_q, "W_k.weight": W_k, "w.weight": w}
 score.load_state_dict(state, strict=False)  # a buffer of your own is fine
 scores = score(query, key)
-assert scores.shape == (6, 7), "a score for every query and every key"
-assert torch.allclose(scores, expected, atol=1e-5), "each unit adds its share for itself"
+assert scores.shape == (6, 7), "6 queries and 7 keys should give shape (6, 7)"
+assert torch.allclose(scores, expected, atol=1e-5), (
+    "a score should be w times tanh(W_q(q) + W_k(k)), added up over the hidden units"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attend", "grade": true, "locked": true}
@@ -310,11 +316,19 @@ everyone = (odds[..., None] * values).sum(1) / odds.sum(1, keepdim=True)
 odds = odds[:, some]
 few = (odds[..., None] * values[some]).sum(1) / odds.sum(1, keepdim=True)
 out = attend(scores, values)
-assert out.shape == (5, 3), "one row for each query"
-assert torch.allclose(out, everyone, atol=1e-5), "a blend in the proportions of exp(score)"
+assert out.shape == (5, 3), "5 queries and values of 3 numbers should give shape (5, 3)"
+assert torch.allclose(out, everyone, atol=1e-5), (
+    "the weights should be exp(score) over the sum of its row"
+)
 out = attend(scores + 100, values)
-assert torch.allclose(out, everyone, atol=1e-4), "a common shift cancels"
+assert torch.allclose(out, everyone, atol=1e-4), (
+    "adding 100 to all scores should change nothing, nor overflow"
+)
 out = attend(scores, values, some)
-assert out.shape == (5, 3), "one row for each query"
-assert torch.allclose(out, few, atol=1e-5), "hidden keys are not there"
+assert out.shape == (5, 3), (
+    "with a mask of shape (7,) there should still be a row of 3 for each query"
+)
+assert torch.allclose(out, few, atol=1e-5), (
+    "keys that the mask forbids should have weight 0, and the other weights should sum to 1"
+)
 ### END HIDDEN TESTS

@@ -232,9 +232,13 @@ examine("scaling.score_variance", score_variance).earned
 ### BEGIN HIDDEN TESTS
 for d_k in (1, 5, 100):
     found = float(score_variance(d_k, 5000, 12345))
-    assert 0.75 * d_k < found < 1.3 * d_k, "a dot product of d_k terms has variance d_k"
+    assert 0.75 * d_k < found < 1.3 * d_k, (
+        "the variance of 5000 scores should be near d_k, for d_k = 1, 5 and 100"
+    )
 few = [float(score_variance(3, 2, seed)) for seed in range(100, 120)]
-assert max(few) > 2 * min(few), "two samples scatter"
+assert max(few) > 2 * min(few), (
+    "with 2 samples the variance should differ from seed to seed: it is that of the scores drawn"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_scale_scores", "grade": true, "locked": true}
@@ -246,11 +250,13 @@ examine("scaling.scale_scores", scale_scores).earned
 scores = torch.randn(2, 3, 5)
 same, expected = scores.clone(), scores * 7**-0.5
 scaled = scale_scores(scores, 1)
-assert scaled.shape == (2, 3, 5), "one number for each score"
-assert torch.allclose(scaled, same), "at width 1 nothing changes"
+assert scaled.shape == (2, 3, 5), "with d_k = 1 there should be one number for each score"
+assert torch.allclose(scaled, same), "with d_k = 1 the scores should come back as they were"
 scaled = scale_scores(scores, 7)
-assert scaled.shape == (2, 3, 5), "one number for each score"
-assert torch.allclose(scaled, expected, atol=1e-5), "the variance of scores is d_k"
+assert scaled.shape == (2, 3, 5), "with d_k = 7 there should be one number for each score"
+assert torch.allclose(scaled, expected, atol=1e-5), (
+    "with d_k = 7 the scores should be divided by √7: it is their variance that is 7"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attention_entropy", "grade": true, "locked": true}
@@ -266,11 +272,17 @@ expected = torch.tensor(
 )
 for given in (weights, padded):
     entropy = attention_entropy(given)
-    assert entropy.shape == (2, 3), "one entropy for each row"
-    assert torch.allclose(entropy, expected, atol=1e-5), "minus the sum of a ln a; 0 adds nothing"
+    assert entropy.shape == (2, 3), (
+        "weights of shape (2, 3, n) should give shape (2, 3): one entropy for each row"
+    )
+    assert torch.allclose(entropy, expected, atol=1e-5), (
+        "an entropy should be minus the sum of a ln a, to which a weight of 0 adds 0"
+    )
 even = attention_entropy(torch.ones(8) / 8)
-assert even.shape == (), "one row, one number"
-assert torch.allclose(even, torch.tensor(math.log(8))), "n equal weights: ln n"
+assert even.shape == (), "one row of weights should give one number, of shape ()"
+assert torch.allclose(even, torch.tensor(math.log(8))), (
+    "8 equal weights should have the entropy ln 8"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_softmax_jacobian", "grade": true, "locked": true}
@@ -285,9 +297,15 @@ for step in 1e-5 * torch.eye(7, dtype=torch.float64):  # column j: a small chang
     columns.append((torch.softmax(s + step, -1) - torch.softmax(s - step, -1)) / 2e-5)
 expected = torch.stack(columns, -1)
 J = softmax_jacobian(p)
-assert J.shape == (3, 7, 7), "one matrix for each row"
-assert torch.allclose(J, expected, atol=1e-7), "J predicts what a small change does"
+assert J.shape == (3, 7, 7), (
+    "3 rows of 7 weights should give shape (3, 7, 7): one matrix for each row"
+)
+assert torch.allclose(J, expected, atol=1e-7), (
+    "J[i, j] should be p_i (1 - p_i) where i = j, and -p_i p_j elsewhere"
+)
 pair = softmax_jacobian(torch.tensor([0.9, 0.1]))
-assert pair.shape == (2, 2), "one row, one matrix"
-assert torch.allclose(pair, 0.09 * torch.tensor([[1.0, -1.0], [-1.0, 1.0]])), "two keys: p(1 - p)"
+assert pair.shape == (2, 2), "one row of 2 weights should give shape (2, 2)"
+assert torch.allclose(pair, 0.09 * torch.tensor([[1.0, -1.0], [-1.0, 1.0]])), (
+    "weights of 0.9 and 0.1 should give 0.09 on the diagonal and -0.09 beside it"
+)
 ### END HIDDEN TESTS

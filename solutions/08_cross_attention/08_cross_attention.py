@@ -202,10 +202,14 @@ mixed = map_ @ y @ W_v.T  # mixing and projecting values can change places
 state = {"W_q.weight": W_q, "W_k.weight": W_k, "W_v.weight": W_v}
 cross.load_state_dict(state, strict=False)  # a buffer of your own is fine
 weights, out = cross.weights(x, y), cross(x, y)
-assert weights.shape == (6, 7), "a weight for every token of x and every token of y"
-assert torch.allclose(weights, map_, atol=1e-4), "softmax(x M y' / sqrt(d_k))"
-assert out.shape == (6, 2), "one row of d_v features for each token of x"
-assert torch.allclose(out, mixed, atol=1e-4), "the weights mix the values"
+assert weights.shape == (6, 7), "6 tokens of x and 7 of y should give weights of shape (6, 7)"
+assert torch.allclose(weights, map_, atol=1e-4), (
+    "weights(x, y) should be softmax(QKᵀ/√d_k), with Q = W_q(x) and K = W_k(y)"
+)
+assert out.shape == (6, 2), "6 tokens of x and d_v = 2 should give shape (6, 2)"
+assert torch.allclose(out, mixed, atol=1e-4), (
+    "forward should mix W_v(y) with the map that weights(x, y) returns"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_AttentionPooling", "grade": true, "locked": true}
@@ -221,9 +225,17 @@ expected = map_ @ x @ W_v.T
 pool.load_state_dict({"queries": queries, "W_k.weight": W_k, "W_v.weight": W_v}, strict=False)
 padded, there = torch.cat([x, padding]), torch.tensor([True, True, True, False, False])
 weights, out, masked = pool.weights(x), pool(x), pool(padded, there)
-assert weights.shape == (2, 3), "a weight for every query and every element"
-assert torch.allclose(weights, map_, atol=1e-4), "softmax(q W_k x' / sqrt(d))"
-assert out.shape == masked.shape == (2, 4), "one row for each query"
-assert torch.allclose(out, expected, atol=1e-4), "the weights mix the values"
-assert torch.allclose(masked, expected, atol=1e-4), "masked padding changes nothing"
+assert weights.shape == (2, 3), "2 queries and 3 elements should give weights of shape (2, 3)"
+assert torch.allclose(weights, map_, atol=1e-4), (
+    "weights(x) should be softmax(Q Kᵀ/√d): the queries as they are, K = W_k(x)"
+)
+assert out.shape == masked.shape == (2, 4), (
+    "2 queries should give shape (2, d), with padding and a mask too"
+)
+assert torch.allclose(out, expected, atol=1e-4), (
+    "forward should mix W_v(x) with the map that weights(x) returns"
+)
+assert torch.allclose(masked, expected, atol=1e-4), (
+    "padding that the mask forbids should change nothing"
+)
 ### END HIDDEN TESTS

@@ -290,8 +290,12 @@ examine("multihead.split_heads", split_heads).earned
 x = torch.randn(2, 7, 15)
 expected = torch.stack([x[..., 3 * i : 3 * i + 3] for i in range(5)], dim=1)
 heads = split_heads(x, 5)
-assert heads.shape == (2, 5, 7, 3), "the axis of the heads stands before the tokens"
-assert torch.equal(heads, expected), "head i of 5 has features 3 i, 3 i + 1 and 3 i + 2"
+assert heads.shape == (2, 5, 7, 3), (
+    "x of shape (2, 7, 15) and 5 heads should give shape (2, 5, 7, 3): the heads before the tokens"
+)
+assert torch.equal(heads, expected), (
+    "head i of 5 should hold features 3i, 3i + 1 and 3i + 2 of every token"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_merge_heads", "grade": true, "locked": true}
@@ -303,8 +307,12 @@ examine("multihead.merge_heads", merge_heads).earned
 heads = torch.randn(2, 5, 7, 3)
 expected = torch.cat([heads[:, i] for i in range(5)], dim=-1)
 merged = merge_heads(heads)
-assert merged.shape == (2, 7, 15), "one row for each token"
-assert torch.equal(merged, expected), "the heads' features stand side by side"
+assert merged.shape == (2, 7, 15), (
+    "5 heads of 3 features should give shape (2, 7, 15): one row for each token"
+)
+assert torch.equal(merged, expected), (
+    "the heads' features should stand side by side, head 0's first"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_MultiHeadAttention", "grade": true, "locked": true}
@@ -324,10 +332,16 @@ for i in range(3):  # each head by itself, straight to its share of the output
 maps = torch.stack(maps, dim=1)
 attention.load_state_dict(state, strict=False)  # a buffer of your own is fine
 weights, out = attention.weights(x), attention(x)
-assert weights.shape == (2, 3, 7, 7), "a map for each head"
-assert torch.allclose(weights, maps, atol=1e-4), "each head scores with its own features"
-assert out.shape == (2, 7, 12), "one row for each token"
-assert torch.allclose(out, total, atol=1e-4), "the output is a sum over the heads"
+assert weights.shape == (2, 3, 7, 7), (
+    "3 heads and 7 tokens should give weights of shape (2, 3, 7, 7): a map for each head"
+)
+assert torch.allclose(weights, maps, atol=1e-4), (
+    "head i should score with its own features of W_q and W_k, divided by √d_head, here √4"
+)
+assert out.shape == (2, 7, 12), "the output should have the shape of x, (2, 7, 12)"
+assert torch.allclose(out, total, atol=1e-4), (
+    "the heads' outputs should stand side by side, head 0's first, and go through W_o"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_naive_to_batched", "grade": true, "locked": true}
@@ -349,8 +363,14 @@ expected = torch.cat(found, dim=-1) @ tensors["W_o.weight"].T + tensors["W_o.bia
 naive.load_state_dict(tensors)
 batched = naive_to_batched(naive)
 state, out = batched.state_dict(), batched(x)
-assert torch.equal(state["W_v.weight"][4:], tensors["heads.2.W_v.weight"]), "head 2 stands last"
-assert torch.equal(state["W_k.bias"][2:4], tensors["heads.1.W_k.bias"]), "biases in the same order"
-assert out.shape == (4, 5, 6), "one row for each token"
-assert torch.allclose(out, expected, atol=1e-4), "it computes what the list of heads does"
+assert torch.equal(state["W_v.weight"][4:], tensors["heads.2.W_v.weight"]), (
+    "the last rows of W_v.weight should be those of the last head's W_v"
+)
+assert torch.equal(state["W_k.bias"][2:4], tensors["heads.1.W_k.bias"]), (
+    "the biases should stand in the order of the heads, as the weights do"
+)
+assert out.shape == (4, 5, 6), "the module that is returned should give the shape of x, (4, 5, 6)"
+assert torch.allclose(out, expected, atol=1e-4), (
+    "the module that is returned should compute what the list of heads computes, W_o included"
+)
 ### END HIDDEN TESTS

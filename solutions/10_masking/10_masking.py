@@ -279,9 +279,13 @@ examine("masking.causal_mask", causal_mask).earned
 for m, n in ((1, 9), (2, 9), (5, 9), (9, 9), (6, 11)):
     expected = torch.tensor([[j <= i + n - m for j in range(n)] for i in range(m)])
     mask = causal_mask(m, n)
-    assert mask.shape == (m, n), "one row for each query"
-    assert torch.equal(mask, expected), "the last rows of the square mask"
-assert torch.equal(causal_mask(7), torch.ones(7, 7).tril() > 0), "as many keys as queries"
+    assert mask.shape == (m, n), "m queries and n keys should give shape (m, n), also for one query"
+    assert torch.equal(mask, expected), (
+        "with n keys query i should stand at place n - m + i, and see itself and what came before"
+    )
+assert torch.equal(causal_mask(7), torch.ones(7, 7).tril() > 0), (
+    "without n_keys there should be as many keys as queries"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_padding_mask", "grade": true, "locked": true}
@@ -293,8 +297,10 @@ examine("masking.padding_mask", padding_mask).earned
 lengths = torch.cat([torch.tensor([0, 9]), torch.randint(1, 9, (3,))])
 expected = torch.tensor([[[j < length for j in range(9)]] for length in lengths.tolist()])
 mask = padding_mask(lengths, 9)
-assert mask.shape == (5, 1, 9), "one row for all queries of a sequence"
-assert torch.equal(mask, expected), "as many keys as tokens, and these stand first"
+assert mask.shape == (5, 1, 9), "5 lengths should give shape (5, 1, 9)"
+assert torch.equal(mask, expected), (
+    "the first `length` places should be True and the rest False, for lengths 0 and 9 too"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_sliding_window_mask", "grade": true, "locked": true}
@@ -307,11 +313,15 @@ places = range(11)
 centred = torch.tensor([[abs(i - j) <= 2 for j in places] for i in places])
 behind = torch.tensor([[0 <= i - j < 4 for j in places] for i in places])
 mask = sliding_window_mask(11, 5)
-assert mask.shape == (11, 11), "one row for each token"
-assert torch.equal(mask, centred), "five tokens, itself in the middle, fewer at the edges"
+assert mask.shape == (11, 11), "11 tokens should give shape (11, 11)"
+assert torch.equal(mask, centred), (
+    "with width 5 a token should see itself and two on each side, fewer at the edges"
+)
 mask = sliding_window_mask(11, 4, causal=True)
-assert mask.shape == (11, 11), "one row for each token"
-assert torch.equal(mask, behind), "itself and three before, fewer at the start"
+assert mask.shape == (11, 11), "with causal=True 11 tokens should give shape (11, 11)"
+assert torch.equal(mask, behind), (
+    "with causal=True and width 4 a token should see itself and the three before it"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_masked_softmax", "grade": true, "locked": true}
@@ -326,9 +336,15 @@ odds = scores.exp() * mask
 expected = odds / odds.sum(-1, keepdim=True).clamp(min=1e-9)
 for given, tolerance in ((scores.clone(), 1e-5), (scores.half(), 4e-3)):
     weights = masked_softmax(given, mask.clone())
-    assert weights.shape == (2, 3, 5), "one weight for each score"
-    assert weights.dtype == given.dtype, "the dtype of the scores comes back"
-    assert torch.allclose(weights.float(), expected, atol=tolerance), "proportions of exp, and 0"
+    assert weights.shape == (2, 3, 5), (
+        "the weights should have the shape of the scores, which the mask broadcasts to"
+    )
+    assert weights.dtype == given.dtype, (
+        "the weights should have the dtype of the scores, float16 too"
+    )
+    assert torch.allclose(weights.float(), expected, atol=tolerance), (
+        "the weights should be exp(score) over the allowed keys of a row, 0 elsewhere and in empty rows"
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_leak", "grade": true, "locked": true}
@@ -357,5 +373,7 @@ case = leak_case("linear_mix", torch.randn(5, 2).double(), mask, A=A, W=W)
 criteria = (Criterion("the largest masked entry of A times that of W", 1, lambda rng: [case]),)
 exercise = exercises()["masking.leak"]
 exercise = replace(exercise, reference=by_hand, criteria=criteria, misconceptions=())  # no name
-assert judge(exercise, leak, 0).passed, "the largest masked entry of A times that of W"
+assert judge(exercise, leak, 0).passed, (
+    "for f(x) = A x W it should be the largest masked |A_ij| times the largest |W_ca|"
+)
 ### END HIDDEN TESTS

@@ -246,8 +246,10 @@ for t in range(23):
         angle = t * 10000.0 ** (-2 * i / 14)
         expected[t, 2 * i], expected[t, 2 * i + 1] = math.sin(angle), math.cos(angle)
 PE = sinusoidal_encoding(23, 14).double()
-assert PE.shape == (23, 14), "one row for each position"
-assert torch.allclose(PE, expected, atol=1e-5), "sines and cosines take turns"
+assert PE.shape == (23, 14), "23 positions and 14 features should give shape (23, 14)"
+assert torch.allclose(PE, expected, atol=1e-5), (
+    "features 2i and 2i + 1 should be the sine and the cosine of t · 10000^(-2i/d), here d = 14"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_rotation_matrix", "grade": true, "locked": true}
@@ -262,8 +264,10 @@ for k in (4, -9):
         c, s = math.cos(k * 10000.0 ** (-i / 12)), math.sin(k * 10000.0 ** (-i / 12))
         expected[i : i + 2, i : i + 2] = torch.tensor([[c, s], [-s, c]])
     R = rotation_matrix(k, 12).double()
-    assert R.shape == (12, 12), "a row and a column for each feature"
-    assert torch.allclose(R, expected, atol=1e-5), "from every position to the one k places on"
+    assert R.shape == (12, 12), "d = 12 should give shape (12, 12)"
+    assert torch.allclose(R, expected, atol=1e-5), (
+        "the block of pair i should lead k places on, by the angle k · 10000^(-2i/d), k below 0 too"
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_apply_rope", "grade": true, "locked": true}
@@ -280,11 +284,15 @@ for base in (10000.0, 100.0):
     pairs = numbers * torch.polar(torch.ones(9, 3).double(), angles)
     turned.append(torch.view_as_real(pairs).flatten(-2))
 out = apply_rope(x, places)
-assert out.shape == (2, 9, 6), "one row for each token"
-assert torch.allclose(out, turned[0], atol=1e-6), "each pair turns by position times frequency"
+assert out.shape == (2, 9, 6), "the result should have the shape of x, (2, 9, 6)"
+assert torch.allclose(out, turned[0], atol=1e-6), (
+    "features 2i and 2i + 1 should turn by position · 10000^(-2i/d), at positions below 0 too"
+)
 out = apply_rope(x, places, base=100.0)
-assert out.shape == (2, 9, 6), "one row for each token"
-assert torch.allclose(out, turned[1], atol=1e-6), "the base sets the frequencies"
+assert out.shape == (2, 9, 6), "with base=100 the result should have the shape of x, (2, 9, 6)"
+assert torch.allclose(out, turned[1], atol=1e-6), (
+    "with base=100 the angles should be position · 100^(-2i/d)"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_alibi_bias", "grade": true, "locked": true}
@@ -300,6 +308,8 @@ expected = torch.tensor(
     ]
 )
 bias = alibi_bias(12, 7)
-assert bias.shape == (12, 7, 7), "one matrix for each head"
-assert torch.allclose(bias.float(), expected, atol=1e-5), "minus the slope times the distance"
+assert bias.shape == (12, 7, 7), "12 heads and 7 tokens should give shape (12, 7, 7)"
+assert torch.allclose(bias.float(), expected, atol=1e-5), (
+    "head h should add -m |i - j| with m = 2^(-8(h + 1)/n_heads), here n_heads = 12"
+)
 ### END HIDDEN TESTS

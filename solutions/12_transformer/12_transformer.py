@@ -341,9 +341,13 @@ examine("transformer.layer_norm", layer_norm).earned
 x, gain, bias = 3 + 2 * torch.randn(2, 7, 5), torch.randn(5), torch.randn(5)
 expected = F.layer_norm(x, (5,), gain, bias, 0.01)
 out = layer_norm(x, gain, bias, 0.01)
-assert out.shape == (2, 7, 5), "one row for each token"
-assert torch.allclose(out, expected, atol=1e-4), "what PyTorch's own returns"
-assert torch.allclose(layer_norm(x + 9), layer_norm(x), atol=1e-3), "adding a number to x: the same"
+assert out.shape == (2, 7, 5), "the result should have the shape of x, (2, 7, 5)"
+assert torch.allclose(out, expected, atol=1e-4), (
+    "with gain, bias and eps = 0.01 it should be what F.layer_norm returns"
+)
+assert torch.allclose(layer_norm(x + 9), layer_norm(x), atol=1e-3), (
+    "adding 9 to x should change nothing: the mean is taken away"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_FeedForward", "grade": true, "locked": true}
@@ -357,12 +361,14 @@ state = {"W_1.weight": torch.randn(10, 6), "W_1.bias": torch.randn(10)}
 state |= {"W_2.weight": torch.randn(6, 10), "W_2.bias": torch.randn(6)}
 layer.load_state_dict(state, strict=False)  # a buffer of your own is fine
 out = layer(x.clone())
-assert out.shape == (3, 4, 6), "one row for each token"
+assert out.shape == (3, 4, 6), "the result should have the shape of x, (3, 4, 6)"
 for i in range(3):
     for j in range(4):  # each token by itself
         hidden = F.gelu(state["W_1.weight"] @ x[i, j] + state["W_1.bias"])
         expected = state["W_2.weight"] @ hidden + state["W_2.bias"]
-        assert torch.allclose(out[i, j], expected, atol=1e-4), "W_2 GELU(W_1 x), token by token"
+        assert torch.allclose(out[i, j], expected, atol=1e-4), (
+            "each token should become W_2 of the GELU of W_1 of it, both with their biases"
+        )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_EncoderBlock", "grade": true, "locked": true}
@@ -399,8 +405,10 @@ for pre_norm in (True, False):
             norm.weight.copy_(state[f"norm_{i}.gain"])
             norm.bias.copy_(state[f"norm_{i}.bias"])
     expected, out = theirs(x, src_mask=~mask), block.eval()(x, mask)
-    assert out.shape == (3, 5, 8), "one row for each token"
-    assert torch.allclose(out, expected, atol=1e-4), "what PyTorch's own layer returns"
+    assert out.shape == (3, 5, 8), "the result should have the shape of x, (3, 5, 8)"
+    assert torch.allclose(out, expected, atol=1e-4), (
+        "after eval() a block with 2 heads and a mask should compute what nn.TransformerEncoderLayer does"
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_DecoderBlock", "grade": true, "locked": true}
@@ -416,17 +424,27 @@ state = {name: torch.randn(w.shape) / 3 for name, w in block.state_dict().items(
 block.load_state_dict(state)
 block.eval()
 out = block(x, memory, later, seen[None])
-assert out.shape == (4, 8), "one row for each token of x"
-assert out.std() > 0, "not one number everywhere"
-assert torch.allclose(block(x, memory[seen], later), out, atol=1e-4), "hidden keys play no part"
+assert out.shape == (4, 8), "the result should have the shape of x, (4, 8)"
+assert out.std() > 0, "two tokens of the result should differ: not all of it may be one number"
+assert torch.allclose(block(x, memory[seen], later), out, atol=1e-4), (
+    "a token of the memory that memory_mask forbids should play no part"
+)
 other = torch.cat([x[:3], torch.randn(1, 8)])
-assert torch.allclose(block(other, memory, later, seen[None])[:3], out[:3], atol=1e-4), "causal"
-assert not torch.allclose(block(other, memory, later, seen[None])[3], out[3]), "x is read"
-assert not torch.allclose(block(x, memory + 1, later, seen[None]), out), "the memory is read"
+assert torch.allclose(block(other, memory, later, seen[None])[:3], out[:3], atol=1e-4), (
+    "under a causal mask another last token should not change the rows before it"
+)
+assert not torch.allclose(block(other, memory, later, seen[None])[3], out[3]), (
+    "another last token of x should change the last row"
+)
+assert not torch.allclose(block(x, memory + 1, later, seen[None]), out), (
+    "another memory should change the result"
+)
 y = x + block.self_attention(block.norm_1(x), mask=later)
 y = y + block.cross_attention(block.norm_2(y), memory, mask=seen[None])
 y = y + block.feed_forward(block.norm_3(y))
-assert torch.allclose(out, y, atol=1e-4), "three branches, each added to what it read"
+assert torch.allclose(out, y, atol=1e-4), (
+    "x should get three branches in turn, each added to what it read: itself, the memory, feed_forward"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_noam_schedule", "grade": true, "locked": true}
@@ -436,8 +454,16 @@ examine("transformer.noam_schedule", noam_schedule).earned
 # One more test of noam_schedule.
 ### BEGIN HIDDEN TESTS
 rates = [float(noam_schedule(step, 512, 400)) for step in range(1, 2001)]
-assert abs(max(rates) - (512 * 400) ** -0.5) < 1e-9, "the peak"
-assert rates.index(max(rates)) == 399, "the peak is at step warmup"
-assert abs(rates[199] / rates[399] - 0.5) < 1e-6, "half way up, half the rate"
-assert abs(rates[1599] / rates[399] - 0.5) < 1e-6, "after four times the steps, half the rate"
+assert abs(max(rates) - (512 * 400) ** -0.5) < 1e-9, (
+    "the largest rate should be (d_model · warmup)^(-1/2)"
+)
+assert rates.index(max(rates)) == 399, (
+    "the largest rate should be that of step warmup, counted from 1"
+)
+assert abs(rates[199] / rates[399] - 0.5) < 1e-6, (
+    "at half of warmup the rate should be half the largest"
+)
+assert abs(rates[1599] / rates[399] - 0.5) < 1e-6, (
+    "at four times warmup the rate should be half the largest"
+)
 ### END HIDDEN TESTS

@@ -348,7 +348,9 @@ ids = torch.randint(5, (2, 7))
 loss = next_token_loss(logits.clone(), ids.clone())
 shares = torch.softmax(logits, -1)
 by_hand = [-math.log(shares[b, t, ids[b, t + 1]]) for b in range(2) for t in range(6)]
-assert math.isclose(float(loss), sum(by_hand) / 12, rel_tol=1e-8), "one target after the other"
+assert math.isclose(float(loss), sum(by_hand) / 12, rel_tol=1e-8), (
+    "the loss should be the mean of -log softmax(logits[t])[ids[t + 1]] over all rows but the last"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_filter_logits", "grade": true, "locked": true}
@@ -359,11 +361,17 @@ examine("gpt.filter_logits", filter_logits).earned
 ### BEGIN HIDDEN TESTS
 logits = torch.randn(3, 11, dtype=torch.float64)
 kept = filter_logits(logits.clone(), top_k=4)
-assert (torch.isfinite(kept).sum(-1) == 4).all(), "k tokens of each row"
+assert (torch.isfinite(kept).sum(-1) == 4).all(), (
+    "with top_k=4 exactly 4 tokens of each row should stay, the others should be -∞"
+)
 kept = filter_logits(logits.clone(), top_p=0.5)
-assert torch.equal(kept.argmax(-1), logits.argmax(-1)), "the likeliest token always stays"
+assert torch.equal(kept.argmax(-1), logits.argmax(-1)), (
+    "with top_p=0.5 the likeliest token of each row should stay"
+)
 share = torch.softmax(logits, -1)[torch.isfinite(kept)].sum()
-assert float(share) >= 3 * 0.5, "what is kept reaches p"
+assert float(share) >= 3 * 0.5, (
+    "with top_p=0.5 the tokens that stay should have half of the probability or more"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_sample_token", "grade": true, "locked": true}
@@ -374,10 +382,14 @@ examine("gpt.sample_token", sample_token).earned
 ### BEGIN HIDDEN TESTS
 logits = torch.randn(3, 7, dtype=torch.float64)
 likeliest = sample_token(logits.clone(), temperature=0)
-assert torch.equal(likeliest, logits.argmax(-1)), "temperature 0"
+assert torch.equal(likeliest, logits.argmax(-1)), (
+    "with temperature 0 the likeliest token of each row should be taken"
+)
 best = logits.topk(2).indices
 drawn = torch.stack([sample_token(logits.clone(), top_k=2) for _ in range(40)])
-assert ((drawn == best[:, 0]) | (drawn == best[:, 1])).all(), "one of the two likeliest"
+assert ((drawn == best[:, 0]) | (drawn == best[:, 1])).all(), (
+    "with top_k=2 one of the two likeliest tokens should be drawn"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_generate", "grade": true, "locked": true}
@@ -389,14 +401,18 @@ examine("gpt.generate", generate).earned
 ### BEGIN HIDDEN TESTS
 def successor(ids):
     """Expects the next id of seven, after at most four tokens."""
-    assert ids.shape[-1] <= 4, "more tokens than the model reads"
+    assert ids.shape[-1] <= 4, (
+        "the model should get no more than its last max_length tokens at once"
+    )
     return F.one_hot((ids + 1) % 7, 7).double()
 
 
 successor.max_length = 4
 start = int(torch.randint(1, 7, ()))
 written = generate(successor, torch.tensor([start]), 9)
-assert written.tolist() == [(start + i) % 7 for i in range(10)], "one after the other"
+assert written.tolist() == [(start + i) % 7 for i in range(10)], (
+    "each token should follow from the last max_length of those before it, and all be returned"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_perplexity", "grade": true, "locked": true}
@@ -407,7 +423,9 @@ examine("gpt.perplexity", perplexity).earned
 ### BEGIN HIDDEN TESTS
 words = int(torch.randint(5, 50, ()))
 value = perplexity([math.log(words)] * 3, [4, 10, 7])
-assert math.isclose(float(value), words, rel_tol=1e-9), "as many words as are equally likely"
+assert math.isclose(float(value), words, rel_tol=1e-9), (
+    "batches of 4, 10 and 7 targets with the loss ln n should have the perplexity n"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attend_with_cache", "grade": true, "locked": true}
@@ -424,6 +442,10 @@ whole = scores.softmax(-1) @ value
 old, new = slice(0, 4), slice(4, 7)
 first, cache = attend_with_cache(query[:, old] + 0, key[:, old] + 0, value[:, old] + 0)
 last, cache = attend_with_cache(query[:, new] + 0, key[:, new] + 0, value[:, new] + 0, cache)
-assert torch.allclose(first, whole[:, old], atol=1e-5), "the first piece"
-assert torch.allclose(last, whole[:, new], atol=1e-5), "the second piece, with the cache"
+assert torch.allclose(first, whole[:, old], atol=1e-5), (
+    "the first tokens should attend causally: each to itself and to those before it"
+)
+assert torch.allclose(last, whole[:, new], atol=1e-5), (
+    "with a cache each new token should attend to all old ones, and of the new ones up to itself"
+)
 ### END HIDDEN TESTS

@@ -308,9 +308,11 @@ pattern = induction_pattern(torch.cat([half, half]))
 expected = torch.zeros(14, 14, dtype=torch.bool)
 for i in range(7, 14):
     expected[i, i - 6] = True  # what followed, seven places ago
-assert pattern.shape == (14, 14), "a row and a column for each token"
-assert pattern.dtype == torch.bool, "a boolean pattern"
-assert torch.equal(pattern, expected), "seven tokens said twice"
+assert pattern.shape == (14, 14), "14 ids should give shape (14, 14)"
+assert pattern.dtype == torch.bool, "the pattern should be boolean, not numbers"
+assert torch.equal(pattern, expected), (
+    "seven tokens said twice: token i should look at what followed it the first time, i - 6"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_head_scores", "grade": true, "locked": true}
@@ -329,8 +331,12 @@ for i in rows:
         if wanted[i, j]:
             expected += maps[..., i, j].clone() / len(rows)
 scores = head_scores(maps, wanted)
-assert scores.shape == (2, 3, 2), "a score for each head of each layer of each sequence"
-assert torch.allclose(scores, expected, atol=1e-5), "the average over the queries that are asked"
+assert scores.shape == (2, 3, 2), (
+    "maps of shape (2, 3, 2, 6, 6) should give a score for each head of each layer, (2, 3, 2)"
+)
+assert torch.allclose(scores, expected, atol=1e-5), (
+    "a score should be the weight on True places, averaged over the queries that have any"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_ablate", "grade": true, "locked": true}
@@ -351,9 +357,13 @@ with torch.no_grad():
     silenced = expected(ids).clone()
     out = ablate(given, 1, 1)(ids)
     again = given(ids)
-assert out.shape == (2, 6, 11), "a row of logits for each token"
-assert torch.allclose(out, silenced, atol=1e-4), "head 1 hands zeros to W_o"
-assert torch.allclose(again, whole, atol=1e-4), "the model that was given stays as it is"
+assert out.shape == (2, 6, 11), "the changed copy should return logits of shape (2, 6, 11)"
+assert torch.allclose(out, silenced, atol=1e-4), (
+    "head 1 of layer 1 should hand zeros to W_o, and all else stay as it is"
+)
+assert torch.allclose(again, whole, atol=1e-4), (
+    "the model that is given should say what it said before"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_rollout", "grade": true, "locked": true}
@@ -366,8 +376,12 @@ maps = torch.randn(2, 3, 4, 5, 5).softmax(dim=-1)
 A = 0.7 * maps.mean(dim=2) + 0.3 * torch.eye(5)  # (2, 3, 5, 5)
 expected = A[:, 2] @ A[:, 1] @ A[:, 0]
 flow = rollout(maps, 0.3)
-assert flow.shape == (2, 5, 5), "a map for each sequence"
-assert torch.allclose(flow, expected, atol=1e-5), "three layers, the last one on the left"
+assert flow.shape == (2, 5, 5), (
+    "maps of shape (2, 3, 4, 5, 5) should give shape (2, 5, 5): heads and layers are gone"
+)
+assert torch.allclose(flow, expected, atol=1e-5), (
+    "it should be (0.3 I + 0.7 A) of the three layers multiplied, the last layer on the left"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_pronoun_bias", "grade": true, "locked": true}
@@ -388,5 +402,7 @@ with torch.no_grad():
     for context in contexts:
         p = own(context)[-1].double().softmax(dim=-1)
         expected += (p[4].log() - p[7].log()).item() / 3
-assert abs(float(pronoun_bias(given, contexts, 4, 7)) - expected) < 1e-3, "the mean log ratio"
+assert abs(float(pronoun_bias(given, contexts, 4, 7)) - expected) < 1e-3, (
+    "the mean of log p(she) - log p(he) after the last token of each context should come out"
+)
 ### END HIDDEN TESTS

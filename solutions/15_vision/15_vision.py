@@ -282,8 +282,12 @@ images = torch.randn(2, 3, 6, 9)
 corners = [(r, s) for r in (0, 3) for s in (0, 3, 6)]
 rows = torch.stack([images[:, :, r : r + 3, s : s + 3].flatten(1) for r, s in corners], dim=1)
 patches = patchify(images, 3)
-assert patches.shape == (2, 6, 27), "one patch a row"
-assert torch.equal(patches, rows), "patches in reading order, by channel"
+assert patches.shape == (2, 6, 27), (
+    "images of shape (2, 3, 6, 9) and patches of 3 should give shape (2, 6, 27)"
+)
+assert torch.equal(patches, rows), (
+    "patches should stand in reading order, and the numbers of each go by channel, row and column"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_unpatchify", "grade": true, "locked": true}
@@ -295,9 +299,13 @@ examine("vision.unpatchify", unpatchify).earned
 patches = torch.randn(2, 6, 27)
 second, last = (patches[:, i].clone().reshape(2, 3, 3, 3) for i in (1, 5))
 images = unpatchify(patches, 3, 6, 9)
-assert images.shape == (2, 3, 6, 9), "channels, rows, columns"
-assert torch.equal(images[:, :, 3:, 6:], last), "the last patch lies at the lower right"
-assert torch.equal(images[:, :, :3, 3:6], second), "the second patch lies right of the first"
+assert images.shape == (2, 3, 6, 9), (
+    "6 patches of 27 numbers should give images of shape (2, 3, 6, 9)"
+)
+assert torch.equal(images[:, :, 3:, 6:], last), "the last patch should lie at the lower right"
+assert torch.equal(images[:, :, :3, 3:6], second), (
+    "the second patch should lie to the right of the first, its channels and rows in order"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_embed_image", "grade": true, "locked": true}
@@ -311,9 +319,13 @@ class_token, positions = torch.randn(5), torch.randn(7, 5)
 first = (class_token + positions[0]).expand(2, 5)
 fifth = images[:, :, 2:4, 2:4].flatten(1) @ weight + bias + positions[5]
 tokens = embed_image(images, 2, weight, bias, class_token, positions)
-assert tokens.shape == (2, 7, 5), "one token more than patches"
-assert torch.allclose(tokens[:, 0], first, atol=1e-5), "the class token first, with its position"
-assert torch.allclose(tokens[:, 5], fifth, atol=1e-4), "patch, projection, bias, position"
+assert tokens.shape == (2, 7, 5), "6 patches of 2 × 2 should give 7 tokens, one more than patches"
+assert torch.allclose(tokens[:, 0], first, atol=1e-5), (
+    "the first token should be the class token plus positions[0], and not be projected"
+)
+assert torch.allclose(tokens[:, 5], fifth, atol=1e-4), (
+    "patch k should be projected, plus bias, plus positions[k + 1]"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_attention_on_image", "grade": true, "locked": true}
@@ -325,9 +337,15 @@ examine("vision.attention_on_image", attention_on_image).earned
 maps = torch.randn(2, 4, 16).softmax(dim=-1)
 expected = maps[1, 2, 1 + 2 * 5 + 3] / (1 - maps[1, 2, 0])
 picture = attention_on_image(maps, 3, 5)
-assert picture.shape == (2, 4, 3, 5), "a picture for every row"
-assert torch.allclose(picture[1, 2, 2, 3], expected, atol=1e-5), "reading order, shares"
-assert torch.allclose(picture.sum(dim=(-2, -1)), torch.ones(2, 4), atol=1e-5), "sums to 1"
+assert picture.shape == (2, 4, 3, 5), (
+    "rows of 16 weights on 3 × 5 patches should give shape (2, 4, 3, 5)"
+)
+assert torch.allclose(picture[1, 2, 2, 3], expected, atol=1e-5), (
+    "without the class token's own weight the others should be divided by their sum, in reading order"
+)
+assert torch.allclose(picture.sum(dim=(-2, -1)), torch.ones(2, 4), atol=1e-5), (
+    "each picture should sum to 1"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_window_partition", "grade": true, "locked": true}
@@ -339,6 +357,10 @@ examine("vision.window_partition", window_partition).earned
 x = torch.randn(2, 6, 9, 5)
 fifth = x[:, 3:6, 3:6].clone().reshape(2, 9, 5)
 windows = window_partition(x, 3)
-assert windows.shape == (2, 6, 9, 5), "windows, then the tokens of each"
-assert torch.equal(windows[:, 4], fifth), "window 4 is the middle one of the second row"
+assert windows.shape == (2, 6, 9, 5), (
+    "a grid of 6 × 9 tokens and windows of 3 should give shape (2, 6, 9, 5)"
+)
+assert torch.equal(windows[:, 4], fifth), (
+    "windows should stand in reading order, and so should the tokens inside each"
+)
 ### END HIDDEN TESTS

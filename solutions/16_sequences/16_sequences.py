@@ -246,9 +246,11 @@ examine("sequences.encode_cdr3", encode_cdr3).earned
 # One more test of encode_cdr3.
 ### BEGIN HIDDEN TESTS
 ids = encode_cdr3("cassirssyeqyf", 20)
-assert tuple(ids.shape) == (20,), "max_length ids"
-assert [int(i) for i in ids[13:]] == [0] * 7, "0 behind the end"
-assert "".join(ALPHABET[int(i) - 1] for i in ids[:13]) == "CASSIRSSYEQYF", "read back"
+assert tuple(ids.shape) == (20,), "max_length = 20 should give 20 ids"
+assert [int(i) for i in ids[13:]] == [0] * 7, "behind the end of the sequence there should be zeros"
+assert "".join(ALPHABET[int(i) - 1] for i in ids[:13]) == "CASSIRSSYEQYF", (
+    "ids should be 1 + the letter's place in ALPHABET, small letters read as large ones"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_split_by_similarity", "grade": true, "locked": true}
@@ -261,9 +263,15 @@ far = ["AAAAAAAA", "CCCCCCCC", "DDDDDDDD", "EEEEEEEE", "FFFFFFFF", "GGGGGGGG"]
 listed = far + [one + "W" for one in far]
 train, test = split_by_similarity(listed, 1, 0.5, np.random.randint(1000))
 train, test = [int(i) for i in train], [int(i) for i in test]
-assert sorted(train + test) == list(range(12)), "every index on one side"
-assert all((i in test) == (i + 6 in test) for i in range(6)), "near-copies stay together"
-assert 4 <= len(test) <= 8, "half, give or take one cluster of two"
+assert sorted(train + test) == list(range(12)), (
+    "every index should be in train or in test, and in one of them alone"
+)
+assert all((i in test) == (i + 6 in test) for i in range(6)), (
+    "sequences that differ by one letter should be on the same side"
+)
+assert 4 <= len(test) <= 8, (
+    "with test_fraction=0.5 the test side should have half, give or take the largest cluster"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_balanced_accuracy", "grade": true, "locked": true}
@@ -274,8 +282,12 @@ examine("sequences.balanced_accuracy", balanced_accuracy).earned
 ### BEGIN HIDDEN TESTS
 labels = np.repeat([0, 1, 2], [90, 9, 1])
 guess = np.zeros(100, dtype=int)
-assert np.isclose(float(balanced_accuracy(labels, guess)), 1 / 3), "a guess has 1/classes"
-assert np.isclose(float(balanced_accuracy(labels, labels)), 1.0), "all right"
+assert np.isclose(float(balanced_accuracy(labels, guess)), 1 / 3), (
+    "guessing one of three classes should earn 1/3, however common that class is"
+)
+assert np.isclose(float(balanced_accuracy(labels, labels)), 1.0), (
+    "predictions that are all right should earn 1"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_bootstrap_interval", "grade": true, "locked": true}
@@ -293,6 +305,10 @@ def share(array):
 ones = np.repeat([0.0, 1.0], [200, 200])
 low, high = bootstrap_interval(share, ones, n_resamples=400)
 half = 1.96 * 0.5 / 20  # 400 coins
-assert abs(float(low) - (0.5 - half)) < 0.03, "the low end for 400 coins"
-assert abs(float(high) - (0.5 + half)) < 0.03, "the high end for 400 coins"
+assert abs(float(low) - (0.5 - half)) < 0.03, (
+    "the low end for the share of ones in 400 tosses should be near 0.45"
+)
+assert abs(float(high) - (0.5 + half)) < 0.03, (
+    "the high end for the share of ones in 400 tosses should be near 0.55"
+)
 ### END HIDDEN TESTS

@@ -313,7 +313,9 @@ scores = 5 * torch.randn(2, 3, 12, dtype=torch.float64)
 blocks = [scores[..., 0:5].clone(), scores[..., 5:7].clone(), scores[..., 7:].clone()]
 maximum, normaliser = online_softmax(blocks)
 size = (maximum + normaliser.log())[..., 0]
-assert torch.allclose(size, scores.logsumexp(-1)), "maximum + log(normaliser) is the logsumexp"
+assert torch.allclose(size, scores.logsumexp(-1)), (
+    "maximum + log(normaliser) should be the logsumexp of all scores, with blocks of 5, 2 and 5"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_tiled_attention", "grade": true, "locked": true}
@@ -327,7 +329,9 @@ value = torch.randn(2, 13, 3)
 whole = (query @ key.mT / 2).softmax(-1) @ value
 for block in (2, 5, 64):
     tiled = tiled_attention(query.clone(), key.clone(), value.clone(), block=block)
-    assert torch.allclose(tiled, whole, atol=1e-5), f"blocks of {block}"
+    assert torch.allclose(tiled, whole, atol=1e-5), (
+        "the result should be softmax(QKᵀ/√d_k) V, with blocks of 2 and 5, and of 64 for 9 and 13 rows"
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_windowed_attention", "grade": true, "locked": true}
@@ -341,7 +345,9 @@ value = torch.randn(2, 9, 3)
 far = (torch.arange(9)[:, None] - torch.arange(9)).abs() > 2
 whole = (query @ key.mT / 2).masked_fill(far, -math.inf).softmax(-1) @ value
 near = windowed_attention(query.clone(), key.clone(), value.clone(), 5)
-assert torch.allclose(near, whole, atol=1e-5), "width 5"
+assert torch.allclose(near, whole, atol=1e-5), (
+    "with width 5 token i should see tokens i - 2 to i + 2, fewer at the ends"
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_linear_attention", "grade": true, "locked": true}
@@ -357,7 +363,9 @@ for causal in (False, True):
     kept = weights.tril() if causal else weights
     expected = kept / kept.sum(-1, keepdim=True) @ value
     got = linear_attention(query.clone(), key.clone(), value.clone(), causal)
-    assert torch.allclose(got, expected, atol=1e-5), f"causal={causal}"
+    assert torch.allclose(got, expected, atol=1e-5), (
+        "causal or not, row i should be the sum of φ(q)·φ(k) v over that of φ(q)·φ(k) of what it sees"
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "points_kv_cache_bytes", "grade": true, "locked": true}
@@ -369,5 +377,7 @@ examine("efficient.kv_cache_bytes", kv_cache_bytes).earned
 keys = torch.zeros(3, 5, 7, 11, dtype=torch.float64)  # layers, heads, tokens, features
 values = torch.zeros_like(keys)
 size = keys.nelement() * keys.element_size() + values.nelement() * values.element_size()
-assert kv_cache_bytes(7, 3, 5, 11, 8) == size, "the size of two tensors"
+assert kv_cache_bytes(7, 3, 5, 11, 8) == size, (
+    "for bytes_per_number=8 it should be the size of two tensors, of keys and of values"
+)
 ### END HIDDEN TESTS

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from attncourse.grading.class_.failures import exercise_of
 from attncourse.grading.class_.results import NO_POINTS, ClassResults, Result
+from attncourse.grading.report import UNFORESEEN
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 TOLERANCE = 1e-9  # points that are sums of floats
@@ -66,6 +67,7 @@ class Summary:
     attention: tuple[Result, ...]
     waiting: dict[str, int]
     students: tuple[Result, ...]
+    unforeseen: tuple[tuple[str, int], ...] = ()  # notes on hidden tests, and of how many students
 
     @property
     def handed_in(self) -> int:
@@ -111,6 +113,7 @@ def summarize(found: ClassResults) -> Summary:
         attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
         waiting=dict(sorted(Counter(g for r in found.results for g in r.waiting).items())),
         students=found.results,
+        unforeseen=tuple(unforeseen(found)),
     )
 
 
@@ -175,6 +178,13 @@ def unnamed(found: ClassResults) -> Iterator[Misconception]:
         examples.setdefault((failure.target, failure.what), failure.example)
     for (target, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
         yield Misconception(target, what, students, examples[target, what])
+
+
+def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:
+    """Which hidden tests fail answers that pass their checks, those seen most first."""
+    notes = (note for r in found.results for note in dict.fromkeys(r.notes))
+    tally = Counter(note for note in notes if UNFORESEEN in note)
+    yield from sorted(tally.items(), key=lambda item: (-item[1], item[0]))
 
 
 def urgency(result: Result) -> tuple[int, str]:

@@ -44,7 +44,11 @@ def at_a_glance(summary: Summary) -> Group:
     parts = [headline(summary), distribution(summary), by_exercise(summary)]
     parts.append(seen_most("misconceptions seen most", summary.misconceptions))
     parts.append(seen_most("failures without a name", summary.failures))
-    parts += [for_a_person(summary), Text(summary.waits) if summary.waits else None]
+    parts += [
+        unforeseen(summary),
+        for_a_person(summary),
+        Text(summary.waits) if summary.waits else None,
+    ]
     parts.append(Text(summary.sources, style="dim"))
     return Group(*(part for part in parts if part is not None))
 
@@ -101,6 +105,16 @@ def seen_most(head: str, mistakes: Sequence[Misconception]) -> Table | None:
         made.add_row(told, str(m.students))
     if (more := len(mistakes) - SHOWN) > 0:
         made.add_row(Text(f"and {more} more: all of them are in the reports", style="dim"), "")
+    return made
+
+
+def unforeseen(summary: Summary) -> Table | None:
+    """What hidden tests say of answers that pass their checks."""
+    if not summary.unforeseen:
+        return None
+    made = table("hidden tests that a check did not foresee", "students#")
+    for note, students in summary.unforeseen[:SHOWN]:
+        made.add_row(Text(one_line(note, 300)), str(students))
     return made
 
 

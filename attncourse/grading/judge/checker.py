@@ -17,6 +17,7 @@ from attncourse.checks import observe
 from attncourse.grading.judge.desk import desk_for, disturbed, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.remote.session import DEAF, GRACE, Ended, OutOfTime, Session
+from attncourse.grading.judge.sentence import NOWHERE, Said, said_of
 from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.judge.worker.calls import seed
@@ -35,6 +36,7 @@ REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fre
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 LAST_MINUTE = 10.0  # seconds for the tests that were left for last where the time is over
 NOTHING = object()
+TEST = "<test>"  # what a traceback calls the test that runs
 
 Launch = Callable[[Stopwatch, bool], Session]
 Begins = Callable[[str, float], None]
@@ -49,6 +51,7 @@ class StepOutcome:
     value: float = 0.0
     error: str = ""  # the exception's class, or the library's above one of the submission's own
     hidden: bool = False  # whether the submission may have seen a hidden test
+    said: Said = NOWHERE  # by the instructor's assertion where the test failed
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -343,9 +346,11 @@ class Checker:
         except BaseException as error:  # a test cell may end as it likes, the others run
             if isinstance(error, TimeUp) and not self.whole.left():
                 raise OutOfTime from None
-            if watch.left():
-                return self.failure(error, self.limits.call)
-            return self.failure(error, self.limits.cell, watch)
+            late = {} if watch.left() else {"watch": watch}
+            outcome = self.failure(error, self.limits.cell if late else self.limits.call, **late)
+            if outcome.kind == "error":
+                outcome.said = said_of(error, step.source, TEST)
+            return outcome
         if value is None:
             return StepOutcome("none")
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
@@ -360,7 +365,7 @@ class Checker:
             body, _ = compiled(source, self.desk.foreign(source))
             exec(body, self.namespace)
         self.bind(step.source, step.grade_id)
-        body, last = compiled(step.source, self.desk.foreign(step.source, step.grade_id))
+        body, last = compiled(step.source, self.desk.foreign(step.source, step.grade_id), TEST)
         exec(body, self.namespace)
         return None if last is None else eval(last, self.namespace)
 

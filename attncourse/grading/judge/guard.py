@@ -41,20 +41,20 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @lru_cache(maxsize=256)
 def compiled(
-    source: str, students: tuple[str, ...] = ()
+    source: str, students: tuple[str, ...] = (), file: str = "<given>"
 ) -> tuple[types.CodeType, types.CodeType | None]:
     """A cell's statements, and its last line where that is an expression.
 
-    ``students`` are the names that it takes from the submission.
+    ``students`` are the names that it takes from the submission; tracebacks call it ``file``.
     """
     tree = ast.parse(source)
     theirs = foreign(tree, students)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    body = compile(guarded(tree, theirs), "<test>", "exec", dont_inherit=True)
+    body = compile(guarded(tree, theirs), file, "exec", dont_inherit=True)
     if last is None:
         return body, None
     value = guarded(ast.Expression(last.value), theirs)
-    return body, compile(value, "<test>", "eval", dont_inherit=True)
+    return body, compile(value, file, "eval", dont_inherit=True)
 
 
 def guarded(tree: ast.AST, theirs: Set[str]) -> ast.AST:

@@ -4,7 +4,7 @@ from typing import Any
 
 from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.desk import HIDDEN
-from attncourse.grading.report import CellResult, Report
+from attncourse.grading.report import UNFORESEEN, CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.reaching import reaches
 
@@ -21,14 +21,15 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
     }
     verdicts = [v for outcome in found.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["misconception"]) for v in verdicts if v["misconception"])
+    cells = {g: judge_cell(cell, found.get(g)) for g, cell in assignment.graded.items()}
     trouble = tuple(checker.trouble)
     return Report(
         student=student,
         assignment=assignment.name,
         status="interrupted" if trouble else "graded",
-        cells={g: judge_cell(cell, found.get(g)) for g, cell in assignment.graded.items()},
+        cells=cells,
         misconceptions=tuple(seen),
-        notes=(*notes, *remarks(checker, verdicts), *trouble),
+        notes=(*notes, *remarks(checker, verdicts), *unforeseen(found, cells, verdicts), *trouble),
         attention=(*trouble, *suspicions(checker, assignment)),
         verdicts=tuple(verdicts),
         seed=checker.seed,
@@ -38,8 +39,8 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     """The points of a graded cell, and why they are not full. What is not clearly earned is not.
 
-    A hidden test says nothing in the submission's words. What that saw there it could tell: in a
-    message, in a class's name, in a number.
+    Of a hidden test nothing is said in the submission's words. What that saw there it could tell:
+    in a message, in a class's name, in a number. The instructor's source says why it failed.
     """
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
@@ -57,7 +58,7 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         "other": f"gave {outcome.message}, not {wanted}",
     }
     silent = {
-        "error": f"a hidden test failed ({outcome.error})",
+        "error": failed(outcome),
         "timeout": "did not end in time",
         "lost": "was not run to its end",
     }
@@ -67,6 +68,15 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         else said.get(outcome.kind, outcome.message or "failed")
     )
     return CellResult(0.0, cell.points, message)
+
+
+def failed(outcome: StepOutcome) -> str:
+    """That a hidden test failed, and what the instructor's source says there."""
+    sentence, reached = outcome.said
+    if outcome.error == "AssertionError" and reached:
+        return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
+    way = ": " if reached else " on the way to: "
+    return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
 
 
 def mistakes(outcome: StepOutcome) -> str:
@@ -106,6 +116,22 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
         said.append(f"printed more than {checker.limits.output:g} MB: the rest was dropped")
     said = list(dict.fromkeys(said))
     return said + ([f"not attempted: {', '.join(dict.fromkeys(empty))}"] if empty else [])
+
+
+def unforeseen(
+    found: dict[str, StepOutcome | None],
+    cells: dict[str, CellResult],
+    verdicts: list[dict[str, Any]],
+) -> list[str]:
+    """What hidden tests say of answers that pass their checks: nothing else would explain it."""
+    passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"]}
+    hidden = [g for g, outcome in found.items() if outcome and outcome.hidden]
+    lost = [(g.removeprefix("hidden_"), cells[g]) for g in hidden if g in cells]
+    return [
+        f"{name}{UNFORESEEN}{cell.message}"
+        for name, cell in lost
+        if name in passed and cell.points < cell.maximum
+    ]
 
 
 def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:

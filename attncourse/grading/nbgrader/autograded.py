@@ -174,7 +174,7 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     """What a test gave: the verdicts made in it, why points are missing, and the points.
 
     The last one is the plain number that nbgrader takes for the score. Without one it would give
-    all points. What happened in hidden tests stays there: a message may hold a test's values.
+    all points. Of what happened in hidden tests the judge tells what their own source says.
     """
     if not cell.test:
         return []
@@ -185,7 +185,7 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     if not cell.grade:
         return made
     points = found.points if found else 0.0
-    said = "not all of the hidden tests passed" if hidden else found.message if found else ""
+    said = found.message if found else ""
     said = "" if verdicts or points == cell.points else message(said)
     html = f"<strong>{score(points, cell.points)}</strong>"
     html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>' if said else ""

@@ -1,0 +1,58 @@
+"""What a hidden test may say: the instructor's own sentence, read from the source of the test.
+
+An assertion that fails has a message. Its literal text is the instructor's; what an f-string or an
+exception holds may be the submission's, or what the test sent. So the line that failed is looked up
+in the source, and nothing else is said than what stands there.
+"""
+
+import ast
+import traceback
+from functools import lru_cache
+from typing import NamedTuple
+
+HELD = "…"  # in the place of a value
+
+
+class Said(NamedTuple):
+    """An assertion's sentence, and whether it failed itself or was not come to."""
+
+    sentence: str = ""
+    reached: bool = True
+
+
+NOWHERE = Said()
+
+
+def said_of(error: BaseException, source: str, file: str) -> Said:
+    """What the instructor's ``source`` says where ``error`` was raised; it ran as ``file``.
+
+    The innermost line of the source counts, for a helper of the test's own may assert. Where that
+    line asserts nothing, the next assertion is what the test was on its way to.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f.lineno or 0 for f in frames if f.filename == file]
+    found = assertions(source)
+    for line in reversed(lines):
+        for first, last, sentence in found:
+            if first <= line <= last:
+                return Said(sentence)
+    start = lines[0] if lines else 0
+    return Said(next((s for first, _, s in found if first > start > 0), ""), False)
+
+
+@lru_cache(maxsize=256)
+def assertions(source: str) -> tuple[tuple[int, int, str], ...]:
+    """The first line, the last line and the sentence of each assertion in a cell, in order."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
+    nodes.sort(key=lambda node: node.lineno)
+    return tuple((n.lineno, n.end_lineno or n.lineno, literal(n.msg)) for n in nodes)
+
+
+def literal(message: ast.expr | None) -> str:
+    """The literal text of a message; nothing where it is computed."""
+    if isinstance(message, ast.Constant) and isinstance(message.value, str):
+        return message.value
+    if isinstance(message, ast.JoinedStr):
+        parts = [literal(part) or HELD for part in message.values]
+        return "".join(parts) if any(part != HELD for part in parts) else ""
+    return ""

@@ -1,0 +1,173 @@
+"""What a hidden test that fails tells a student: the instructor's sentence, and nothing else."""
+
+import ast
+
+import pytest
+from rich.console import Console
+from small_course import cell, graded, notebook, solution
+from test_hidden_tests import NAMED
+
+from attncourse.grading.class_.results import ClassResults, from_report
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.class_.summary import summarize
+from attncourse.grading.class_.terminal import at_a_glance, class_table
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.sentence import Said, assertions, said_of
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import UNFORESEEN, Report
+from attncourse.grading.submission.notebook import Assignment, read_cells
+
+# --- every hidden test of the course --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("folder", "name", "source"), NAMED)
+def test_every_hidden_assertion_has_a_sentence(folder, name, source):
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
+    said = [sentence for _, _, sentence in assertions(source)]
+    assert len(said) == len(nodes) > 0
+    for node, sentence in zip(nodes, said, strict=True):
+        assert isinstance(node.msg, ast.Constant), ast.unparse(node)
+        assert len(sentence.split()) >= 5, f"no sentence: {sentence}"
+
+
+def test_no_two_assertions_of_an_exercise_say_the_same():
+    for _, name, source in (param.values for param in NAMED):
+        said = [sentence for _, _, sentence in assertions(source)]
+        assert len(set(said)) == len(said), name
+
+
+# --- what is read from a source -------------------------------------------------------------------
+
+SOURCE = """\
+def close(a, b):
+    assert abs(a - b) < 1, "a and b are close"
+
+x = f(3)
+assert (
+    x == 4
+), "one more than " "it was"
+assert x < seen[0], f"seen {seen} times, {len(seen)}"
+assert x, str(x)
+close(x, 9)
+"""
+
+
+def said(f, seen=(9,)) -> Said:
+    try:
+        exec(compile(SOURCE, "<test>", "exec"), {"f": f, "seen": seen})
+    except Exception as error:
+        return said_of(error, SOURCE, "<test>")
+    raise ValueError("expected it to fail")
+
+
+def test_the_sentence_is_that_of_the_line_which_failed():
+    assert said(lambda x: 5) == Said("one more than it was")
+    assert said(lambda x: x + 1) == Said("a and b are close")
+    assert said(lambda x: x + 1, seen=[0]) == Said("seen … times, …")
+
+
+def test_a_call_that_raises_stops_on_the_way_to_the_next_assertion():
+    assert said(lambda x: 1 / 0) == Said("one more than it was", False)
+
+
+def test_what_an_exception_says_is_no_sentence():
+    def forges(x):
+        raise AssertionError("what was sent: 3")
+
+    assert said(forges) == Said("one more than it was", False)
+    assert assertions("assert x, str(x)\nassert y\nassert z, f'{z}'") == (
+        (1, 1, ""),
+        (2, 2, ""),
+        (3, 3, ""),
+    )
+
+
+# --- through the judge ----------------------------------------------------------------------------
+
+HIDDEN = """\
+# One more test of twice.
+### BEGIN HIDDEN TESTS
+out = twice(21)
+assert out == 42, f"twice 21 is 42, and {out} is not"
+assert twice(-1) == -2, "a number below zero is doubled too"
+### END HIDDEN TESTS
+"""
+MADE = """\
+def twice(x):
+    return 2 * x
+"""
+
+
+def lost(answer: str) -> str:
+    """What the report says of the hidden test; the answer's words are nowhere in it."""
+    tests = [graded("points_twice", "twice(2) / 4", 1), graded("hidden_twice", HIDDEN, 1)]
+    task = Assignment("01_small", read_cells(notebook(solution("twice", MADE), *tests)))
+    handed_in = notebook(solution("twice", answer), *tests)
+    report = grade(handed_in, task, limits=Limits(submission=20), seed=5)
+    assert report.cells["points_twice"].points == 1
+    assert "heard" not in str(report)
+    return report.cells["hidden_twice"].message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return 2 * x", ""),
+        ("return 2 * abs(x)", "a hidden test failed: a number below zero is doubled too"),
+        ("return 4", "a hidden test failed: twice 21 is 42, and … is not"),
+        (
+            'assert x < 20, "heard"; return 2 * x',
+            "a hidden test failed (AssertionError) on the way to: twice 21 is 42, and … is not",
+        ),
+        (
+            'if x < 0: raise ValueError("heard")\n    return 2 * x',
+            "a hidden test failed (ValueError): a number below zero is doubled too",
+        ),
+        (
+            'return type("heard", (str,), {"__eq__": lambda a, b: x == 2})() if x > 2 else 4',
+            "a hidden test failed: twice 21 is 42, and … is not",
+        ),
+    ],
+)
+def test_the_report_says_why_in_the_instructors_words_alone(body, message):
+    assert lost(f"def twice(x):\n    {body}") == message
+
+
+# --- what a check did not foresee -----------------------------------------------------------------
+
+MIXING = """\
+# One more test of mix.
+### BEGIN HIDDEN TESTS
+assert mix(np.eye(2), np.eye(2))[0, 0] == {number}, "two tokens, each by itself, come back"
+### END HIDDEN TESTS
+"""
+
+
+def report_of(answer: str, number: int) -> Report:
+    """The report on an answer to the exercise mix; the hidden test wants ``number``."""
+    cells = [
+        cell("import numpy as np\nfrom attncourse.checks import examine"),
+        solution("mix", "def mix(A, X):\n    return A @ X"),
+        graded("points_mix", 'examine("mixing.mix", mix).earned', 9),
+        graded("hidden_mix", MIXING.format(number=number), 1),
+    ]
+    task = Assignment("02_mixing", read_cells(notebook(*cells)))
+    cells[1] = solution("mix", answer)
+    return grade(notebook(*cells), task, student="ada", limits=Limits(submission=20), seed=5)
+
+
+def test_an_answer_that_passes_its_check_and_not_the_hidden_test_is_told_in_a_note():
+    told = "mix passes its check, but a hidden test failed: two tokens, each by itself, come back"
+    right, wrong = "def mix(A, X):\n    return A @ X", "def mix(A, X):\n    return X.T @ A"
+    report = report_of(right, 2)
+    assert report.notes == (told,)
+    assert report_of(right, 1).notes == ()
+    assert not any(UNFORESEEN in note for note in report_of(wrong, 2).notes)
+    results = (from_report(Person("ada"), "02_mixing", report),) * 2
+    summary = summarize(ClassResults("02_mixing", results))
+    assert summary.unforeseen == ((told, 2),)
+    for shown in (class_table([report]), at_a_glance(summary)):
+        console = Console(width=200, record=True)
+        with console.capture() as captured:
+            console.print(shown)
+        assert told in captured.get()
