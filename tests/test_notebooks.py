@@ -104,6 +104,16 @@ def test_a_chapters_notebook_holds_the_code_of_its_page(folder):
     assert [c.source for c in notebook.cells if c.cell_type == "code"] == [COURSE.install(), *code]
 
 
+@pytest.mark.parametrize("path", TASKS)
+def test_run_all_goes_on_behind_a_wrong_answer_and_ends_with_the_table(path):
+    cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    first = next(n for n, cell in enumerate(cells) if cell.metadata.get("nbgrader"))
+    tagged = ["raises-exception" in cell.metadata.get("tags", []) for cell in cells]
+    assert tagged == [first <= n < len(cells) - 1 for n in range(len(cells))]
+    stem = Path(path).stem.split("_", 1)[1]
+    assert cells[-1].source == f'from attncourse.checks import progress\n\nprogress("{stem}")'
+
+
 @pytest.mark.slow
 def test_the_repository_setting_moves_every_badge_and_install_cell(tmp_path):
     root = copy_course(tmp_path / "course", "solutions", "exercises")
@@ -421,12 +431,14 @@ def solve(small: Path, source: str) -> nbformat.NotebookNode:
 def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
     cells = solve(small, SOURCE).cells
     assert [cell.id for cell in cells] == [
-        *("cell-1", "install", "double", "check_double", "points_double", "hidden_double")
+        *("cell-1", "install", "double", "check_double", "points_double", "hidden_double"),
+        *("progress-title", "progress"),
     ]
-    assert [cell.metadata.nbgrader.get("points") for cell in cells[2:]] == [None, None, 3, 1]
+    answers = cells[2:-2]
+    assert [cell.metadata.nbgrader.get("points") for cell in answers] == [None, None, 3, 1]
     assert "*Difficulty ●●○ · about 5 minutes · 3 points, and 1" in cells[0].source
     assert "<summary>Hint 2 of 2</summary>\n\nTwice.\n\n</details>" in cells[0].source
-    for cell in cells[2:]:
+    for cell in answers:
         assert cell.metadata.nbgrader.schema_version == 3
         assert cell.metadata.nbgrader.task is False
 

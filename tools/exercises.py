@@ -1,4 +1,4 @@
-"""Everything that is generated: solved and released notebooks, the pages' notebooks, the table.
+"""Everything that is generated: notebooks, the README's table, the package's index of exercises.
 
     python tools/exercises.py            writes what is stale
     python tools/exercises.py --check    only names it, and exits 1 when there is any
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import logging
 import os
 import re
@@ -32,10 +33,18 @@ from course import ROOT, Chapter, Course, CourseError, load
 from progress import Progress
 
 from attncourse.checks import Exercise, exercises
+from attncourse.checks.exercise import HIDDEN_POINTS
+from attncourse.checks.index import name_of_place
 from attncourse.grading.course.variants import FILE as VARIANTS
 
+INDEX = "attncourse/checks/index.json"
 RELEASED = ROOT / "_build" / ".released"  # what nbgrader made, by what it was made of
 START, END = "<!-- chapters -->", "<!-- /chapters -->"
+GO_ON = "raises-exception"  # the tag with which *Run All* goes on after a cell that fails
+PROGRESS = (
+    "## How far you are\n\nWhat the checks said when they were last run, and what comes next."
+)
+TABLE = 'from attncourse.checks import progress\n\nprogress("{stem}")'
 ROLES = {  # of a graded cell, by its id's prefix: the short metadata it must have in the source
     "": {"solution": True},
     "check_": {"locked": True},
@@ -57,7 +66,7 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
     path = f"solutions/{chapter.folder}/{chapter.folder}.py"
     source = jupytext.read(course.root / path, fmt="py:percent")
     seen: set[str] = set()
-    cells = []
+    cells, begun = [], False
     for number, cell in enumerate(source.cells, start=1):
         short = cell.metadata.get("nbgrader")
         metadata = {}
@@ -71,7 +80,11 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
             if short["grade_id"] in seen:
                 raise CourseError(f"{path}: the grade_id {short['grade_id']!r} is used twice")
             seen.add(short["grade_id"])
-        if tags := cell.metadata.get("tags"):
+        tags = [*cell.metadata.get("tags", ())]
+        begun = begun or short is not None
+        if begun and cell.cell_type == "code":  # the first answer, and all that is behind it
+            tags.append(GO_ON)
+        if tags:
             metadata["tags"] = tags
         if cell.cell_type == "markdown":
             text = fill(text, exercises, seen, path)
@@ -90,6 +103,11 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
     cells[0].source = f"{title}\n\n{badge}\n{rest}".rstrip("\n")
     cells.insert(1, colab.cell(0, "code", course.install(), {}))
     cells[1].id = "install"
+    cells += [
+        colab.cell(len(cells), "markdown", PROGRESS, {}),
+        colab.cell(len(cells) + 1, "code", TABLE.format(stem=chapter.stem), {}),
+    ]
+    cells[-2].id, cells[-1].id = "progress-title", "progress"
     return colab.as_notebook(cells)
 
 
@@ -110,7 +128,7 @@ def facts(exercise: Exercise) -> str:
     stars = "●" * exercise.difficulty + "○" * (3 - exercise.difficulty)
     return (
         f"*Difficulty {stars} · about {exercise.minutes} minutes · {exercise.points} points, "
-        f"and 1 for further tests · {exercise.section}*"
+        f"and {HIDDEN_POINTS} for further tests · {exercise.section}*"
     )
 
 
@@ -135,14 +153,15 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     flags = {k: v for k, v in short.items() if k not in ("grade_id", "points") and v}
     if flags != ROLES[prefix]:
         raise CourseError(f"{path}: {grade_id} has {flags}, it should have {ROLES[prefix]}")
-    if worth != (1 if prefix == "hidden_" else None):
+    if worth != (HIDDEN_POINTS if prefix == "hidden_" else None):
         raise CourseError(
-            f"{path}: {grade_id}: a hidden cell is worth 1 point, the checks say what others are"
+            f"{path}: {grade_id}: a hidden cell is worth {HIDDEN_POINTS} point, "
+            "the checks say what others are"
         )
     full = {"grade": False, "locked": False, "solution": False} | ROLES[prefix]
     full |= {"grade_id": grade_id, "schema_version": 3, "task": False}
     if full["grade"]:
-        full["points"] = 1 if prefix == "hidden_" else exercises[name].points
+        full["points"] = HIDDEN_POINTS if prefix == "hidden_" else exercises[name].points
     return full
 
 
@@ -222,6 +241,18 @@ def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]
     return notebooks
 
 
+def known(course: Course) -> str:
+    """``attncourse/checks/index.json``: what the package has to know without loading the checks."""
+    pages = {chapter.stem: chapter.page for chapter in course.chapters}
+    found = {}
+    for target, e in exercises().items():
+        heading = re.search("“(.+)”", e.section)
+        place = f"{pages[e.stem]}.html" if e.stem in pages else ""
+        place += f"#{name_of_place(heading[1])}" if place and heading else ""
+        found[target] = {"points": e.points, "minutes": e.minutes, "page": place}
+    return json.dumps({"site": course.site, "exercises": found}, indent=1) + "\n"
+
+
 def table(course: Course, index: colab.Index) -> str:
     """The README's table of chapters."""
     lines = ["| | chapter | page | exercises |", "| --- | --- | --- | --- |"]
@@ -241,6 +272,8 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
     for exercise in exercises().values():
         by_stem.setdefault(exercise.stem, {})[exercise.name] = exercise
     files, problems, answers = {}, [], {}
+    if (course.root / "attncourse").is_dir():  # the package, where the course has its own
+        files[INDEX] = known(course)
     index = colab.Index(course)
     for chapter in course.chapters:
         folder = chapter.folder

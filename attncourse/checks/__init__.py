@@ -4,6 +4,7 @@
 ``examine("mixing.mix", mix)`` returns the verdict and never raises for a wrong answer.
 ``exercises()`` maps every target to its exercise.
 ``check("masking.leak", leak, variant="forbidden")`` asks for an answer in another convention.
+``progress("mixing")`` at a notebook's end shows what its checks saw.
 ``in_place(f)(x)`` in a grader's test changes the test's own x, where f does that.
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from attncourse import STEMS
 from attncourse.checks.asking import in_place
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
+from attncourse.checks.session import Progress, progress_of, seen
 from attncourse.checks.verdict import CheckFailed, Verdict
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ __all__ = [
     "exercises",
     "in_place",
     "observe",
+    "progress",
     "variants_of",
 ]
 
@@ -46,6 +49,8 @@ _seeds: list[int] = []  # of the graders at work, the innermost last
 def check(target: str, implementation: Callable, variant: str = "") -> None:
     """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right."""
     verdict = examine(target, implementation, variant=variant)
+    if not _observers:
+        seen[target] = verdict
     displayed = show(verdict)
     if not verdict.passed:
         raise CheckFailed(verdict, displayed) from None
@@ -66,9 +71,21 @@ def examine(
     if seed is None and _seeds:
         seed = zlib.crc32(f"{_seeds[-1]} {target}".encode())
     verdict = judge(exercise(target, variant), implementation, seed)
-    for seen in _observers:
-        seen.append(verdict)
+    for observer in _observers:
+        observer.append(verdict)
     return verdict
+
+
+def progress(stem: str) -> None:
+    """Shows which of a chapter's exercises the checks of this session saw done, and what is next.
+
+    Raises ``ValueError`` for what is no chapter.
+    """
+    if stem not in STEMS:
+        raise ValueError(f"expected a chapter ({', '.join(STEMS)}), got {stem!r}")
+    found = progress_of(stem, chapter(stem))
+    if not show(found):
+        print(found)
 
 
 def exercises() -> dict[str, Exercise]:
@@ -82,14 +99,14 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 
     With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
     """
-    seen: list[Verdict] = []
-    _observers.append(seen)
+    made: list[Verdict] = []
+    _observers.append(made)
     if seed is not None:
         _seeds.append(seed)
     try:
-        yield seen
+        yield made
     finally:
-        _observers.pop(next(i for i, other in enumerate(_observers) if other is seen))
+        _observers.pop(next(i for i, other in enumerate(_observers) if other is made))
         if seed is not None:
             _seeds.pop()
 
@@ -133,13 +150,13 @@ def variants_of(stem: str) -> "tuple[Variant, ...]":
     return getattr(importlib.import_module(f"attncourse.checks.bank.{stem}"), "VARIANTS", ())
 
 
-def show(verdict: Verdict) -> bool:
-    """Displays the verdict as HTML where a notebook can show it; says whether it did."""
+def show(thing: Verdict | Progress) -> bool:
+    """Displays it as HTML where a notebook can show it; says whether it did."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):
         return False
     from IPython.display import display
 
-    display(verdict)
+    display(thing)
     return True

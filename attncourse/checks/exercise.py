@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Rng = np.random.Generator
+HIDDEN_POINTS = 1  # of each exercise, for the tests that are run only when it is graded
 REFUSED = "refused"  # what a wrong implementation says when it raises by its own decision
 
 

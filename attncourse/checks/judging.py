@@ -10,6 +10,7 @@ import numpy as np
 from attncourse.checks.compare import SMALL, Problem, as_numbers, indent
 from attncourse.checks.diagnosis import Finding, diagnose
 from attncourse.checks.exercise import Case, Criterion, Exercise
+from attncourse.checks.index import guide_address, index
 from attncourse.checks.outcome import argument_names, is_tensor
 from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
@@ -60,9 +61,12 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         rest=found.rest or next((c.name for c in mended if not c.passed), ""),
         worth=sum(c.earned for c in mended) - sum(c.earned for c in criteria) if mended else 0,
         example=example(exercise, trials),
+        read=index()[exercise.target].address if exercise.target in index() else "",
+        guide=guide_address(exercise, found.mistake),
         picture=picture(trials) if exercise.picture else None,
         variant=exercise.variant,
-        unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong),
+        unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong)
+        and not any(c.earned for c in criteria),
     )
 
 

@@ -8,6 +8,13 @@ import numpy as np
 
 from attncourse.checks.exercise import Misconception
 
+STATES = ("done", "tried", "open")  # of an exercise, the better one first
+DONE, TRIED, OPEN = STATES
+NOT_ATTEMPTED = "not attempted"
+FRAME = (
+    '<div class="attncourse-verdict" style="border-left:4px solid {};'
+    'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">'
+)
 LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
@@ -40,7 +47,8 @@ class Verdict:
 
     ``diagnosis`` is the mistake that was recognised; where none was, ``symptom`` may say what the
     result has to do with the right one. Mending the mistake earns ``worth`` points, and ``rest``
-    is what is wrong then. ``example`` is the smallest case that fails.
+    is what is wrong then. ``example`` is the smallest case that fails. ``read`` and ``guide`` are
+    the addresses of the section and of the field guide's entry on the mistake.
     """
 
     target: str
@@ -55,6 +63,8 @@ class Verdict:
     picture: Picture | None = None
     variant: str = ""
     unwritten: bool = False  # nothing but ``raise NotImplementedError()``
+    read: str = ""
+    guide: str = ""
 
     @property
     def passed(self) -> bool:
@@ -67,6 +77,17 @@ class Verdict:
     @property
     def possible(self) -> int:
         return sum(criterion.possible for criterion in self.criteria)
+
+    @property
+    def state(self) -> str:
+        """Whether the exercise is done, tried, or still open: not attempted."""
+        return DONE if self.passed else OPEN if self.unwritten else TRIED
+
+    @property
+    def in_short(self) -> str:
+        """What happened in one line: the mistake, or what it looks like, or what is wrong first."""
+        told = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
+        return (told.splitlines() or [""])[0]
 
     @property
     def score(self) -> str:
@@ -104,7 +125,16 @@ class Verdict:
             return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
         return [f"What it looks like: {self.symptom}."] if self.symptom else []
 
+    @property
+    def to_write(self) -> str:
+        """What to do about an answer that is not there."""
+        return "Replace `raise NotImplementedError()` by your code."
+
     def __str__(self) -> str:
+        if self.unwritten:
+            lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
+            lines += [f"  {self.section} explains it."] if self.section else []
+            return "\n".join(lines + ([f"  {self.read}"] if self.read else []))
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}"]
         if self.passed:
             return "\n".join(
@@ -112,6 +142,7 @@ class Verdict:
             )
         shown = [f"    {line}" for line in self.example.splitlines()]
         end = [f"Read again: {self.section}."] if self.section else []
+        end += [f"  {self.read}"] if self.read else []
         end.append(f"In full: print({self.again}.full)")
         room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
@@ -134,29 +165,39 @@ class Verdict:
     @property
     def full(self) -> str:
         """The verdict with the first case that fails of every criterion."""
+        if self.unwritten:
+            return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
         for c in self.criteria:
             lines.append(f"  {'✓' if c.passed else '✗'} {c.name} ({c.earned}/{c.possible})")
             lines += ["      " + line for line in c.message.splitlines()]
         if not self.passed:
-            lines += ["", f"Read again: {self.section}.", f"The same numbers again: {self.again}"]
+            lines += ["", f"Read again: {self.section}.", *filter(None, (self.read, self.guide))]
+            lines += [f"The same numbers again: {self.again}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        if self.unwritten:
+            head = f"○ <code>{escape(self.target)}</code> · {NOT_ATTEMPTED}"
+            told = f"{inline(self.to_write)} {link(self.read, self.section)} explains it."
+            return (
+                f"{FRAME.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
+                f"<div>{told}</div></div>"
+            )
         colour = "#1a7f5a" if self.passed else "#b4541a"
         first = next((c for c in self.criteria if not c.passed), None)
         rows = "".join(criterion_html(c, is_open=c is first) for c in self.criteria)
         parts = [
-            f'<div class="attncourse-verdict" style="border-left:4px solid {colour};'
-            'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">',
+            FRAME.format(colour),
             f"<div><strong>{'✓' if self.passed else '✗'} <code>{escape(self.target)}</code>"
             f" · {self.score}</strong></div>",
         ]
         if self.diagnosis:
+            more = f" {link(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(
                 '<p style="margin:.5em 0">'
                 f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
-                f"{inline(self.diagnosis.explanation)}</p>"
+                f"{inline(self.diagnosis.explanation)}{more}</p>"
             )
             if self.remainder:
                 parts.append(f'<p style="margin:.5em 0">{inline(self.remainder)}</p>')
@@ -169,7 +210,8 @@ class Verdict:
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
         if not self.passed:
             parts.append(
-                f'<div style="opacity:.8;font-size:90%">Read again: {escape(self.section)}. '
+                f'<div style="opacity:.8;font-size:90%">Read again: '
+                f"{link(self.read, self.section)}. "
                 f"The same numbers again: <code>{escape(self.again)}</code></div>"
             )
         return "".join(parts) + "</div>"
@@ -188,6 +230,11 @@ class CheckFailed(AssertionError):
         if self.displayed:
             return [f"{self.verdict.target}: {self.verdict.score}. The verdict is above."]
         return str(self).splitlines()
+
+
+def link(address: str, text: str) -> str:
+    """The text as HTML, as a link where there is an address."""
+    return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 
 
 def cut(text: str, columns: int = 90) -> str:

@@ -58,6 +58,14 @@ class Report:
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 
+def exercise_of(grade_id: str) -> str:
+    """The exercise that a graded cell belongs to: its visible and hidden tests are one.
+
+    A student's own file has a test for each exercise, which is called as that is: kqv.project.
+    """
+    return grade_id.removeprefix("points_").removeprefix("hidden_").rpartition(".")[2]
+
+
 def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Report:
     """The report on a submission of which nothing could be run: zero, and why."""
     cells = {g: CellResult(0.0, cell.points, reason) for g, cell in assignment.graded.items()}

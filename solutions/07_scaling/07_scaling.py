@@ -25,6 +25,7 @@
 # %%
 import math
 
+import numpy as np
 import torch
 
 from attncourse.checks import check, examine
@@ -48,7 +49,7 @@ from attncourse.checks import check, examine
 #
 # The sum of squared deviations may be divided by n_samples or by n_samples − 1, as you like. You
 # may draw with any library and any generator, as long as the seed alone decides what is drawn:
-# `torch.Generator().manual_seed(seed)` and `numpy.random.default_rng(seed)` are made for that. Your
+# `torch.Generator().manual_seed(seed)` and `np.random.default_rng(seed)` are made for that. Your
 # numbers will therefore differ from other people's. The check calls your function with many seeds
 # and judges what must be the same for all: how large the results are on average, that a seed
 # repeats its result, and how far the results of different seeds scatter. It rounds averages to a

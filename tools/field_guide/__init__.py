@@ -19,7 +19,8 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 from attncourse.checks import Exercise, exercises
-from field_guide.listing import Entry, entries, name_of_place, sources, with_code
+from attncourse.checks.index import name_of_place
+from field_guide.listing import Entry, entries, sources, with_code
 
 SECTION = "attn-section"
 

@@ -27,6 +27,7 @@ from pygments.lexers import PythonLexer
 
 import attncourse
 from attncourse.checks import Exercise, Misconception, exercises
+from attncourse.checks.index import name_of_place
 from attncourse.checks.verdict import Picture, short_number
 from attncourse.checks.verdict import inline as with_code
 
@@ -42,10 +43,6 @@ class Entry:
     name: str
     symptom: str
     html: str
-
-
-def name_of_place(text: str) -> str:
-    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
 
 
 # --- computed once ---------------------------------------------------------------------------

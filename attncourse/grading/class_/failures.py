@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from attncourse.grading.harmless import short
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, exercise_of
 
 FULL = 1e-9  # points that are sums of floats
 LONGEST = 100  # characters; two that differ only behind them count as one
@@ -16,11 +16,6 @@ class Failure(NamedTuple):
     target: str
     what: str
     example: str = ""
-
-
-def exercise_of(grade_id: str) -> str:
-    """The exercise that a graded cell belongs to: its visible and hidden tests are one."""
-    return grade_id.removeprefix("points_").removeprefix("hidden_")
 
 
 def failures(report: Report) -> tuple[Failure, ...]:

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attncourse.grading.class_.failures import exercise_of
 from attncourse.grading.class_.results import NO_POINTS, ClassResults, Result
-from attncourse.grading.report import UNFORESEEN
+from attncourse.grading.report import UNFORESEEN, exercise_of
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 TOLERANCE = 1e-9  # points that are sums of floats

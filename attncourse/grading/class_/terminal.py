@@ -9,6 +9,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from attncourse.checks.session import hidden_points
+from attncourse.checks.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.similar import Class
 from attncourse.grading.class_.summary import Misconception, Summary, count
 from attncourse.grading.harmless import one_line
@@ -169,10 +171,13 @@ def own_verdicts(report: Report) -> str:
     judged = {verdict["target"] for verdict in report.verdicts}
     pieces = [verdict["text"] for verdict in report.verdicts]
     for target, cell in report.cells.items():
-        if target not in judged:
+        if target not in judged and cell.message == NOT_ATTEMPTED:
+            pieces.append(f"○ {target}: {NOT_ATTEMPTED} (0 of {cell.maximum:g} points)")
+        elif target not in judged:
             pieces.append(f"✗ {target}: 0 of {cell.maximum:g} points\n  {cell.message}")
-    pieces += [f"note: {note}" for note in report.notes]
-    return "\n\n".join([*pieces, f"total: {report.points:g} of {report.maximum:g} points"])
+    pieces += [f"note: {note}" for note in report.notes if not note.startswith(NOT_ATTEMPTED)]
+    total = f"total: {report.points:g} of {report.maximum:g} points"
+    return "\n\n".join([*pieces, f"{total}\n{hidden_points(len(report.cells))}"])
 
 
 def alike(found: Class, most: int) -> Group:

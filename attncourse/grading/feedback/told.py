@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attncourse.grading.class_.results import Result
-from attncourse.grading.class_.summary import TOLERANCE, exercise_of
+from attncourse.grading.class_.summary import TOLERANCE
 from attncourse.grading.harmless import message, plain, short
 from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released
-from attncourse.grading.report import CellResult, Report
+from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import Part, bare, parts_of
 from attncourse.grading.submission.plan import given_texts

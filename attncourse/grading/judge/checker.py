@@ -440,7 +440,7 @@ def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any
     if silent:
         criteria = tuple(replace(c, message="", brief="") for c in verdict.criteria)
         verdict = replace(
-            verdict, criteria=criteria, diagnosis=None, symptom="", rest="", example=""
+            verdict, criteria=criteria, diagnosis=None, symptom="", rest="", example="", guide=""
         )
     diagnosis = verdict.diagnosis
     failed = [] if silent else [c for c in verdict.criteria if not c.passed]
@@ -464,6 +464,8 @@ def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any
         "reason": shortened(verdict.reason, 500),
         "unwritten": verdict.unwritten,
         "section": verdict.section,
+        "read": verdict.read,
+        "guide": verdict.guide,
         "seed": verdict.seed,
         "text": "" if silent else shortened(str(verdict), 10_000),
     }

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from attncourse.checks.verdict import NOT_ATTEMPTED
 from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.desk import HIDDEN
-from attncourse.grading.report import UNFORESEEN, CellResult, Report
+from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.reaching import reaches
 
+STUB = "NotImplementedError"  # what an answer raises that is not there
 SHOWN = 5  # things that a submission reaches for
 UNASKED = "for which the test did not ask: the test went on with its own"
 
@@ -21,7 +23,12 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
     }
     verdicts = [v for outcome in found.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["misconception"]) for v in verdicts if v["misconception"])
-    cells = {g: judge_cell(cell, found.get(g)) for g, cell in assignment.graded.items()}
+    empty = unwritten(checker, verdicts)
+    cells = {}
+    for grade_id, cell in assignment.graded.items():
+        cells[grade_id] = judge_cell(cell, found.get(grade_id))
+        if exercise_of(grade_id) in empty and not cells[grade_id].points:
+            cells[grade_id] = CellResult(0.0, cell.points, NOT_ATTEMPTED)
     trouble = tuple(checker.trouble)
     return Report(
         student=student,
@@ -94,20 +101,18 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
 
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
-    said, empty = [], []
+    said, empty = [], unwritten(checker, verdicts)
     for number, step in enumerate(checker.steps):
         outcome = checker.outcomes.get(number)
         if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
             continue
-        if outcome.message == "NotImplementedError" and not step.given:
-            empty.append(step.name.removeprefix("cell "))
-        elif outcome.kind == "timeout" or not step.given:
+        missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in empty)
+        follows = step.given or missing or outcome.error == STUB
+        if outcome.kind == "timeout" or not follows:
             said.append(f"{step.name}: {first_line(outcome.message)}")
     for verdict in verdicts:
         name = verdict["target"].split(".")[-1]
-        if verdict["unwritten"]:
-            empty.append(name)
-        elif verdict["failed"] and not verdict["misconception"]:
+        if name not in empty and verdict["failed"] and not verdict["misconception"]:
             said.append(f"{name}: {why(verdict)}")
     said += [
         f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in checker.changed
@@ -115,7 +120,20 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
     if checker.used.get("output"):
         said.append(f"printed more than {checker.limits.output:g} MB: the rest was dropped")
     said = list(dict.fromkeys(said))
-    return said + ([f"not attempted: {', '.join(dict.fromkeys(empty))}"] if empty else [])
+    return said + ([f"{NOT_ATTEMPTED}: {', '.join(empty)}"] if empty else [])
+
+
+def unwritten(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
+    """The exercises whose answers are what was handed out, and say so where they are used.
+
+    A class that was handed out without a body says it when its cell is run.
+    """
+    empty = [v["target"].split(".")[-1] for v in verdicts if v["unwritten"]]
+    for number, step in enumerate(checker.steps):
+        outcome, name = checker.outcomes.get(number), step.name.removeprefix("cell ")
+        stub = step.kind == "cell" and outcome is not None and outcome.error == STUB
+        empty += [name] if stub and not name.isdigit() else []
+    return list(dict.fromkeys(empty))
 
 
 def unforeseen(
@@ -126,7 +144,7 @@ def unforeseen(
     """What hidden tests say of answers that pass their checks: nothing else would explain it."""
     passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"]}
     hidden = [g for g, outcome in found.items() if outcome and outcome.hidden]
-    lost = [(g.removeprefix("hidden_"), cells[g]) for g in hidden if g in cells]
+    lost = [(exercise_of(g), cells[g]) for g in hidden if g in cells]
     return [
         f"{name}{UNFORESEEN}{cell.message}"
         for name, cell in lost

@@ -220,6 +220,9 @@ def verdict_html(verdict: dict[str, Any]) -> str:
         diagnosis=said if name else None,
         seed=int(verdict["seed"]),
         section=message(verdict.get("section", "")),  # older reports have none
+        read=verdict.get("read", ""),
+        guide=verdict.get("guide", ""),
+        unwritten=bool(verdict.get("unwritten")),
         symptom=message(verdict.get("symptom", "")),
         rest=message(verdict.get("rest", "")),
         worth=number(verdict.get("worth", 0)),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import attncourse
 from attncourse import STEMS
-from attncourse.checks import exercises
+from attncourse.checks.index import index
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
@@ -138,7 +138,7 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
     """Raises ``UserError`` where a notebook is not this version's."""
     if any(INSTRUCTORS in cell.source for cell in cells):
         raise UserError(f"{path} is an instructor's notebook: it holds the answers")
-    ours = {e.name for e in exercises().values() if e.stem == stem}
+    ours = {known.name for known in index().values() if known.stem == stem}
     theirs = {c.grade_id for c in cells if c.solution and c.code}
     if theirs - ours:
         raise UserError(

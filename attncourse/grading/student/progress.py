@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from attncourse import STEMS
-from attncourse.checks import exercises
+from attncourse.checks.index import index
+from attncourse.checks.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
@@ -19,7 +20,6 @@ from attncourse.grading.report import Report
 from attncourse.grading.student.selfcheck import chapter_of, check_cells, read_file
 from attncourse.grading.submission.notebook import Cell
 
-STATES = ("done", "tried", "open")  # the better one first
 STUB = "raise NotImplementedError()"
 INSTRUCTORS = "### BEGIN HIDDEN TESTS"
 
@@ -83,13 +83,13 @@ def progress(
             return {}
         return states_of(check_cells(path, data, cells, limits), cells)
 
-    states, places = dict.fromkeys(exercises(), "open"), {}
+    states, places = dict.fromkeys(index(), OPEN), {}
     with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1)) as pool:
         judged = pool.map(states_in, found)
         for number, (entry, states_there) in enumerate(zip(found, judged, strict=True), 1):
             path, stem = entry[0], entry[3]
             for target in states:
-                state = states_there.get(target, "open")
+                state = states_there.get(target, OPEN)
                 if rank(state) < rank(states[target]):
                     states[target], places[target] = state, path
                 elif target.startswith(f"{stem}."):
@@ -111,14 +111,14 @@ def attempted(cells: Iterable[Cell]) -> list[str]:
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
     """What became of each exercise in one notebook."""
-    states, written = dict.fromkeys(report.cells, "open"), attempted(cells)
+    states, written = dict.fromkeys(report.cells, OPEN), attempted(cells)
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
-    for target in states:
+    for target, cell in report.cells.items():
         verdict = verdicts.get(target)
         if verdict and verdict["passed"]:
-            states[target] = "done"
-        elif not verdict["unwritten"] if verdict else target.split(".")[1] in written:
-            states[target] = "tried"
+            states[target] = DONE
+        elif cell.message != NOT_ATTEMPTED and (verdict or target.split(".")[1] in written):
+            states[target] = TRIED
     return states
 
 
@@ -150,7 +150,7 @@ def summary(found: Progress) -> str:
     if not found.next:
         return f"{lines[0]}: the whole course"
     stem, name = found.next.split(".")
-    minutes = exercises()[found.next].minutes
+    minutes = index()[found.next].minutes
     where = found.places.get(found.next)
     place = f"in {where}" if where else f"in the notebook of chapter {STEMS.index(stem) + 1}"
     lines.append(f"next: {name}, {place} (about {minutes} minutes)")

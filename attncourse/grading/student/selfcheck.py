@@ -1,8 +1,12 @@
 """A student's own file, judged without the instructor's notebook: only the public checks."""
 
 import re
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+from attncourse import STEMS
+from attncourse.checks.index import Known, index
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
@@ -14,17 +18,31 @@ POINTS = """\
 from attncourse.checks import examine as _examine
 _examine("{target}", {name}, variant="{variant}").earned
 """
+CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
+PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
+NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
 def check_file(path: Path, limits: Limits) -> Report:
-    """The verdicts on each exercise of a student's notebook."""
+    """The verdicts on each exercise of a student's notebook.
+
+    Raises ``UserError`` for a notebook without exercises: a page's.
+    """
     data, cells = read_file(path)
+    if page := page_of(cells):
+        place, folder, stem = page
+        raise UserError(
+            f"{path} is the notebook of chapter {STEMS.index(stem) + 1}'s page, which has no "
+            f"exercises: they are in exercises/{folder}/{folder}.ipynb, "
+            f"{place}/exercises/{folder}/{folder}.ipynb"
+        )
     return check_cells(path, data, cells, limits.stretched(slowness()))
 
 
 def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits) -> Report:
     """The same of a file that has been read."""
-    return grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
+    report = grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
+    return replace(report, notes=tuple(named(note, cells) for note in report.notes))
 
 
 def read_file(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
@@ -42,51 +60,64 @@ def read_file(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
         raise UserError(f"cannot read {path}: {error}; download the notebook again") from None
 
 
+def page_of(cells: tuple[Cell, ...]) -> tuple[str, str, str] | None:
+    """Of a page's notebook: where the course lies in Colab, its folder, its chapter; else None."""
+    if any(cell.grade_id for cell in cells):
+        return None
+    badge = PAGE.search(cells[0].source) if cells else None
+    return badge.groups() if badge and badge[3] in STEMS else None
+
+
 def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
     """An assignment of one test for each exercise that a student's notebook is about.
 
     The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
     they say which variant was asked for.
     """
-    from attncourse.checks import exercises
     from attncourse.grading.submission.varied import variants_asked
 
     stem = chapter_of(cells, file_stem)
-    chosen = [e for e in exercises().values() if e.target.split(".")[0] == stem]
+    chosen = [known for known in index().values() if known.stem == stem]
+    torch = any(re.search(r"^\s*(import|from) torch\b", c.source, re.M) for c in cells if c.code)
+    answers = [Cell("import torch" if torch else "", solution=True)]  # which a lane starts with
+    answers += [Cell("", grade_id=known.name, solution=True) for known in chosen]
     silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]
     asked = variants_asked(cell.source for cell in cells if cell.code)
-    tests = [
-        Cell(
-            POINTS.format(target=e.target, name=e.name, variant=asked.get(e.target, "")),
-            grade_id=e.target,
-            grade=True,
-            locked=True,
-            points=e.points,
-        )
-        for e in chosen
-    ]
-    return Assignment(stem, (*dict.fromkeys(silent), *tests), released=False)
+    tests = (test_of(known, asked.get(known.target, "")) for known in chosen)
+    return Assignment(stem, (*answers, *dict.fromkeys(silent), *tests), released=False)
+
+
+def test_of(known: Known, variant: str) -> Cell:
+    """The test that runs an exercise's check."""
+    source = POINTS.format(target=known.target, name=known.name, variant=variant)
+    return Cell(source, grade_id=known.target, grade=True, locked=True, points=known.points)
 
 
 def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:
     """The chapter a notebook belongs to: by its grade ids, or else by the file's name."""
-    from attncourse.checks import exercises
-
-    targets = [target.split(".") for target in exercises()]
-    votes = [stem for stem, name in targets if of_exercise(cells, name)]
+    ids = {cell.grade_id for cell in cells}
+    votes = [k.stem for k in index().values() if k.name in ids or f"check_{k.name}" in ids]
+    votes += [stem for c in cells for stem in CHECKED.findall(c.source) if stem in STEMS]
     if votes:
-        return max(dict.fromkeys(votes), key=votes.count)
-    stems = dict.fromkeys(stem for stem, _ in targets)
-    named = [stem for stem in stems if re.search(rf"(^|[^a-z]){stem}([^a-z]|$)", file_stem)]
+        return Counter(votes).most_common(1)[0][0]
+    named = [stem for stem in STEMS if re.search(rf"(^|[^a-z]){stem}([^a-z]|$)", file_stem)]
     if named:
         return max(named, key=len)
     raise UserError(
         f"cannot tell which exercises {file_stem}.ipynb is about: it has none of their cells; "
-        f"name it after its chapter ({', '.join(stems)})"
+        f"name it after its chapter ({', '.join(STEMS)})"
     )
 
 
-def of_exercise(cells: tuple[Cell, ...], name: str) -> bool:
-    """Whether these cells are those of an assignment with this exercise."""
-    ids = {cell.grade_id for cell in cells}
-    return name in ids or f"check_{name}" in ids
+def named(note: str, cells: tuple[Cell, ...]) -> str:
+    """A note that names a cell by the exercise it stands below: a notebook shows no numbers."""
+
+    def place(found: re.Match[str]) -> str:
+        above = cells[: int(found[1])]
+        answers = [cell.grade_id for cell in above if cell.solution and cell.grade_id]
+        if not answers:
+            return "a cell above the exercises"
+        own = above[-1].grade_id == answers[-1]
+        return f"the cell of {answers[-1]}" if own else f"a cell below {answers[-1]}"
+
+    return NUMBERED.sub(place, note)

@@ -158,6 +158,10 @@ def examine(target, implementation, seed=None):
     return Verdict()
 
 
+def progress(stem):
+    """Nothing happens here."""
+
+
 def exercises():
     return {}
 

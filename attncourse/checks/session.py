@@ -1,0 +1,104 @@
+"""The table at a notebook's end: what the checks of this session saw, and what comes next."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from attncourse import STEMS
+from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
+from attncourse.checks.verdict import NOT_ATTEMPTED, OPEN, STATES, Verdict, inline, points
+
+MARKS = dict(zip(STATES, "✓✗○", strict=True))
+CELL = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
+seen: dict[str, Verdict] = {}  # the last verdict of this process on each exercise
+
+
+@dataclass(frozen=True)
+class Row:
+    """One exercise: its state, the points its check gives now, and what the check says first."""
+
+    exercise: Exercise
+    state: str
+    earned: int
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A chapter's exercises as the checks of this session saw them."""
+
+    stem: str
+    rows: tuple[Row, ...]
+
+    def count(self, state: str) -> int:
+        return sum(row.state == state for row in self.rows)
+
+    @property
+    def head(self) -> str:
+        """How many are done, tried and open, and the points of the checks, in a line."""
+        done = f"{self.count('done')} of {len(self.rows)} exercises done"
+        rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
+        earned = sum(row.earned for row in self.rows)
+        possible = sum(row.exercise.points for row in self.rows)
+        return f"{', '.join([done, *rest])} · {earned} of {points(possible)}"
+
+    @property
+    def hidden(self) -> str:
+        """What these points leave out."""
+        return hidden_points(len(self.rows))
+
+    @property
+    def next(self) -> str:
+        """What to do next: the first that was tried and is not done, or else the first open one."""
+        for state in STATES[1:]:
+            for row in self.rows:
+                if row.state == state:
+                    return f"next: {row.exercise.name} (about {row.exercise.minutes} minutes)"
+        number = STEMS.index(self.stem) + 2
+        return f"next: chapter {number}" if number <= len(STEMS) else "that was the last chapter"
+
+    def __str__(self) -> str:
+        width = max((len(row.exercise.name) for row in self.rows), default=0)
+        lines = [
+            f"{MARKS[row.state]} {row.exercise.name:{width}}  "
+            f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
+            for row in self.rows
+        ]
+        return "\n".join([self.head, *lines, self.hidden, self.next])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(row_html(row) for row in self.rows)
+        return (
+            '<div class="attncourse-progress" style="max-width:46em;line-height:1.45">'
+            f"<strong>{escape(self.head)}</strong>"
+            f'<table style="border-collapse:collapse;margin:.4em 0">{rows}</table>'
+            f'<div style="opacity:.8;font-size:90%">{escape(self.hidden)}</div>'
+            f"<div>{escape(self.next)}</div></div>"
+        )
+
+
+def hidden_points(exercises: int) -> str:
+    """The points that no check shows, in a sentence."""
+    more = points(HIDDEN_POINTS * exercises).replace(" ", " more ")
+    return f"{more} for tests that are run only when your notebook is graded."
+
+
+def progress_of(stem: str, exercises: Iterable[Exercise]) -> Progress:
+    """How far this session has come with a chapter's exercises."""
+    return Progress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises))
+
+
+def row_of(exercise: Exercise, verdict: Verdict | None) -> Row:
+    if verdict is None or verdict.state == OPEN:
+        return Row(exercise, OPEN, 0, NOT_ATTEMPTED)
+    said = "" if verdict.passed else verdict.in_short
+    return Row(exercise, verdict.state, verdict.earned, said)
+
+
+def row_html(row: Row) -> str:
+    cells = (
+        f"{MARKS[row.state]} <code>{escape(row.exercise.name)}</code>",
+        f"{row.earned}&nbsp;of&nbsp;{row.exercise.points}",
+        inline(row.said),
+    )
+    return "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"

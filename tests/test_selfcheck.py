@@ -1,0 +1,94 @@
+"""What `attncourse check` says of a student's own file: exercises by name, and nothing unsaid."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from test_cli import refuses, run
+from test_student import MIX, released
+
+from attncourse.grading.class_.terminal import own_verdicts
+from attncourse.grading.limits import Limits
+from attncourse.grading.student.progress import states_of
+from attncourse.grading.student.selfcheck import (
+    chapter_of,
+    check_cells,
+    check_file,
+    named,
+    page_of,
+    read_file,
+)
+from attncourse.grading.submission.notebook import Cell
+
+PROJECT = "def project(x, weight):\n    return x @ weight"
+HEAD = "class AttentionHead(nn.Module):\n    def __init__(self, *sizes, **options):\n{}"
+LIMITS = Limits.of(60)
+CELLS = (
+    Cell("import numpy as np"),
+    Cell("def mix(A, X): ...", grade_id="mix", solution=True),
+    Cell("mix(1, 2)"),
+    Cell("check('mixing.mix', mix)", grade_id="check_mix", locked=True),
+)
+
+
+@pytest.fixture(scope="module", params=["", "        raise NotImplementedError()"])
+def report(request, tmp_path_factory):
+    """The report on a notebook of chapter 5 with one answer, and a class that is not there."""
+    answers = {"project": PROJECT}
+    answers |= {"AttentionHead": HEAD.format(request.param)} if request.param else {}
+    path = released(tmp_path_factory.mktemp("work"), "05_kqv", **answers)
+    data, cells = read_file(path)
+    return check_cells(path, data, cells, LIMITS), cells
+
+
+def test_what_is_not_there_is_not_attempted_everywhere(report):
+    found, cells = report
+    assert [c.message for c in found.cells.values()] == ["", *["not attempted"] * 3]
+    assert list(states_of(found, cells).values()) == ["done", *["open"] * 3]
+    names = "attention_scores, scaled_dot_product_attention, AttentionHead"
+    assert [set(note.split(": ")[1].split(", ")) for note in found.notes] == [
+        set(names.split(", "))
+    ]
+    shown = own_verdicts(found)
+    assert shown.count("not attempted") == 3
+    assert "✗" not in shown
+    assert "NameError" not in shown
+    assert shown.endswith(
+        "total: 7 of 39 points\n"
+        "4 more points for tests that are run only when your notebook is graded."
+    )
+
+
+def test_a_cell_is_named_by_the_exercise_that_it_belongs_to():
+    assert named("cell 2: NameError", CELLS) == "the cell of mix: NameError"
+    assert named("cell 3 could not be run", CELLS) == "a cell below mix could not be run"
+    assert named("cell 1: no", CELLS) == "a cell above the exercises: no"
+    assert named("cell mix: no", CELLS) == "cell mix: no"
+
+
+def test_a_chapter_is_known_by_its_exercises_or_else_by_its_checks():
+    assert chapter_of(CELLS, "homework") == "mixing"
+    assert chapter_of((Cell("check('kqv.project', project)"),), "homework") == "kqv"
+    assert chapter_of((Cell("1"),), "my 02_mixing (2)") == "mixing"
+
+
+def test_a_pages_notebook_is_told_from_one_with_exercises(tmp_path):
+    page = ROOT / "book/05_kqv.ipynb"
+    place, folder, stem = page_of(read_file(page)[1])
+    assert (folder, stem) == ("05_kqv", "kqv")
+    assert place.startswith("https://colab.research.google.com/")
+    assert page_of(read_file(released(tmp_path, "05_kqv"))[1]) is None
+    assert page_of(CELLS) is None
+    assert page_of(()) is None
+    words = ("chapter 5's page", "exercises/05_kqv/05_kqv.ipynb")
+    refuses(run("check", page), *words)
+
+
+def test_an_answer_that_fails_in_its_cell_is_named(tmp_path):
+    content = json.loads(released(tmp_path, "02_mixing", mix=MIX).read_text())
+    place = next(n for n, c in enumerate(content["cells"]) if c["id"] == "check_mix")
+    content["cells"][place - 1]["source"] = "1 / 0"
+    path = Path(tmp_path, "02_mixing.ipynb")
+    path.write_text(json.dumps(content))
+    assert check_file(path, LIMITS).notes[0].startswith("a cell below mix: ZeroDivisionError")
