@@ -1,6 +1,7 @@
 """The verdict on an answer: what holds, what does not, and what the student did."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from html import escape
 
@@ -65,6 +66,7 @@ class Verdict:
     unwritten: bool = False  # nothing but ``raise NotImplementedError()``
     read: str = ""
     guide: str = ""
+    given: tuple[str, ...] = ()  # wrong answers that it calls, and which were ours for this verdict
 
     @property
     def passed(self) -> bool:
@@ -92,6 +94,11 @@ class Verdict:
     @property
     def score(self) -> str:
         return f"{self.earned} of {points(self.possible)}"
+
+    @property
+    def provided(self) -> str:
+        """On what condition it holds: with our own answers in place of wrong ones that it calls."""
+        return given_right(self.given)
 
     @property
     def reason(self) -> str:
@@ -135,7 +142,7 @@ class Verdict:
             lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
             lines += [f"  {self.section} explains it."] if self.section else []
             return "\n".join(lines + ([f"  {self.read}"] if self.read else []))
-        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}"]
+        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}{self.provided}"]
         if self.passed:
             return "\n".join(
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
@@ -190,7 +197,7 @@ class Verdict:
         parts = [
             FRAME.format(colour),
             f"<div><strong>{'✓' if self.passed else '✗'} <code>{escape(self.target)}</code>"
-            f" · {self.score}</strong></div>",
+            f" · {self.score}{escape(self.provided)}</strong></div>",
         ]
         if self.diagnosis:
             more = f" {link(self.guide, 'More in the field guide')}." if self.guide else ""
@@ -235,6 +242,11 @@ class CheckFailed(AssertionError):
 def link(address: str, text: str) -> str:
     """The text as HTML, as a link where there is an address."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
+
+
+def given_right(names: Collection[str]) -> str:
+    """The condition in words, behind what holds on it."""
+    return f", given a right {' and '.join(names)}" if names else ""
 
 
 def cut(text: str, columns: int = 90) -> str:

@@ -64,6 +64,12 @@ def read_settings(course: Path) -> "Config":
     return reader.config
 
 
+def follow_on_earns(course: Path) -> bool:
+    """Whether an answer earns here that is right, given right ones in place of wrong ones."""
+    require_nbgrader()
+    return bool(read_settings(course).JudgeExporter.get("follow_on", True))
+
+
 @contextmanager
 def importable(course: Path) -> Iterator[None]:
     """Lets the course's own modules be found, as nbgrader does: a plugin for penalties, say."""

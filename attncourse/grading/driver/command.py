@@ -4,13 +4,14 @@ import gc
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.release import record, require_release
+from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import Journal, holds_results, open_journal
 from attncourse.grading.errors import UserError
@@ -60,6 +61,7 @@ def grade_course(
 ) -> Tally:
     """Grades a course's submissions with a progress bar, saves everything, shows the result."""
     assignment = find_assignment(course, name)
+    assignment = replace(assignment, follow_on=follow_on_earns(course))
     students = find_students(course, name, student)
     folder = course / "reports" / name
     with open_executor(jobs, dask) as (executor, lanes):

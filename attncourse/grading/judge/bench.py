@@ -14,6 +14,7 @@ from typing import Any
 from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.checker import Checker, StepOutcome
+from attncourse.grading.judge.follow import follow_ons
 from attncourse.grading.judge.marking import judge_cell, make_report
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import hear, receive, send, tell
@@ -136,8 +137,9 @@ class Bench:
 
         checker.run(self.launch, heard, self.begins)
         self.starved |= checker.starved
+        followed = list(follow_ons(checker, assignment, self.launch, self.begins))
         self.begins("the report", self.limits.cell)
-        report = make_report(checker, assignment, student, [*notes, *mended])
+        report = make_report(checker, assignment, student, [*notes, *mended], followed)
         self.end_workers()
         report = replace(report, limits=self.limits_met(checker, self.used))
         self.used.clear()

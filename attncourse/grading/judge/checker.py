@@ -466,6 +466,7 @@ def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any
         "section": verdict.section,
         "read": verdict.read,
         "guide": verdict.guide,
+        "given": list(verdict.given),
         "seed": verdict.seed,
         "text": "" if silent else shortened(str(verdict), 10_000),
     }

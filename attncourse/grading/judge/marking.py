@@ -1,8 +1,10 @@
 """From what came of each step to points, notes and a report."""
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.verdict import NOT_ATTEMPTED
+from attncourse.checks.verdict import NOT_ATTEMPTED, given_right
 from attncourse.grading.judge.checker import Checker, StepOutcome
 from attncourse.grading.judge.desk import HIDDEN
 from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
@@ -14,13 +16,34 @@ SHOWN = 5  # things that a submission reaches for
 UNASKED = "for which the test did not ask: the test went on with its own"
 
 
-def make_report(checker: Checker, assignment: Assignment, student: str, notes: list[str]) -> Report:
-    """The report on a run, without its times."""
+@dataclass(frozen=True)
+class Followed:
+    """An answer that is right with ours in place of ``given``, and what its tests gave then."""
+
+    name: str
+    given: tuple[str, ...]
+    outcomes: dict[str, StepOutcome]
+
+
+def make_report(
+    checker: Checker,
+    assignment: Assignment,
+    student: str,
+    notes: list[str],
+    followed: Collection[Followed] = (),
+) -> Report:
+    """The report on a run, without its times.
+
+    ``followed`` are the answers that are right, given right ones.
+    """
     found = {
         step.grade_id: checker.outcomes.get(number)
         for number, step in enumerate(checker.steps)
         if step.kind == "test"
     }
+    first = dict(found)
+    for one in followed:
+        found |= {g: provided(outcome, one.given) for g, outcome in one.outcomes.items()}
     verdicts = [v for outcome in found.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["misconception"]) for v in verdicts if v["misconception"])
     empty = unwritten(checker, verdicts)
@@ -29,6 +52,9 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
         cells[grade_id] = judge_cell(cell, found.get(grade_id))
         if exercise_of(grade_id) in empty and not cells[grade_id].points:
             cells[grade_id] = CellResult(0.0, cell.points, NOT_ATTEMPTED)
+    if not assignment.follow_on:
+        for one in followed:
+            cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
     trouble = tuple(checker.trouble)
     return Report(
         student=student,
@@ -36,7 +62,13 @@ def make_report(checker: Checker, assignment: Assignment, student: str, notes: l
         status="interrupted" if trouble else "graded",
         cells=cells,
         misconceptions=tuple(seen),
-        notes=(*notes, *remarks(checker, verdicts), *unforeseen(found, cells, verdicts), *trouble),
+        notes=(
+            *notes,
+            *remarks(checker, verdicts),
+            *(f"{one.name} is right{given_right(one.given)}" for one in followed),
+            *unforeseen(first, cells, verdicts),
+            *trouble,
+        ),
         attention=(*trouble, *suspicions(checker, assignment)),
         verdicts=tuple(verdicts),
         seed=checker.seed,
@@ -75,6 +107,27 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         else said.get(outcome.kind, outcome.message or "failed")
     )
     return CellResult(0.0, cell.points, message)
+
+
+def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
+    """What came of a test in which ours stood in place of wrong answers."""
+    verdicts = [
+        dict(v, given=list(given), text=on_condition(v["text"], given)) for v in outcome.verdicts
+    ]
+    return replace(outcome, verdicts=verdicts)
+
+
+def on_condition(text: str, given: tuple[str, ...]) -> str:
+    """A verdict's text with the condition behind its first line."""
+    head, line, rest = text.partition("\n")
+    return f"{head}{given_right(given)}{line}{rest}" if text else ""
+
+
+def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
+    """The points without ours, in a course where an answer has to be right by itself."""
+    result = judge_cell(cell, outcome)
+    told = f"right{given_right(given)}, which earns nothing more in this course"
+    return result if result.points == result.maximum else replace(result, message=told)
 
 
 def failed(outcome: StepOutcome) -> str:
@@ -142,7 +195,7 @@ def unforeseen(
     verdicts: list[dict[str, Any]],
 ) -> list[str]:
     """What hidden tests say of answers that pass their checks: nothing else would explain it."""
-    passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"]}
+    passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"] and not v["given"]}
     hidden = [g for g, outcome in found.items() if outcome and outcome.hidden]
     lost = [(exercise_of(g), cells[g]) for g in hidden if g in cells]
     return [

@@ -222,6 +222,7 @@ def verdict_html(verdict: dict[str, Any]) -> str:
         section=message(verdict.get("section", "")),  # older reports have none
         read=verdict.get("read", ""),
         guide=verdict.get("guide", ""),
+        given=tuple(map(message, verdict.get("given", ()))),
         unwritten=bool(verdict.get("unwritten")),
         symptom=message(verdict.get("symptom", "")),
         rest=message(verdict.get("rest", "")),

@@ -6,6 +6,7 @@ results in the notebook, and nbgrader's own steps save them.
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,6 +49,10 @@ class JudgeExporter(NotebookExporter):
     """Turns the bytes of a submission, whatever they are, into its graded notebook."""
 
     timeout = Float(120.0, help="Seconds for one submission.").tag(config=True)
+    follow_on = Bool(
+        True,
+        help="An answer earns that is right, given right ones in place of wrong ones it calls.",
+    ).tag(config=True)
     unsafe_no_sandbox = Bool(
         False, help="Grade where no sandbox is possible: submissions can do what you can do."
     ).tag(config=True)
@@ -103,6 +108,7 @@ class JudgeExporter(NotebookExporter):
             source = course.format_path(course.source_directory, ".", name)
             path = Path(source, f"{notebook}.ipynb")
             assignment = read_assignment(path, solved(Path(course.root), path))
+            assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
                 for change in record(find_book(Path(course.root), course.db_url), name):
                     self.log.warning("since it was graded: %s", change)

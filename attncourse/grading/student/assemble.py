@@ -14,6 +14,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import index
+from attncourse.checks.verdict import given_right
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
@@ -45,8 +46,8 @@ class Assembled:
         lines = [f"{mine} of {parts} parts are yours, in {self.folder}"]
         for chapter in self.chapters:
             for name, others in chapter.given.items():
-                which = " and ".join(others)
-                lines.append(f"{chapter.stem}.{name} is yours: right, given a right {which}")
+                if name in chapter.mine:
+                    lines.append(f"{chapter.stem}.{name} is yours: right{given_right(others)}")
             lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
         lines += [f"what you had changed by hand is kept in {path}" for path in self.copies]
         return "\n".join(lines)
@@ -80,7 +81,8 @@ def assemble(
                 "them, the one that is yours"
             )
         report = check_cells(path, data, cells, limits)
-        chapters[stem] = Chapter(stem, path, definitions(cells), reasons(report, cells))
+        given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
+        chapters[stem] = Chapter(stem, path, definitions(cells), reasons(report, cells), given)
         seen(number, len(read), path.name)
     made = given_right_ones(together([chapters[s] for s in STEMS if s in chapters], limits), limits)
     return Assembled(folder, tuple(made), write(folder, made))

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import Known, index
 from attncourse.grading.errors import Unreadable, UserError
@@ -18,6 +19,12 @@ POINTS = """\
 from attncourse.checks import examine as _examine
 _examine("{target}", {name}, variant="{variant}").earned
 """
+OURS = """\
+from importlib.util import module_from_spec as _made, spec_from_file_location as _found
+_ours = _made(_found("ours", {path!r}))
+_ours.__spec__.loader.exec_module(_ours)
+{name} = _ours.{name}
+"""  # an answer of ours, from the chapter itself: on one's own machine nothing is hidden
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
 NUMBERED = re.compile(r"\bcell (\d+)\b")
@@ -79,8 +86,12 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
     stem = chapter_of(cells, file_stem)
     chosen = [known for known in index().values() if known.stem == stem]
     torch = any(re.search(r"^\s*(import|from) torch\b", c.source, re.M) for c in cells if c.code)
+    ours = str(Path(attncourse.__file__).with_name(f"{stem}.py"))
     answers = [Cell("import torch" if torch else "", solution=True)]  # which a lane starts with
-    answers += [Cell("", grade_id=known.name, solution=True) for known in chosen]
+    answers += [
+        Cell(OURS.format(path=ours, name=known.name), grade_id=known.name, solution=True)
+        for known in chosen
+    ]
     silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]
     asked = variants_asked(cell.source for cell in cells if cell.code)
     tests = (test_of(known, asked.get(known.target, "")) for known in chosen)

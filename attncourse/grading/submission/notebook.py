@@ -44,12 +44,14 @@ class Cell:
 class Assignment:
     """What a submission is graded against: the instructor's cells, in order.
 
-    ``released`` says whether students were given them, so that a submission lacks those it has not.
+    ``released`` says whether students were given them, so that a submission lacks those it has not;
+    ``follow_on``, whether an answer earns that is right, given right ones in place of wrong ones.
     """
 
     name: str
     cells: tuple[Cell, ...]
     released: bool = True
+    follow_on: bool = True
 
     @property
     def tests(self) -> dict[str, Cell]:

@@ -1,0 +1,103 @@
+"""Answers that are wrong only because they call a wrong one: judged again, with ours in its place.
+
+Ours runs in the submission's process then, where its source can be read. That is safe for three
+reasons. Nothing is asked of an answer any more once ours has been there: all tests have run before,
+and each answer is judged again in a process of its own, which holds ours of earlier ones alone; the
+exercises are taken in order. Nothing that this process says is listened to but full marks, which
+hold no text of its own: an answer that reads ours aloud tells nobody. And full marks still take the
+same tests, so what earns them is an answer that is right once it calls a right one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from attncourse.grading.judge.checker import Begins, Checker, Launch, StepOutcome
+from attncourse.grading.judge.desk import loads, touched
+from attncourse.grading.judge.marking import Followed, judge_cell
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import exercise_of
+from attncourse.grading.submission.notebook import Assignment
+from attncourse.grading.submission.plan import Step
+
+LEAST = 1.0  # seconds that must be left to begin
+
+
+def follow_ons(
+    checker: Checker, assignment: Assignment, launch: Launch, begins: Begins
+) -> Iterator[Followed]:
+    """The wrong answers of a finished run that are right given right ones."""
+    spent = checker.whole.worked()
+    wrong = wrong_answers(checker, assignment)
+    for name in list(wrong):
+        left = checker.limits.submission - spent
+        given = called(name, wrong, checker.steps, assignment)
+        steps = exchanged(name, given, checker.steps, assignment)
+        if not steps or checker.trouble or left < LEAST:
+            continue
+        limits: Limits = replace(checker.limits, submission=left)
+        again = Checker(steps, assignment, checker.seed, limits)
+        again.run(launch, lambda number, outcome: None, begins)
+        spent += again.whole.worked()
+        found = {s.grade_id: again.outcomes.get(n) for n, s in enumerate(steps) if s.grade_id}
+        if all(is_full(assignment, grade_id, outcome) for grade_id, outcome in found.items()):
+            wrong.remove(name)  # who calls it calls the student's own
+            yield Followed(name, given, found)
+
+
+def answers_of(assignment: Assignment) -> dict[str, str]:
+    """Ours, by the exercises' names, in order."""
+    cells = assignment.cells
+    return {c.grade_id: c.source for c in cells if c.code and c.solution and c.grade_id}
+
+
+def wrong_answers(checker: Checker, assignment: Assignment) -> list[str]:
+    """The exercises that did not earn all they can, in order."""
+    lost = {
+        exercise_of(step.grade_id)
+        for number, step in enumerate(checker.steps)
+        if step.kind == "test"
+        and not is_full(assignment, step.grade_id, checker.outcomes.get(number))
+    }
+    return [name for name in answers_of(assignment) if name in lost]
+
+
+def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) -> bool:
+    cell = assignment.graded.get(grade_id)
+    return cell is None or judge_cell(cell, outcome).points == cell.points
+
+
+def called(
+    name: str, wrong: list[str], steps: list[Step], assignment: Assignment
+) -> tuple[str, ...]:
+    """The wrong answers to earlier exercises that an answer calls, itself or through others."""
+    ours, earlier = answers_of(assignment), wrong[: wrong.index(name)]
+    own = [touched(step.source) for step in steps if step.kind != "test"]
+    todo, seen = [name], set()
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            if one in earlier:
+                todo += loads(ours[one])  # ours calls others, which may be wrong as well
+            else:
+                todo += [n for cell in own if one in cell.changes for n in cell.reads]
+    return tuple(one for one in earlier if one in seen)
+
+
+def exchanged(
+    name: str, given: tuple[str, ...], steps: list[Step], assignment: Assignment
+) -> list[Step]:
+    """The steps with ours in place of these answers, and no tests but the answer's own.
+
+    None where there is nothing to exchange, or an answer stands in more places than one.
+    """
+    ours = answers_of(assignment)
+    for one in given:
+        others = [s for s in steps if s.kind != "test" and s.name != f"cell {one}"]
+        here = [s for s in steps if s.kind == "cell" and s.name == f"cell {one}"]
+        if len(here) != 1 or any(one in touched(step.source).changes for step in others):
+            return []
+    own = [s for s in steps if s.kind != "test" or exercise_of(s.grade_id) == name]
+    exchange = {f"cell {one}": ours[one] for one in given}
+    made = [replace(s, source=exchange.get(s.name, s.source)) for s in own]
+    return made if given else []

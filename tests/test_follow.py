@@ -1,0 +1,149 @@
+"""Answers that are wrong only because they call a wrong one: right, given a right one."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from small_course import cell, graded, notebook, solution
+
+from attncourse.grading.judge.follow import called
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import Report, to_json
+from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.grading.submission.plan import Step
+
+CANARY = "canary-5512"
+OURS = {
+    "double": f'def double(x):\n    kind = "{CANARY}"\n    return 2 * x',
+    "quad": "def quad(x):\n    return double(double(x))",
+    "eight": "def eight(x):\n    return double(quad(x))",
+}
+TESTS = (
+    graded("points_double", "2 * (double(3) == 6)", 2),
+    graded("points_quad", "4 * (quad(3) == 12)", 4),
+    graded(
+        "hidden_quad",
+        "### BEGIN HIDDEN TESTS\nassert quad(5) == 20, 'four times'\n### END HIDDEN TESTS",
+        1,
+    ),
+    graded("points_eight", "8 * (eight(3) == 24)", 8),
+)
+TASK = Assignment(
+    "01_small", read_cells(notebook(*(solution(n, s) for n, s in OURS.items()), *TESTS))
+)
+FULL = {"double": 2, "quad": 5, "eight": 8}
+TRIPLE = "def double(x):\n    return 3 * x"
+
+
+def judged(task: Assignment = TASK, before: str = "", **answers: str) -> Report:
+    """The report on a submission with these answers, and ours for the others."""
+    cells = [solution(name, answers.get(name, source)) for name, source in OURS.items()]
+    data = notebook(*([cell(before)] if before else []), *cells, *TESTS)
+    return grade(data, task, limits=Limits(submission=20, cell=4, call=4), seed=5)
+
+
+def earned(report: Report) -> dict[str, float]:
+    found = dict.fromkeys(FULL, 0.0)
+    for grade_id, result in report.cells.items():
+        found[grade_id.split("_")[1]] += result.points
+    return found
+
+
+HELPER = "def helper(x):\n    return double(x)"
+THROUGH = "def quad(x):\n    return helper(helper(x))"
+
+
+@pytest.mark.parametrize(
+    ("before", "answers", "given"),
+    [
+        ("", {"double": TRIPLE}, {"quad": "double", "eight": "double"}),
+        ("", {"double": "def double(x:"}, {"quad": "double", "eight": "double"}),
+        ("", {"double": "raise NotImplementedError()"}, {"quad": "double", "eight": "double"}),
+        (HELPER, {"double": TRIPLE, "quad": THROUGH}, {"quad": "double", "eight": "double"}),
+        ("", {"quad": "def quad(x):\n    return 5 * x"}, {"eight": "quad"}),
+        (
+            "",
+            {"double": TRIPLE, "quad": "def quad(x):\n    return 5 * x"},
+            {"eight": "double and quad"},
+        ),
+    ],
+)
+def test_what_is_right_given_a_right_one_earns(before, answers, given):
+    report = judged(before=before, **answers)
+    wrong = answers.keys() - given.keys()
+    assert earned(report) == {n: 0 if n in wrong else full for n, full in FULL.items()}
+    told = [note for note in report.notes if " is right, given " in note]
+    assert told == [f"{n} is right, given a right {which}" for n, which in given.items()]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"double": TRIPLE, "quad": "def quad(x):\n    return double(double(x)) + 1"},
+        # Which of the two would be exchanged?
+        {"double": TRIPLE, "quad": f"{TRIPLE}\n{OURS['quad']}"},
+    ],
+)
+def test_what_is_wrong_all_the_same_earns_nothing(answers):
+    report = judged(**answers)
+    assert earned(report)["double"] == earned(report)["quad"] == 0
+    assert not any(note.startswith(("double is", "quad is")) for note in report.notes)
+
+
+def test_a_course_may_have_it_earn_nothing():
+    report = judged(replace(TASK, follow_on=False), double=TRIPLE)
+    assert earned(report) == dict.fromkeys(FULL, 0)
+    told = "right, given a right double, which earns nothing more in this course"
+    assert [report.cells[g].message for g in ("points_quad", "hidden_quad")] == [told, told]
+    assert "quad is right, given a right double" in report.notes
+
+
+THIEVES = [
+    # Tells what it finds in the exchanged answer, in an exception.
+    "def quad(x):\n"
+    "    found = [c for c in double.__code__.co_consts if isinstance(c, str)]\n"
+    "    if found:\n        raise ValueError(found)\n"
+    "    return double(double(x))",
+    # In a value of another type, and on the screen.
+    "def quad(x):\n"
+    "    found = [c for c in double.__code__.co_consts if isinstance(c, str)]\n"
+    "    print(found)\n"
+    "    return found if found else double(double(x))",
+    # In what it leaves on the disk, for whatever runs later to be right with.
+    "import marshal, os\n"
+    "def quad(x):\n"
+    "    with open('stolen', 'wb') as file:\n        file.write(marshal.dumps(double.__code__))\n"
+    "    return double(double(x)) + 1",
+]
+LOOKS = (
+    "import marshal, os, types\n"
+    "def double(x):\n"
+    "    if os.path.exists('stolen'):\n"
+    "        code = marshal.loads(open('stolen', 'rb').read())\n"
+    "        return types.FunctionType(code, globals())(x)\n"
+    "    return 3 * x"
+)
+
+
+@pytest.mark.parametrize("thief", THIEVES)
+def test_who_reads_our_answer_can_tell_nobody_and_earns_nothing_by_it(thief):
+    report = judged(double=LOOKS, quad=thief)
+    assert earned(report)["double"] == 0
+    assert earned(report)["quad"] == 0
+    assert CANARY not in json.dumps(to_json(report))
+
+
+def test_what_an_answer_calls_is_found_through_helpers_and_ours():
+    steps = [
+        Step("cell double", TRIPLE),
+        Step("cell 2", "def helper(x):\n    return quad(x)"),
+        Step("cell quad", "def quad(x):\n    return 5 * x"),
+        Step("cell eight", "def eight(x):\n    return 2 * helper(x)"),
+    ]
+    everything = ["double", "quad", "eight"]
+    assert called("eight", everything, steps, TASK) == ("double", "quad")
+    assert called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
+    assert called("eight", ["double", "eight"], steps, TASK) == ()
+    steps[0] = Step("cell double", "def double(x):\n    return quad(x) / 2")
+    assert called("double", everything, steps, TASK) == ()  # a later exercise's is not shown
