@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from small_course import cell, graded, notebook, solution
 
+from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.judge.follow import called
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
@@ -81,7 +82,7 @@ def test_what_is_right_given_a_right_one_earns(before, answers, given):
     "answers",
     [
         {"double": TRIPLE, "quad": "def quad(x):\n    return double(double(x)) + 1"},
-        # Which of the two would be exchanged?
+        # What is exchanged is bound anew.
         {"double": TRIPLE, "quad": f"{TRIPLE}\n{OURS['quad']}"},
     ],
 )
@@ -147,3 +148,12 @@ def test_what_an_answer_calls_is_found_through_helpers_and_ours():
     assert called("eight", ["double", "eight"], steps, TASK) == ()
     steps[0] = Step("cell double", "def double(x):\n    return quad(x) / 2")
     assert called("double", everything, steps, TASK) == ()  # a later exercise's is not shown
+
+
+@pytest.mark.parametrize(
+    ("written", "earns"),
+    [("", True), ("c.JudgeExporter.follow_on = False", False)],
+)
+def test_the_setting_is_the_courses(tmp_path, written, earns):
+    (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\n{written}\n")
+    assert follow_on_earns(tmp_path) is earns

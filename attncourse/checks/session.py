@@ -96,9 +96,11 @@ def row_of(exercise: Exercise, verdict: Verdict | None) -> Row:
 
 
 def row_html(row: Row) -> str:
+    """Two columns, which fit on a phone: what is said stands below the name."""
+    name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
+    said = f'<div style="padding-left:1.4em;opacity:.8">{inline(row.said)}</div>'
     cells = (
-        f"{MARKS[row.state]} <code>{escape(row.exercise.name)}</code>",
+        name + (said if row.said else ""),
         f"{row.earned}&nbsp;of&nbsp;{row.exercise.points}",
-        inline(row.said),
     )
     return "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
