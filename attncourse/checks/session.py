@@ -91,7 +91,7 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> Progress:
 def row_of(exercise: Exercise, verdict: Verdict | None) -> Row:
     if verdict is None or verdict.state == OPEN:
         return Row(exercise, OPEN, 0, NOT_ATTEMPTED)
-    said = "" if verdict.passed else verdict.in_short
+    said = verdict.provided.removeprefix(", ") if verdict.passed else verdict.in_short
     return Row(exercise, verdict.state, verdict.earned, said)
 
 
