@@ -19,6 +19,14 @@ if os.environ.get("ATTNCOURSE_DB"):  # as for ``attncourse grade``
     address = os.environ["ATTNCOURSE_DB"]
     c.CourseDirectory.db_url = address.replace("postgresql://", "postgresql+psycopg://", 1)
 
+# When assignments are due, and the time zone of dates that name none. `attncourse release` and
+# both ways of grading enter it into the gradebook; what is not named here, stays as it is there.
+# c.NbGraderAPI.timezone = "Europe/Berlin"
+# c.Assignments.due = {"05_kqv": "2026-10-12 23:59"}
+# What being late costs: nothing, unless a plugin says so. This one takes 10 % for each day begun.
+# c.AssignLatePenalties.plugin_class = "attncourse.grading.nbgrader.late_days.LateDays"
+# c.LateDays.percent = 10
+
 # Everything in an assignment's folder is copied into the release, and from there over what
 # students hand in: the answers must not be.
 c.CourseDirectory.ignore = [

@@ -120,6 +120,18 @@ def test_what_has_not_changed_does_not_run_again(tmp_path, marker, capsys):
     assert (len(found), len(set(found))) == (9, 5)
 
 
+def test_a_file_in_no_students_folder_is_named(tmp_path, marker, capsys):
+    class_of(tmp_path, 1)
+    grade(tmp_path)
+    assert "no student's folder" not in capsys.readouterr().out
+    for name in ("ada.ipynb", "all.zip", ".hidden", "desktop.ini"):
+        (tmp_path / "submitted" / name).write_bytes(b"x")
+    grade(tmp_path)
+    said = f"attncourse collect {NAME} {tmp_path / 'submitted' / 'ada.ipynb'}\n"
+    listed = "note: in no student's folder and not graded: ada.ipynb, all.zip: "
+    assert listed + said in capsys.readouterr().out
+
+
 def test_a_changed_check_assignment_or_limit_means_a_run(tmp_path, marker, monkeypatch):
     class_of(tmp_path, 2)
     grade(tmp_path)

@@ -1,13 +1,17 @@
 """A notebook that is not quite in its place is found, or told of; an archive does no harm."""
 
 import io
+import os
 import zipfile
 from pathlib import Path
 
 import pytest
+from small_class import made
 from small_course import NAME, make_course, small
 
-from attncourse.grading.course.folders import read_submission
+from attncourse.grading.class_.results import from_report
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.course.folders import read_submission, with_remarks
 from attncourse.grading.course.handed_in import LARGEST, MOST
 
 GOOD = small()
@@ -22,7 +26,7 @@ def archive(*files: tuple[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes
     return made.getvalue()
 
 
-def handed_in(folder: Path, **files: bytes):
+def handed_in(folder: Path, times: dict[str, float] | None = None, **files: bytes):
     """What is read where these files lie in a student's folder."""
     course = make_course(folder / "course", other=GOOD)
     (course / "solutions" / "02_other").mkdir()
@@ -31,6 +35,8 @@ def handed_in(folder: Path, **files: bytes):
         place = course / "submitted" / "alice" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
+        when = (times or {}).get(path, 1_700_000_000)
+        os.utime(place, (when, when))
     return read_submission(course, NAME, "alice")
 
 
@@ -63,9 +69,42 @@ def test_it_is_found_and_the_note_says_where(path, tmp_path):
 
 
 def test_an_intact_submission_has_no_note(tmp_path):
-    others = {f"{NAME}/{NAME} (1).ipynb": b"{}", f"{NAME}/a.zip": INNER, "x.json": b"{}"}
-    found = handed_in(tmp_path, **{EXACT: GOOD, **others})
+    found = handed_in(tmp_path, **{EXACT: GOOD, "x.json": b"{}", f"{NAME}/data.csv": b"1"})
     assert (found.data, found.note, found.status) == (GOOD, "", "")
+
+
+COPIES = (f"{NAME}/{NAME} (1).ipynb", f"{NAME}/{NAME}(2).ipynb", f"{NAME}.ipynb", f"{NAME}.zip")
+
+
+@pytest.mark.parametrize("last", [EXACT, *COPIES])
+def test_of_copies_the_newest_counts_and_the_others_are_named(last, tmp_path):
+    newer = small(add="def add(a, b):\n    return b + a")
+    files = dict.fromkeys((EXACT, *COPIES), GOOD) | {
+        f"{NAME}.zip": archive((f"{NAME}.ipynb", GOOD))
+    }
+    files[last] = archive((f"{NAME}.ipynb", newer)) if last.endswith("zip") else newer
+    found = handed_in(tmp_path, times={last: 2_000_000_000}, **files)
+    assert found.data == newer
+    assert (f"at {last}" in found.note or f"called {Path(last).name}" in found.note) == (
+        last != EXACT
+    )
+    told = found.note.partition("also there and not graded: ")[2]
+    assert sorted(told.split(", ")) == sorted({EXACT, *COPIES} - {last})
+
+
+def test_of_copies_from_one_moment_the_highest_number_counts(tmp_path):
+    files = {
+        f"{NAME}/{NAME}{n}.ipynb": small(add=f"a = {n!r}") for n in ("", " (2)", " (10)", "-9")
+    }
+    found = handed_in(tmp_path, times=dict.fromkeys(files, 2_000_000_000), **files)
+    assert found.data == files[f"{NAME}/{NAME} (10).ipynb"]
+
+
+def test_a_notebook_that_nobody_claims_is_named_and_somebody_looks(tmp_path):
+    found = handed_in(tmp_path, **{EXACT: GOOD, "old/try.ipynb": GOOD, "02_other/b.ipynb": GOOD})
+    assert (found.data, found.note) == (GOOD, "also there and not graded: old/try.ipynb")
+    report = with_remarks(found, made("alice", notes=()))
+    assert from_report(Person("alice"), NAME, report).attention == (found.note,)
 
 
 def test_the_time_of_submission_is_the_found_folders(tmp_path):

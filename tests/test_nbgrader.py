@@ -59,7 +59,7 @@ def exported(course: Path) -> dict[str, tuple[float, float]]:
 
 def submit(course: Path, student: str, data: bytes, name: str = f"{NAME}.ipynb", **files) -> None:
     place = course / "submitted" / student / NAME
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     (place / name).write_bytes(data)
     for stem, text in files.items():
         (place / stem.replace("_", ".")).write_text(text)
@@ -265,6 +265,12 @@ def submit_everything(course: Path) -> None:
     submit(course, "duplicated", json.dumps(twofold).encode())
     submit(course, "hostile", data_of(written=HOSTILE, plot="s = '</script>" + HOSTILE + "'"))
     submit(course, "renamed", whole, name="my homework (2).ipynb")
+    submit(course, "copies", whole, name=f"{NAME} (1).ipynb")
+    submit(course, "copies", b"{}", name=f"{NAME} (2).ipynb")
+    os.utime(course / "submitted" / "copies" / NAME / f"{NAME} (2).ipynb", (1e9, 1e9))  # older
+    submit(course, "extended", whole, timestamp_txt="2030-01-03 02:00:00 UTC")
+    given = f"student,assignment,days\nextended,{NAME},2\n"
+    (course / "extensions.csv").write_text(given)
     submit(course, "late", whole, timestamp_txt="2030-01-01 02:00:00 UTC")
     submit(course, "in-time", whole, timestamp_txt="2029-12-31 02:00:00 UTC", page_html=HOSTILE)
 
@@ -323,7 +329,7 @@ PLACES = """join submitted_notebook n on n.id = x.notebook_id
 GRADES = f"""select s.student_id, c.name, x.auto_score, x.manual_score, x.extra_credit,
     x.needs_manual_grade from grade x {PLACES}"""
 COMMENTS = f"select s.student_id, c.name, x.auto_comment, x.manual_comment from comment x {PLACES}"
-PENALTIES = """select s.student_id, s.timestamp, n.late_submission_penalty
+PENALTIES = """select s.student_id, s.timestamp, s.extension, n.late_submission_penalty
     from submitted_notebook n join submitted_assignment s on s.id = n.assignment_id"""
 
 
@@ -400,6 +406,7 @@ def test_a_persons_scores_survive_grading_again(both):
     assert exported(both[0]) == exported(both[1])
     assert exported(both[0])["right"] == (10, 16)
     assert exported(both[0])["late"] == (5, 16)
+    assert exported(both[0])["extended"] == (5, 16)  # two hours after its own time
     for folder in both:
         nbgrader(folder, "generate_feedback", NAME, "--force", "--student", "right")
     theirs, ours = (files(folder, f"feedback/right/{NAME}") for folder in both)

@@ -215,6 +215,60 @@ def solution(
 
 
 @app.command()
+def collect(
+    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Downloads: archives, or folders of what was in them.")
+    ],
+    roster: Annotated[
+        Path | None, typer.Option(help="A CSV file of the class: ids, names, addresses, times.")
+    ] = None,
+    course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+) -> None:
+    """Put downloads from Moodle, Canvas, Gradescope or a mailbox where grading finds them.
+
+    Of several attempts the latest counts. Says what went where, and what is nobody's.
+    Status 1: something was not collected.
+    """
+    from rich.console import Console
+
+    from attncourse.grading.collect.collect import collect as collect_files
+    from attncourse.grading.collect.table import closing, rows_table
+
+    with stopping("what was collected stays, and the same command goes on"):
+        made = collect_files(course, assignment, files, roster, db)
+    console = Console()
+    if shown := rows_table(made, assignment):
+        console.print(shown)
+    for line in closing(made, assignment):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    raise typer.Exit(1 if made.left else 0)
+
+
+@app.command()
+def extend(
+    student: Annotated[str, typer.Argument(help="The name of a folder in submitted/.")],
+    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    days: Annotated[float, typer.Option(help="Days after the due date; 0 takes them back.")],
+    course: CourseFolder = Path(),
+    db: GradebookAddress = None,
+) -> None:
+    """Give a student more time for an assignment. Grading again counts it."""
+    from attncourse.grading.course.dates import shown_in, zone_of
+    from attncourse.grading.course.extensions import extend as give
+    from attncourse.grading.course.folders import folders_in, require_known
+    from attncourse.grading.course.gradebook import find_book
+
+    require_known(assignment, folders_in(course / "solutions"))
+    book = find_book(course, db)
+    due = give(book, student, assignment, days)
+    until = f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
+    more = f"{days:g} days more" if days else "no more time than others"
+    print(f"{student} has {more} for {assignment}, {until}; next: attncourse grade {assignment}")
+
+
+@app.command()
 def grade(
     assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
     student: Annotated[str | None, typer.Option(help="Grade this student only.")] = None,

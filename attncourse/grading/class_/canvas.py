@@ -51,6 +51,8 @@ def rows(
         matched = match(known, students, remark)
     else:
         matched = {student: who(person) for student, person in students.items()}
+    if any(r.penalty for found in classes for r in found.results):
+        remark("late penalties are taken off already: Canvas' own late policy would do it again")
     if not matched:
         raise UserError(f"no student of the gradebook is in {roster}: is it this course's?")
     points = [max((r.maximum for r in found.results), default=0.0) for found in classes]

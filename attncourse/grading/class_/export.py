@@ -27,6 +27,8 @@ BEFORE: dict[str, Callable[[Result], Value]] = {
     "max_score": lambda r: r.maximum,
     "raw_score": lambda r: r.raw,
     "late_penalty": lambda r: r.penalty,
+    "days_late": lambda r: r.late / 86400,
+    "extension_days": lambda r: r.extension,
     "manual": lambda r: "; ".join(r.manual),
     "points_from": lambda r: r.source,
 }

@@ -43,7 +43,7 @@ def is_folder(name: str) -> bool:
 
 def results_json(r: Result, report: Report | None) -> dict[str, Any]:
     """One submission's results, with the points of the gradebook."""
-    said = [f"late: {r.penalty:g} points taken off"] if r.penalty else []
+    said = [r.lateness] if r.lateness else []
     said += [] if r.status == "graded" else [f"status: {r.status}"]
     made = {
         "score": r.score,
@@ -54,7 +54,12 @@ def results_json(r: Result, report: Report | None) -> dict[str, Any]:
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "tests": list(tests(r, report)),
-        "extra_data": {"assignment": r.assignment, "late_penalty": r.penalty},
+        "extra_data": {
+            "assignment": r.assignment,
+            "late_penalty": r.penalty,
+            "days_late": round(r.late / 86400, 6),
+            "extension_days": r.extension,
+        },
     }
     if report:
         made["execution_time"] = round(report.duration, 3)

@@ -85,7 +85,7 @@ def feedback(r: Result) -> str:
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
     said = seen(r.misconceptions)
-    said += [f"late: {r.penalty:g} points taken off"] if r.penalty else []
+    said += [r.lateness] if r.lateness else []
     said += r.notes
     text = "\n".join(one_line(line) for line in said)
     text = escape(text).replace("\\", "&#92;")

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.class_.summary import Summary, count, urgency
+from attncourse.grading.course.dates import span
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import seen
@@ -76,6 +77,7 @@ def template(path: Path) -> Template:
         "g": lambda number, digits=6: f"{number:.{digits}g}",
         "percent": lambda share: f"{share:.0%}",
         "told": told,
+        "span": span,
     }
     made.globals |= {"count": count}
     return made.get_template(path.name)

@@ -16,6 +16,7 @@ from attncourse.grading.class_.scores import (
     has_gradebook,
     scores,
 )
+from attncourse.grading.course.dates import span
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import reading
 from attncourse.grading.errors import UserError
@@ -28,6 +29,7 @@ MENDED = (
     "a second copy",
     "the notebook is called",
     "notebook was found",
+    "not graded",
     "merge conflict",
     "Python script",
     "found inside",
@@ -46,7 +48,7 @@ class Result:
     ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
     ``source`` says where ``cells`` come from, "gradebook" or "report". ``manual`` are the cells
     that a person has scored, ``waiting`` those that one has to; ``comments`` are a person's, by
-    grade id.
+    grade id. ``late`` are seconds, ``extension`` days.
     """
 
     person: Person
@@ -55,6 +57,8 @@ class Result:
     cells: dict[str, CellResult]
     source: str = "gradebook"
     penalty: float = 0.0
+    late: float = 0.0
+    extension: float = 0.0
     timestamp: str = ""
     manual: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
@@ -86,6 +90,15 @@ class Result:
     def waits(self) -> str:
         """What a person has to score before the points are final, in one line."""
         return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
+
+    @property
+    def lateness(self) -> str:
+        """How late it was and what that costs, in words; empty if it was in time."""
+        if not self.late and not self.penalty:
+            return ""
+        said = f"{span(self.late)} late" if self.late else "late"
+        said += f", with {span(self.extension * 86400)} more than others" if self.extension else ""
+        return said + (f": {self.penalty:g} points taken off" if self.penalty else "")
 
     @property
     def raw(self) -> float:
@@ -229,6 +242,8 @@ def with_points(result: Result, maxima: dict[str, float], standing: Standing | N
         cells=cells,
         source="gradebook",
         penalty=standing.penalty,
+        late=standing.late,
+        extension=standing.extension,
         timestamp=standing.timestamp,
         manual=tuple(standing.manual),
         waiting=tuple(sorted(standing.waiting)),

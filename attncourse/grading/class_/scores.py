@@ -7,23 +7,28 @@ person's before the automatic one, extra credit on top.
 
 import importlib.util
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.gradebook import find_book, reading
+from attncourse.grading.course.late import seconds_late
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+NONE, DAY = timedelta(), timedelta(days=1)
 GRADED = """
     select distinct a.name from assignment a
     join submitted_assignment s on s.assignment_id = a.id order by a.name"""
 STUDENTS = "select id, last_name, first_name, email, lms_user_id from student order by id"
 SUBMISSIONS = """
-    select s.student_id, s.timestamp, sum(coalesce(n.late_submission_penalty, 0)) as penalty
-    from submitted_assignment s left join submitted_notebook n on n.assignment_id = s.id
-    where s.assignment_id = :id group by s.id, s.student_id, s.timestamp"""
+    select s.student_id, s.timestamp, s.extension, a.duedate,
+        sum(coalesce(n.late_submission_penalty, 0)) as penalty
+    from submitted_assignment s join assignment a on a.id = s.assignment_id
+    left join submitted_notebook n on n.assignment_id = s.id where s.assignment_id = :id
+    group by s.id, s.student_id, s.timestamp, s.extension, a.duedate"""
 CELLS = """
     select c.id, c.name, n.name as notebook, coalesce(g.max_score, t.max_score) as maximum
     from base_cell c join notebook n on n.id = c.notebook_id
@@ -66,10 +71,15 @@ class Person:
 
 @dataclass
 class Standing:
-    """One submission in the gradebook: points by grade id, who gave them, what a person wrote."""
+    """One submission in the gradebook: points by grade id, who gave them, what a person wrote.
+
+    ``late`` are seconds after it was due, ``extension`` the days by which that is later for it.
+    """
 
     timestamp: str = ""
     penalty: float = 0.0
+    late: float = 0.0
+    extension: float = 0.0
     points: dict[str, float] = field(default_factory=dict)
     manual: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -93,6 +103,16 @@ def has_gradebook(course: Path, db: str | None = None) -> bool:
     return db is not None or book.file is None or book.file.is_file()
 
 
+def known_people(course: Path, db: str | None = None) -> list[Person]:
+    """The students whom the gradebook knows."""
+    from sqlalchemy import text
+
+    with reading(course, db) as connection:
+        return [
+            Person(*(value or "" for value in row)) for row in connection.execute(text(STUDENTS))
+        ]
+
+
 def assignments(connection: "Connection") -> dict[str, str]:
     """The ids of the assignments in the gradebook, by name."""
     from sqlalchemy import text
@@ -114,7 +134,7 @@ def graded_assignments(course: Path, db: str | None = None) -> list[str]:
 
 def scores(connection: "Connection", key: str) -> Scores:
     """What the gradebook holds of the assignment with this id."""
-    from sqlalchemy import DateTime, text
+    from sqlalchemy import DateTime, Interval, text
 
     def rows(query: str) -> Any:
         return connection.execute(text(query), {"id": key})
@@ -124,10 +144,13 @@ def scores(connection: "Connection", key: str) -> Scores:
     labels = {c.id: f"{c.notebook}/{c.name}" if several else c.name for c in cells}
     people = tuple(Person(*(value or "" for value in row)) for row in rows(STUDENTS))
     standings = {}
-    stamped = text(SUBMISSIONS).columns(timestamp=DateTime())
-    for student, stamp, penalty in connection.execute(stamped, {"id": key}):
+    dated = text(SUBMISSIONS).columns(
+        timestamp=DateTime(), extension=Interval(), duedate=DateTime()
+    )
+    for student, stamp, more, due, penalty in connection.execute(dated, {"id": key}):
         when = stamp.isoformat(" ", "seconds") if stamp else ""
-        standings[student] = Standing(when, float(penalty or 0))
+        late, extension = seconds_late(stamp, due, more), (more or NONE) / DAY
+        standings[student] = Standing(when, float(penalty or 0), late, extension)
     for student, cell, auto, manual, extra, waits in rows(GRADES):
         if cell not in labels:
             continue

@@ -2,7 +2,7 @@
 
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console, Group
@@ -11,8 +11,10 @@ from rich.text import Text
 
 from attncourse.checks.session import hidden_points
 from attncourse.checks.verdict import NOT_ATTEMPTED
+from attncourse.grading.class_.scores import Standing
 from attncourse.grading.class_.similar import Class
 from attncourse.grading.class_.summary import Misconception, Summary, count
+from attncourse.grading.course.dates import span
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, seen
 
@@ -48,6 +50,7 @@ def at_a_glance(summary: Summary) -> Group:
     parts.append(seen_most("failures without a name", summary.failures))
     parts += [
         unforeseen(summary),
+        handed_in_late(summary),
         for_a_person(summary),
         Text(summary.waits) if summary.waits else None,
     ]
@@ -120,6 +123,20 @@ def unforeseen(summary: Summary) -> Table | None:
     return made
 
 
+def handed_in_late(summary: Summary) -> Table | None:
+    """Who was late, by how much, and what that costs; and who had more time."""
+    late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
+    if not late:
+        return None
+    made = table(f"handed in late ({len(late)})", "late#", "points off#", "extension#")
+    for r in late[: 2 * SHOWN]:
+        more = span(r.extension * 86400) if r.extension else ""
+        made.add_row(Text(one_line(r.student, 60)), span(r.late), f"{r.penalty:g}", more)
+    if len(late) > 2 * SHOWN:
+        made.add_row(f"and {len(late) - 2 * SHOWN} more: in the CSV export", "", "", "")
+    return made
+
+
 def for_a_person(summary: Summary) -> Table | None:
     """The submissions that somebody should look at, the most urgent first."""
     if not summary.attention:
@@ -134,10 +151,13 @@ def for_a_person(summary: Summary) -> Table | None:
     return made
 
 
-def class_table(reports: Sequence[Report], width: int) -> Text:
+def class_table(
+    reports: Sequence[Report], width: int, late: Mapping[str, Standing] | None = None
+) -> Text:
     """Each student's points, and under them what was seen: one finding a line, one line a finding.
 
-    A finding that is longer than ``width`` ends in … behind a word.
+    A finding that is longer than ``width`` ends in … behind a word. Points are those of the tests;
+    of who is in ``late`` the first line says what that takes off.
     """
     names = [one_line(report.student) for report in reports]
     points = [f"{report.points:g} / {report.maximum:g}" for report in reports]
@@ -148,7 +168,7 @@ def class_table(reports: Sequence[Report], width: int) -> Text:
     for report, name, score in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
         made.append(f" {name:<{across}}  ").append(f"{score:>{down}}", "green" if full else "")
-        for line in findings(report):
+        for line in [*lateness((late or {}).get(report.student)), *findings(report)]:
             made.append(f"\n   {shorten(line, width - 4)}", "dim")
         made.append("\n")
     return made
@@ -164,6 +184,14 @@ def findings(report: Report) -> list[str]:
 def shorten(line: str, width: int) -> str:
     """As many words of a line as there is room for."""
     return textwrap.shorten(line, max(width, 20), placeholder=" …", break_on_hyphens=False)
+
+
+def lateness(standing: Standing | None) -> list[str]:
+    """How late something was and the points that takes off, as a line."""
+    if standing is None:
+        return []
+    off = f": {standing.penalty:g} points taken off" if standing.penalty else ""
+    return [f"{span(standing.late)} late{off}"]
 
 
 def own_verdicts(report: Report) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attncourse.grading.course.handed_in import NOTHING, find, read_file
+from attncourse.grading.course.choosing import SHOWN
+from attncourse.grading.course.handed_in import ASIDE, NOTHING, find, read_file
 from attncourse.grading.course.late import moment
 from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
@@ -83,6 +84,18 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
     return [s for s in students if student in (None, s)]
 
 
+def nobodys(course: Path, name: str) -> list[str]:
+    """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
+    with os.scandir(course / "submitted") as entries:
+        files = sorted(e.name for e in entries if e.name[0] != "." and not is_place(e))
+    files = [printable(file, 60) for file in files if file not in ASIDE]
+    if not files:
+        return []
+    listed = ", ".join(files[:SHOWN]) + (", …" if len(files) > SHOWN else "")
+    way_out = f"attncourse collect {name} {course / 'submitted' / files[0]}"
+    return [f"in no student's folder and not graded: {listed}: {way_out}"]
+
+
 def is_place(entry: os.DirEntry) -> bool:
     """Whether it is a student's folder, or a link that stands for one."""
     return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and not entry.is_file())
@@ -110,7 +123,7 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
         if found.data is None:
             status = "missing" if found.reason.startswith(NOTHING) else "unreadable"
             return Submission(student, status=status, reason=found.reason)
-        stamp = read_stamp(found.folder)
+        stamp = read_stamp(found.folder) or read_stamp(place)
         return Submission(student, found.data, note=found.note, timestamp=stamp)
     except OSError as error:
         reason = f"unreadable notebook: {error.strerror or error}"

@@ -9,24 +9,30 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from attncourse.grading.course.choosing import (
+    Piece,
+    Ungraded,
+    choose,
+    family,
+    listing,
+    newest,
+)
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.harmless import printable
 from attncourse.grading.submission.notebook import read
 
 LARGEST = 50_000_000  # bytes of a file, or of what is packed in one, that are still read
 DEEPEST = 4  # folders within folders
 MOST = 2000  # files that are looked at, in a folder and in an archive
-SHOWN = 5
 NOTHING = "nothing handed in"
 ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
-TEXTS = (".json", ".txt", ".py")
-KINDS = ((".ipynb",), (".zip",), TEXTS)
+LISTED = (".ipynb", ".zip")  # what somebody may have wanted graded
 
 
 class Found(NamedTuple):
@@ -38,54 +44,47 @@ class Found(NamedTuple):
     folder: Path | None = None  # where the time of submission may be written beside it
 
 
-class Piece(NamedTuple):
-    """A file, by its path in the student's folder or in an archive."""
-
-    path: PurePosixPath
-
-    @property
-    def name(self) -> str:
-        return self.path.name.casefold()
-
-    @property
-    def shown(self) -> str:
-        return printable(str(self.path), 100)
-
-
-class Ungraded(Exception):
-    """There is something, and it is not graded: the text says why and what to do."""
-
-
 def find(home: Path, name: str, solutions: Path) -> Found:
     """The notebook that a student handed in for an assignment.
 
-    It counts under its own name; else the only one in the assignment's folder, or the only one
-    anywhere whose name begins like the assignment's; as a notebook, else in a zip archive, else
-    saved as text. Folders of other assignments, those that are in ``solutions``, are not looked
-    into. Raises ``OSError`` for a file that cannot be read.
+    It counts under its own name, in the assignment's folder or one level too high, and there the
+    newest of it and of what a browser calls *(1)*; else the only one in the assignment's folder,
+    or the only one anywhere whose name begins like the assignment's; as a notebook, else in a zip
+    archive, else saved as text. Folders of other assignments, those that are in ``solutions``, are
+    not looked into. Notebooks and archives that do not count are named in the note. Raises
+    ``OSError`` for a file that cannot be read.
     """
-    exact = home / name / f"{name}.ipynb"
+    exact = PurePosixPath(name, f"{name}.ipynb")
+    others = {path.name.casefold() for path in solutions.glob("[!.]*") if path.name != name}
+    files = list(pieces(home, others))
     try:
-        if os.path.lexists(exact):
-            data, inner = unpacked(read_file(exact), name)
-            note = f"the notebook was found in an archive: {inner}" if inner else ""
-            return Found(data, note, folder=exact.parent)
-        chosen = in_folder(home, name, {path.name for path in solutions.glob("[!.]*")})
+        if os.path.lexists(home / exact):
+            near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
+            chosen = newest([Piece(exact), *family(near, name)], name)
+        else:
+            chosen = in_folder(files, name)
         data, inner = unpacked(read_file(home / chosen.path), name)
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
     except Ungraded as problem:
         return Found(None, reason=str(problem))
+    rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
+    said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
+    said += [f"also there and not graded: {listing(rest)}"] if rest else []
+    return Found(data, "; ".join(said), folder=home.joinpath(*chosen.path.parts[:-1][:1]))
+
+
+def where(chosen: Piece, name: str, inner: str) -> str:
+    """Where a notebook was found that is not quite in its place."""
+    if chosen.path == PurePosixPath(name, f"{name}.ipynb"):
+        return f"the notebook was found in an archive: {inner}"
     if chosen.path.parent == PurePosixPath(name) and not inner:
-        note = f"the notebook is called {PurePosixPath(chosen.shown).name}"
-    else:
-        note = f"the notebook was found at {chosen.shown}" + (inner and f", in it {inner}")
-    return Found(data, note, folder=home.joinpath(*chosen.path.parts[:-1][:1]))
+        return f"the notebook is called {PurePosixPath(chosen.shown).name}"
+    return f"the notebook was found at {chosen.shown}" + (inner and f", in it {inner}")
 
 
-def in_folder(home: Path, name: str, others: set[str]) -> Piece:
+def in_folder(files: list[Piece], name: str) -> Piece:
     """The file of a student's folder that counts; raises ``Ungraded`` where there is none."""
-    files = list(pieces(home, {other.casefold() for other in others - {name}}))
     own = name.casefold()
     within = [f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == own]
     likely = [f for f in files if f not in within and f.name.startswith(own)]
@@ -113,30 +112,10 @@ def pieces(home: Path, skipped: set[str]) -> Iterator[Piece]:
             if entry.name.startswith(".") or entry.name in ASIDE:
                 continue
             if not entry.is_dir(follow_symlinks=False):
-                yield Piece(path)
+                plain = entry.is_file(follow_symlinks=False)
+                yield Piece(path, entry.stat(follow_symlinks=False).st_mtime if plain else 0.0)
             elif len(path.parts) <= DEEPEST and entry.name.casefold() not in skipped:
                 waiting.append(path)
-
-
-def choose(files: list[Piece], name: str) -> Piece | None:
-    """The one that counts among files: a notebook, else an archive, else a notebook as text.
-
-    Raises ``Ungraded`` where there are several and nobody can know which.
-    """
-    for endings in KINDS:
-        kind = [f for f in files if f.name.endswith(endings)]
-        named = [f for f in kind if f.name.startswith(name.casefold())] if len(kind) > 1 else kind
-        exact = [f for f in named if f.name == f"{name}{endings[0]}".casefold()]
-        for best in (exact, named, kind):
-            if len(best) == 1:
-                return best[0]
-        if kind and endings != TEXTS:
-            raise Ungraded(f"several notebooks and none is {name}.ipynb: {listing(kind)}")
-    return None
-
-
-def listing(files: list[Piece]) -> str:
-    return ", ".join(f.shown for f in files[:SHOWN]) + (", …" if len(files) > SHOWN else "")
 
 
 def require_notebook(data: bytes, piece: Piece, name: str) -> None:
@@ -159,7 +138,7 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
         raise Ungraded(f"an archive of more than {MOST} files: hand in {name}.ipynb alone")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {Piece(PurePosixPath(m.filename)): m for m in archive.infolist()}
+            members = {piece_of(m): m for m in archive.infolist()}
             files = [f for f, m in members.items() if not m.is_dir() and is_own(f)]
             chosen = choose(files, name)
             if chosen is None:
@@ -173,6 +152,15 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
         raise Ungraded(f"an archive in an archive in an archive: hand in {name}.ipynb alone")
     content, inner = unpacked(content, name, inside=True)
     return content, f"{chosen.shown}, {inner}"
+
+
+def piece_of(member: zipfile.ZipInfo) -> Piece:
+    """An entry of an archive, with the time that it bears."""
+    try:
+        time = datetime(*member.date_time).timestamp()
+    except (ValueError, OverflowError):
+        time = 0.0
+    return Piece(PurePosixPath(member.filename), time)
 
 
 def is_own(piece: Piece) -> bool:

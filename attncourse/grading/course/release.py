@@ -1,10 +1,12 @@
 """What students were given: released through nbgrader, and recorded in the gradebook."""
 
 import logging
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.changes import differences, follow
+from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.folders import find_assignment, folders_in
 from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
@@ -27,6 +29,7 @@ def release(
     """
     book = find_book(course, db)
     find_assignment(course, name)
+    due = due_of(book.config, name)
     known = knows(book, name)  # or it is another course's gradebook
     before = variants_in(course).get(name, PUBLISHED)
     choose(course, name, variant or before)
@@ -42,8 +45,11 @@ def release(
     config.CourseDirectory.release_directory = "exercises"
     config.GenerateAssignment.exporter_class = VARIED
     config.NbGraderAPI.log_level = logging.CRITICAL
-    with importable(course), opened(book):
+    with importable(course), opened(book) as gradebook:
         result = NbGraderAPI(config=config).generate_assignment(name)
+        if result["success"]:
+            gradebook.db.expire_all()
+            enter_due(gradebook, name, due)
     place = course / "exercises" / name
     if not result["success"]:
         choose(course, name, before)
@@ -71,12 +77,13 @@ def require_release(book: Book, name: str) -> None:
 def record(book: Book, name: str) -> list[str]:
     """Records the assignment's cells as ``nbgrader generate_assignment`` does, if they changed.
 
-    Returns what changed since submissions were entered, in sentences.
+    Returns what changed since submissions were entered, in sentences. When it is due is
+    entered too, where the settings say so; else that stays as the formgrader has it.
     """
     import nbformat
     from nbgrader import preprocessors as steps
 
-    source = book.course / "solutions" / name / f"{name}.ipynb"
+    source, due = book.course / "solutions" / name / f"{name}.ipynb", due_of(book.config, name)
     with importable(book.course), explained(book):
         notebook = nbformat.reads(solved(book.course, source).decode(), as_version=4)
         resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}}
@@ -86,15 +93,21 @@ def record(book: Book, name: str) -> list[str]:
     said: list[str] = []
     with opened(book) as gradebook:
         old, new = recorded(gradebook, name), to_record(notebook)
-        if old == new:
-            return said
-        if old:
+        if old and old != new:
             said = follow(gradebook, book.course, name, marked(notebook))
             entered = gradebook.find_notebook(name, name).submissions
             said = [*differences(old, new), *said] if entered else []
-        gradebook.update_or_create_assignment(name)
-        steps.SaveCells(config=book.config).preprocess(notebook, resources)
+        if old != new:
+            gradebook.update_or_create_assignment(name)
+            steps.SaveCells(config=book.config).preprocess(notebook, resources)
+        enter_due(gradebook, name, due)
     return said
+
+
+def enter_due(gradebook: "Gradebook", name: str, due: datetime | None) -> None:
+    """Enters when an assignment is due, where nbgrader looks for it."""
+    if due is not None and gradebook.find_assignment(name).duedate != due:
+        gradebook.update_or_create_assignment(name, duedate=due)
 
 
 def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple]:

@@ -9,10 +9,11 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import Submission
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.late import LatePenalty, moment, seconds_late
@@ -132,7 +133,9 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
         sheets = [describe(notebook, name) for notebook in assignment.notebooks]
         enter_students(db, [result.submission.student for result in named])
         handed_in = [result for result in named if result.report.status != "missing"]
-        entries = enter_submissions(db, assignment.id, handed_in)
+        given = read_extensions(book.course).items()
+        extended = {student: length for (student, of), length in given if of == name}
+        entries = enter_submissions(db, assignment.id, handed_in, extended)
         for sheet in sheets:
             enter_notebook(db, sheet, entries, assignment.duedate, penalty)
         db.commit()
@@ -160,8 +163,10 @@ def enter_students(db: "Session", names: list[str]) -> None:
     rows.write()
 
 
-def enter_submissions(db: "Session", assignment: str, results: list[Graded]) -> list[Entry]:
-    """Enters who handed in and when."""
+def enter_submissions(
+    db: "Session", assignment: str, results: list[Graded], extended: dict[str, timedelta]
+) -> list[Entry]:
+    """Enters who handed in and when, and who had more time for it."""
     from nbgrader.api import SubmittedAssignment
 
     key = ("assignment_id", "student_id")
@@ -171,7 +176,9 @@ def enter_submissions(db: "Session", assignment: str, results: list[Graded]) -> 
     for result in results:
         row = {"assignment_id": assignment, "student_id": result.submission.student}
         when = time_of(result.submission)
-        owner = rows.put(row | ({} if when is None else {"timestamp": when}))
+        row |= {} if when is None else {"timestamp": when}
+        more = extended.get(result.submission.student)
+        owner = rows.put(row | ({} if more is None else {"extension": more}))
         entries.append(Entry(owner, result.submission, result.report, untouched(result.notebook)))
     rows.write()
     return entries

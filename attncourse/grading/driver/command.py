@@ -8,8 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
-from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.course.folders import (
+    find_assignment,
+    find_students,
+    nobodys,
+    read_submissions,
+)
+from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.release import record, require_release
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.driver.executors import open_executor
@@ -21,6 +26,7 @@ from attncourse.grading.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from attncourse.grading.class_.scores import Standing
     from attncourse.grading.driver.bulk import Graded
 
 LONGEST = 60  # rows of a table that a person still reads
@@ -85,9 +91,10 @@ def grade_course(
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
                     tally.add(graded)
                     step()
-    for note in (*journal.notes, *(f"since it was graded: {change}" for change in changed)):
+    changes = (f"since it was graded: {change}" for change in changed)
+    for note in (*journal.notes, *changes, *nobodys(course, name)):
         console.print(f"note: {note}", soft_wrap=True)
-    show(console, tally, name)
+    show(console, tally, name, who_was_late(course, name, db))
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
         said = f"a person gives the points of {', '.join(asked)}: open nbgrader's formgrader"
         console.print(f"note: {said}", soft_wrap=True)
@@ -112,17 +119,28 @@ def standing(tally: Tally, journal: Journal) -> Iterator[None]:
         raise UserError(f"{stop}; {said}") from stop
 
 
-def show(console: "Console", tally: Tally, name: str) -> None:
+def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Standing"]:
+    """The submissions that came late, as the gradebook has them now."""
+    from attncourse.grading.class_.scores import assignments, scores
+
+    with reading(course, db) as connection:
+        standings = scores(connection, assignments(connection)[name]).standings
+    return {student: standing for student, standing in standings.items() if standing.late}
+
+
+def show(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"]) -> None:
     """The table, or for a larger class its figures."""
     from attncourse.grading.class_.terminal import class_table
 
     if tally.total <= LONGEST:
         reports = sorted(tally.reports, key=lambda report: report.student)
-        console.print(class_table(reports, console.width), crop=False)
+        here = {report.student for report in reports}
+        late = {student: late[student] for student in late.keys() & here}
+        console.print(class_table(reports, console.width, late), crop=False)
         return
     counts = ", ".join(f"{n} {status}" for status, n in sorted(tally.statuses.items()))
     console.print(
-        f"{tally.total} students: {counts}; {tally.full} with full marks, "
+        f"{tally.total} students: {counts}; {tally.full} with full marks, {len(late)} late, "
         f"{tally.attention} to look at. The class at a glance: attncourse report {name}",
         soft_wrap=True,
     )

@@ -7,7 +7,7 @@ results in the notebook, and nbgrader's own steps save them.
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 from nbconvert.exporters import NotebookExporter
@@ -16,6 +16,8 @@ from nbgrader.api import Gradebook, TaskCell
 from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
+from attncourse.grading.course.choosing import Piece, family
+from attncourse.grading.course.extensions import enter_extension, read_extensions
 from attncourse.grading.course.folders import read_submission, with_remarks
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.release import record
@@ -84,7 +86,11 @@ class JudgeExporter(NotebookExporter):
     def judged(self, student: str, name: str, notebook: str) -> str:
         """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
         assignment = self.assignment(name, notebook)
-        found = read_submission(Path(self.parent.coursedir.root), name, student)
+        course = Path(self.parent.coursedir.root)
+        found = read_submission(course, name, student)
+        if (student, name) in (extensions := read_extensions(course)):
+            with Gradebook(self.parent.coursedir.db_url, self.parent.coursedir.course_id) as book:
+                enter_extension(book, student, name, extensions[student, name])
         if found.data is None:
             report = nothing(assignment, found.status, found.reason, student)
         else:
@@ -149,7 +155,9 @@ def give_back_tasks(course: CourseDirectory, student: str, name: str) -> None:
 
 
 def accept_renamed(notebooks: list[str], **given: Any) -> None:
-    """Puts the name that nbgrader expects in the place of an only notebook's own."""
+    """Puts the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
     folder = Path(notebooks[0]).parent
-    if len(notebooks) == 1:
-        notebooks[:] = [str(folder / f"{folder.name}.ipynb")]
+    exact = str(folder / f"{folder.name}.ipynb")
+    copies = family([Piece(PurePosixPath(notebook)) for notebook in notebooks], folder.name)
+    if len(notebooks) == 1 or (copies and exact not in notebooks):
+        notebooks[:] = [exact]

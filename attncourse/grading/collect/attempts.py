@@ -1,0 +1,140 @@
+"""A student's attempts: which files belong together, which attempt is the latest, what counts."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from attncourse.grading.collect.roster import Member
+from attncourse.grading.collect.sort import Owned
+from attncourse.grading.course.choosing import Piece, Ungraded, choose
+from attncourse.grading.course.dates import NoZone, instant
+from attncourse.grading.course.handed_in import is_own, require_notebook, unpacked
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line, printable
+
+LONG_AGO = datetime.min
+
+
+@dataclass
+class Attempt:
+    """Files that were handed in together, when, and where they come from."""
+
+    drop: int
+    files: list[Owned] = field(default_factory=list)
+    time: datetime | None = None
+
+    @property
+    def order(self) -> int:
+        return max(owned.claim.order for owned in self.files)
+
+    @property
+    def shown(self) -> str:
+        return self.files[0].item.shown
+
+    @property
+    def late(self) -> bool:
+        """Whether the platform says that it was late."""
+        return any(owned.claim.late for owned in self.files)
+
+
+def attempts_of(
+    owned: list[Owned], member: Member | None, zone: ZoneInfo | None, remarks: list[str]
+) -> list[Attempt]:
+    """The attempts in their order, the latest last: by time where it is known of all of them.
+
+    Else by the order of the downloads, and in one download by its platform's own numbers. A time
+    in the roster is that of the latest attempt.
+    """
+    found: dict[tuple, Attempt] = {}
+    for one in owned:
+        found.setdefault((one.drop, one.claim.key), Attempt(one.drop)).files.append(one)
+    attempts = sorted(found.values(), key=lambda a: (a.drop, a.order))
+    for attempt in attempts:
+        attempt.time = read_time(said_time(attempt), attempt.files[0].student, zone, remarks)
+        attempt.files = [o for o in attempt.files if is_own(Piece(o.claim.file))]
+    attempts = [attempt for attempt in attempts if attempt.files]
+    if all(attempt.time for attempt in attempts):
+        attempts.sort(key=lambda a: (a.time or LONG_AGO, a.drop, a.order))
+    elif member and attempts[-1].time is None:
+        attempts[-1].time = read_time(member.at, member.id, zone, remarks)
+    return attempts
+
+
+def said_time(attempt: Attempt) -> str:
+    """When an attempt was handed in, in the words of its platform.
+
+    nbgrader writes ``timestamp.txt``; in other platforms' folders students could put one.
+    """
+    for owned in attempt.files:
+        if owned.claim.at:
+            return owned.claim.at
+        if owned.claim.platform == "nbgrader" and owned.claim.file.name == "timestamp.txt":
+            with suppress(Ungraded):
+                return owned.item.read()[:100].decode("utf-8", "replace")
+    return ""
+
+
+def read_time(
+    text: str, student: str, zone: ZoneInfo | None, remarks: list[str]
+) -> datetime | None:
+    """The moment, or None with a remark where the text does not say one."""
+    if not text.strip():
+        return None
+    try:
+        return instant(text, zone, words=True)
+    except NoZone as error:  # it would be the same of all others
+        raise UserError(f"{one_line(student, 60)} handed in at {error}") from None
+    except ValueError as error:
+        remarks.append(f"{one_line(student, 60)}: collected without a time: {error}")
+        return None
+
+
+class Chosen(NamedTuple):
+    """What counts of a student's attempts: a file, where in it, its bytes, the name they get.
+
+    ``late``: by what the platform says. ``attempts`` is how many there are.
+    """
+
+    owned: Owned
+    shown: str
+    data: bytes
+    called: str
+    time: datetime | None
+    late: bool
+    attempts: int
+
+
+def chosen_of(attempts: list[Attempt], name: str, assignments: list[str]) -> Chosen:
+    """What counts of a student's attempts, of which the last one does.
+
+    A notebook, in an archive or not, gets the assignment's name. Where there is none, the first
+    file keeps its own, and grading tells of it. Raises ``Ungraded`` where nobody can know which
+    file is meant, and for a notebook of another assignment.
+    """
+    attempt = attempts[-1]
+    files = {
+        Piece(o.claim.file, float(o.claim.order) or o.item.time): o
+        for o in sorted(attempt.files, key=lambda o: o.claim.order)
+    }
+    piece = choose(list(files), name) or next(iter(files))
+    likely = [a for a in assignments if piece.name.startswith(a.casefold())]
+    if likely and (other := max(likely, key=len)) != name:
+        raise Ungraded(f"this is of {other}: attncourse collect {other}")
+    owned = files[piece]
+    data, inner = unpacked(owned.item.read(), name)
+    shown = piece.shown + (inner and f", in it {inner}")
+    called = f"{name}.ipynb"
+    if not (inner or piece.name.endswith(".ipynb")):
+        try:
+            require_notebook(data, piece, name)
+        except Ungraded:
+            called = safe(piece.path.name)
+    return Chosen(owned, shown, data, called, attempt.time, attempt.late, len(attempts))
+
+
+def safe(name: str) -> str:
+    """A file's name that leads nowhere and hides nothing."""
+    kept = "".join("_" if c in '/\\\0:*?"<>|' else c for c in printable(name, 100)).lstrip(".")
+    return kept or "file"

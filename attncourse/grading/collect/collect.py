@@ -1,0 +1,118 @@
+"""Collecting: of each student the latest attempt, put where grading finds it, with its time.
+
+What was there before is moved to ``submitted/.before``, never overwritten. What came from where is
+kept in ``submitted/.collected/ASSIGNMENT.csv``.
+"""
+
+import os
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from attncourse.grading.class_.scores import Person, has_gradebook, known_people
+from attncourse.grading.collect.attempts import Attempt, Chosen, attempts_of, chosen_of
+from attncourse.grading.collect.record import NEW, OLDER, REPLACED, SAME, Row, keep_record
+from attncourse.grading.collect.roster import Class, Member, read_roster, with_known_ids
+from attncourse.grading.collect.sort import Left, Sorting
+from attncourse.grading.course.choosing import Ungraded
+from attncourse.grading.course.dates import stamp, zone_of
+from attncourse.grading.course.folders import folders_in, read_stamp, require_known
+from attncourse.grading.course.late import moment
+from attncourse.grading.course.settings import read_settings
+from attncourse.grading.files import explained, replace_bytes, replace_file
+
+
+@dataclass
+class Collected:
+    """What went where: rows by student, files that are nobody's, and who handed in nothing."""
+
+    rows: list[Row] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    zone: ZoneInfo | None = None
+
+
+def collect(
+    course: Path,
+    name: str,
+    files: Iterable[Path],
+    roster: Path | None = None,
+    db: str | None = None,
+) -> Collected:
+    """Puts each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``."""
+    assignments = folders_in(course / "solutions")
+    require_known(name, assignments)
+    zone = zone_of(read_settings(course))
+    listed = read_roster(roster) if roster else []
+    sorting = Sorting(name, class_of(course, listed, db, closed=roster is not None))
+    made = Collected(zone=zone)
+    with ExitStack() as stack:
+        for drop, path in enumerate(files):
+            sorting.add(path, drop, stack)
+        sorting.part_twins()
+        found: dict[str, list[Attempt]] = {}
+        for student, owned in sorted(sorting.owned.items()):
+            member = sorting.people.members.get(student)
+            if attempts := attempts_of(owned, member, zone, made.remarks):
+                found[student] = attempts
+        aside = course / "submitted" / ".before" / f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S-%f}"
+        for student, attempts in found.items():
+            try:
+                chosen = chosen_of(attempts, name, assignments)
+            except Ungraded as problem:
+                sorting.leave(attempts[-1].shown, str(problem))
+                continue
+            made.rows.append(put(course, name, student, chosen, aside))
+    made.left = sorting.left
+    here = {row.student for row in made.rows}
+    made.absent = sorted(set(sorting.people.members) - here) if roster else []
+    keep_record(course, name, made.rows)
+    return made
+
+
+def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool) -> Class:
+    """The class by its roster; without one, everybody whom the gradebook or a folder knows."""
+    known = list(known_people(course, db)) if has_gradebook(course, db) else []
+    if closed:
+        members = with_known_ids(listed, known)
+    else:
+        people = (*known, *map(Person, folders_in(course / "submitted")))
+        members = [Member(person) for person in people]
+    by_id: dict[str, Member] = {}
+    for member in members:
+        by_id.setdefault(member.id, member)
+    return Class(by_id, closed)
+
+
+def put(course: Path, name: str, student: str, chosen: Chosen, aside: Path) -> Row:
+    """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
+    place = course / "submitted" / student / name
+    target, before = place / chosen.called, time_before(place)
+    row = Row(student, chosen, NEW, chosen.time)
+    if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
+        row = replace(row, done=SAME, time=chosen.time or before)
+        if row.time == before:
+            return row
+    elif chosen.time and before and chosen.time < before:
+        return replace(row, done=OLDER)
+    elif os.path.lexists(place):
+        row = replace(row, done=REPLACED)
+        with explained(aside):
+            (aside / student).mkdir(parents=True)
+            os.replace(place, aside / student / name)
+    replace_bytes(target, chosen.data)
+    if row.time:
+        replace_file(place / "timestamp.txt", stamp(row.time) + "\n")
+    return row
+
+
+def time_before(place: Path) -> datetime | None:
+    """When what is there was handed in, if that is known."""
+    try:
+        return moment(read_stamp(place))
+    except ValueError:
+        return None

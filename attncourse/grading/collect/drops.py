@@ -1,0 +1,155 @@
+"""The files of a download: of an archive, of archives in it, of a folder, or the file itself.
+
+Nothing is unpacked to the disk. What is in an archive is counted before anything of it is read,
+and read only as far as the bounds that grading has for a file.
+"""
+
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from attncourse.grading.course.handed_in import (
+    ASIDE,
+    ENTRY,
+    ZIP,
+    Ungraded,
+    piece_of,
+    read_file,
+    unpacked_member,
+)
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import printable
+
+MOST = 50_000  # files in a download
+MOST_INSIDE = 5_000  # files in an archive that lies in it
+DEEPEST = 2  # archives in archives
+UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
+BROKEN = (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, OSError)
+
+
+class Item(NamedTuple):
+    """A file of a download. ``read`` gives its bytes, or raises ``Ungraded`` and says why not.
+
+    ``names`` are the paths that its bytes may mean: an archive need not say how they are encoded.
+    ``time`` is the file's own, which says nothing of when it was handed in.
+    """
+
+    names: tuple[PurePosixPath, ...]
+    read: Callable[[], bytes]
+    time: float = 0.0
+
+    @property
+    def shown(self) -> str:
+        return printable(str(self.names[0]), 200)
+
+
+def items(
+    path: Path, name: str, stack: ExitStack, leave: Callable[[str, str], None]
+) -> Iterator[Item]:
+    """The files of a download; what cannot be looked at is left with its reason."""
+    if path.is_dir():
+        yield from in_folder(path)
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    if start != ZIP:
+        yield Item((PurePosixPath(path.name),), lambda: read(path), path.stat().st_mtime)
+        return
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(path))
+    except BROKEN as error:
+        raise UserError(f"{path} is a damaged archive ({error}): download it again") from None
+    if len(archive.infolist()) > MOST:
+        raise UserError(f"{path} holds more than {MOST} files: is it a download of one assignment?")
+    yield from in_archive(archive, name, leave)
+
+
+def in_folder(folder: Path) -> Iterator[Item]:
+    """The files of a folder, links aside: somebody has unpacked the download already."""
+    count = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if own(name))
+        for name in sorted(filter(own, files)):
+            path = Path(place, name)
+            if path.is_symlink():
+                continue
+            if (count := count + 1) > MOST:
+                raise UserError(f"{folder} holds more than {MOST} files: name fewer")
+            where = PurePosixPath(path.relative_to(folder))
+            yield Item((where,), lambda path=path: read(path), path.stat().st_mtime)
+
+
+def read(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise Ungraded(error.strerror or str(error)) from None
+
+
+def in_archive(
+    archive: zipfile.ZipFile,
+    name: str,
+    leave: Callable[[str, str], None],
+    before: PurePosixPath = PurePosixPath(),
+) -> Iterator[Item]:
+    """The files of an archive, but for those whose path leads out of it."""
+    for member in archive.infolist():
+        names = tuple(before / reading for reading in readings(member))
+        if member.is_dir() or not all(own(part) for part in names[0].parts if part != ".."):
+            continue
+        shown = printable(str(names[0]), 200)
+        if any(part in ("..", "/") or ":" in part[1:2] for part in names[0].parts):
+            leave(shown, "its path leads out of the archive")
+            continue
+
+        def content(member: zipfile.ZipInfo = member) -> bytes:
+            try:
+                return unpacked_member(archive, member, name)
+            except BROKEN as error:
+                raise Ungraded(f"damaged in the archive ({error})") from None
+
+        yield Item(names, content, piece_of(member).time)
+
+
+def inside(item: Item, name: str, depth: int, leave: Callable[[str, str], None]) -> Iterator[Item]:
+    """The files of an archive that lies in a download and that nobody claims as a whole."""
+    data = item.read()
+    if depth >= DEEPEST:
+        raise Ungraded("an archive in an archive in an archive")
+    if data.count(ENTRY) > MOST_INSIDE:
+        raise Ungraded(f"an archive of more than {MOST_INSIDE} files")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except BROKEN as error:
+        raise Ungraded(f"a damaged archive ({error})") from None
+    yield from in_archive(archive, name, leave, item.names[0].parent)
+
+
+def own(name: str) -> bool:
+    """Whether a file or folder is one that somebody has put there."""
+    return not name.startswith(".") and name not in ASIDE - {"timestamp.txt"}
+
+
+def readings(member: zipfile.ZipInfo) -> list[PurePosixPath]:
+    """The paths that an entry's name may mean, the likeliest first.
+
+    Where the archive does not say UTF-8, zipfile reads the code page of the first PCs. macOS
+    writes UTF-8 and does not say so; Windows writes its own code page.
+    """
+    name = member.filename.replace("\\", "/")
+    if member.flag_bits & UTF_8 or name.isascii():
+        return [PurePosixPath(name)]
+    raw, found = member.filename.encode("cp437").replace(b"\\", b"/"), []
+    for encoding in ("utf-8", "cp437", "cp1252"):
+        try:
+            found.append(PurePosixPath(raw.decode(encoding)))
+        except UnicodeDecodeError:
+            continue
+    return list(dict.fromkeys(found))

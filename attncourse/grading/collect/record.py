@@ -1,0 +1,51 @@
+"""What was collected from where, kept as a table: a platform takes feedback back by these names."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from attncourse.grading.collect.attempts import Chosen
+from attncourse.grading.course.dates import stamp
+from attncourse.grading.files import replace_file
+
+NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
+HEAD = ("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a student's latest attempt: where it lies and what was done."""
+
+    student: str
+    chosen: Chosen
+    done: str
+    time: datetime | None
+
+
+def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
+    """The rows of ``submitted/.collected/ASSIGNMENT.csv`` by student."""
+    place = course / "submitted" / ".collected" / f"{name}.csv"
+    if not place.is_file():
+        return {}
+    rows = csv.DictReader(io.StringIO(place.read_text(encoding="utf-8"), newline=""))
+    return {row["student"]: row for row in rows if row.get("student")}
+
+
+def keep_record(course: Path, name: str, rows: Iterable[Row]) -> None:
+    """Adds what was collected now, in the place of what is there of the same students."""
+    kept, now = record_of(course, name), stamp(datetime.now(UTC))
+    for row in rows:
+        _, claim, item, *_ = row.chosen.owned
+        at = stamp(row.time) if row.time else ""
+        cells = (row.student, claim.platform, claim.number, item.shown, at, now, row.done)
+        kept[row.student] = dict(zip(HEAD, cells, strict=True))
+    if not kept:
+        return
+    out = io.StringIO()
+    writer = csv.DictWriter(out, HEAD, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(kept[student] for student in sorted(kept))
+    replace_file(course / "submitted" / ".collected" / f"{name}.csv", out.getvalue())

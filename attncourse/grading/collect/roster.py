@@ -1,0 +1,189 @@
+"""Who is in the class: a roster, from whichever platform, and who a name or a number stands for.
+
+A roster is a CSV file with a head. nbgrader's columns are understood (``id``, ``last_name``,
+``first_name``, ``email``, ``lms_user_id``), and those of Canvas' gradebook, of Moodle's list of
+participants and grading worksheet, and of Gradescope's roster.
+"""
+
+import csv
+import difflib
+import io
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.course.folders import unusable
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+
+COLUMNS = {  # what each may be called, in small letters
+    "id": ("id", "student_id", "username", "sis login id", "login id", "login"),
+    "last_name": ("last_name", "last name", "surname", "lastname", "family name"),
+    "first_name": ("first_name", "first name", "firstname", "given name"),
+    "name": ("name", "full name", "student", "student name"),
+    "email": ("email", "email address", "e-mail", "e-mail address"),
+    "number": ("lms_user_id", "id", "sid", "id number", "sis user id"),
+    "other": ("sis user id", "integration id"),
+    "participant": ("identifier",),
+    "at": ("timestamp", "last modified (submission)", "submitted_at", "submission time"),
+}
+IDS = ("id", "number", "other", "email")  # of which the first that is there names the folder
+EXPECTED = "expected a head with id or email, as in: id,last_name,first_name,email,lms_user_id"
+
+
+@dataclass(frozen=True)
+class Member:
+    """Somebody of the class. ``name`` is the whole name where it is not known in parts.
+
+    ``numbers`` are the ids that platforms know the person by, ``at`` is when the person handed in.
+    """
+
+    person: Person
+    name: str = ""
+    numbers: tuple[str, ...] = ()
+    at: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.person.id
+
+    @property
+    def keys(self) -> set[str]:
+        """Everything by which no other should be known."""
+        known = (self.id, self.person.email, self.person.lms_id, *self.numbers)
+        return {key.casefold() for key in known if key}
+
+    @property
+    def spellings(self) -> set[str]:
+        """The name as it may stand in a file's name, in either order."""
+        last, first, words = self.person.last_name, self.person.first_name, self.name.split()
+        turned = ["".join(words[n:] + words[:n]) for n in range(len(words))]
+        return {squeezed(name) for name in (first + last, last + first, *turned)}
+
+
+@dataclass
+class Class:
+    """The members of a class. ``closed``: there are no others, for there is a roster."""
+
+    members: dict[str, Member] = field(default_factory=dict)
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._keys: dict[str, set[str]] = defaultdict(set)
+        self._names: dict[str, set[str]] = defaultdict(set)
+        for member in self.members.values():
+            for key in member.keys:
+                self._keys[key].add(member.id)
+            for spelling in member.spellings | {squeezed(member.id)}:
+                self._names[spelling].add(member.id)
+        self._names.pop("", None)
+
+    def by_key(self, keys: Iterable[str]) -> set[str]:
+        """The ids of those who are known by the first of these keys that anybody is known by."""
+        return next((found for k in keys if (found := self._keys.get(k.casefold()))), set())
+
+    def by_name(self, names: Iterable[str]) -> set[str]:
+        """The ids of those who are called so: none, one, or several, of whom nobody knows which."""
+        return next((found for n in names if (found := self._names.get(squeezed(n)))), set())
+
+    def nearest(self, name: str) -> str:
+        """The id of whose name is most like this one, or nothing."""
+        near = difflib.get_close_matches(squeezed(name), self._names, n=1, cutoff=0.75)
+        return min(self._names[near[0]]) if near else ""
+
+
+def squeezed(name: str) -> str:
+    """The letters and digits of a name, without accents and capitals: Canvas leaves no more."""
+    plain = unicodedata.normalize("NFKD", name.casefold().replace("ø", "o").replace("ł", "l"))
+    return "".join(c for c in plain if c.isalnum())
+
+
+def read_roster(path: Path) -> list[Member]:
+    """The members that a file lists. Raises ``UserError`` where it is no roster."""
+    text = text_of(path)
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    head = [name.strip().casefold() for name in lines[0]] if lines else []
+    columns = columns_of(head)
+    if not any(columns[kind] for kind in IDS):
+        raise UserError(f"{path} is no roster: {EXPECTED}; found {one_line(', '.join(head), 80)}")
+    found: dict[str, tuple[int, Member]] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        cells = {k: [line[n].strip() for n in ns if n < len(line)] for k, ns in columns.items()}
+        if not any(cell.strip() for cell in line) or "Points Possible" in line[0]:
+            continue
+        member = member_of(cells)
+        fault = unfit(member.id)
+        if fault:
+            raise UserError(f"{path}, line {number}: {fault}")
+        if member.id in found:
+            twice = f"lines {found[member.id][0]} and {number}"
+            raise UserError(f"{path}: {one_line(member.id, 60)} is there twice, in {twice}")
+        found[member.id] = number, member
+    return [member for _, member in found.values()]
+
+
+def text_of(path: Path) -> str:
+    """A CSV file's text, in whichever of the usual encodings."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read the roster {path}: {error.strerror}") from None
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")  # what a spreadsheet on Windows saves
+
+
+def columns_of(head: list[str]) -> dict[str, list[int]]:
+    """Where each kind of cell stands. Canvas' ID is a number of its own and not nbgrader's id."""
+    found = {kind: [n for n, h in enumerate(head) if h in names] for kind, names in COLUMNS.items()}
+    if "section" in head or "sis login id" in head:
+        found["id"] = [n for n in found["id"] if head[n] != "id"]
+    else:
+        found["number"] = [n for n in found["number"] if head[n] != "id"]
+    return found
+
+
+def member_of(cells: dict[str, list[str]]) -> Member:
+    first = {kind: next((cell for cell in found if cell), "") for kind, found in cells.items()}
+    participant = first["participant"].rpartition(" ")[2]  # Participant 1234567
+    numbers = (*cells["number"], *cells["other"])
+    return Member(
+        Person(
+            id=next((first[kind] for kind in IDS if first[kind]), ""),
+            last_name=first["last_name"],
+            first_name=first["first_name"],
+            email=first["email"],
+            lms_id=first["number"],
+        ),
+        name=first["name"],
+        numbers=tuple(n for n in (*numbers, participant and f"participant {participant}") if n),
+        at="" if first["at"] in ("-", "") else first["at"],
+    )
+
+
+def unfit(student: str) -> str:
+    """Why a student's id can be no folder's name; empty if it can."""
+    if not student:
+        return "no id and no e-mail address"
+    if student != student.strip(" ") or student[0] in ".-~" or set(student) & set('/\\\0:*?"<>|'):
+        return f"{one_line(student, 60)} can be no folder's name"
+    return f"the id {fault}" if (fault := unusable(student)) else ""
+
+
+def with_known_ids(listed: list[Member], known: Iterable[Person]) -> list[Member]:
+    """A roster's members, with their ids in the gradebook where that knows an id or address."""
+    own = Class({person.id: Member(person) for person in known})
+    members = []
+    for member in listed:
+        same = set().union(*(own.by_key([key]) for key in member.keys))
+        if len(same) == 1:
+            member = replace(member, person=replace(member.person, id=same.pop()))
+        members.append(member)
+    return members

@@ -1,0 +1,90 @@
+"""What ``attncourse collect`` shows: who handed in what, what is nobody's, who is missing."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from rich.table import Table
+from rich.text import Text
+
+from attncourse.grading.class_.summary import count
+from attncourse.grading.class_.terminal import table
+from attncourse.grading.collect.collect import Collected
+from attncourse.grading.collect.record import NEW, Row
+from attncourse.grading.harmless import one_line
+
+LONGEST = 60  # rows that a person still reads
+
+
+def rows_table(made: Collected, name: str) -> Table | None:
+    """A row a student; of a large class, those to look at."""
+    rows = made.rows
+    if len(rows) > LONGEST:
+        odd = (row for row in rows if row.done != NEW or row.chosen.attempts > 1 or not row.time)
+        rows = list(islice(odd, LONGEST))
+    if not rows:
+        return None
+    shown = table("student", "handed in", "when", "")
+    shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
+    for row in rows:
+        shown.add_row(
+            Text(one_line(row.student, 128)),
+            Text(handed_in(row, name)),
+            when(row, made.zone),
+            row.done,
+        )
+    return shown
+
+
+def handed_in(row: Row, name: str) -> str:
+    """What the platform calls the student, and the file where it is not called as it should be."""
+    claim = row.chosen.owned.claim
+    parts = [claim.names[0]] if claim.names[0] != row.student else []
+    if row.chosen.shown != f"{name}.ipynb":
+        parts.append(row.chosen.shown)
+    if row.chosen.attempts > 1:
+        parts.append(f"the latest of {row.chosen.attempts}")
+    return one_line(", ".join(parts), 160)
+
+
+def when(row: Row, zone: ZoneInfo | None) -> str:
+    """When it was handed in, as the class's clocks say it."""
+    if row.time is None:
+        return "LATE, no time" if row.chosen.late else "no time"
+    return f"{row.time.replace(tzinfo=UTC).astimezone(zone or UTC):%Y-%m-%d %H:%M}"
+
+
+def closing(made: Collected, name: str) -> Iterator[str]:
+    """What there is to say at last: what is nobody's, who is missing, what was done."""
+    if made.left:
+        yield f"not collected: {len(made.left)}"
+    for left in made.left[:LONGEST]:
+        yield f"  {one_line(left.path, 200)}"
+        yield f"    {one_line(left.reason, 200)}"
+    if len(made.left) > LONGEST:
+        yield f"  and {len(made.left) - LONGEST} more"
+    yield from made.remarks
+    if made.absent:
+        few = ", ".join(one_line(student, 60) for student in made.absent[:20])
+        more = ", …" if len(made.absent) > 20 else ""
+        yield f"nothing from {count(len(made.absent), 'student')}: {few}{more}"
+    yield from untimed(made)
+    tally = Counter(row.done for row in made.rows)
+    parts = ", ".join(f"{number} {done}" for done, number in tally.items())
+    zone = f", times in {made.zone.key if made.zone else 'UTC'}" if made.rows else ""
+    yield f"{count(len(made.rows), 'submission')} of {name}{parts and f' ({parts})'}{zone}"
+
+
+def untimed(made: Collected) -> Iterator[str]:
+    """What it means that nobody knows when something was handed in."""
+    without = [row for row in made.rows if row.time is None]
+    late = [one_line(row.student, 60) for row in without if row.chosen.late]
+    if without:
+        yield (
+            f"no time is known of {len(without)}, which count as on time: "
+            "a roster with a timestamp column says when"
+        )
+    if late:
+        yield f"late by what Canvas says: {', '.join(late)}"

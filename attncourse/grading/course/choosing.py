@@ -1,0 +1,71 @@
+"""Which of several files is the notebook that somebody wants graded: by name, then by age."""
+
+import re
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from attncourse.grading.harmless import printable
+
+SHOWN = 5
+COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
+TEXTS = (".json", ".txt", ".py")
+KINDS = ((".ipynb",), (".zip",), TEXTS)
+
+
+class Piece(NamedTuple):
+    """A file, by its path in the student's folder or in an archive, and when it was changed."""
+
+    path: PurePosixPath
+    time: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.path.name.casefold()
+
+    @property
+    def shown(self) -> str:
+        return printable(str(self.path), 100)
+
+
+class Ungraded(Exception):
+    """There is something, and it is not graded: the text says why and what to do."""
+
+
+def choose(files: list[Piece], name: str) -> Piece | None:
+    """The one that counts among files: a notebook, else an archive, else a notebook as text.
+
+    Raises ``Ungraded`` where there are several and nobody can know which.
+    """
+    for endings in KINDS:
+        kind = [f for f in files if f.name.endswith(endings)]
+        if named := family(kind, name):
+            return newest(named, name)
+        for best in ([f for f in kind if f.name.startswith(name.casefold())], kind):
+            if len(best) == 1:
+                return best[0]
+        if kind and endings != TEXTS:
+            raise Ungraded(f"several notebooks and none is {name}.ipynb: {listing(kind)}")
+    return None
+
+
+def copy_of(piece: Piece, name: str) -> int | None:
+    """The number that a browser or a platform has put behind the assignment's name, or None.
+
+    It is 0 for the name itself: ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``.
+    """
+    found = re.fullmatch(re.escape(name.casefold()) + COPY, piece.name)
+    return int(found[1] or found[2] or 0) if found else None
+
+
+def family(files: list[Piece], name: str) -> list[Piece]:
+    """The files that are called as the assignment is, numbered copies among them."""
+    return [f for f in files if copy_of(f, name) is not None]
+
+
+def newest(files: list[Piece], name: str) -> Piece:
+    """The one that was changed last; of several from one moment, that of the highest number."""
+    return max(files, key=lambda f: (f.time, copy_of(f, name) or 0))
+
+
+def listing(files: list[Piece]) -> str:
+    return ", ".join(f.shown for f in files[:SHOWN]) + (", …" if len(files) > SHOWN else "")

@@ -1,0 +1,124 @@
+"""More time for single students: kept in ``extensions.csv``, and entered where nbgrader looks.
+
+nbgrader keeps an extension with a submission, which there is none of before the student has handed
+in. So the file is what counts: whichever way a submission is graded, its extension is entered with
+it. One that only the gradebook has, from nbgrader's ``grant_extension``, stays.
+"""
+
+import csv
+import difflib
+import io
+import math
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attncourse.grading.course.dates import due_of
+from attncourse.grading.course.gradebook import Book, opened
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+FILE = "extensions.csv"
+HEAD = ("student", "assignment", "days")
+LONGEST = 3650  # days
+
+Extensions = dict[tuple[str, str], timedelta]
+
+
+def read_extensions(course: Path) -> Extensions:
+    """The extensions by student and assignment."""
+    path = course / FILE
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise UserError(f"cannot read {path}: {reason}") from None
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    if not set(HEAD) <= set(rows.fieldnames or ()):
+        raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
+    found: Extensions = {}
+    for row in rows:
+        try:
+            length = length_of(float(row["days"]))
+        except (TypeError, ValueError):
+            raise UserError(
+                f"{path}, line {rows.line_num}: expected a number of days, got {row['days']}"
+            ) from None
+        found[row["student"].strip(), row["assignment"].strip()] = length
+    return found
+
+
+def length_of(days: float) -> timedelta:
+    """The length of an extension; raises ``ValueError`` for what is none."""
+    if not (math.isfinite(days) and 0 < days <= LONGEST):
+        raise ValueError(f"expected more than 0 and at most {LONGEST} days, got {days:g}")
+    return timedelta(days=days)
+
+
+def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
+    """Gives a student more time, or with 0 days none; returns when the work is due then, if known.
+
+    A second extension takes the place of the first. Grading again counts it.
+    """
+    found = read_extensions(book.course)
+    try:
+        length = length_of(days) if days else None
+    except ValueError as error:
+        raise UserError(f"--days: {error}") from None
+    require_student(book, student)
+    if length is None:
+        found.pop((student, name), None)
+    else:
+        found[student, name] = length
+    write_extensions(book.course, found)
+    with opened(book) as gradebook:
+        entered = enter_extension(gradebook, student, name, length)
+    named = due_of(book.config, name)  # which counts from the next grading on
+    return named + (length or timedelta()) if named else entered
+
+
+def write_extensions(course: Path, found: Extensions) -> Path:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEAD)
+    for (student, name), length in sorted(found.items()):
+        writer.writerow((student, name, f"{length / timedelta(days=1):g}"))
+    return replace_file(course / FILE, out.getvalue())
+
+
+def enter_extension(
+    gradebook: "Gradebook", student: str, name: str, length: timedelta | None
+) -> datetime | None:
+    """Enters an extension with the submission, if there is one; when the work is due then."""
+    from nbgrader.api import MissingEntry
+
+    try:
+        due = gradebook.find_assignment(name).duedate
+    except MissingEntry:
+        return None
+    try:
+        submission = gradebook.find_submission(name, student)
+    except MissingEntry:
+        pass
+    else:
+        if submission.extension != length:
+            submission.extension = length
+            gradebook.db.commit()
+    return due and due + (length or timedelta())
+
+
+def require_student(book: Book, student: str) -> None:
+    """Raises ``UserError`` for somebody whom neither the gradebook nor a folder knows."""
+    folder = book.course / "submitted"
+    known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
+    with opened(book) as gradebook:
+        known |= {person.id for person in gradebook.students}
+    if student not in known:
+        near = difflib.get_close_matches(student, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")

@@ -1,0 +1,26 @@
+"""A late penalty that takes a share of what was earned for each day that has begun.
+
+It is a plugin of nbgrader's, named in ``nbgrader_config.py``, and both ways of grading ask it.
+"""
+
+from math import ceil
+
+from nbgrader.plugins import BasePlugin
+from traitlets import Float
+
+DAY = 86400
+
+
+class LateDays(BasePlugin):
+    """``percent`` of the points for each day begun, after some ``grace_minutes``."""
+
+    percent = Float(10.0, min=0.0, max=100.0, help="What a day costs.").tag(config=True)
+    grace_minutes = Float(0.0, min=0.0, help="Minutes that cost nothing.").tag(config=True)
+
+    def late_submission_penalty(
+        self, student_id: str, score: float, total_seconds_late: float
+    ) -> float:
+        """The points to take off."""
+        if total_seconds_late <= 60 * self.grace_minutes:
+            return 0.0
+        return score * min(1.0, ceil(total_seconds_late / DAY) * self.percent / 100)

@@ -1,0 +1,441 @@
+"""What platforms hand over comes to its students: the latest attempt, its time, and no other's."""
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import downloads as made
+import pytest
+from downloads import CLASS, archive, packed
+from small_class import refuses, run
+from small_course import NAME, hand_in, make_course, small
+
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.collect import drops
+from attncourse.grading.collect.collect import collect
+from attncourse.grading.collect.record import record_of
+from attncourse.grading.collect.roster import Class, Member, read_roster, squeezed
+from attncourse.grading.collect.schemes import claim
+from attncourse.grading.course.folders import read_submission
+from attncourse.grading.course.handed_in import LARGEST
+from attncourse.grading.errors import UserError
+
+FILE = f"{NAME}.ipynb"
+GOOD = small()
+ADA, ALAN, GRACE = CLASS[:3]
+CONFIG = 'c = get_config()\nc.NbGraderAPI.timezone = "Europe/Berlin"\n'
+
+
+def other(text: object) -> bytes:
+    """A notebook unlike others."""
+    return small(add=f"def add(a, b):\n    return a + b  # {text}")
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    make_course(tmp_path / "course")
+    (tmp_path / "course" / "solutions" / "02_other").mkdir()
+    (tmp_path / "course" / "nbgrader_config.py").write_text(CONFIG)
+    return tmp_path / "course"
+
+
+def roster(folder: Path, *lines: str, head: str = "id,last_name,first_name,email") -> Path:
+    path = folder / "roster.csv"
+    path.write_text("\n".join((head, *lines)))
+    return path
+
+
+def submitted(course: Path) -> dict[str, bytes]:
+    """What lies in submitted/, by path, but for what collecting keeps for itself."""
+    place = course / "submitted"
+    found = {path.relative_to(place): path for path in place.rglob("*") if path.is_file()}
+    return {str(p): path.read_bytes() for p, path in found.items() if p.parts[0][0] != "."}
+
+
+def reasons(found) -> dict[str, str]:
+    return {left.path: left.reason for left in found.left}
+
+
+# --- whose it is ------------------------------------------------------------------------------
+
+LONG = "Ada Lovelace_1234567_assignsubmission_file"
+CANVAS = ("canvas", "lovelaceada", "12345", FILE)
+PATHS = {
+    f"{LONG}/{FILE}": ("moodle", "Ada Lovelace", "1234567", FILE),
+    f"{LONG}_/a/{FILE}": ("moodle", "Ada Lovelace", "1234567", f"a/{FILE}"),
+    f"group/{LONG}_{FILE}": ("moodle", "Ada Lovelace", "1234567", FILE),
+    f"lovelaceada_12345_67890_{NAME}-1.ipynb": (
+        "canvas",
+        "lovelaceada",
+        "12345",
+        f"{NAME}-1.ipynb",
+    ),
+    f"lovelaceada_LATE_12345_67890_{FILE}": CANVAS,
+    "lovelace_ada_late_12345_67890_a_1_2_b.zip": ("canvas", "lovelace_ada", "12345", "a_1_2_b.zip"),
+    "lovelaceada_12345_text.html": ("canvas", "lovelaceada", "12345", "text.html"),
+    f"x/ada/{NAME}/{FILE}": ("nbgrader", "ada", "", FILE),
+    f"ada+b+{NAME}+2026-10-12 21:59:00 UTC+Zx/{FILE}": ("nbgrader", "ada+b", "", FILE),
+    f"ada/{FILE}": ("", "ada", "", FILE),
+    f"ada_{NAME} (2).ipynb": ("", "ada", "", f"ada_{NAME} (2).ipynb"),
+    f"{NAME}-ada.ipynb": ("", "ada", "", f"{NAME}-ada.ipynb"),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_says_whose_a_file_is(path):
+    found = claim(PurePosixPath(path), NAME)
+    assert (found.platform, found.names[0], found.number, str(found.file)) == PATHS[path]
+    assert found.late == ("late_" in path.lower())
+
+
+def test_what_names_nobody_or_another_assignment_is_no_claim():
+    assert claim(PurePosixPath(FILE), NAME) is None
+    stamp = "2026-10-12 21:59:00 UTC"
+    assert claim(PurePosixPath(f"ada+02_other+{stamp}/02_other.ipynb"), NAME) is None
+    # A name with numbers in it is not taken for Canvas'.
+    found = claim(PurePosixPath("ada_2026_12_transformer.ipynb"), "12_transformer")
+    assert (found.platform, found.names[0]) == ("", "ada_2026")
+
+
+@pytest.mark.parametrize("folders", [True, False])
+def test_everybody_of_a_class_is_found_in_moodles_download(course, tmp_path, folders):
+    files = [(made.moodle(s, FILE, folders=folders), other(s.id)) for s in CLASS]
+    sheet = made.worksheet(tmp_path / "w.csv", {ADA.id: "Monday, 12 October 2026, 11:59 PM"})
+    found = collect(course, NAME, [archive(tmp_path / "m.zip", files)], sheet)
+    assert found.left == found.absent == found.remarks == []
+    wanted = {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
+    wanted[f"{ADA.id}/{NAME}/timestamp.txt"] = b"2026-10-12 21:59:00 UTC\n"  # Berlin's summer
+    assert submitted(course) == wanted
+    assert read_submission(course, NAME, ADA.id).timestamp == "2026-10-12 21:59:00 UTC"
+
+
+def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
+    files = [
+        (made.canvas(s, FILE, 70 + n, late=n % 2 > 0), other(s.id)) for n, s in enumerate(CLASS)
+    ]
+    zipped = archive(tmp_path / "c.zip", files)
+    found = collect(course, NAME, [zipped], made.canvas_roster(tmp_path / "r.csv"))
+    assert (found.left, found.absent) == ([], [])
+    assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
+    assert [row.student for row in found.rows if row.chosen.late] == [s.id for s in CLASS[1::2]]
+    kept = record_of(course, NAME)[ADA.id]
+    assert (kept["platform"], kept["number"]) == ("canvas", str(ADA.canvas))
+    assert kept["handed_in_as"] == files[0][0]
+
+
+def test_names_alone_are_enough_in_either_order_and_without_accents(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},{s.email}" for s in CLASS]
+    files = [(made.moodle(s, FILE), other(s.id)) for s in CLASS[::2]]
+    files += [(made.canvas(s, FILE, 1), other(s.id)) for s in CLASS[1::2]]
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines))
+    assert found.left == []
+    assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
+    # A name in one piece, turned round.
+    names = Class({"a": Member(Person("a"), "Lovelace, Ada King")})
+    assert names.by_name(["Ada King Lovelace"]) == names.by_name(["lovelaceadaking"]) == {"a"}
+    assert squeezed("Łucja O’Brien-Ångström") == "lucjaobrienangstrom"
+
+
+def test_plain_archives_nested_ones_and_folders(course, tmp_path):
+    lines = ["ada,Lovelace,Ada,a@x.org", "alan,Turing,Alan,b@x.org", "grace,Hopper,Grace,c@x.org"]
+    inner = packed([(f"b@x.org/{FILE}", other("alan")), ("b@x.org/data.csv", b"1")])
+    files = [(f"Lovelace Ada/{NAME}/{FILE}", other("ada")), ("group 2.zip", inner)]
+    folder = tmp_path / "grace"
+    folder.mkdir()
+    (folder / "homework.ipynb").write_bytes(other("grace"))
+    (folder / ".DS_Store").write_bytes(b"x")
+    found = collect(
+        course, NAME, [archive(tmp_path / "a.zip", files), folder], roster(tmp_path, *lines)
+    )
+    assert found.left == []
+    assert submitted(course) == {
+        f"{name}/{NAME}/{FILE}": other(name) for name in ("ada", "alan", "grace")
+    }
+
+
+def test_gradescopes_file_says_whose_a_folder_is(course, tmp_path):
+    said = (
+        "submission_1:\n  :submitters:\n  - :name: Ada\n    :sid: '7'\n    :email: A@x.org\n"
+        "  :created_at: 2026-10-12 21:59:00.5 Z\nsubmission_2:\n  :submitters:\n"
+        "  - :email: b@x.org\n  - :email: c@x.org\n"
+    )
+    files = [("e/submission_metadata.yml", said.encode()), (f"e/submission_1/{FILE}", other("ada"))]
+    files += [("e/submission_2/x.ipynb", other("two")), ("e/submission_3/x.ipynb", GOOD)]
+    lines = ["ada,Lovelace,Ada,a@x.org", "alan,Turing,Alan,b@x.org", "grace,Hopper,Grace,c@x.org"]
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines))
+    assert submitted(course) == {
+        f"ada/{NAME}/{FILE}": other("ada"),
+        f"ada/{NAME}/timestamp.txt": b"2026-10-12 21:59:00 UTC\n",
+        f"alan/{NAME}/{FILE}": other("two"),
+        f"grace/{NAME}/{FILE}": other("two"),
+    }
+    assert list(reasons(found)) == ["e/submission_3/x.ipynb"]
+
+
+def test_without_a_roster_platforms_name_people_and_nothing_else_does(course, tmp_path):
+    hand_in(course, "grace", GOOD)
+    files = [(f"{LONG}/{FILE}", other(1)), (made.canvas(ALAN, FILE, 1), other(2))]
+    files += [(f"Grace_3_assignsubmission_file/{FILE}", other(3)), (f"bob/{FILE}", other(4))]
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)])
+    assert {row.student for row in found.rows} == {"ada-lovelace", "turingalan", "grace"}
+    assert reasons(found) == {f"bob/{FILE}": "nobody is known as bob: name the class with --roster"}
+
+
+# --- which of several -------------------------------------------------------------------------
+
+
+def test_of_several_attempts_the_latest_counts(course, tmp_path):
+    one = (f"ada+{NAME}+2026-10-11 10:00:00 UTC+Zx/{FILE}", other("first"))
+    two = (f"ada+{NAME}+2026-10-12 10:00:00 UTC+Ab/{FILE}", other("second"))
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", [two, one])])
+    assert submitted(course) == {
+        f"ada/{NAME}/{FILE}": other("second"),
+        f"ada/{NAME}/timestamp.txt": b"2026-10-12 10:00:00 UTC\n",
+    }
+    assert found.rows[0].chosen.attempts == 2
+
+
+def test_canvas_numbers_rise_with_time_and_later_downloads_count_more(course, tmp_path):
+    files = [(made.canvas(ADA, FILE, 99), other("new"))]
+    files += [(made.canvas(ADA, f"{NAME}-1.ipynb", 98), other("old"))]
+    sheet = made.canvas_roster(tmp_path / "r.csv")
+    collect(course, NAME, [archive(tmp_path / "a.zip", files)], sheet)
+    assert submitted(course) == {f"{ADA.id}/{NAME}/{FILE}": other("new")}
+    drops = [archive(tmp_path / f"{n}.zip", [(made.moodle(ADA, FILE), other(n))]) for n in (1, 2)]
+    collect(course, NAME, drops, sheet)
+    assert submitted(course) == {f"{ADA.id}/{NAME}/{FILE}": other(2)}
+
+
+def test_what_was_there_is_kept_and_the_same_or_newer_stays(course, tmp_path):
+    path = hand_in(course, "ada", other("mine"))
+    (path.parent / "timestamp.txt").write_text("2026-10-12 10:00:00 UTC\n")
+
+    def drop(day: int, data: bytes) -> str:
+        name = f"ada+{NAME}+2026-10-{day} 10:00:00 UTC+Zx/{FILE}"
+        return collect(course, NAME, [archive(tmp_path / "a.zip", [(name, data)])]).rows[0].done
+
+    assert drop(11, other("older")) == "kept: older"
+    assert drop(12, other("mine")) == "as before"
+    assert not (course / "submitted" / ".before").exists()
+    assert path.read_bytes() == other("mine")
+    assert drop(13, other("newer")) == "replaced"
+    assert path.read_bytes() == other("newer")
+    (copy,) = (course / "submitted" / ".before").glob(f"*/ada/{NAME}/{FILE}")
+    assert copy.read_bytes() == other("mine")
+    assert copy.with_name("timestamp.txt").read_text() == "2026-10-12 10:00:00 UTC\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "called", "shown"),
+    [
+        ({f"a/{NAME} (1).ipynb": GOOD, "a/data.csv": b"1"}, FILE, f"a/{NAME} (1).ipynb"),
+        ({"all.zip": packed([(f"x/{FILE}", GOOD)])}, FILE, f"all.zip, in it x/{FILE}"),
+        ({f"{NAME}.ipynb.txt": GOOD}, FILE, f"{NAME}.ipynb.txt"),
+        ({"essay.pdf": b"%PDF"}, "essay.pdf", "essay.pdf"),
+        ({"onlinetext.html": b"<p>"}, "onlinetext.html", "onlinetext.html"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_notebook_gets_its_name_and_what_is_none_keeps_it(files, called, shown, course, tmp_path):
+    content = [(made.moodle(ADA, file), data) for file, data in files.items()]
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", content)])
+    assert list(submitted(course)) == [f"ada-lovelace/{NAME}/{called}"]
+    assert found.rows[0].chosen.shown == shown
+    assert (read_submission(course, NAME, "ada-lovelace").data == GOOD) == (called == FILE)
+
+
+# --- what is nobody's, and bad input --------------------------------------------------------------
+
+
+def two_of_one_name() -> list[str]:
+    return ["ada1,Lovelace,Ada,a@x.org", "ada2,Lovelace,Ada,b@x.org"]
+
+
+def test_two_of_one_name_are_not_guessed(course, tmp_path):
+    files = [(f"Ada Lovelace_{n}_assignsubmission_file/{FILE}", other(n)) for n in (1, 2)]
+    zipped = archive(tmp_path / "a.zip", files)
+    found = collect(course, NAME, [zipped], roster(tmp_path, *two_of_one_name()))
+    assert submitted(course) == {}
+    assert set(reasons(found).values()) == {
+        f"Ada Lovelace ({n}) may be ada1 or ada2: name the class with --roster" for n in (1, 2)
+    }
+    assert found.absent == ["ada1", "ada2"]
+    # A roster with one of them gives her nobody else's work; nor does none at all.
+    for people in (roster(tmp_path, two_of_one_name()[0]), None):
+        found = collect(course, NAME, [zipped], people)
+        assert submitted(course) == {}
+        assert set(reasons(found).values()) == {
+            "2 are called Ada Lovelace: name the class with --roster"
+        }
+    # The worksheet's numbers tell them apart, and one of them from who is not in it.
+    head = "Identifier,Full name,Email address"
+    sheet = roster(tmp_path, "Participant 1,Ada Lovelace,1@x.org", head=head)
+    assert len(collect(course, NAME, [zipped], sheet).left) == 1
+    assert submitted(course) == {f"1@x.org/{NAME}/{FILE}": other(1)}
+    lines = [f"Participant {n},Ada Lovelace,{n}@x.org" for n in (1, 2)]
+    sheet = roster(tmp_path, *lines, head=head)
+    collect(course, NAME, [zipped], sheet)
+    assert submitted(course) == {f"{n}@x.org/{NAME}/{FILE}": other(n) for n in (1, 2)}
+
+
+def test_who_is_not_on_the_roster_is_listed_and_who_is_missing(course, tmp_path):
+    files = [("Ada Lovlace_9_assignsubmission_file/a.ipynb", GOOD), ("b/readme.md", b"x")]
+    files += [(f"Participant_4_assignsubmission_file/{FILE}", GOOD), (f"anon_7_8_{FILE}", GOOD)]
+    lines = ["ada,Lovelace,Ada,a@x.org"]
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines))
+    assert list(reasons(found).values()) == [
+        "Ada Lovlace (9) is not on the roster; is it ada?",
+        "nobody on the roster is called readme",
+        "anonymous: name the class with --roster",
+        "anonymous: name the class with --roster",
+    ]
+    assert (submitted(course), found.absent) == ({}, ["ada"])
+
+
+def test_another_assignments_notebook_and_several_are_left(course, tmp_path):
+    files = [(made.moodle(ADA, "02_other.ipynb"), GOOD), (made.moodle(ALAN, "a.ipynb"), GOOD)]
+    files += [(made.moodle(ALAN, "b.ipynb"), GOOD)]
+    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)])
+    assert submitted(course) == {}
+    first, second = reasons(found).values()
+    assert first == "this is of 02_other: attncourse collect 02_other"
+    assert second.startswith(f"several notebooks and none is {FILE}: a.ipynb, b.ipynb")
+
+
+def test_paths_that_climb_out_lead_nowhere(course, tmp_path):
+    climbing = [
+        f"../../{FILE}",
+        f"/etc/{FILE}",
+        f"..\\ada\\{FILE}",
+        f"C:\\{FILE}",
+        f"{LONG}/../../{FILE}",
+    ]
+    zipped = archive(tmp_path / "a.zip", [(path, GOOD) for path in climbing])
+    found = collect(course, NAME, [zipped])
+    assert set(reasons(found).values()) == {"its path leads out of the archive"}
+    assert len(found.left) == len(climbing)
+    assert submitted(course) == {}
+
+
+def test_bombs_are_told_of_before_they_are_unpacked(course, tmp_path, monkeypatch):
+    many = packed((f"{n}.txt", b"") for n in range(drops.MOST_INSIDE + 1))
+    deep = packed([("b.zip", packed([("c.zip", packed([(FILE, GOOD)]))]))])
+    big = bytes(LARGEST + 10)
+    files = [(made.moodle(ADA, FILE), big), ("many.zip", many), ("deep.zip", deep)]
+    files += [(made.moodle(ALAN, "a.zip"), packed([(FILE, big)])), (made.moodle(GRACE, FILE), GOOD)]
+    zipped = archive(tmp_path / "a.zip", files)
+    found = collect(course, NAME, [zipped])
+    assert [row.student for row in found.rows] == ["grace-hopper"]
+    said = reasons(found)
+    assert "over 50 MB" in said[made.moodle(ADA, FILE)]
+    assert "over 50 MB" in said[made.moodle(ALAN, "a.zip")]
+    assert said["many.zip"] == "an archive of more than 5000 files"
+    assert said["c.zip"] == "an archive in an archive in an archive"
+    monkeypatch.setattr(drops, "MOST", 3)
+    with pytest.raises(UserError, match="holds more than 3 files"):
+        collect(course, NAME, [zipped])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp437", "cp1252"])
+def test_names_are_read_in_whichever_encoding_they_are(course, tmp_path, encoding):
+    name = "José Müller_5_assignsubmission_file/a.ipynb"
+    raw = name.encode(encoding)
+    content = packed([("x" * len(raw), GOOD)]).replace(b"x" * len(raw), raw)
+    (tmp_path / "a.zip").write_bytes(content)
+    assert not zipfile.ZipFile(io.BytesIO(content)).infolist()[0].flag_bits & drops.UTF_8
+    people = roster(tmp_path, "jose,Müller,José,a@x.org")
+    found = collect(course, NAME, [tmp_path / "a.zip"], people)
+    assert (list(submitted(course)), found.left) == ([f"jose/{NAME}/{FILE}"], [])
+
+
+ROSTERS = {
+    "name,points\nAda,3": "is no roster: expected a head with id or email",
+    "": "is no roster",
+    "id,email\nada,\nada,x": "ada is there twice, in lines 2 and 3",
+    "id,email\n../x,": "line 2: ../x can be no folder's name",
+    "id,name\n,Ada": "line 2: no id and no e-mail address",
+}
+
+
+@pytest.mark.parametrize("content", ROSTERS)
+def test_what_is_no_roster_is_told_in_a_line(content, tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text(content)
+    with pytest.raises(UserError) as told:
+        read_roster(path)
+    assert ROSTERS[content] in str(told.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_rosters_are_read_as_spreadsheets_save_them(encoding, separator, tmp_path):
+    lines = ["Username,First name,Last name,Email address", "jo,José,Müller,jo@x.org"]
+    path = tmp_path / "r.csv"
+    path.write_bytes("\r\n".join(lines).replace(",", separator).encode(encoding))
+    (member,) = read_roster(path)
+    assert member.person == Person("jo", "Müller", "José", "jo@x.org")
+
+
+def test_times_without_a_zone_stop_before_anything_is_written(course, tmp_path):
+    (course / "nbgrader_config.py").write_text("c = get_config()\n")
+    times = dict.fromkeys((s.id for s in CLASS), "Monday, 12 October 2026, 11:59 PM")
+    sheet = made.worksheet(tmp_path / "w.csv", times)
+    zipped = archive(tmp_path / "a.zip", [(made.moodle(ADA, FILE), GOOD)])
+    refuses(
+        run("collect", NAME, zipped, "--roster", sheet, cwd=course),
+        "Monday, 12 October 2026, 11:59 PM has no time zone",
+        "set c.NbGraderAPI.timezone",
+    )
+    assert submitted(course) == {}
+
+
+def test_a_time_that_is_none_is_told_and_the_file_collected(course, tmp_path):
+    sheet = made.worksheet(tmp_path / "w.csv", {ADA.id: "Montag, 12. Oktober 2026, 23:59"})
+    found = collect(
+        course, NAME, [archive(tmp_path / "a.zip", [(made.moodle(ADA, FILE), GOOD)])], sheet
+    )
+    (remark,) = found.remarks
+    assert "s01: collected without a time: Montag" in remark
+    assert submitted(course) == {f"s01/{NAME}/{FILE}": GOOD}
+
+
+def test_the_command_says_what_went_where_in_eighty_columns(course, tmp_path):
+    files = [(made.moodle(s, FILE), other(s.id)) for s in CLASS[:-2]]
+    files += [(made.moodle(CLASS[-2], f"{NAME} (1).ipynb"), GOOD), ("notes.txt", b"x")]
+    zipped = archive(tmp_path / "m.zip", files)
+    sheet = made.worksheet(
+        tmp_path / "w.csv", {s.id: "12 October 2026, 11:59 PM" for s in CLASS[1:]}
+    )
+    command = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "collect", NAME]
+    done = subprocess.run(
+        [*command, str(zipped), "--roster", str(sheet)],
+        capture_output=True,
+        text=True,
+        cwd=course,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 130
+    row = next(line for line in lines if line.split()[:1] == ["s07"])
+    assert row.split() == ["s07", "Zoë", "Ångström", "2026-10-12", "23:59", "new"]
+    assert f"Liam Ryan, {NAME} (1).ipynb" in done.stdout
+    assert "nobody on the roster is called notes" in done.stdout
+    assert "nothing from 1 student: s30" in done.stdout
+    assert "no time is known of 1" in done.stdout
+    assert f"29 submissions of {NAME} (29 new), times in Europe/Berlin" in done.stdout
+
+
+def test_what_is_no_download_is_refused_in_a_line(course, tmp_path):
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(packed([(FILE, GOOD)])[:60])
+    for name, path, said in (
+        (NAME, tmp_path / "none.zip", "cannot read .*No such file"),
+        (NAME, broken, "is a damaged archive .*download it again"),
+        ("zzz", broken, "no assignment is called zzz"),
+    ):
+        with pytest.raises(UserError, match=said):
+            collect(course, name, [path])

@@ -1,0 +1,286 @@
+"""When work is due, who has longer, and what being late costs: as nbgrader counts, in both ways."""
+
+import csv
+import io
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from small_class import made, write_gradebook
+from small_course import NAME, hand_in, make_course, small
+from test_driver import grade, marker  # noqa: F401
+from traitlets.config import Config
+from typer.testing import CliRunner
+
+from attncourse.grading.class_.export import FORMATS, export
+from attncourse.grading.class_.page import page
+from attncourse.grading.class_.results import class_results
+from attncourse.grading.class_.summary import summarize
+from attncourse.grading.class_.terminal import at_a_glance
+from attncourse.grading.cli import app
+from attncourse.grading.course.dates import due_of, instant, span, zone_of
+from attncourse.grading.course.extensions import extend, read_extensions
+from attncourse.grading.course.gradebook import find_book, opened
+from attncourse.grading.course.release import record, release
+from attncourse.grading.errors import UserError
+
+CONFIG = """
+c = get_config()
+c.CourseDirectory.course_id = "attention"
+c.NbGraderAPI.timezone = "Europe/Berlin"
+c.Assignments.due = {"01_small": "2026-10-12 23:59"}
+c.AssignLatePenalties.plugin_class = "attncourse.grading.nbgrader.late_days.LateDays"
+c.LateDays.percent = 10
+"""
+BERLIN = zone_of(Config({"NbGraderAPI": {"timezone": "Europe/Berlin"}}))
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    make_course(tmp_path)
+    (tmp_path / "nbgrader_config.py").write_text(CONFIG)
+    for student, stamp in {
+        "in-time": "2026-10-12 21:59:00 UTC",
+        "minutes": "2026-10-12 22:09:00 UTC",
+        "days": "2026-10-14 09:59:00 UTC",
+        "extended": "2026-10-14 09:59:00 UTC",
+    }.items():
+        data = small()
+        path = hand_in(tmp_path, student, data + b" " * ((2 - len(data)) % 3))  # 2 points a cell
+        path.with_name("timestamp.txt").write_text(stamp + "\n")
+    return tmp_path
+
+
+def standing(course: Path) -> dict[str, tuple]:
+    """Seconds late, days of extension and points off, by student."""
+    found = class_results(course, NAME).results
+    return {r.student: (r.late, r.extension, round(r.penalty, 6)) for r in found}
+
+
+# --- dates --------------------------------------------------------------------------------------
+
+TIMES = {
+    "2026-10-12 23:59": "2026-10-12 21:59:00",  # the class's zone, in summer
+    "2026-12-12T23:59:30": "2026-12-12 22:59:30",  # and in winter
+    "2026-10-12 23:59 UTC": "2026-10-12 23:59:00",
+    "2026-10-12 23:59:00Z": "2026-10-12 23:59:00",
+    "2026-10-12 9:05 +05:30": "2026-10-12 03:35:00",
+    "2026-10-12 23:59 America/New_York": "2026-10-13 03:59:00",
+    "2026-10-12 23:59:00.25 UTC": "2026-10-12 23:59:00.250000",
+}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_a_date_is_a_moment(text):
+    assert str(instant(text, BERLIN)) == TIMES[text]
+
+
+def test_platforms_dates_have_words():
+    for text in ("Monday, 12 October 2026, 11:59 PM", "Monday, October 12, 2026, 11:59 PM"):
+        assert instant(text, BERLIN, words=True) == datetime(2026, 10, 12, 21, 59)
+        with pytest.raises(ValueError, match="is no date"):
+            instant(text, BERLIN)
+
+
+NO_DATES = {
+    "2026-10-12": "2026-10-12 has no time of day: write 2026-10-12 23:59",
+    "2026-02-30 12:00": "is no day or no time",
+    "12/10/2026 23:59": "is no date: expected one such as 2026-10-12 23:59",
+    "2026-10-12 23:59 CEST": "no time zone is called CEST; one is Europe/Berlin",
+    "soon": "is no date",
+    "": "is no date",
+}
+
+
+@pytest.mark.parametrize("text", NO_DATES)
+def test_what_is_no_date_is_told_in_a_line(text):
+    with pytest.raises(ValueError, match=NO_DATES[text]) as told:
+        instant(text, BERLIN)
+    assert "\n" not in str(told.value)
+
+
+def test_a_date_without_a_zone_is_never_guessed():
+    config = Config({"Assignments": {"due": {NAME: "2026-10-12 23:59"}}})
+    with pytest.raises(UserError, match=r"c.Assignments.due of 01_small: .* has no time zone"):
+        due_of(config, NAME)
+    config.NbGraderAPI.timezone = "Mars/Olympus"
+    with pytest.raises(UserError, match=r"c.NbGraderAPI.timezone: no time zone is called Mars"):
+        due_of(config, NAME)
+    config.NbGraderAPI.timezone = "Europe/Berlin"
+    assert due_of(config, NAME) == datetime(2026, 10, 12, 21, 59)
+    assert due_of(config, "02_other") is None
+    config.Assignments.due = "tomorrow"
+    with pytest.raises(UserError, match=r"c.Assignments.due: expected \{"):
+        due_of(config, NAME)
+
+
+def test_lengths_are_said_as_people_say_them():
+    said = {20: "1 min", 600: "10 min", 9000: "2.5 h", 86400: "1 day", 129600: "1.5 days"}
+    assert {seconds: span(seconds) for seconds in said} == said
+
+
+# --- what counts --------------------------------------------------------------------------------
+
+
+def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):  # noqa: F811
+    extend(find_book(course), "extended", NAME, 2)  # before there is anything to extend
+    grade(course)
+    tenth = 0.6
+    assert standing(course) == {
+        "in-time": (0, 0, 0),
+        "minutes": (600, 0, tenth),
+        "days": (129600, 0, 2 * tenth),
+        "extended": (0, 2, 0),
+    }
+    with opened(find_book(course)) as gradebook:  # nbgrader's own columns say the same
+        assert gradebook.find_assignment(NAME).duedate == datetime(2026, 10, 12, 21, 59)
+        submission = gradebook.find_submission(NAME, "extended")
+        assert (submission.extension, submission.total_seconds_late) == (timedelta(days=2), 0)
+        gradebook.grant_extension(NAME, "minutes", days=1)  # nbgrader's own way
+    grade(course)
+    assert standing(course)["minutes"] == (0, 1, 0)  # stays
+    extend(find_book(course), "extended", NAME, 0)
+    assert read_extensions(course) == {}
+    grade(course)
+    assert standing(course)["extended"] == (129600, 0, 2 * tenth)
+
+
+def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course, marker):  # noqa: F811
+    (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
+    grade(course)
+    with opened(find_book(course)) as gradebook:
+        assert gradebook.find_assignment(NAME).duedate is None
+        gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 22:00:00 UTC")
+    grade(course)
+    assert standing(course)["minutes"][0] == 540
+    (course / "nbgrader_config.py").write_text(CONFIG)
+    release(course, NAME)
+    with opened(find_book(course)) as gradebook:
+        assert gradebook.find_assignment(NAME).duedate == datetime(2026, 10, 12, 21, 59)
+
+
+def test_a_penalty_is_a_share_for_each_day_begun():
+    from attncourse.grading.nbgrader.late_days import DAY, LateDays
+
+    rule = LateDays(percent=10, grace_minutes=15)
+    off = {60: 0, 900: 0, 901: 4, DAY: 4, DAY + 1: 8, 20 * DAY: 40}
+    assert {seconds: rule.late_submission_penalty("ada", 40, seconds) for seconds in off} == off
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):  # noqa: F811
+    grade(course)
+    lines = capsys.readouterr().out.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["days"])
+    assert [line.split() for line in lines[place : place + 3]] == [
+        ["days", "6", "/", "7"],
+        ["1.5", "days"],
+        ["late", "−1.2"],
+    ]
+    grade(course, "in-time")
+    assert "late" not in capsys.readouterr().out
+
+
+@pytest.fixture
+def late(tmp_path) -> Path:
+    reports = [made("ada", 2, 1, 4), made("bob", 2, 1, 4), made("cy", 2, 1, 4)]
+    write_gradebook(tmp_path, reports, late={"ada": 1.5})
+    (tmp_path / "solutions" / NAME).mkdir(parents=True)
+    with opened(find_book(tmp_path)) as gradebook:
+        gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 12:00:00 UTC")
+        for student, hour in {"ada": 18, "bob": 11, "cy": 14}.items():
+            stamp = datetime(2026, 10, 13, hour)
+            gradebook.update_or_create_submission(NAME, student, timestamp=stamp)
+        gradebook.grant_extension(NAME, "bob", days=1)
+        gradebook.grant_extension(NAME, "cy", days=1)
+    return tmp_path
+
+
+def test_report_and_page_have_who_was_late(late):
+    summary = summarize(class_results(late, NAME))
+    console = Console(width=80, file=io.StringIO())
+    console.print(at_a_glance(summary))
+    rows = [line.split() for line in console.file.getvalue().splitlines()]
+    assert ["handed", "in", "late", "(2)", "late", "points", "off", "extension"] in rows
+    assert ["ada", "1.2", "days", "1.5"] in rows
+    assert ["cy", "2.0", "h", "0", "1", "day"] in rows
+    shown = page(summary)
+    assert "(1.2 days late: −1.5)" in shown
+    assert "(2.0 h late)" in shown
+
+
+def test_every_export_has_who_was_late(late):
+    done = {form: export(late, NAME, form) for form in FORMATS}
+    place = late / "reports" / NAME
+    rows = csv.DictReader(io.StringIO((place / "grades.csv").read_text("utf-8-sig")))
+    found = {r["student"]: (r["days_late"], r["extension_days"], r["late_penalty"]) for r in rows}
+    assert found == {
+        "ada": ("1.25", "0", "1.5"),
+        "bob": ("0", "1", "0"),
+        "cy": ("0.083333", "1", "0"),
+    }
+    moodle = (place / "moodle.csv").read_text()
+    assert "1.2 days late: 1.5 points taken off" in moodle
+    assert "2.0 h late, with 1 day more than others" in moodle
+    assert moodle.count(" late") == 2
+    assert "late penalties are taken off already" in " ".join(done["canvas"].remarks)
+    results = (place / "gradescope" / "ada" / "results.json").read_text()
+    assert "1.2 days late: 1.5 points taken off" in results
+    assert '"days_late": 1.25' in results
+
+
+# --- the command, and bad input -----------------------------------------------------------------
+
+
+def test_the_command_gives_more_time_and_says_until_when(course):
+    def command(*arguments: str) -> str:
+        options = ["--course", str(course), "--days"]
+        done = CliRunner().invoke(app, ["extend", *arguments[:2], *options, arguments[2]])
+        if done.exception:
+            raise done.exception
+        return done.output
+
+    said = f"extended has 2 days more for {NAME}, until 2026-10-14 23:59 Europe/Berlin"
+    assert command("extended", NAME, "2") == f"{said}; next: attncourse grade {NAME}\n"
+    assert "until 2026-10-14 11:59 Europe/Berlin" in command("days", NAME, "1.5")
+    text = (course / "extensions.csv").read_text()
+    assert text == f"student,assignment,days\ndays,{NAME},1.5\nextended,{NAME},2\n"
+    (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
+    assert "and it has no due date yet" in command("days", NAME, "1.5")
+    record(find_book(course), NAME)
+    with opened(find_book(course)) as gradebook:  # as the formgrader does
+        gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 20:00:00 UTC")
+    assert "until 2026-10-14 10:00 Europe/Berlin" in command("days", NAME, "1.5")
+    with pytest.raises(UserError, match=r"called extnded.*did you mean extended\?"):
+        command("extnded", NAME, "2")
+    with pytest.raises(UserError, match=r"01_smal\. Did you mean 01_small\?"):
+        command("extended", "01_smal", "2")
+    assert (course / "extensions.csv").read_text() == text
+
+
+@pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), 1e9])
+def test_impossible_extensions_are_refused(course, days):
+    with pytest.raises(UserError, match="--days: expected more than 0 and at most 3650 days"):
+        extend(find_book(course), "days", NAME, days)
+    assert not (course / "extensions.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ada,2\n", "expected the head student,assignment,days"),
+        (
+            "student,assignment,days\nada,01_small,two\n",
+            "line 2: expected a number of days, got two",
+        ),
+        ("student,assignment,days\nada,01_small\n", "line 2: expected a number of days, got None"),
+    ],
+)
+def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, said):
+    (tmp_path / "extensions.csv").write_text(text)
+    with pytest.raises(UserError) as told:
+        read_extensions(tmp_path)
+    assert said in str(told.value)
