@@ -5,7 +5,7 @@ The colours are those of the light page. In the book each is replaced by a name 
 """
 
 import matplotlib as mpl
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
 # Told apart with every common kind of colour vision, and at least 3 : 1 from the page.
 BLUE, ORANGE, GREEN, PURPLE = "#005f99", "#b34700", "#00704f", "#d63ae0"
@@ -29,7 +29,10 @@ WIDTH, HEIGHT = 4.3, 3.0  # inches; the letters have 12 px where a phone is 390 
 LEVELS = 32  # shades of a weight, besides none
 
 mpl.colormaps.register(
-    LinearSegmentedColormap.from_list("weights", [(INK, 0.0), (INK, 1.0)], N=LEVELS + 1),
+    # matplotlib 3.10.0 takes a pair of colour and alpha for one of position and colour.
+    LinearSegmentedColormap.from_list(
+        "weights", [to_rgba(INK, 0.0), to_rgba(INK, 1.0)], N=LEVELS + 1
+    ),
     force=True,
 )
 
