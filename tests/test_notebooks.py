@@ -22,6 +22,8 @@ import nbformat
 import pytest
 from conftest import FIXTURE, ROOT, copy_course, run_tool
 
+from attncourse import __version__
+
 COURSE = settings.load(ROOT)
 FOLDERS = [chapter.folder for chapter in COURSE.chapters]
 PAGES = [f"book/{folder}.ipynb" for folder in FOLDERS]
@@ -127,7 +129,7 @@ def test_the_repository_setting_moves_every_badge_and_install_cell(tmp_path):
         assert COURSE.slug not in text
         assert "/github/someone/else/blob/spring/" in text
         if path != "README.md":
-            assert "git+https://github.com/someone/else@spring" in text
+            assert f'_install(\\"{__version__}\\", \\"https://github.com/someone/else@v' in text
 
 
 # Answers and hidden tests stay at home

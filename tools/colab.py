@@ -35,6 +35,7 @@ OPTIONS = {  # what each directive may be told; what only dresses the page is le
     "figure": {"name", "alt", "width", "align", "class"},
     "dropdown": {"open", "icon", "color", "animate", "class", "class-container", "name"},
 } | {name: {"class", "name"} for name in ADMONITIONS}
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}  # in Colab, in Jupyter
 
 OPENING = re.compile(r"(`{3,}|:{3,}|~{3,})(?:\{([^}]*)\})?[ \t]*(.*)")
 LABEL = re.compile(r"\(([\w.:-]+)\)=\s*")
@@ -401,7 +402,7 @@ class Page:
         head = f"# {chapter.number}. {title}\n\n{self.course.badge(self.page + '.ipynb')}"
         sources: list[tuple[str, str, dict]] = [
             ("markdown", head, {}),
-            ("code", self.course.install(), {}),
+            ("code", self.course.install(), FOLDED),
         ]
         text: list[Block] = []
 
@@ -438,7 +439,7 @@ class Page:
             fail(self.page, block.line, f"unknown tags {sorted(set(tags) - TAGS)}")
         metadata: dict = {"tags": tags} if tags else {}
         if {"hide-input", "remove-input", "hide-cell", "remove-cell"} & set(tags):
-            metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}  # Colab, Jupyter
+            metadata |= FOLDED
         return metadata
 
 

@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import yaml
+from install_cell import install_cell
+
+from attncourse import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 COLAB = "https://colab.research.google.com"
@@ -44,6 +47,7 @@ class Course:
     chapters: tuple[Chapter, ...]
     site: str = ""
     """Where the built book stands, with a slash at the end; empty where that is not known."""
+    author: str = ""
 
     @property
     def slug(self) -> str:
@@ -69,13 +73,8 @@ class Course:
         return next((c for c in self.chapters if c.page == page), None)
 
     def install(self) -> str:
-        """The source of the cell that installs the package where it is missing."""
-        return (
-            "try:\n"
-            "    import attncourse\n"
-            "except ImportError:\n"
-            f'    %pip install -q "attncourse @ git+{self.url}@{self.branch}"'
-        )
+        """The source of the cell that installs the package where it is missing or old."""
+        return install_cell(self.url, self.branch, __version__)
 
 
 def site(config: dict) -> str:
@@ -116,6 +115,7 @@ def load(root: Path = ROOT) -> Course:
         tuple(pages),
         tuple(chapters),
         site(config),
+        config.get("author", ""),
     )
 
 

@@ -11,6 +11,8 @@ from course import loaded
 from docutils import nodes
 from sphinx.util import logging
 
+from attncourse import __version__
+
 LOG = logging.getLogger(__name__)
 CARD = "card.png"  # the picture beside a link that is shared, in book/assets
 LONGEST = 200  # characters of a description, which search engines and messengers cut off
@@ -29,7 +31,9 @@ def name_the_place(app, config):
     """Tells Sphinx where the book stands, for each page's canonical address, and its name."""
     course = loaded(Path(app.srcdir))
     config.html_baseurl = config.html_baseurl or course.site
-    config.html_theme_options.setdefault("logo", {})["text"] = course.title
+    options = config.html_theme_options
+    options.setdefault("logo", {})["text"] = course.title
+    options["extra_footer"] = f"{options.get('extra_footer', '')} Version {__version__}.".strip()
     config.html_additional_pages = config.html_additional_pages | {"404": "404.html"}
 
 

@@ -1,0 +1,182 @@
+"""Releases: install cells, the tag, the workflows, what Colab has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+from conftest import ROOT, run_tool
+from install_cell import install_cell
+
+from attncourse import __version__
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+HERE = "https://example.org/owner/course"
+
+
+# The cell that installs
+
+
+def install(tmp_path, monkeypatch, answer=(0, ""), found: str | None = None, **cell):
+    """Run an install cell beside a package of the version `found`; what pip is asked for."""
+    asked = []
+
+    def pip(command, **_):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, answer[0], stdout="", stderr=answer[1])
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "attncourse"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    if found is not None:
+        (tmp_path / "attncourse").mkdir()
+        (tmp_path / "attncourse" / "__init__.py").write_text(f'__version__ = "{found}"\n')
+    else:
+        monkeypatch.setattr(sys, "meta_path", [])
+    exec(install_cell(HERE, "main", cell.get("version", "0.9.0")), {"__name__": "__main__"})
+    return asked, "attncourse" in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("found", "version", "installs"),
+    [
+        ("0.9.0", "0.9.0", False),
+        ("0.10.0", "0.9.0", False),  # newer stays, and 10 is more than 9
+        ("0.8.9", "0.9.0", True),
+        ("0.9.0", "0.10.0", True),
+    ],
+)
+def test_an_old_package_is_brought_up_to_date_and_no_other(
+    tmp_path, monkeypatch, found, version, installs
+):
+    asked, kept = install(tmp_path, monkeypatch, found=found, version=version)
+    wanted = [*("-m", "pip", "install", "-q", "--upgrade"), f"attncourse @ git+{HERE}@v{version}"]
+    assert [command[1:] for command in asked] == ([wanted] if installs else [])
+    assert kept is not installs  # the old one is not in the way of the new
+
+
+def test_a_missing_package_is_installed_from_its_tag_or_without_one_from_the_branch():
+    assert f'_install("0.9.0", "{HERE}@v0.9.0")' in install_cell(HERE, "main", "0.9.0")
+    assert f'_install("0.9.1.dev0", "{HERE}@spring")' in install_cell(HERE, "spring", "0.9.1.dev0")
+
+
+RESOLVE = """\
+  fatal: unable to access 'https://github.com/x/y/': Could not resolve host: github.com
+error: subprocess-exited-with-error"""
+NO_TAG = """\
+  error: pathspec 'v0.9.0' did not match any file(s) known to git
+error: subprocess-exited-with-error"""
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (RESOLVE, "there is no network. Connect, and run this cell again."),
+        (NO_TAG, f"{HERE}@v0.9.0 does not exist. Open the course's newest notebook."),
+        ("ERROR: Cannot find command 'git'", "Cannot find command 'git'."),
+        ("Killed", "pip ended with status 9."),
+    ],
+)
+def test_a_failed_installation_is_one_plain_sentence(tmp_path, monkeypatch, said, why):
+    with pytest.raises(Exception, match="was not installed") as caught:
+        install(tmp_path, monkeypatch, answer=(9, said), found="0.1.0")
+    sentence = f"attncourse 0.9.0 was not installed: {why}"
+    assert caught.value._render_traceback_() == [str(caught.value)] == [sentence]
+
+
+@pytest.mark.slow
+def test_pip_and_git_say_without_a_network_what_the_cell_looks_for():
+    """The real ones, asked for a host that cannot exist."""
+    cell = install_cell("https://no-such-host.invalid/owner/course", "main", "99.0.0")
+    done = subprocess.run([sys.executable, "-c", cell], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        "NotInstalled: attncourse 99.0.0 was not installed: there is no network. "
+        "Connect, and run this cell again."
+    )
+
+
+# The version, in one place and everywhere
+
+
+def test_the_version_is_one_and_the_changelog_begins_with_it():
+    assert PROJECT["version"] == __version__
+    released = re.findall(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())
+    assert released[0] == __version__.partition(".dev")[0]
+
+
+def test_the_tag_must_be_the_version_and_stand_in_the_changelog(tmp_path):
+    for name in ("pyproject.toml", "CHANGELOG.md", "attncourse/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+
+    def release(tag: str) -> tuple[int, str, str]:
+        done = run_tool("release", tag, "--root", tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    status, notes, _ = release(f"v{__version__}")
+    assert status == 0
+    assert notes.strip() in (ROOT / "CHANGELOG.md").read_text()
+    assert len(notes) > 100
+    assert release("v9.9.9") == (
+        1,
+        "",
+        f"the tag is v9.9.9, pyproject.toml has version {__version__}: "
+        f"tag v{__version__}, or change it\n",
+    )
+    project = (tmp_path / "pyproject.toml").read_text().replace(f'"{__version__}"', '"9.9.9"')
+    (tmp_path / "pyproject.toml").write_text(project)
+    assert f"attncourse/__init__.py has version {__version__}" in release("v9.9.9")[2]
+    package = tmp_path / "attncourse" / "__init__.py"
+    package.write_text('__version__ = "9.9.9"\n')
+    assert "CHANGELOG.md says nothing of 9.9.9" in release("v9.9.9")[2]
+
+
+# The workflows
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_is_sound(path):
+    workflow = yaml.safe_load(path.read_text())
+    assert {"name", "jobs", True} <= workflow.keys()  # YAML reads `on` as true
+    assert workflow["name"] == path.stem
+    for job in workflow["jobs"].values():
+        steps = job["steps"]
+        assert job["runs-on"] == "ubuntu-latest"
+        for step in steps:
+            assert ("run" in step) != ("uses" in step)
+            if "uses" in step:
+                assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"])
+        for file in re.findall(r"(?:tools|\.github)/[\w./-]+\w", str(steps)):
+            assert (ROOT / file).is_file(), file
+        targets = [t for s in steps for t in re.findall(r"^make (.+)$", s.get("run", ""))]
+        for target in " ".join(targets).split():
+            assert re.search(rf"(?m)^{target}:", (ROOT / "Makefile").read_text()), target
+
+
+def test_a_release_checks_its_tag_before_it_builds_and_publishes_what_it_built():
+    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["release"]
+    lines = [step.get("run", "") for step in steps["steps"]]
+    order = ["tools/release.py", "make book", "tools/pdf.py --most 300", "-m build", "gh release"]
+    at = [next(i for i, line in enumerate(lines) if part in line) for part in order]
+    assert at == sorted(at)
+
+
+def test_what_colab_has_is_pinned_and_the_package_allows_it():
+    """The workflow installs the package under these versions: none may be too old for it."""
+    from packaging.requirements import Requirement
+
+    lines = (ROOT / ".github" / "colab.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert {"numpy", "torch", "matplotlib", "networkx", "rich", "typer", "ipython"} == set(pinned)
+    needs = {r.name: r for r in map(Requirement, PROJECT["dependencies"])}
+    for name in pinned.keys() & needs.keys():
+        assert pinned[name] in needs[name].specifier
+    assert str(needs["torch"].specifier) == ">=2.3"

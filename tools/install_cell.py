@@ -1,0 +1,52 @@
+"""The cell that every notebook begins with: it brings the package that the notebook was made for.
+
+A released version is installed from its tag. One that ends in `.dev` has none, and comes from the
+branch. A newer package than the notebook's stays. What goes wrong is said in one sentence.
+"""
+
+from __future__ import annotations
+
+CELL = """\
+#@title Install the course's package, where it is missing or old
+def _install(version, source):
+    import re, subprocess, sys
+
+    def number(text):
+        return [int(part) for part in re.findall(r"\\d+", text)]
+
+    try:
+        from attncourse import __version__ as found
+    except ImportError:
+        found = ""
+    if number(found) >= number(version):
+        return
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--upgrade",
+         f"attncourse @ git+{source}"],
+        capture_output=True, text=True,
+    )
+    for name in [n for n in sys.modules if n.split(".")[0] == "attncourse"]:
+        del sys.modules[name]  # what was imported of an old version
+    if done.returncode == 0:
+        return
+    if re.search("resolve host|connect to|timed out", done.stderr):
+        why = "there is no network. Connect, and run this cell again"
+    elif "did not match" in done.stderr:
+        why = f"{source} does not exist. Open the course's newest notebook"
+    else:
+        said = re.findall(r"(?:fatal|ERROR): (.*)", done.stderr)
+        why = said[0] if said else f"pip ended with status {done.returncode}"
+
+    class NotInstalled(Exception):
+        def _render_traceback_(self):
+            return [str(self)]
+
+    raise NotInstalled(f"attncourse {version} was not installed: {why}.")
+
+
+_install("VERSION", "SOURCE")"""
+
+
+def install_cell(url: str, branch: str, version: str) -> str:
+    at = branch if ".dev" in version else f"v{version}"
+    return CELL.replace("VERSION", version).replace("SOURCE", f"{url}@{at}")

@@ -1,0 +1,42 @@
+"""Checks that a tag is the version of the sources, and prints what the changelog says of it.
+
+python tools/release.py v0.1.0
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def notes(root: Path, tag: str) -> str:
+    """The changelog's section on the version that the tag names; SystemExit where they differ."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    package = (root / "attncourse" / "__init__.py").read_text(encoding="utf-8")
+    said = {
+        "pyproject.toml": project["version"],
+        "attncourse/__init__.py": re.search(r'(?m)^__version__ = "(.*)"$', package)[1],
+    }
+    for file, version in said.items():
+        if tag != f"v{version}":
+            sys.exit(
+                f"the tag is {tag}, {file} has version {version}: tag v{version}, or change it"
+            )
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"(?ms)^## (\S+).*?\n(.*?)(?=^## |\Z)", changes))
+    if not sections.get(tag[1:], "").strip():
+        sys.exit(f"CHANGELOG.md says nothing of {tag[1:]}: add a section ## {tag[1:]}")
+    return sections[tag[1:]].strip()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("tag")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    print(notes(arguments.root, arguments.tag))
