@@ -1,6 +1,8 @@
 """What this machine has for grading: cores, memory and speed."""
 
 import os
+import platform
+import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,16 @@ CGROUPS = Path("/sys/fs/cgroup")
 MIB = 2**20
 REFERENCE = 0.006  # seconds for the errand below on a machine at the lower end of the usual
 SLOWEST = 4.0  # times as long: the limits stretch no further
+
+
+def require_linux() -> None:
+    """Raises ``UserError`` where notebooks cannot be judged: the judge forks, as Linux does."""
+    if sys.platform != "linux":
+        name = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+        raise UserError(
+            f"{name} has no jail and none of what notebooks are judged with: do this on Linux, "
+            "in WSL 2 or in a container. In Jupyter, Run All gives the same verdicts"
+        )
 
 
 def choose_lanes(jobs: int) -> int:

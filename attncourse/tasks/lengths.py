@@ -10,7 +10,6 @@ each measurement; a child has its inputs, calls the method, and is gone.
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -40,6 +39,8 @@ PER_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
 
 def peak_bytes() -> int:
     """The most memory that this process has held so far, in bytes."""
+    import resource  # not on Windows
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PER_UNIT
 
 

@@ -5,7 +5,6 @@ A file of JSON lines, ``reports/ASSIGNMENT/journal.jsonl``. The first says which
 assignment; each other one is the result of one run, with a checksum. Lines are only ever added.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -176,6 +175,8 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Holds a lock that ends with the process, however it ends; the file names who has it."""
+    import fcntl  # not on Windows
+
     with writing(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:

@@ -11,6 +11,7 @@ from attncourse import STEMS
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.lanes import LANES, LaneLost, LaneStuck
 from attncourse.grading.limits import Limits
+from attncourse.grading.machine import require_linux
 from attncourse.grading.report import CellResult, Report, from_json
 from attncourse.grading.submission.notebook import Assignment
 
@@ -38,6 +39,7 @@ def grade(
     Raises ``UserError`` where submissions cannot run, with ``sandbox`` where they cannot run
     safely.
     """
+    require_linux()
     key = key_of(assignment, limits, sandbox)
     earned: dict[str, CellResult] = {}
 
@@ -97,6 +99,7 @@ def key_of(assignment: Assignment, limits: Limits, sandbox: bool) -> tuple:
 
 def start_lanes(assignment: Assignment, limits: Limits, sandbox: bool, number: int) -> None:
     """Starts lanes for ``grade`` to find, without waiting for them."""
+    require_linux()
     LANES.prepare(key_of(assignment, limits, sandbox), number)
 
 
