@@ -27,6 +27,7 @@ from conftest import ROOT, run_tool
 from looks import LETTERS
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from attncourse import __version__
 from attncourse.checks import exercises
 from attncourse.grading.serve import Quiet
 
@@ -634,36 +635,95 @@ def test_a_single_page_prints_with_its_number_and_without_empty_boxes(browser, h
     page.close()
 
 
-def test_plots_on_paper_find_their_own_letters(html):
+@pytest.fixture(scope="module")
+def paper(browser, html) -> Iterator[Page]:
+    """The document of all pages that is printed, not yet printed and its formulas not drawn."""
+    page = browser.new_page()
+    page.set_content(pdf.whole_book(settings.load(ROOT), html, browser), wait_until="commit")
+    yield page
+    page.close()
+
+
+def test_plots_on_paper_find_their_own_letters(paper):
     """They stand in one document there, whose ids are renamed."""
-    soup = BeautifulSoup(pdf.whole_book(settings.load(ROOT), html), "html.parser")
-    plots = soup.select(".attn-plot")
-    ids = [part["id"] for plot in plots for part in plot.select("[id]")]
-    used = re.findall(r'(?:url\(|href=")#([\w.-]+)', "".join(map(str, plots)))
+    plots = "".join(paper.locator(".attn-plot").evaluate_all("all => all.map(e => e.outerHTML)"))
+    ids = re.findall(r' id="([^"]+)"', plots)
+    used = re.findall(r'(?:url\((?:&quot;)?|href=")#([\w.-]+)', plots)
     assert len(ids) == len(set(ids)) > 100
     assert set(used) == set(ids)
 
 
-def test_the_book_prints_as_one_file_with_an_outline(html):
+def test_links_on_paper_lead_inside_it_and_its_names_are_unique(paper):
+    links = paper.locator("a[href]").evaluate_all("all => all.map(e => e.getAttribute('href'))")
+    names = paper.locator("[id]").evaluate_all("all => all.map(e => e.id)")
+    inside = {unquote(link[1:]) for link in links if link.startswith("#")}
+    assert len(inside) > 300
+    assert inside - set(names) == set()
+    assert len(names) == len(set(names))
+    assert [link for link in links if not re.match(r"#|https?:|mailto:", link)] == []
+
+
+def test_paper_has_no_folds_and_every_question_its_answer(paper):
+    assert paper.locator("details, summary, button, .cell:empty").count() == 0
+    questions, answers = paper.locator(".attn-quiz"), paper.locator(".attn-answer")
+    assert questions.count() == answers.count() >= 5 * len(CHAPTERS)
+    options = [".attn-options > li", ":scope > div", ":scope > .attn-right"]
+    asked, answered, right = (
+        found.evaluate_all(f"all => all.map(e => e.querySelectorAll('{what}').length)")
+        for found, what in zip((questions, answers, answers), options, strict=True)
+    )
+    assert asked == answered
+    assert set(right) == {1}
+    titles = answers.first.locator("xpath=../h2").inner_text()
+    assert titles == "Answers to the questions"
+
+
+def test_pages_print_as_one_file_whose_contents_say_where(html, tmp_path):
+    """Two of the book's pages show what all would, in a fraction of the time.
+
+    That the whole takes at most 300 is asserted where it is printed: in the workflow of a release.
+    """
     from pypdf import PdfReader
 
-    root = html.parents[1]
-    done = run_tool("pdf", "--root", root)
+    names, target = ["book/notation.html", CHAPTERS[4]], tmp_path / "two.pdf"
+    wanted = [name.removesuffix(".html") for name in names]
+    done = run_tool("pdf", *wanted, "--root", html.parents[1], "--output", target)
     assert done.returncode == 0, done.stdout + done.stderr
-    printed = PdfReader(root / "_build" / "book.pdf")
-    outline = [entry for entry in printed.outline if not isinstance(entry, list)]
+    printed = PdfReader(target)
+    pages = [" ".join(page.extract_text().split()) for page in printed.pages]
+    assert f"({len(pages)} pages, " in done.stdout
+    assert 12 < len(pages) < 30
+    assert f"Version {__version__}" in pages[0]
+    # Every page but the title's has its number, which a reader of text meets first.
+    assert [text.split()[0] for text in pages[1:]] == [str(n + 2) for n in range(len(pages) - 1)]
     titles = [
-        BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser").h1 for name in PAGES
+        BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser").h1 for name in names
     ]
-    wanted = [title.get_text().rstrip("#") for title in titles]
-    assert [re.sub(r"^\d+\. ", "", entry.title) for entry in outline] == wanted
-    pages = [page.extract_text() for page in printed.pages]
-    assert len(pages) > 40
-    numbers = [text.split()[-1] for text in pages if text.strip()]
-    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+    outline = [entry.title for entry in printed.outline if not isinstance(entry, list)]
+    chapters = [title.get_text().rstrip("#") for title in titles]
+    assert [re.sub(r"^\d+\. ", "", title) for title in outline] == ["Contents", *chapters]
+    # The contents give each chapter and section the page on which its heading is.
+    headings = [entry.title for entry in entries(printed.outline)]
+    listed = [title for title in headings if title in pages[1]]
+    assert len(listed) > 15
+    for title in listed[1:]:
+        numbers = re.findall(rf"{re.escape(title)} (\d+)", pages[1])
+        assert any(title in pages[int(number) - 1] for number in numbers), title
+    # No heading stands alone at a page's end.
+    assert [title for title in headings for text in pages[2:] if text.endswith(title)] == []
     text = " ".join(pages)
-    tops = [entry.top for entry in entries(printed.outline) if entry.top]
-    # Paper ends at 51 points from its edge. One that is there exactly has moved to the next page.
-    assert [top for top in tops if 52 < top < 90] == []  # no heading stands alone at a page's end
     assert "\\frac" not in text  # formulas are drawn
     assert "(5.1)" in text
+    for said in ("Whole source", "Read on", "Hide code cell source"):
+        assert said not in text
+
+
+def test_too_many_pages_and_a_page_that_is_not_there_are_refused(html, tmp_path):
+    """One line each; what was printed stays."""
+    target, root = tmp_path / "one.pdf", html.parents[1]
+    done = run_tool("pdf", "book/notation", "--most", "1", "--root", root, "--output", target)
+    assert (done.returncode, done.stderr) == (1, "it should have at most 1 pages\n")
+    assert target.exists()
+    done = run_tool("pdf", "book/nothing", "--root", root, "--output", target)
+    assert done.returncode == 1
+    assert "nothing.html is missing: build the book first (make book)" in done.stderr

@@ -1,38 +1,39 @@
-"""Prints the built book as one PDF: `_build/book.pdf`, with an outline and page numbers.
+"""Prints the built book as one PDF: `_build/book.pdf`, with title, contents and an outline.
 
-    python tools/pdf.py
+    python tools/pdf.py [PAGE …]
 
-The pages' articles become one document, in reading order, whose links lead inside it, and Chromium
-prints that. Answers stay folded; what only moves on a screen has a static figure beside it.
+Chromium makes one document of the pages' articles (tools/web/print.js) and prints it. Then it is
+known which page each heading is on, and title and contents are printed again, with the numbers.
+Quizzes are answered at a chapter's end; folded code is left out; what moves has a static figure.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from itertools import count
 from pathlib import Path
-from posixpath import normpath
-from urllib.parse import urldefrag, urlsplit
 
-from bs4 import BeautifulSoup, Tag
 from course import ROOT, Course, load
 
+from attncourse import __version__
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-SCREEN_ONLY = (
-    "a.headerlink, .attn-badges, .attn-screen, button, script, .toctree-wrapper, [aria-live]"
-)
+WEB = Path(__file__).resolve().parent / "web"
 HEAD = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
-<meta charset="utf-8"><title>{title}</title>{head}</head>
-<body class="attn-print"><main class="bd-content"><div class="bd-article">{body}</div></main>
+<meta charset="utf-8"><title>{title}</title>{head}<style>{style}</style></head>
+<body class="attn-print"><main class="bd-content"><div class="bd-article">{front}{body}</div></main>
 </body></html>"""
-FOOTER = (
-    '<div style="width:100%;font-size:8px;color:#555;text-align:center">'
-    '<span class="pageNumber"></span></div>'
-)
 HEADINGS = "all => all.map(heading => heading.innerText.replace(/\\s+/g, ' ').trim())"
+LONGEST = 300_000  # milliseconds, for a busy machine
+TITLE = """<section class="attn-title"><p>{title}</p><p>{author}</p><p>Version {version}</p>
+<p>Text and figures: CC BY 4.0. Code: MIT.<br>{url}</p></section>
+<nav class="attn-contents"><h1 id="contents">Contents</h1><div></div></nav>"""
 
 
 class PrintError(Exception):
@@ -48,70 +49,32 @@ def find_browser() -> str:
     return found
 
 
-def whole_book(course: Course, html: Path) -> str:
-    """All pages as one document that lies in the built book's folder."""
-    places = {f"{page}.html": f"page-{number}" for number, page in enumerate(course.pages)}
-    bodies, head = [], {}
-    for name in places:
-        if not (html / name).exists():
-            raise PrintError(f"{html / name} is missing: build the book first (make book)")
-        soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-        head |= dict.fromkeys(styles_and_formulas(soup, name))
-        bodies.append(str(section(soup, name, places)))
-    return HEAD.format(title=course.title, head="".join(head), body="".join(bodies))
+def whole_book(course: Course, html: Path, browser, pages: tuple[str, ...] = ()) -> str:
+    """All pages, or those named, as one document that lies in the built book's folder."""
+    texts = []
+    for name in pages or course.pages:
+        path = html / f"{name}.html"
+        if not path.exists():
+            raise PrintError(f"{path} is missing: build the book first (make book)")
+        texts.append({"name": f"{name}.html", "text": path.read_text(encoding="utf-8")})
+    workshop = browser.new_page()
+    parts = workshop.evaluate((WEB / "print.js").read_text(encoding="utf-8"), texts)
+    workshop.close()
+    facts = {"title": course.title, "author": course.author, "url": course.url}
+    facts = {name: escape(fact) for name, fact in facts.items()} | {"version": __version__}
+    style = (WEB / "print.css").read_text(encoding="utf-8")
+    return HEAD.format(title=facts["title"], style=style, front=TITLE.format(**facts), **parts)
 
 
-def styles_and_formulas(soup: BeautifulSoup, name: str) -> list[str]:
-    """What a page's head loads for its looks, and for formulas."""
-    formulas = [
-        s for s in soup.select("script") if "mathjax" in f"{s.get('src')}{s.string}".lower()
-    ]
-    wanted = [*soup.select('link[rel="stylesheet"], style'), *formulas]
-    for element in wanted:
-        for attribute in {"href", "src"} & element.attrs.keys():
-            element[attribute] = within(element[attribute], name)
-    return [str(element) for element in wanted]
+def mend(target: Path, front: Path, headings: list[str]) -> int:
+    """Put the contents with their numbers in, and the outline's titles; how many pages there are.
 
-
-def section(soup: BeautifulSoup, name: str, places: dict[str, str]) -> Tag:
-    """A page's article whose names are its own and whose links lead inside the document."""
-    article, place = soup.select_one("article.bd-article"), places[name]
-    for element in article.select(SCREEN_ONLY):
-        element.decompose()
-    for entry in article.select(".attn-bug, .attn-symptom"):  # they have no answer to give away
-        entry.name, entry.summary.name = "div", "p"
-    for element in article.select("[id]:not(.attn-plot *)"):  # a plot's are its own in the book
-        element["id"] = f"{place}--{element['id']}"
-    for link in article.select("a[href]"):
-        address, fragment = urldefrag(link["href"])
-        page = within(address, name) if address else name
-        if page in places:
-            link["href"] = f"#{places[page]}--{fragment}" if fragment else f"#{places[page]}"
-    for image in article.select("img[src]"):
-        image["src"] = within(image["src"], name)
-    for attribute in ("for", "aria-labelledby", "aria-describedby"):
-        for element in article.select(f"[{attribute}]"):
-            element[attribute] = f"{place}--{element[attribute]}"
-    article["id"] = place
-    article["class"] = "attn-page"
-    return article
-
-
-def within(address: str, name: str) -> str:
-    """A page's relative address, from the built book's folder; others as they are."""
-    if urlsplit(address).scheme:
-        return address
-    folder = name.rpartition("/")[0]
-    return normpath(f"{folder}/{address}") if folder else address
-
-
-def mend_outline(target: Path, headings: list[str]) -> None:
-    """Chromium's outline joins the words at a line's end, and doubles what moved to a next page."""
-    from pypdf import PdfWriter
+    Chromium's outline joins the words at a line's end, and doubles what moved to a next page.
+    """
+    from pypdf import PdfReader, PdfWriter
     from pypdf.generic import NameObject, TextStringObject
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it counts Chromium's objects, and says so
-    writer = PdfWriter(clone_from=target)
+    writer = PdfWriter(target, incremental=True)  # writes only what changes: seconds, not minutes
     items = outline_items(writer._root_object["/Outlines"])
     if len(items) != len(headings):
         raise PrintError(
@@ -119,7 +82,11 @@ def mend_outline(target: Path, headings: list[str]) -> None:
         )
     for item, heading in zip(items, headings, strict=True):
         item[NameObject("/Title")] = TextStringObject(heading)
+    for old, new in zip(writer.pages, PdfReader(front).pages, strict=False):
+        for part in ("/Contents", "/Resources"):  # links and tags stay
+            old[NameObject(part)] = new.raw_get(part).clone(writer)
     writer.write(target)
+    return len(writer.pages)
 
 
 def outline_items(above: dict) -> list[dict]:
@@ -132,50 +99,71 @@ def outline_items(above: dict) -> list[dict]:
     return found
 
 
-def print_book(course: Course, target: Path) -> None:
+def numbers(target: Path) -> dict[str, int]:
+    """The page, counted from 1, of every place in a PDF that a link leads to."""
+    from pypdf import PdfReader
+
+    printed = PdfReader(target)
+    at = {page.indirect_reference.idnum: number for page, number in zip(printed.pages, count(1))}
+    places = printed.trailer["/Root"]["/Dests"]
+    return {name[1:]: at[places[name].get_object()[0].idnum] for name in places}
+
+
+@contextmanager
+def chromium() -> Iterator:
     from playwright.sync_api import sync_playwright
 
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int:
+    """Print the book, or those of its pages that are named; how many pages of paper it takes."""
     html = course.root / "_build" / "html"
-    page_file = html / "print.html"
-    page_file.write_text(whole_book(course, html), encoding="utf-8")
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=find_browser(), args=["--no-sandbox"]
-            )
+    document = html / "print.html"
+    with chromium() as browser:
+        try:
+            document.write_text(whole_book(course, html, browser, pages), encoding="utf-8")
             page = browser.new_page()
-            page.goto(page_file.as_uri(), wait_until="load")
+            page.goto(document.as_uri(), wait_until="load", timeout=LONGEST)
             page.evaluate("() => MathJax.startup.promise")
-            headings = page.eval_on_selector_all("h1, h2, h3, h4, h5, h6", HEADINGS)
-            page.pdf(
-                path=target,
-                format="A4",
-                margin=dict.fromkeys(("top", "bottom", "left", "right"), "18mm"),
-                display_header_footer=True,
-                header_template="<span></span>",
-                footer_template=FOOTER,
-                print_background=True,
-                outline=True,
-                tagged=True,
-            )
-            browser.close()
-    finally:
-        page_file.unlink()
-    mend_outline(target, headings)
+        finally:
+            document.unlink(missing_ok=True)
+        headings = page.eval_on_selector_all("h1, h2, h3, h4, h5, h6", HEADINGS)
+        list_contents = (WEB / "contents.js").read_text(encoding="utf-8")
+        options = dict(prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
+        page.evaluate(list_contents, {})
+        page.pdf(path=target, **options)
+        page.evaluate(list_contents, numbers(target))
+        page.evaluate("() => document.querySelectorAll('.attn-page').forEach(one => one.remove())")
+        front = target.with_suffix(".front.pdf")
+        page.pdf(path=front, **options)
+    sheets = mend(target, front, headings)
+    front.unlink()
+    return sheets
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pages", nargs="*", help="only these, as _toc.yml names them: book/05_kqv")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
-    course, started = load(parser.parse_args().root.resolve()), time.perf_counter()
-    target = course.root / "_build" / "book.pdf"
+    parser.add_argument("--output", type=Path, help="another file than _build/book.pdf")
+    parser.add_argument("--most", type=int, help="fail where it takes more pages of paper")
+    arguments = parser.parse_args()
+    course, started = load(arguments.root.resolve()), time.perf_counter()
+    target = arguments.output or course.root / "_build" / "book.pdf"
     try:
-        print_book(course, target)
+        sheets = print_book(course, target, tuple(arguments.pages))
     except PrintError as problem:
         print(problem, file=sys.stderr)
         return 1
-    megabytes = target.stat().st_size / 1e6
-    print(f"{target} written ({megabytes:.1f} MB, {time.perf_counter() - started:.0f} s)")
+    megabytes, seconds = target.stat().st_size / 1e6, time.perf_counter() - started
+    print(f"{target} written ({sheets} pages, {megabytes:.1f} MB, {seconds:.0f} s)")
+    if arguments.most and sheets > arguments.most:
+        print(f"it should have at most {arguments.most} pages", file=sys.stderr)
+        return 1
     return 0
 
 
