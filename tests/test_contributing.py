@@ -25,6 +25,9 @@ def copy(tmp_path) -> Path:
         if path.is_file() and path.suffix in (".md", ".py", ".yml", ".toml", ".txt"):
             shutil.copy(path, tmp_path)
     shutil.copy(ROOT / "LICENSE", tmp_path)
+    kept = "_build/.released"  # of the chapters that stay as they are
+    if (ROOT / kept).exists():
+        shutil.copytree(ROOT / kept, tmp_path / kept)
     return tmp_path
 
 

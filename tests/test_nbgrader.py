@@ -16,6 +16,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from forked import command
 from markup import Parts, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
@@ -28,33 +29,26 @@ ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow
 
 
-def run(course: Path, *command: str | Path, status: int | None = 0) -> str:
-    """What a command says; it has to end with that status."""
-    here = str(Path(sys.executable).parent)  # where `nbgrader` and `alembic` are
-    environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
-    environment["PYTHONWARNINGS"] = "ignore"  # nbgrader's own
-    done = subprocess.run(
-        list(map(str, command)), cwd=course, env=environment, capture_output=True, text=True
-    )
-    said = done.stdout + done.stderr
-    assert status is None or done.returncode == status, said
+def nbgrader(course: Path, *arguments: str, status: int = 0) -> str:
+    ended, said = command(course, "nbgrader", *arguments)
+    assert ended == status, said
     return said
 
 
-def nbgrader(course: Path, *arguments: str, status: int | None = 0) -> str:
-    return run(course, "nbgrader", *arguments, status=status)
+def attncourse(course: Path, *arguments: str) -> None:
+    ended, said = command(course, "attncourse", *arguments)
+    assert ended == 0, said
 
 
-def attncourse(course: Path, *arguments: str) -> str:
-    return run(course, sys.executable, "-m", "attncourse.grading.cli", *arguments)
-
-
-def exported(course: Path) -> dict[str, tuple[float, float]]:
-    """Each student's (score, maximum) in nbgrader's export."""
+def exported(course: Path) -> dict[str, dict[str, tuple[float, float]]]:
+    """Each assignment's (score, maximum) by student in nbgrader's export."""
     nbgrader(course, "export")
+    found: dict[str, dict[str, tuple[float, float]]] = {}
     with (course / "grades.csv").open() as lines:
-        rows = list(csv.DictReader(lines))
-    return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in rows}
+        for row in csv.DictReader(lines):
+            marks = float(row["score"]), float(row["max_score"])
+            found.setdefault(row["assignment"], {})[row["student_id"]] = marks
+    return found
 
 
 def submit(course: Path, student: str, data: bytes, name: str = f"{NAME}.ipynb", **files) -> None:
@@ -99,7 +93,7 @@ def test_attncourse_and_nbgrader_give_the_same_grades_in_one_gradebook(course):
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert exported(course) == EXPECTED
+    assert exported(course) == {NAME: EXPECTED}
     nbgrader(course, "generate_feedback", NAME)
     page = (course / "feedback" / "partly" / NAME / f"{NAME}.html").read_text()
     assert "1 of 2 points" in page
@@ -110,7 +104,7 @@ def test_attncourse_and_nbgrader_give_the_same_grades_in_one_gradebook(course):
     shutil.rmtree(course / "exercises")
     nbgrader(course, "generate_assignment", NAME)
     nbgrader(course, "autograde", NAME)
-    assert exported(course) == EXPECTED
+    assert exported(course) == {NAME: EXPECTED}
     nbgrader(course, "generate_feedback", NAME, "--force")
     page = (course / "feedback" / "solved" / NAME / f"{NAME}.html").read_text()
     assert "points_add" in page
@@ -120,27 +114,38 @@ def test_attncourse_and_nbgrader_give_the_same_grades_in_one_gradebook(course):
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").iterdir() if path.is_dir())
 
 
+@pytest.fixture(scope="module")
+def every_chapter(tmp_path_factory) -> dict[str, dict[str, tuple[float, float]]]:
+    """What nbgrader gives for each chapter's solved notebook and for the released one."""
+    course = tmp_path_factory.mktemp("every")
+    shutil.copy(ROOT / "nbgrader_config.py", course)
+    for chapter in CHAPTERS:
+        for place, part in (
+            (course / "solutions" / chapter, "solutions"),
+            (course / "submitted" / "solved" / chapter, "solutions"),
+            (course / "submitted" / "released" / chapter, "exercises"),
+        ):
+            place.mkdir(parents=True)
+            shutil.copy(ROOT / part / chapter / f"{chapter}.ipynb", place)
+        record(find_book(course), chapter)
+    for chapter in CHAPTERS:
+        nbgrader(course, "autograde", chapter)
+    return exported(course)
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_solved_chapters_earn_full_marks_and_released_ones_zero_both_ways(tmp_path, chapter):
-    notebooks = {
-        student: (ROOT / part / chapter / f"{chapter}.ipynb").read_bytes()
+def test_solved_chapters_earn_full_marks_and_released_ones_zero_both_ways(every_chapter, chapter):
+    assignment = find_assignment(ROOT, chapter)
+    most = assignment.maximum
+    reports = {
+        student: grade((ROOT / part / chapter / f"{chapter}.ipynb").read_bytes(), assignment)
         for student, part in (("released", "exercises"), ("solved", "solutions"))
     }
-    for place, data in (
-        (tmp_path / "solutions" / chapter, notebooks["solved"]),
-        *((tmp_path / "submitted" / s / chapter, data) for s, data in notebooks.items()),
-    ):
-        place.mkdir(parents=True)
-        (place / f"{chapter}.ipynb").write_bytes(data)
-    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
-    assignment = find_assignment(tmp_path, chapter)
-    most = assignment.maximum
-    reports = {student: grade(data, assignment) for student, data in notebooks.items()}
     assert {s: report.points for s, report in reports.items()} == {"released": 0, "solved": most}
     assert reports["solved"].notes == ()
-    record(find_book(tmp_path), chapter)
-    nbgrader(tmp_path, "autograde", chapter)
-    assert exported(tmp_path) == {"released": (0, most), "solved": (most, most)}
+    persons = sum(c.points for c in assignment.cells if c.grade and c.solution)
+    whole = most + persons  # of which nobody has given the person's yet
+    assert every_chapter[chapter] == {"released": (0, whole), "solved": (most, whole)}
 
 
 def formgrader(course: Path) -> dict[str, tuple[bool, float, float]]:
@@ -165,7 +170,9 @@ def with_api(course: Path, lines: str) -> str:
         "config.CourseDirectory.root = os.getcwd()\n"
         "api = NbGraderAPI(config=config)\n"
     )
-    return run(course, sys.executable, "-c", start + lines)
+    ended, said = command(course, "python", start + lines)
+    assert ended == 0, said
+    return said
 
 
 def test_both_find_the_gradebook_that_the_environment_names(tmp_path, monkeypatch):
@@ -175,7 +182,7 @@ def test_both_find_the_gradebook_that_the_environment_names(tmp_path, monkeypatc
     monkeypatch.setenv("ATTNCOURSE_DB", f"sqlite:///{made}/elsewhere.db")
     attncourse(made, "release", NAME)
     attncourse(made, "grade", NAME)
-    score, maximum = exported(made)["ada"]
+    score, maximum = exported(made)[NAME]["ada"]
     assert score == maximum > 0
     assert (made / "elsewhere.db").exists()
     assert not (made / "gradebook.db").exists()
@@ -404,9 +411,10 @@ def test_a_persons_scores_survive_grading_again(both):
     assert ("wrong", "points_add", 1.0, 1.5, 0.5, 1) in theirs
     assert rows(both[0], COMMENTS) == rows(both[1], COMMENTS)
     assert exported(both[0]) == exported(both[1])
-    assert exported(both[0])["right"] == (10, 16)
-    assert exported(both[0])["late"] == (5, 16)
-    assert exported(both[0])["extended"] == (5, 16)  # two hours after its own time
+    marks = exported(both[0])[NAME]
+    assert marks["right"] == (10, 16)
+    assert marks["late"] == (5, 16)
+    assert marks["extended"] == (5, 16)  # two hours after its own time
     for folder in both:
         nbgrader(folder, "generate_feedback", NAME, "--force", "--student", "right")
     theirs, ours = (files(folder, f"feedback/right/{NAME}") for folder in both)
@@ -466,7 +474,7 @@ def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
             pytest.skip("no chromium")
         flags = "--headless --no-sandbox --disable-gpu --dump-dom --virtual-time-budget=3000"
         flags += f" --user-data-dir={both[0] / 'profile'}"
-        shown = run(both[0], chromium, *flags.split(), url)
+        shown = subprocess.check_output([chromium, *flags.split(), url], text=True)
     notebook = page[page.rindex('id="notebook-container"') : page.rindex("</main>")]
     assert HOSTILE.split("\n")[0] in Parts(notebook).text.replace("\u200b", "")
     assert acts(notebook, "button", "textarea", "input") == []
