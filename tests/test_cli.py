@@ -165,7 +165,9 @@ def test_check_gives_a_student_the_verdicts(tmp_path):
     assert "✗ mixing.mix" in done.stdout
     assert "✗ mixing.normalize_rows: 0 of" in done.stdout
     assert "put back" not in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("total: ")
+    total, more = done.stdout.splitlines()[-2:]
+    assert total.startswith("total: ")
+    assert "run only when your notebook is graded" in more
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -27,9 +27,10 @@ del os.pidfd_open, os.sched_getaffinity, os.O_PATH, select.poll, socket.SOCK_SEQ
 # All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
 IMPORT_ALL = """
 import attncourse
-LINUX = ("grading.jail.", "grading.judge.worker", "grading.nbgrader", "huggingface")
+LINUX = ("grading.jail.", "grading.judge.worker", "huggingface")
+NBGRADER = ("grading.nbgrader", "grading.feedback")
 for found in pkgutil.walk_packages(attncourse.__path__, "attncourse."):
-    if not found.name.removeprefix("attncourse.").startswith(LINUX):
+    if not found.name.removeprefix("attncourse.").startswith(LINUX + NBGRADER):
         importlib.import_module(found.name)
 """
 CHECK = """

@@ -166,7 +166,7 @@ def test_an_answer_that_passes_its_check_and_not_the_hidden_test_is_told_in_a_no
     results = (from_report(Person("ada"), "02_mixing", report),) * 2
     summary = summarize(ClassResults("02_mixing", results))
     assert summary.unforeseen == ((told, 2),)
-    for shown in (class_table([report], 80), at_a_glance(summary)):
+    for shown in (class_table([report], 200), at_a_glance(summary)):
         console = Console(width=200, record=True)
         with console.capture() as captured:
             console.print(shown)
