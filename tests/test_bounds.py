@@ -27,6 +27,7 @@ from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
 from attncourse.grading.limits import MB, Limits
+from attncourse.grading.machine import slowness
 from attncourse.grading.report import CellResult, Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -341,6 +342,7 @@ def test_beside_four_busy_processes_nobody_loses_anything(crowd):
     cores = len(os.sched_getaffinity(0))
     cases = [case for case in HONEST if not case.link and case.work in (MIXING, KQV)]
     limits = Limits(submission=20, cell=6, call=1, cpu=20)  # one cell has torch import a library
+    limits = limits.stretched(slowness())
     assignments = {id(w): Assignment(w.name, read_cells(w.source)) for w in (MIXING, KQV)}
 
     def lost(case) -> list[str]:
