@@ -34,6 +34,7 @@ def act(course: Path, said: str, environment: dict[str, str], *words: str) -> No
         os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND), number)
     sys.argv = list(words)
     if words[0] == "python":
+        sys.path.insert(0, str(course))  # as with -c
         exec(words[1], {})
     elif words[0] == "nbgrader":
         from nbgrader.apps.nbgraderapp import main

@@ -56,7 +56,7 @@ def test_the_zip_runs_where_only_its_requirements_are_installed(root):
     assert content["score"] == 5
     assert [t["score"] for t in content["tests"]] == [1, 0, 4]
     assert "the notebook is called mine (1).ipynb" in content["output"]
-    assert "a hidden test failed (AssertionError)" in content["tests"][1]["output"]
+    assert "a hidden test failed" in content["tests"][1]["output"]
 
 
 def test_without_a_jail_it_grades_and_says_so(root, monkeypatch):

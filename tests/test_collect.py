@@ -16,9 +16,9 @@ from small_course import NAME, hand_in, make_course, small
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect import drops
 from attncourse.grading.collect.collect import collect
-from attncourse.grading.collect.record import record_of
 from attncourse.grading.collect.roster import Class, Member, read_roster, squeezed
 from attncourse.grading.collect.schemes import claim
+from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.folders import read_submission
 from attncourse.grading.course.handed_in import LARGEST
 from attncourse.grading.errors import UserError

@@ -280,7 +280,7 @@ def test_every_misconception_is_on_the_page_once_and_every_link_resolves(built):
 @pytest.fixture
 def guide(tmp_path) -> Path:
     """A book of the guide and of two chapters' headings, which are all that it links to."""
-    root = copy_course(tmp_path / "course")
+    root = copy_course(tmp_path / "course", "attncourse", "tools")
     toc = yaml.safe_load((root / "_toc.yml").read_text())
     numbered = next(part for part in toc["parts"] if part.get("numbered"))
     kept = numbered | {"chapters": numbered["chapters"][:2]}

@@ -246,12 +246,12 @@ def test_a_page_goes_to_whoever_handed_in_the_same_file_and_else_to_the_name(tmp
         one_page("ann-other", small()),
         one_page("alike", b"another", "Two", "Alike"),
     ]
-    found = {student: place.who for student, place in owners_of(places, pages).items()}
+    found = {student: place.who for student, place in owners_of(places, pages, {}).items()}
     assert form == "moodle"
     assert found == {"ada": "Participant", "s17": "José Núñez", "ann-other": "Ann Other"}
     canvas = {"nunezjose_1_2_x.ipynb": b"", "otherann_3_4_x.ipynb": b""}
     _, places = read_download(download(tmp_path, canvas), NAME)
-    assert set(owners_of(places, pages)) == {"s17", "ann-other"}
+    assert set(owners_of(places, pages, {})) == {"s17", "ann-other"}
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from attncourse.grading.collect.attempts import Chosen
+from attncourse.grading.course.collected import place_of_record, record_of
 from attncourse.grading.course.dates import stamp
 from attncourse.grading.files import replace_file
 
@@ -25,15 +26,6 @@ class Row:
     time: datetime | None
 
 
-def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
-    """The rows of ``submitted/.collected/ASSIGNMENT.csv`` by student."""
-    place = course / "submitted" / ".collected" / f"{name}.csv"
-    if not place.is_file():
-        return {}
-    rows = csv.DictReader(io.StringIO(place.read_text(encoding="utf-8"), newline=""))
-    return {row["student"]: row for row in rows if row.get("student")}
-
-
 def keep_record(course: Path, name: str, rows: Iterable[Row]) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
     kept, now = record_of(course, name), stamp(datetime.now(UTC))
@@ -48,4 +40,4 @@ def keep_record(course: Path, name: str, rows: Iterable[Row]) -> None:
     writer = csv.DictWriter(out, HEAD, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(kept[student] for student in sorted(kept))
-    replace_file(course / "submitted" / ".collected" / f"{name}.csv", out.getvalue())
+    replace_file(place_of_record(course, name), out.getvalue())

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from attncourse.grading.class_.results import Result
 from attncourse.grading.class_.scores import Person
+from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.handed_in import Ungraded, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
@@ -59,7 +60,8 @@ def give_back(
 ) -> tuple[Path, int]:
     """Writes the zip; its path, and how many pages are in it. Who has no place in it is told."""
     form, places = read_download(download, name)
-    owners = owners_of(places, pages)
+    came_as = {s: row.get("handed_in_as") or "" for s, row in record_of(course, name).items()}
+    owners = owners_of(places, pages, came_as)
     if not owners:
         raise UserError(f"none of these students is in {download}: is it {name}'s download?")
     made = BytesIO()
@@ -117,18 +119,24 @@ def contents(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> se
         return set()
 
 
-def owners_of(places: dict[Place, set[bytes]], pages: list[Page]) -> dict[str, Place]:
-    """Each student's place: the one that holds the same notebook, or else the same name.
+def owners_of(
+    places: dict[Place, set[bytes]], pages: list[Page], came_as: dict[str, str]
+) -> dict[str, Place]:
+    """Each student's place: where it was collected from, or what holds the same notebook, or name.
 
-    What fits several is left out.
+    ``came_as`` are the paths that submissions were collected by. What fits several is left out.
     """
-    by_file = [(p, {sha256(p.notebook).digest()} if p.notebook else set()) for p in pages]
-    found = pairs([(page.student, place) for page, files in by_file for place in places
-                   if files & places[place]])  # fmt: skip
-    rest = [p for p in pages if p.student not in found]
-    free = [place for place in places if place not in found.values()]
-    found |= pairs([(p.student, place) for p in rest for place in free
-                    if spelled(place.who) & spellings(p.result.person)])  # fmt: skip
+    files = {p.student: {sha256(p.notebook).digest()} if p.notebook else set() for p in pages}
+    fits: tuple[Callable[[Page, Place], bool], ...] = (
+        lambda page, place: place.prefix in came_as.get(page.student, ""),
+        lambda page, place: bool(files[page.student] & places[place]),
+        lambda page, place: bool(spelled(place.who) & spellings(page.result.person)),
+    )
+    found: dict[str, Place] = {}
+    for fit in fits:
+        rest = [page for page in pages if page.student not in found]
+        free = [place for place in places if place not in found.values()]
+        found |= pairs([(p.student, place) for p in rest for place in free if fit(p, place)])
     return found
 
 
