@@ -130,7 +130,12 @@ GATES = [
     ("digits", "vision.patchify", "patches counted column by column", "patches are squares"),
     ("digits", "vision.unpatchify", "the image is turned", "pieces make the image again"),
     ("digits", "vision.embed_image", "no positions", "places count"),
-    ("digits", "vision.embed_image", "the class token stands last", "places count"),
+    (
+        "digits",
+        "vision.embed_image",
+        "the class token stands last",
+        "the class token answers with all",
+    ),
     (
         "digits",
         "vision.attention_on_image",

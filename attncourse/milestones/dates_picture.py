@@ -28,7 +28,8 @@ def picture(model: nn.Module) -> Figure:
     said = to_texts(ids, ISO)
     for ax, place, text, weights in zip(axes, chosen, said, maps, strict=True):
         letters = written[place]
-        ax.imshow(weights[:, : len(letters)], cmap="weights", vmin=0, vmax=1, aspect="auto")
+        seen = weights[:, : len(letters)].numpy()
+        ax.imshow(seen, cmap="weights", vmin=0, vmax=1, aspect="auto")
         ax.set_xticks(
             range(len(letters)), list(letters), family="monospace", color=KEY, va="baseline"
         )

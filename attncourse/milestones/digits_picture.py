@@ -1,5 +1,6 @@
 """The picture of a reader of digits: held-out digits, and where it looked to read them."""
 
+import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -20,9 +21,9 @@ def picture(model: nn.Module) -> Figure:
     for ax, image, look, digit, right in zip(
         axes.flat, images[chosen], looks, said.tolist(), labels[chosen].tolist(), strict=True
     ):
-        ax.imshow(image[0], cmap="gray_r")
+        ax.imshow(image[0].numpy(), cmap="gray_r")
         shade = look.repeat_interleave(PATCH, 0).repeat_interleave(PATCH, 1)
-        ax.imshow(torch.ones(8, 8), cmap=single(KEY), alpha=(0.75 * shade / look.max()).numpy())
+        ax.imshow(np.ones((8, 8)), cmap=single(KEY), alpha=(0.75 * shade / look.max()).numpy())
         ax.set(xticks=[], yticks=[])
         ax.set_title(f"{digit}", color=INK if digit == right else PURPLE)
         ax.set_xlabel("" if digit == right else f"it is a {right}", color=PURPLE)

@@ -219,9 +219,10 @@ class Work:
 
     @property
     def points(self) -> dict[str, float]:
-        """The maximum of each graded cell."""
+        """The maximum of each cell that is graded without a person."""
         marks = [c["metadata"].get("nbgrader", {}) for c in json.loads(self.source)["cells"]]
-        return {m["grade_id"]: m["points"] for m in marks if m.get("grade")}
+        tests = [m for m in marks if m.get("grade") and not m.get("solution")]
+        return {m["grade_id"]: m["points"] for m in tests}
 
     def cells_of(self, task: str) -> list[str]:
         """The graded cells of one exercise."""

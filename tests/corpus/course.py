@@ -46,11 +46,15 @@ def hand_in(folder: Path, student: str, case: Hostile) -> None:
 
 
 def scores(course: Path, work: Work) -> dict[str, dict[str, float]]:
-    """Each student's points by graded cell; students with a cell that has none are left out."""
+    """Each student's points by graded cell; students with a cell that has none are left out.
+
+    An answer that a person grades is named only if it has points before anybody has read it.
+    """
     found: dict[str, dict[str, float]] = {}
     with sqlite3.connect(f"file:{course / 'gradebook.db'}?mode=ro", uri=True) as database:
         for student, cell, points in database.execute(SCORES, [work.name]):
-            found.setdefault(student, {})[cell] = points
+            if cell in work.points or points:
+                found.setdefault(student, {})[cell] = points
     return {
         student: cells
         for student, cells in found.items()
