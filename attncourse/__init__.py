@@ -25,3 +25,11 @@ STEMS = (  # the chapters, in the book's order
     "sequences",
     "efficient",
 )
+
+MILESTONES = {  # after which chapter a model can be trained that is made of one's own parts
+    "kqv": "recall",
+    "cross_attention": "dates",
+    "positions": "copying",
+    "gpt": "language",
+    "vision": "digits",
+}

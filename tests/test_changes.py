@@ -206,7 +206,7 @@ def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_pat
     write_solved(course, notebook(*more))
     hand_in(course, "ada", with_question(small(), "Because it is *not* so."))
     done = run("grade", NAME, cwd=course)
-    assert "note: since it was graded: points_more is new, 2 points" in done.stdout
+    assert "note: the assignment changed: points_more is new, 2 points" in done.stdout
     assert scores(course)["explain_it"][1] == 2.0
     assert scores(course)["points_more"] == (2.0, None, False)
     give_feedback(course, NAME)

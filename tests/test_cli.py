@@ -230,9 +230,9 @@ def test_grading_again_follows_what_changed(tmp_path):
     done = run("grade", NAME, cwd=course)
     assert (done.returncode, done.stderr) == (0, "")
     for change in ("points_double is new, 4 points", "points_twice is gone, 4 points"):
-        assert f"note: since it was graded: {change}" in done.stdout
+        assert f"note: the assignment changed: {change}" in done.stdout
     assert scores(course) == {"ada": 4, "bob": 4}
-    assert "since it was graded" not in run("grade", NAME, cwd=course).stdout
+    assert "the assignment changed" not in run("grade", NAME, cwd=course).stdout
 
 
 def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):

@@ -90,6 +90,8 @@ def test_what_is_wrong_all_the_same_earns_nothing(answers):
     report = judged(**answers)
     assert earned(report)["double"] == earned(report)["quad"] == 0
     assert not any(note.startswith(("double is", "quad is")) for note in report.notes)
+    first = "quad calls a wrong double: mend that first"
+    assert first in report.notes
 
 
 def test_a_course_may_have_it_earn_nothing():

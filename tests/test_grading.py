@@ -54,7 +54,26 @@ def test_a_failing_cell_costs_itself_alone():
     report, points = graded_points(small(twice="def twice(a):\n    return a +"))
     assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 0}
     assert any(note.startswith("cell twice: SyntaxError") for note in report.notes)
-    assert "NameError" in report.cells["points_twice"].message
+    assert report.cells["points_twice"].message.startswith("its cell ended in SyntaxError: ")
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ({"twice": "def double(a):\n    return 2 * a"}, ["twice: nothing is called twice"]),
+        ({"twice": "def twice(a):\n    return 3 * a"}, ["twice: "]),
+        ({"add": "def add(a, b): return 0"}, ["add: 1 of 2 points"]),
+        ({"add": "sum_ = 1", "twice": "x ="}, ["cell twice: SyntaxError", "add: nothing"]),
+        (
+            {"add": STUB, "twice": "import sys\nsys.exit()"},
+            ["cell twice: SystemExit", "not attempted: add"],
+        ),
+    ],
+)
+def test_every_exercise_that_lost_points_is_spoken_of_in_a_line(answers, told):
+    report, _ = graded_points(small(**answers))
+    assert len(report.notes) == len(told)
+    assert all(note.startswith(words) for note, words in zip(report.notes, told, strict=True))
 
 
 def test_partial_points_count():

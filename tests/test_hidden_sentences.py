@@ -148,7 +148,7 @@ def report_of(answer: str, number: int) -> Report:
     cells = [
         cell("import numpy as np\nfrom attncourse.checks import examine"),
         solution("mix", "def mix(A, X):\n    return A @ X"),
-        graded("points_mix", 'examine("mixing.mix", mix).earned', 9),
+        graded("points_mix", 'examine("mixing.mix", mix).earned', 7),
         graded("hidden_mix", MIXING.format(number=number), 1),
     ]
     task = Assignment("02_mixing", read_cells(notebook(*cells)))

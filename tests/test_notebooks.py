@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import os
 import re
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
+from fractions import Fraction
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from types import SimpleNamespace
@@ -172,6 +175,50 @@ def test_no_answer_and_no_hidden_test_is_released(folder):
 def test_the_release_holds_notebooks_only():
     files = [path for path in (ROOT / "exercises").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".ipynb"}
+
+
+TOKEN = re.compile(r"[A-Za-z_]\w*|-?\d+(?:/\d+|\.\d*)?(?:e-?\d+)?")
+
+
+def gives(shown: str, expected: str) -> bool:
+    """Whether words and numbers stand in this order in what is shown, to the digits they have."""
+    found = iter(TOKEN.findall(shown))
+    return all(any(same(word, other) for other in found) for word in TOKEN.findall(expected))
+
+
+def same(word: str, other: str) -> bool:
+    try:
+        digits = 4 if "/" in word else len(word.partition(".")[2])
+        return abs(Fraction(word) - Fraction(other)) <= Fraction(1, 2 * 10**digits)
+    except ValueError:
+        return word == other
+
+
+@pytest.mark.parametrize("path", SOLVED)
+def test_an_example_gives_what_its_text_expects(path):
+    names, text, compared = {}, "", 0
+    for one in read(path).cells:
+        if one.cell_type == "markdown":
+            text = one.source.partition("Expect")[2]
+        elif not re.match(r"#@title|check\(|progress\(", one.source) and not one.metadata.get(
+            "nbgrader", {}
+        ).get("grade"):
+            shown = shown_by(one.source, names)
+            for expected in re.findall("`([^`]+)`", text):
+                assert gives(shown, expected), (expected, shown)
+                compared += 1
+            text = ""
+    assert compared or not re.search("Expect[^\n]*`", "".join(c.source for c in read(path).cells))
+
+
+def shown_by(source: str, names: dict) -> str:
+    """What a cell prints and the value of its last line, as a notebook shows it."""
+    body, printed = ast.parse(source).body, io.StringIO()
+    last = body.pop() if isinstance(body[-1], ast.Expr) else None
+    with redirect_stdout(printed):
+        exec(compile(ast.Module(body, []), "cell", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else ""
+    return f"{printed.getvalue()} {value!r}"
 
 
 # The notebooks run where there is no repository

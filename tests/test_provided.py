@@ -55,23 +55,38 @@ def test_it_is_right_given_a_right_one(seen, capsys, call):
     assert (row.state, row.said) == ("done", "given a right normalize_rows")
 
 
-def test_it_is_wrong_where_nothing_that_it_calls_was_seen_to_be_wrong(seen):
-    names = answers()
-    with pytest.raises(CheckFailed):
-        check("mixing.causal_mean_weights", names["causal_mean_weights"])
-    check("mixing.normalize_rows", mixing.normalize_rows)
-    with pytest.raises(CheckFailed):
-        check("mixing.causal_mean_weights", names["causal_mean_weights"])
+def test_it_is_right_also_where_what_it_calls_was_not_checked(seen):
+    check("mixing.causal_mean_weights", answers()["causal_mean_weights"])
+    assert list(seen) == ["mixing.causal_mean_weights"]
 
 
-def test_a_mistake_of_its_own_stays_one(seen):
-    names = answers("2 * normalize_rows")
+@pytest.mark.parametrize(
+    ("call", "given", "symptom"),
+    [
+        ("3 * normalize_rows", ("normalize_rows",), "the result is the expected one times 3"),
+        ("(lambda A: A.T.sum(0, keepdims=True) / normalize_rows(A))", ("normalize_rows",), ""),
+        ("3 * mixing.normalize_rows", (), "the result is the expected one times 3"),
+    ],
+)
+def test_a_mistake_of_its_own_is_told_as_if_the_others_were_mended(seen, call, given, symptom):
+    names = answers(call)
+    names["mixing"] = mixing
     own = names["normalize_rows"]
-    for name in ("normalize_rows", "causal_mean_weights"):
-        with pytest.raises(CheckFailed) as failed:
-            check(f"mixing.{name}", names[name])
-    assert failed.value.verdict.given == ()
+    with pytest.raises(CheckFailed) as failed:
+        check("mixing.causal_mean_weights", names["causal_mean_weights"])
+    verdict = failed.value.verdict
+    assert verdict.given == given
+    assert verdict.symptom.startswith(symptom)
+    assert ("examine(" in str(verdict)) == (given == ())
+    assert ("given a right normalize_rows" in str(verdict)) == (given != ())
     assert names["normalize_rows"] is own
+
+
+def test_where_right_ones_change_nothing_it_stays_as_it_is(seen):
+    names = answers("(lambda A: normalize_rows(A) * float('nan'))")
+    with pytest.raises(CheckFailed) as failed:
+        check("mixing.causal_mean_weights", names["causal_mean_weights"])
+    assert failed.value.verdict.given == ()
 
 
 def test_what_is_called_is_read_off_functions_and_classes():

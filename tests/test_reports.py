@@ -162,19 +162,19 @@ def test_failures_without_a_name_are_counted():
     ]
     found = [from_report(Person(r.student), NAME, r) for r in reports]
     summary = summarize(ClassResults(NAME, tuple(found)))
-    counted = [(m.target, m.name, m.students) for m in summary.failures]
+    counted = [(m.exercise, m.name, m.students) for m in summary.failures]
     assert counted == [
-        ("small.add", "fails at: sums", 2),
+        ("add", "fails at: sums", 2),
         ("add", "a hidden test failed", 1),
         ("add", "is 3", 1),
-        ("small.add", "not attempted", 1),
-        ("small.add", "transposed", 1),
+        ("add", "not attempted", 1),
+        ("add", "transposed", 1),
         ("twice", "AssertionError: is 3, not 4", 1),
     ]
     assert summary.failures[0].explanation == "is 3, not 4"
     text = printed(at_a_glance(summary))
     assert "failures without a name" in text
-    assert "small.add: transposed" in text
+    assert " add: transposed" in text
     assert "Failures without a name</h2>" in page(summary)
 
 
@@ -313,7 +313,7 @@ def test_report_shows_the_class_and_writes_the_page(tmp_path):
     for words in (
         "3 of 5 students handed in, 2 missing, 1 unreadable",
         "mean 2.667, median 1",
-        "small.add: adds twice",
+        " add: adds twice",
         "Add once.",
         "unreadable notebook: line 2",
         "from the gradebook",
@@ -398,7 +398,7 @@ def many(number: int, **more) -> ClassResults:
 
 def test_nothing_of_a_submission_is_markup():
     told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
-    harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add", "b"))
+    harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add_up", "b"))
     hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
     expected = Elements(page(summarize(a_class(harmless))))
     found = Elements(page(summarize(a_class(hostile))))

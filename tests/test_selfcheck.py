@@ -1,6 +1,7 @@
 """What `attncourse check` says of a student's own file: exercises by name, and nothing unsaid."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,23 @@ def test_an_answer_that_fails_in_its_cell_is_named(tmp_path):
     path = Path(tmp_path, "02_mixing.ipynb")
     path.write_text(json.dumps(content))
     assert check_file(path, LIMITS).notes[0].startswith("a cell below mix: ZeroDivisionError")
+
+
+def test_a_note_repeats_nothing_and_what_follows_from_a_broken_cell_is_not_said(tmp_path):
+    answers = {"mix": "def mix(A, X)\n    return A @ X", "normalize_rows": "other = 1"}
+    found = check_file(released(tmp_path, "02_mixing", **answers), LIMITS)
+    shown = own_verdicts(found)
+    assert "✗ mixing.mix: 0 of 7 points\n  its cell ended in SyntaxError" in shown
+    assert re.search(r"✗ mixing.normalize_rows: .*\n  nothing is called normalize_rows", shown)
+    assert "note:" not in shown
+    assert "NameError" not in shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"), [("", "is not answered yet"), ("A pronoun looks.", "is answered")]
+)
+def test_a_question_for_a_person_is_not_forgotten(tmp_path, answer, state):
+    path = released(tmp_path, "05_kqv")
+    path.write_text(path.read_text().replace("YOUR ANSWER HERE", answer or "YOUR ANSWER HERE"))
+    note = f"explain_views {state}: a person gives its 4 points"
+    assert f"note: {note}\n" in own_verdicts(check_file(path, LIMITS))

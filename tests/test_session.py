@@ -9,7 +9,7 @@ from attncourse import mixing
 from attncourse.checks import CheckFailed, check, examine, exercises, observe, progress
 from attncourse.checks.exercise import HIDDEN_POINTS
 from attncourse.checks.index import FILE, guide_place, index
-from attncourse.checks.session import progress_of, seen
+from attncourse.checks.session import progress_of
 from attncourse.checks.verdict import NOT_ATTEMPTED
 
 
@@ -153,4 +153,3 @@ def test_every_mistake_has_a_place_of_its_own_in_the_guide():
     found = [guide_place(e, m) for e in exercises().values() for m in e.misconceptions]
     assert len(set(found)) == len(found)
     assert guide_place(exercises()["mixing.mix"], None) == ""
-    assert seen == {}

@@ -316,6 +316,9 @@ def test_a_variant_is_released_and_graded(course):
     told = {tuple(pair) for pair in reports["copied"]["misconceptions"]}
     varied_ones = variants_of("mixing")[0].adapters
     assert told == {(f"mixing.{name}", "weights are percentages here") for name in varied_ones}
+    assert attncourse("report", "02_mixing").startswith("02_mixing, variant percent: ")
+    page = (course / "reports/02_mixing/index.html").read_text()
+    assert "<h1>02_mixing, variant percent</h1>" in page
 
 
 @pytest.mark.slow  # releases through nbgrader

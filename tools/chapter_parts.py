@@ -11,6 +11,8 @@ from docutils import nodes
 from navigation import line
 from strip import strip
 
+from attncourse import MILESTONES, milestones
+
 # In the built book, so that a reader without a network has them too.
 PAGES, TASKS = "notebooks", "notebooks/exercises"
 BADGES = {"page": "Open this chapter in Colab", "exercises": "Open its exercises in Colab"}
@@ -58,7 +60,19 @@ def task(course: Course, chapter: Chapter, above: str) -> str:
     file = f' · <a href="{above}{TASKS}/{name}" download>{name}</a>' if there else ""
     return (
         f'<p class="attn-badges attn-task">{badge(course, chapter, "exercises", above)} '
-        f"{line(course.root, chapter).tasks}{file}</p>"
+        f"{line(course.root, chapter).tasks}{file}</p>{milestone(chapter)}"
+    )
+
+
+def milestone(chapter: Chapter) -> str:
+    """The model that can be made of the answers, after some chapters."""
+    if chapter.stem not in MILESTONES:
+        return ""
+    found = milestones.find(MILESTONES[chapter.stem])
+    return (
+        "<p>Your answers to this chapter and those before it make a model. In the folder of your "
+        f"notebooks, <code>attncourse assemble *.ipynb</code> and <code>attncourse milestone "
+        f"{found.name}</code> train it: {escape(found.what)}.</p>"
     )
 
 

@@ -48,16 +48,9 @@ _seeds: list[int] = []  # of the graders at work, the innermost last
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
-    """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right.
-
-    In a notebook an answer counts as right that is right, given right ones in place of wrong ones
-    that it calls and that were checked before.
-    """
+    """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right."""
     verdict = examine(target, implementation, variant=variant)
     if not _observers:
-        if not verdict.passed and not variant:  # ours are in the book's convention
-            exercises = chapter(target.split(".")[0])
-            verdict = given_right_ones(target, implementation, exercises, seen, examine) or verdict
         seen[target] = verdict
     displayed = show(verdict)
     if not verdict.passed:
@@ -71,17 +64,23 @@ def examine(
 ) -> Verdict:
     """The verdict on ``implementation``. The same seed gives the same cases.
 
+    In a notebook, without a seed, an answer counts as right that is right, given right ones in
+    place of wrong ones that it calls; and one that is wrong then, too, is told its own mistake.
+
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
     from attncourse.checks.judging import judge
 
-    if seed is None and _seeds:
+    fresh = seed is None
+    if fresh and _seeds:
         seed = zlib.crc32(f"{_seeds[-1]} {target}".encode())
     verdict = judge(exercise(target, variant), implementation, seed)
     for observer in _observers:
         observer.append(verdict)
-    return verdict
+    if verdict.passed or _observers or variant or not fresh:  # ours are in the book's convention
+        return verdict
+    return given_right_ones(verdict, implementation, chapter(target.split(".")[0]), judge)
 
 
 def progress(stem: str) -> None:

@@ -58,9 +58,9 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         exercise.section,
         diagnosis=found.mistake,
         symptom=found.symptom,
-        rest=found.rest or next((c.name for c in mended if not c.passed), ""),
+        rest=found.rest or next((f"“{c.name}” still fails" for c in mended if not c.passed), ""),
         worth=sum(c.earned for c in mended) - sum(c.earned for c in criteria) if mended else 0,
-        example=example(exercise, trials),
+        example=example(exercise, due_to(found, trials)),
         read=index()[exercise.target].address if exercise.target in index() else "",
         guide=guide_address(exercise, found.mistake),
         picture=picture(trials) if exercise.picture else None,
@@ -108,7 +108,7 @@ def judge_criterion(
         return CriterionVerdict(name, True, possible, possible)
     if trial is None:
         said = "earns no points as long as every value is wrong"
-        return CriterionVerdict(name, False, 0, possible, said, said)
+        return CriterionVerdict(name, False, 0, possible, said, said, waits=True)
     problem = problem_of(criterion, trial)
     message = f"{call_text(exercise, trial.case)}\n{problem}"
     return CriterionVerdict(name, False, 0, possible, message, problem.said)
@@ -171,6 +171,13 @@ def in_a_line(array: np.ndarray) -> str:
         return ""
     text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
     return text if len(text) <= WIDE else ""
+
+
+def due_to(found: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+    """The trials that are wrong because of the mistake that was found; all where none are."""
+    pairs = zip(trials, found.mended, strict=True) if found.mended else ()
+    own = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
+    return own or trials
 
 
 def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:

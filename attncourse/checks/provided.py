@@ -1,7 +1,7 @@
 """A wrong answer judged once more with ours in place of wrong ones that it calls, in a notebook.
 
-Which answers are wrong is what the checks of this session saw; what an answer calls is read off its
-code, through the helpers that it calls as well. Only earlier exercises are exchanged.
+What an answer calls is read off its code, through the helpers that it calls as well. Only earlier
+exercises are exchanged. What is wrong then, too, is the answer's own mistake.
 """
 
 import types
@@ -15,23 +15,26 @@ from attncourse.checks.verdict import Verdict
 
 
 def given_right_ones(
-    target: str,
+    wrong: Verdict,
     implementation: Any,
     exercises: tuple[Exercise, ...],
-    seen: dict[str, Verdict],
-    examine: Callable[[str, Any], Verdict],
-) -> Verdict | None:
-    """The verdict on a wrong answer that is right, given right ones; None where it is not."""
+    judge: Callable[[Exercise, Any], Verdict],
+) -> Verdict:
+    """The verdict on a wrong answer, given right ones; as it is where those change nothing."""
     names = namespace_of(implementation)
-    earlier = exercises[: [e.target for e in exercises].index(target)]
-    wrong = {e.name: e.reference for e in earlier if e.target in seen and not seen[e.target].passed}
-    used = called(implementation, names, set(wrong))
-    ours = {name: reference for name, reference in wrong.items() if name in used}
+    earlier = exercises[: [e.target for e in exercises].index(wrong.target)]
+    used = called(implementation, names, {e.name for e in earlier})
+    ours = {
+        e.name: e.reference
+        for e in earlier
+        if e.name in used and not judge(e, names[e.name]).passed
+    }
     if not ours:
-        return None
+        return wrong
     with exchanged(names, ours):
-        verdict = examine(target, implementation)
-    return replace(verdict, given=tuple(ours)) if verdict.passed else None
+        verdict = judge(exercises[len(earlier)], implementation)
+    same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
+    return wrong if same else replace(verdict, given=tuple(ours))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from attncourse import STEMS
+from attncourse import MILESTONES, STEMS
 from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
 from attncourse.checks.verdict import NOT_ATTEMPTED, OPEN, STATES, Verdict, inline, points
 
@@ -55,7 +55,15 @@ class Progress:
                 if row.state == state:
                     return f"next: {row.exercise.name} (about {row.exercise.minutes} minutes)"
         number = STEMS.index(self.stem) + 2
-        return f"next: chapter {number}" if number <= len(STEMS) else "that was the last chapter"
+        last = "that was the last chapter"
+        after = f"chapter {number}" if number <= len(STEMS) else last
+        if self.stem not in MILESTONES:
+            return after if after == last else f"next: {after}"
+        train = f"attncourse assemble, attncourse milestone {MILESTONES[self.stem]}"
+        return f"next: train a model made of your parts ({train}); then {after}"
+
+    def __repr__(self) -> str:
+        return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
         width = max((len(row.exercise.name) for row in self.rows), default=0)

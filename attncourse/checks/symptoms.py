@@ -121,15 +121,29 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right but for its dtype."""
+    """Every result is right but for its dtype, or two dtypes meet where nothing is returned.
+
+    Calls that raise something else are told of beside it, where most do not.
+    """
     wrong = [t for t in trials if t.wrong]
-    if not wrong or not same_numbers(wrong):
+    met = [t for t in wrong if t.outcome.kind == "raised" and TWO_DTYPES.search(t.outcome.text)]
+    raised = [t for t in wrong if t.outcome.kind == "raised" and t not in met]
+    there = [t for t in wrong if t.outcome.kind != "raised"]
+    if not there + met or not same_numbers(there) or 2 * len(raised) > len(trials):
         return None
+    said = (there or met)[0].problem.said
+    if raised:
+        told = f"the numbers are right where there are any, but it {said}"
+        return Symptom(f"{told}; besides, {raised[0].problem.said}", False)
+    cure = "Keep the dtype of what comes in: `torch.zeros(…, dtype=x.dtype)`, say."
     mistake = Misconception(
         "the dtype is another one",
-        f"The numbers are right, but it {wrong[0].problem.said}. Keep the dtype of what comes in.",
+        f"The numbers are right, but it {said}. {cure}" if there else f"It {said}. {cure}",
     )
     return Symptom(mistake.name, True, mistake)
+
+
+TWO_DTYPES = re.compile("same dtype|expected scalar type|found dtype")  # as torch says it
 
 
 def same_numbers(wrong: list[Trial]) -> bool:
@@ -607,7 +621,8 @@ def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
     if ratios.size and np.isfinite(ratios).all():
         c = float(np.median(ratios))
         near = next((k for k in NAMED if abs(k - c) < 1e-6), None)
-        words = NAMED[near] if near is not None else f"the expected one times {c:.4g}"
+        times = f"the expected one times {c:.4g}" if abs(c) > 1e-9 else "0 everywhere"
+        words = NAMED[near] if near is not None else times
         yield words, lambda w: w * c
     gaps = (got - want)[np.isfinite(want)]
     if gaps.size and np.isfinite(gaps).all():

@@ -23,7 +23,8 @@ LINES = 15  # of a verdict as text, unless all of it is asked for
 class CriterionVerdict:
     """Whether one criterion holds, and if not, on which call it failed and how.
 
-    ``message`` shows the call and both results, ``brief`` says in one line what is wrong.
+    ``message`` shows the call and both results, ``brief`` says in one line what is wrong. It
+    ``waits`` where it holds, and earns nothing before any value is right.
     """
 
     name: str
@@ -32,6 +33,11 @@ class CriterionVerdict:
     possible: int
     message: str = ""
     brief: str = ""
+    waits: bool = False
+
+    @property
+    def mark(self) -> str:
+        return "✓" if self.passed else "–" if self.waits else "✗"
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,9 @@ class Verdict:
         """What to do about an answer that is not there."""
         return "Replace `raise NotImplementedError()` by your code."
 
+    def __repr__(self) -> str:
+        return str(self)  # what a saved notebook holds as plain text
+
     def __str__(self) -> str:
         if self.unwritten:
             lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
@@ -150,24 +159,26 @@ class Verdict:
         shown = [f"    {line}" for line in self.example.splitlines()]
         end = [f"Read again: {self.section}."] if self.section else []
         end += [f"  {self.read}"] if self.read else []
-        end.append(f"In full: print({self.again}.full)")
+        end += [] if self.given else [f"In full: print({self.again}.full)"]
         room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
         """The criteria in at most so many lines: what holds in one, what fails first."""
-        held = [c for c in self.criteria if c.passed]
-        failed = [c for c in self.criteria if not c.passed]
+        held = [c.name for c in self.criteria if c.passed]
+        waiting = [c.name for c in self.criteria if c.waits]
+        failed = [c for c in self.criteria if not c.passed and not c.waits]
+        rest = [f"  – counts once a value is right: {' · '.join(waiting)}"] if waiting else []
+        rest += [f"  ✓ {' · '.join(held)}"] if held else []
         lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
         lines[1:] = [
             f"{line}: {cut(c.brief)}" for line, c in zip(lines[1:], failed[1:], strict=True)
         ]
-        if held:
-            room -= 1
+        room = max(room - len(rest), 2)
         if len(lines) > room:
-            more = len(lines) - room + 1
-            lines = [*lines[: room - 1], f"  ✗ and {more} more"]
-        return lines + ([f"  ✓ {' · '.join(c.name for c in held)}"] if held else [])
+            more = " · ".join(c.name for c in failed[room - 1 :])
+            lines = [*lines[: room - 1], f"  ✗ {more}"]
+        return lines + rest
 
     @property
     def full(self) -> str:
@@ -176,11 +187,11 @@ class Verdict:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
         for c in self.criteria:
-            lines.append(f"  {'✓' if c.passed else '✗'} {c.name} ({c.earned}/{c.possible})")
+            lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible})")
             lines += ["      " + line for line in c.message.splitlines()]
         if not self.passed:
             lines += ["", f"Read again: {self.section}.", *filter(None, (self.read, self.guide))]
-            lines += [f"The same numbers again: {self.again}"]
+            lines += [] if self.given else [f"The same numbers again: {self.again}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -216,10 +227,10 @@ class Verdict:
             parts.append(picture_html(self.picture))
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
         if not self.passed:
+            numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
             parts.append(
                 f'<div style="opacity:.8;font-size:90%">Read again: '
-                f"{link(self.read, self.section)}. "
-                f"The same numbers again: <code>{escape(self.again)}</code></div>"
+                f"{link(self.read, self.section)}.{'' if self.given else numbers}</div>"
             )
         return "".join(parts) + "</div>"
 
@@ -278,8 +289,7 @@ MESSAGE_STYLE = (
 
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
     """One criterion; what went wrong is folded unless it is the first to read."""
-    mark = "✓" if c.passed else "✗"
-    head = f"{mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
+    head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
     if not c.message:
         return f"<li>{head}</li>"
     state = " open" if is_open else ""

@@ -72,6 +72,8 @@ class Outcome:
         mine = [target for target in m.uses if self.parts.owner(target) == "yours"]
         lines = [f"{'✓' if self.passed else '✗'} {m.name}: {m.what} ({self.seconds:.0f} s)"]
         lines.append(f"  {len(mine)} of {len(m.uses)} parts are yours: {', '.join(mine) or 'none'}")
+        rest = [target for target in m.uses if target not in mine]
+        lines += [f"  ours, until yours are right: {', '.join(rest)}"] if rest else []
         lines += [f"  ✗ {name}: {seen}" for name, seen in self.shut.items()]
         which = " and ".join(self.repair)
         if len(self.repair) == 1:

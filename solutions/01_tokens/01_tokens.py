@@ -164,7 +164,8 @@ check("tokens.embed", embed)
 # | returns | `(..., n, m)` | from −1 to 1 |
 #
 # A vector of zeros has no direction: its similarity with everything is 0. Vectors that are not
-# zero are at least 0.001 long. The arrays that were passed in stay as they are.
+# zero are at least 0.001 long. A guard added to a denominator may be 1e-12 at most. The arrays that
+# were passed in stay as they are.
 #
 # <!-- hints: cosine_similarity -->
 

@@ -151,7 +151,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
 
 
 # %% [markdown]
-# The query of *I* from the page. Expect `tensor([[3.4317, 2.8720]])`:
+# The query of *I* from the page. Expect `tensor([[3.4320, 2.8719]])`:
 
 # %%
 scaled_dot_product_attention(
@@ -228,9 +228,9 @@ check("kqv.AttentionHead", AttentionHead)
 #
 # | points | for |
 # | --: | --- |
-# | 2 | with one view, token i scores j as high as j scores i: nobody looks without being looked at in the same measure |
-# | 1 | a relation that goes one way, such as a pronoun that looks for its noun |
-# | 1 | the value keeps what is handed over apart from what is compared |
+# | 2 | what one view forces on the scores of two tokens |
+# | 1 | an example that needs more |
+# | 1 | what the value is for |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -238,6 +238,11 @@ check("kqv.AttentionHead", AttentionHead)
 # With one view the score of i for j is $q_i \cdot q_j$, which is also the score of j for i. A
 # pronoun could not look for its noun without the noun looking for the pronoun as much. The value
 # is a view of its own so that a token may be found by some features and hand over others.
+#
+# For the points, in this order: (2) with one view, token i scores j as high as j scores i: nobody
+# looks without being looked at in the same measure; (1) a relation that goes one way, such as a
+# pronoun that looks for its noun; (1) the value keeps what is handed over apart from what is
+# compared.
 # ### END SOLUTION
 
 # %% [markdown]

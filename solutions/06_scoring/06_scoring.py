@@ -130,7 +130,8 @@ check("scoring.BilinearScore", BilinearScore)
 # - three layers, each an `nn.Linear` without a bias: `W_q` maps d_q features to d_hidden, `W_k` maps
 #   d_k features to d_hidden, `w` maps d_hidden features to 1;
 # - `forward(query, key)`: queries `(..., m, d_q)` and keys `(..., n, d_k)` give scores
-#   `(..., m, n)`. Every query meets every key, and the axis of length 1 that `w` makes is gone.
+#   `(..., m, n)` in their dtype. Every query meets every key, and the axis of length 1 that `w`
+#   makes is gone.
 #
 # All sizes may differ, and any of them may be 1. The check builds your class, puts weights of its
 # own into it by these names, and compares what `forward` returns.
@@ -230,9 +231,9 @@ check("scoring.attend", attend)
 #
 # | points | for |
 # | --: | --- |
-# | 2 | the score is linear in the key, so the third score is the mean of the other two, and no mean is above both |
-# | 1 | with a matrix in between the score is still linear in the key: $q^\top W$ is only another query |
-# | 1 | the tanh of an additive score bends: it is not linear in the key and can be highest in the middle |
+# | 2 | how the third score follows from the other two, and why that forbids it |
+# | 1 | the matrix in between |
+# | 1 | what the additive score has that the others lack |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -241,6 +242,11 @@ check("scoring.attend", attend)
 # never above both. A matrix $W$ in between turns the query into another one, $W^\top q$, and all
 # stays linear in the key. An additive score sends the key through a tanh, and units that rise on
 # one side and fall on the other can add up to a peak in the middle.
+#
+# For the points, in this order: (2) the score is linear in the key, so the third score is the
+# mean of the other two, and no mean is above both; (1) with a matrix in between the score is
+# still linear in the key: $q^\top W$ is only another query; (1) the tanh of an additive score
+# bends: it is not linear in the key and can be highest in the middle.
 # ### END SOLUTION
 
 # %% [markdown]

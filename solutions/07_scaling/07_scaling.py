@@ -203,10 +203,10 @@ check("scaling.softmax_jacobian", softmax_jacobian)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | the scores have variance $d_k$, so they spread by about 23 |
-# | 1 | the softmax is saturated: for most queries one weight is near 1 |
-# | 1 | its Jacobian $\mathrm{diag}(p) - p\,p^\top$ is then near 0, so hardly any gradient comes back |
-# | 1 | by the root the variance becomes 1; by 512 it becomes 1/512, and all weights are nearly equal |
+# | 1 | how far the scores spread, as a number |
+# | 1 | the weights |
+# | 1 | the gradients |
+# | 1 | the root against 512 |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -216,6 +216,11 @@ check("scaling.softmax_jacobian", softmax_jacobian)
 # - p\,p^\top$ is then close to 0, and hardly any gradient reaches queries and keys. Divided by
 # the root, scores have variance 1 at every width; divided by 512 they have 1/512, and all keys
 # start with nearly equal weights.
+#
+# For the points, in this order: (1) the scores have variance $d_k$, so they spread by about 23;
+# (1) the softmax is saturated: for most queries one weight is near 1; (1) its Jacobian
+# $\mathrm{diag}(p) - p\,p^\top$ is then near 0, so hardly any gradient comes back; (1) by the
+# root the variance becomes 1; by 512 it becomes 1/512, and all weights are nearly equal.
 # ### END SOLUTION
 
 # %% [markdown]

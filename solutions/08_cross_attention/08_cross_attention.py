@@ -168,10 +168,10 @@ check("cross_attention.AttentionPooling", AttentionPooling)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | the output has m rows, one for each query, and queries are made from X |
-# | 1 | keys and values are made from Y, and each output row is a sum over all n of them |
-# | 1 | rows of X change places: rows of the output change places in the same way |
-# | 1 | rows of Y change places: nothing changes, because keys and values move together and a sum has no order |
+# | 1 | how many rows, and from which sequence |
+# | 1 | where keys and values come from, and what a row is made of |
+# | 1 | rows of $X$ change places |
+# | 1 | rows of $Y$ change places, and why |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -180,6 +180,11 @@ check("cross_attention.AttentionPooling", AttentionPooling)
 # are made from $Y$ with weights from its keys. When rows of $X$ change places, the rows of the
 # output change places with them. When rows of $Y$ do, each value keeps its key and its weight, so
 # every sum stays what it was.
+#
+# For the points, in this order: (1) the output has m rows, one for each query, and queries are
+# made from X; (1) keys and values are made from Y, and each output row is a sum over all n of
+# them; (1) rows of X change places: rows of the output change places in the same way; (1) rows of
+# Y change places: nothing changes, because keys and values move together and a sum has no order.
 # ### END SOLUTION
 
 # %% [markdown]

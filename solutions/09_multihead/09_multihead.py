@@ -261,9 +261,9 @@ check("multihead.naive_to_batched", naive_to_batched)
 #
 # | points | for |
 # | --: | --- |
-# | 2 | a head has one row of weights for a token and returns one average, which forgets who answered what; two heads return two averages, side by side |
-# | 1 | width decides how finely queries and keys are compared, not how many maps there are |
-# | 1 | each head compares in half as many features |
+# | 2 | what one head returns for a token, and what two do |
+# | 1 | what width decides |
+# | 1 | the price |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -272,6 +272,11 @@ check("multihead.naive_to_batched", naive_to_batched)
 # token gave what; two heads ask two questions and put the answers side by side. A wider head
 # compares more finely and still returns one average. The price is that each of the two compares
 # queries and keys in 32 features in place of 64.
+#
+# For the points, in this order: (2) a head has one row of weights for a token and returns one
+# average, which forgets who answered what; two heads return two averages, side by side; (1) width
+# decides how finely queries and keys are compared, not how many maps there are; (1) each head
+# compares in half as many features.
 # ### END SOLUTION
 
 # %% [markdown]

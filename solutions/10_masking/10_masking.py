@@ -159,7 +159,8 @@ check("masking.sliding_window_mask", sliding_window_mask)
 #
 # Three things are asked for beyond the formula. A row in which no key is allowed has weights 0, not
 # NaN. No gradient is NaN, not in such rows either. And `scores` of dtype float16 must come out as
-# float16: there −1e9 does not exist and large exponentials are infinite. `torch.softmax` is allowed.
+# float16: there −1e9 does not exist and large exponentials are infinite. A guard added to the
+# denominator may be 1e-12 at most. `torch.softmax` is allowed.
 #
 # <!-- hints: masked_softmax -->
 
@@ -250,9 +251,9 @@ check("masking.leak", leak)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | the rows do not sum to 1 any more |
-# | 2 | the denominator still holds the forbidden scores, so the allowed weights depend on tokens that must not be seen |
-# | 1 | with −∞ the forbidden terms are 0 in numerator and denominator: the allowed weights keep their ratios and sum to 1 |
+# | 1 | the sums of the rows |
+# | 2 | the leak: what the allowed weights still depend on |
+# | 1 | what $-\infty$ does to numerator and denominator |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -261,6 +262,11 @@ check("masking.leak", leak)
 # over all keys, forbidden ones included, so a change in a token that must not be seen changes
 # them: that is a leak. With $-\infty$ in place of forbidden scores these terms are $e^{-\infty} =
 # 0$ everywhere, and the allowed weights keep their ratios and sum to 1.
+#
+# For the points, in this order: (1) the rows do not sum to 1 any more; (2) the denominator still
+# holds the forbidden scores, so the allowed weights depend on tokens that must not be seen; (1)
+# with −∞ the forbidden terms are 0 in numerator and denominator: the allowed weights keep their
+# ratios and sum to 1.
 # ### END SOLUTION
 
 # %% [markdown]

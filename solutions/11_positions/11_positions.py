@@ -112,7 +112,7 @@ def rotation_matrix(k, d):
 
 # %%
 PE = sinusoidal_encoding(6, 8)
-(rotation_matrix(3, 8) @ PE[2].float() - PE[5]).abs().max()
+(rotation_matrix(3, 8).double() @ PE[2].double() - PE[5].double()).abs().max()
 
 # %% nbgrader={"grade_id": "check_rotation_matrix", "locked": true}
 check("positions.rotation_matrix", rotation_matrix)
@@ -214,9 +214,9 @@ check("positions.alibi_bias", alibi_bias)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | it is permutation equivariant: each word gets the same output wherever the words stand |
-# | 1 | RoPE turns each query and key by angles that are proportional to its position |
-# | 2 | the dot product of two turned vectors depends on the difference of their angles alone, $R(i)^\top R(j) = R(j - i)$ |
+# | 1 | why the two sentences look the same |
+# | 1 | what RoPE does to queries and keys |
+# | 2 | why the distance alone is left, as a product of two rotations |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -225,6 +225,11 @@ check("positions.alibi_bias", alibi_bias)
 # both sentences give every word the same row. RoPE turns the query at position i and the key at
 # position j, pair of features by pair, by angles proportional to i and j. In their dot product
 # $q^\top R(i)^\top R(j)\,k = q^\top R(j - i)\,k$ only the difference is left.
+#
+# For the points, in this order: (1) it is permutation equivariant: each word gets the same output
+# wherever the words stand; (1) RoPE turns each query and key by angles that are proportional to
+# its position; (2) the dot product of two turned vectors depends on the difference of their
+# angles alone, $R(i)^\top R(j) = R(j - i)$.
 # ### END SOLUTION
 
 # %% [markdown]

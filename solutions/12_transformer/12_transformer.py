@@ -193,7 +193,7 @@ class EncoderBlock(nn.Module):
 
 
 # %% [markdown]
-# Expect `(torch.Size([2, 5, 12]), 1860)`:
+# Expect `(torch.Size([2, 5, 12]), 1884)`:
 
 # %%
 block = EncoderBlock(d_model=12, n_heads=3)
@@ -254,7 +254,7 @@ class DecoderBlock(nn.Module):
 
 
 # %% [markdown]
-# Expect `(torch.Size([2, 5, 12]), 2508)`:
+# Expect `(torch.Size([2, 5, 12]), 2532)`:
 
 # %%
 block = DecoderBlock(d_model=12, n_heads=3)
@@ -311,9 +311,9 @@ check("transformer.noam_schedule", noam_schedule)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | attention returns averages, and averages of averages make all tokens alike |
-# | 2 | a residual connection adds the branch to what it read, so that each token keeps its own row and differences survive |
-# | 1 | the feed-forward layer bends the features of each token by itself; attention only mixes values linearly |
+# | 1 | what attention alone does to tokens, and why |
+# | 2 | how a residual connection prevents it |
+# | 1 | what the feed-forward layer can do |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -323,6 +323,11 @@ check("transformer.noam_schedule", noam_schedule)
 # was read, so each token carries its own row through the stack. The feed-forward layer works in
 # every token by itself and is not linear in its features, while attention adds up values with
 # weights.
+#
+# For the points, in this order: (1) attention returns averages, and averages of averages make all
+# tokens alike; (2) a residual connection adds the branch to what it read, so that each token
+# keeps its own row and differences survive; (1) the feed-forward layer bends the features of each
+# token by itself; attention only mixes values linearly.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -318,9 +318,9 @@ check("gpt.attend_with_cache", attend_with_cache)
 #
 # | points | for |
 # | --: | --- |
-# | 2 | under a causal mask the row of an earlier token never depends on later ones, so in every layer its key and value stay as they are |
-# | 1 | only the newest token asks; what earlier queries asked has been answered |
-# | 1 | without the mask a new token would change the earlier rows from the second layer on, and what was kept would be out of date |
+# | 2 | why keys and values stay as they are, in every layer |
+# | 1 | the queries |
+# | 1 | what goes wrong without a causal mask |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -329,6 +329,11 @@ check("gpt.attend_with_cache", attend_with_cache)
 # value are the same at each step. The next token is read off the newest row, and that needs the
 # newest query alone. Without the mask each new token would change the earlier rows after the
 # first layer, and the kept keys and values would be those of another text.
+#
+# For the points, in this order: (2) under a causal mask the row of an earlier token never depends
+# on later ones, so in every layer its key and value stay as they are; (1) only the newest token
+# asks; what earlier queries asked has been answered; (1) without the mask a new token would
+# change the earlier rows from the second layer on, and what was kept would be out of date.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -276,9 +276,9 @@ check("interpret.pronoun_bias", pronoun_bias)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | a map says where a head looks, not whether what it hands over (values, $W_o$) reaches the answer |
-# | 2 | ablation: its columns of $W_o$ become 0, or it hands over its mean, and the loss or the pronoun's probability is measured again |
-# | 1 | if nothing changes, another head may have done the same job: several have to go together |
+# | 1 | what a map says, and what it leaves open |
+# | 2 | the experiment, and what is measured |
+# | 1 | what remains open if nothing changes |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -288,6 +288,11 @@ check("interpret.pronoun_bias", pronoun_bias)
 # its output at its mean, and to measure the pronoun's probability again shows what the model
 # loses. If it loses nothing, others may stand in for the head, so one would remove them together
 # before calling it useless.
+#
+# For the points, in this order: (1) a map says where a head looks, not whether what it hands over
+# (values, $W_o$) reaches the answer; (2) ablation: its columns of $W_o$ become 0, or it hands
+# over its mean, and the loss or the pronoun's probability is measured again; (1) if nothing
+# changes, another head may have done the same job: several have to go together.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -252,9 +252,9 @@ check("vision.window_partition", window_partition)
 #
 # | points | for |
 # | --: | --- |
-# | 2 | the transformer has no built-in idea of neighbours: a position is learned for each place, and a fixed shuffle only renames the places |
-# | 1 | a convolution reads pixels that lie side by side, and the shuffle tears them apart |
-# | 1 | without positions the image is a bag of patches: where each stood is not known at all |
+# | 2 | why the transformer learns as well |
+# | 1 | why the convolutional network does not |
+# | 1 | what is lost without positions |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -263,6 +263,11 @@ check("vision.window_partition", window_partition)
 # is always the same only gives the places other names. A convolution looks at neighbouring
 # pixels, and across the borders of patches these are no neighbours any more. Without positions
 # the transformer would know which patches there are and not where any of them stood.
+#
+# For the points, in this order: (2) the transformer has no built-in idea of neighbours: a
+# position is learned for each place, and a fixed shuffle only renames the places; (1) a
+# convolution reads pixels that lie side by side, and the shuffle tears them apart; (1) without
+# positions the image is a bag of patches: where each stood is not known at all.
 # ### END SOLUTION
 
 # %% [markdown]

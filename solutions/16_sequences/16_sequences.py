@@ -219,10 +219,10 @@ check("sequences.bootstrap_interval", bootstrap_interval)
 #
 # | points | for |
 # | --: | --- |
-# | 1 | on a random split near-copies of test sequences are in the training set, so memory is rewarded |
-# | 1 | the split without near-copies is the one that speaks of new receptors |
-# | 1 | who always names the large class is right in 90 % and knows nothing |
-# | 1 | balanced accuracy averages over the classes, where that guess has one over their number |
+# | 1 | what the random split rewards |
+# | 1 | which of the two, and why |
+# | 1 | what plain accuracy gives to a guess |
+# | 1 | what balanced accuracy does about it |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -231,6 +231,11 @@ check("sequences.bootstrap_interval", bootstrap_interval)
 # memory as well as knowledge. For receptors that nobody has seen I report 0.55, from the split
 # without near-copies. Plain accuracy gives 0.9 to whoever always names the large class, while
 # balanced accuracy averages the recall of all classes and gives that guess one over their number.
+#
+# For the points, in this order: (1) on a random split near-copies of test sequences are in the
+# training set, so memory is rewarded; (1) the split without near-copies is the one that speaks of
+# new receptors; (1) who always names the large class is right in 90 % and knows nothing; (1)
+# balanced accuracy averages over the classes, where that guess has one over their number.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -283,9 +283,9 @@ check("efficient.kv_cache_bytes", kv_cache_bytes)
 #
 # | points | for |
 # | --: | --- |
-# | 2 | it goes through the keys block by block with a running maximum, sum and weighted sum of values, and rescales what it has by one factor when the maximum grows |
-# | 1 | memory grows with n in place of n²; the number of operations stays |
-# | 1 | linear attention has no softmax: its weights come from a product of rank d_k at most, so it does not pick one key sharply |
+# | 2 | what is kept from block to block, and what happens when a larger score comes |
+# | 1 | what is saved, and what is not |
+# | 1 | what linear attention gives up |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
@@ -295,6 +295,12 @@ check("efficient.kv_cache_bytes", kv_cache_bytes)
 # multiplied by one factor. Memory then grows with n and not with $n^2$, while all $n^2$ products
 # are still computed. Linear attention saves these by leaving out the softmax, and what is left
 # has rank $d_k$ at most and cannot single out one key among many.
+#
+# For the points, in this order: (2) it goes through the keys block by block with a running
+# maximum, sum and weighted sum of values, and rescales what it has by one factor when the maximum
+# grows; (1) memory grows with n in place of n²; the number of operations stays; (1) linear
+# attention has no softmax: its weights come from a product of rank d_k at most, so it does not
+# pick one key sharply.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -499,7 +499,7 @@ VARIANTS = (
             "returned as "
             "rows.",
         ),
-        ("Expect `tensor([[3.4317, 2.8720]])`", "Expect 3.4317 and 2.8720, one below the other"),
+        ("Expect `tensor([[3.4320, 2.8719]])`", "Expect 3.4320 and 2.8719, one below the other"),
         ("torch.tensor([[0.0, 1.0]]),\n", "torch.tensor([[0.0, 1.0]]).mT,\n"),
         (
             "torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]),\n",

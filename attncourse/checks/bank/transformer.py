@@ -1737,8 +1737,8 @@ VARIANTS = (
             "`forward(x, mask=None)` takes `(..., n, d_model)` and returns",
             "`forward(x, mask=None)` takes `(..., d_model, n)` and returns",
         ),
-        ("Expect `(torch.Size([2, 5, 12]), 1860)`", "Expect `(torch.Size([2, 12, 5]), 1860)`"),
-        ("Expect `(torch.Size([2, 5, 12]), 2508)`", "Expect `(torch.Size([2, 12, 5]), 2508)`"),
+        ("Expect `(torch.Size([2, 5, 12]), 1884)`", "Expect `(torch.Size([2, 12, 5]), 1884)`"),
+        ("Expect `(torch.Size([2, 5, 12]), 2532)`", "Expect `(torch.Size([2, 12, 5]), 2532)`"),
         ("block(torch.ones(2, 5, 12)).shape", "block(torch.ones(2, 12, 5)).shape"),
         (
             "block(torch.ones(2, 5, 12), torch.ones(2, 7, 12)).shape",

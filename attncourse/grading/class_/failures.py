@@ -13,7 +13,7 @@ LONGEST = 100  # characters; two that differ only behind them count as one
 class Failure(NamedTuple):
     """An exercise, what is wrong in words that others' answers can share, and one example."""
 
-    target: str
+    exercise: str
     what: str
     example: str = ""
 
@@ -23,7 +23,7 @@ def failures(report: Report) -> tuple[Failure, ...]:
     if report.status in ("missing", "unreadable"):
         return ()
     found = [*of_verdicts(report), *of_cells(report)]
-    return tuple({(one.target, one.what): one for one in reversed(found)}.values())[::-1]
+    return tuple({(one.exercise, one.what): one for one in reversed(found)}.values())[::-1]
 
 
 def of_verdicts(report: Report) -> Iterator[Failure]:
@@ -32,13 +32,14 @@ def of_verdicts(report: Report) -> Iterator[Failure]:
         failed = verdict.get("failed")
         if not failed or verdict.get("misconception"):
             continue
+        name = exercise_of(verdict["target"])
         reason = str(verdict.get("reason") or "")
         if verdict.get("unwritten"):
-            yield Failure(verdict["target"], "not attempted")
+            yield Failure(name, "not attempted")
         elif verdict.get("symptom"):
-            yield Failure(verdict["target"], brief(verdict["symptom"]), reason)
+            yield Failure(name, brief(verdict["symptom"]), reason)
         else:
-            yield Failure(verdict["target"], f"fails at: {brief(failed[0])}", reason)
+            yield Failure(name, f"fails at: {brief(failed[0])}", reason)
 
 
 def of_cells(report: Report) -> Iterator[Failure]:

@@ -75,7 +75,6 @@ def template(path: Path) -> Template:
         "text": text,
         "name": name,
         "g": lambda number, digits=6: f"{number:.{digits}g}",
-        "percent": lambda share: f"{share:.0%}",
         "told": told,
         "span": span,
     }

@@ -19,6 +19,7 @@ from attncourse.grading.class_.scores import (
 from attncourse.grading.course.dates import span
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import reading
+from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import CellResult, Report, from_json
 
@@ -124,6 +125,7 @@ class ClassResults:
     assignment: str
     results: tuple[Result, ...]
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
+    variant: str = ""  # of the assignment, where it was released in one
 
     @cached_property
     def by_student(self) -> dict[str, Result]:
@@ -183,7 +185,8 @@ def merge(course: Path, name: str, entered: Scores | None) -> ClassResults:
         empty = Result(person, name, "missing" if standing is None else "graded", {})
         result = found.get(person.id, empty)
         found[person.id] = with_points(result, entered.maxima, standing)
-    return ClassResults(name, tuple(found[student] for student in sorted(found)), explanations)
+    results = tuple(found[student] for student in sorted(found))
+    return ClassResults(name, results, explanations, variants_in(course).get(name, ""))
 
 
 def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:

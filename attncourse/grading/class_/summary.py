@@ -15,13 +15,23 @@ TOLERANCE = 1e-9  # points that are sums of floats
 
 @dataclass(frozen=True)
 class Exercise:
-    """How a class did on one exercise; shares are of the submissions that were handed in."""
+    """How a class did on one exercise.
+
+    Shares are of the ``counted`` submissions: those handed in that wait for nobody's score of it.
+    """
 
     name: str
     points: float
     mean: float
     full: float
     zero: float
+    counted: int
+
+    @property
+    def shares(self) -> tuple[str, str, str]:
+        """Mean, full marks and zero, to be shown."""
+        found = (self.mean, self.full, self.zero)
+        return tuple(f"{share:.0%}" if self.counted else "–" for share in found)
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class Misconception:
     Of a failure without a name, ``name`` says what it looks like.
     """
 
-    target: str
+    exercise: str
     name: str
     students: int
     explanation: str
@@ -67,6 +77,11 @@ class Summary:
     waiting: dict[str, int]
     students: tuple[Result, ...]
     unforeseen: tuple[tuple[str, int], ...] = ()  # notes on hidden tests, and of how many students
+    variant: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.assignment}, variant {self.variant}" if self.variant else self.assignment
 
     @property
     def handed_in(self) -> int:
@@ -113,6 +128,7 @@ def summarize(found: ClassResults) -> Summary:
         waiting=dict(sorted(Counter(g for r in found.results for g in r.waiting).items())),
         students=found.results,
         unforeseen=tuple(unforeseen(found)),
+        variant=found.variant,
     )
 
 
@@ -149,6 +165,7 @@ def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise
         earned = [
             sum(cell.points for g, cell in r.cells.items() if exercise_of(g) == name)
             for r in handed_in
+            if name not in map(exercise_of, r.waiting)
         ]
         shares = [e / maximum for e in earned] if maximum else []
         number = max(len(shares), 1)
@@ -158,6 +175,7 @@ def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise
             sum(shares) / number,
             sum(share >= 1 - TOLERANCE for share in shares) / number,
             sum(share <= TOLERANCE for share in shares) / number,
+            len(shares),
         )
 
 
@@ -165,7 +183,8 @@ def misconceptions(found: ClassResults) -> Iterator[Misconception]:
     """The misconceptions by how many submissions show them, those seen most first."""
     tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.misconceptions))
     for (target, name), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
-        yield Misconception(target, name, students, found.explanations.get((target, name), ""))
+        told = found.explanations.get((target, name), "")
+        yield Misconception(exercise_of(target), name, students, told)
 
 
 def unnamed(found: ClassResults) -> Iterator[Misconception]:
@@ -173,10 +192,10 @@ def unnamed(found: ClassResults) -> Iterator[Misconception]:
     tally: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], str] = {}
     for failure in (one for r in found.results for one in r.failures):
-        tally[failure.target, failure.what] += 1
-        examples.setdefault((failure.target, failure.what), failure.example)
-    for (target, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
-        yield Misconception(target, what, students, examples[target, what])
+        tally[failure.exercise, failure.what] += 1
+        examples.setdefault((failure.exercise, failure.what), failure.example)
+    for (exercise, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
+        yield Misconception(exercise, what, students, examples[exercise, what])
 
 
 def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:

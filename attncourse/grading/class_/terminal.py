@@ -64,7 +64,7 @@ def headline(summary: Summary) -> Text:
     total = sum(counts.values())
     rest = [f"{counts[s]} {s}" for s in ("missing", "unreadable", "interrupted") if counts[s]]
     line = f"{summary.handed_in} of {count(total, 'student')} handed in"
-    text = Text.assemble((summary.assignment, "bold"), ": ", ", ".join([line, *rest]), "\n")
+    text = Text.assemble((summary.title, "bold"), ": ", ", ".join([line, *rest]), "\n")
     if summary.handed_in:
         low, median, high = summary.quartiles
         text.append(
@@ -93,8 +93,7 @@ def by_exercise(summary: Summary) -> Table | None:
         return None
     made = table("exercise", "points#", "mean#", "full marks#", "zero#")
     for e in summary.exercises:
-        shares = (f"{share:.0%}" for share in (e.mean, e.full, e.zero))
-        made.add_row(Text(one_line(e.name, 200)), f"{e.points:g}", *shares)
+        made.add_row(Text(one_line(e.name, 200)), f"{e.points:g}", *e.shares)
     return made
 
 
@@ -104,7 +103,7 @@ def seen_most(head: str, mistakes: Sequence[Misconception]) -> Table | None:
         return None
     made = table(head, "students#")
     for m in mistakes[:SHOWN]:
-        told = Text(f"{one_line(m.target, 200)}: {one_line(m.name, 200)}")
+        told = Text(f"{one_line(m.exercise, 200)}: {one_line(m.name, 200)}")
         if m.explanation:
             told.append(f"\n{one_line(m.explanation, 300)}", style="dim")
         made.add_row(told, str(m.students))
@@ -196,16 +195,28 @@ def lateness(standing: Standing | None) -> list[str]:
 
 def own_verdicts(report: Report) -> str:
     """What a student reads of their own file: each verdict, then the total."""
-    judged = {verdict["target"] for verdict in report.verdicts}
-    pieces = [verdict["text"] for verdict in report.verdicts]
+    judged = {verdict["target"]: verdict["text"] for verdict in report.verdicts}
+    pieces = []
     for target, cell in report.cells.items():
-        if target not in judged and cell.message == NOT_ATTEMPTED:
+        if target in judged:
+            pieces.append(judged[target])
+        elif cell.message == NOT_ATTEMPTED:
             pieces.append(f"○ {target}: {NOT_ATTEMPTED} (0 of {cell.maximum:g} points)")
-        elif target not in judged:
+        else:
             pieces.append(f"✗ {target}: 0 of {cell.maximum:g} points\n  {cell.message}")
-    pieces += [f"note: {note}" for note in report.notes if not note.startswith(NOT_ATTEMPTED)]
+    pieces += [f"note: {note}" for note in report.notes if not told_above(note, report)]
     total = f"total: {report.points:g} of {report.maximum:g} points"
     return "\n\n".join([*pieces, f"{total}\n{hidden_points(len(report.cells))}"])
+
+
+def told_above(note: str, report: Report) -> bool:
+    """Whether a note repeats what stands beside the exercise that it is about."""
+    names = {target.split(".")[-1] for target in report.cells}
+    about, _, why = note.partition(": ")
+    name = about.removeprefix("cell ")
+    right = {v["target"].split(".")[-1] + " is right" for v in report.verdicts if v["given"]}
+    told = about == name or any(cell.message.endswith(why) for cell in report.cells.values())
+    return (name in names and told) or about == NOT_ATTEMPTED or note.split(",")[0] in right
 
 
 def alike(found: Class, most: int) -> Group:

@@ -91,7 +91,7 @@ def grade_course(
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
                     tally.add(graded)
                     step()
-    changes = (f"since it was graded: {change}" for change in changed)
+    changes = (f"the assignment changed: {change}" for change in changed)
     for note in (*journal.notes, *changes, *nobodys(course, name)):
         console.print(f"note: {note}", soft_wrap=True)
     show(console, tally, name, who_was_late(course, name, db))

@@ -25,7 +25,7 @@ LEAST = 1.0  # seconds that must be left to begin
 def follow_ons(
     checker: Checker, assignment: Assignment, launch: Launch, begins: Begins
 ) -> Iterator[Followed]:
-    """The wrong answers of a finished run that are right given right ones."""
+    """The wrong answers of a finished run that call wrong ones, with what came of right ones."""
     spent = checker.whole.worked()
     wrong = wrong_answers(checker, assignment)
     for name in list(wrong):
@@ -42,6 +42,8 @@ def follow_ons(
         if all(is_full(assignment, grade_id, outcome) for grade_id, outcome in found.items()):
             wrong.remove(name)  # who calls it calls the student's own
             yield Followed(name, given, found)
+        else:
+            yield Followed(name, given)
 
 
 def answers_of(assignment: Assignment) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """From what came of each step to points, notes and a report."""
 
+import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attncourse.checks.verdict import NOT_ATTEMPTED, given_right
@@ -18,11 +19,20 @@ UNASKED = "for which the test did not ask: the test went on with its own"
 
 @dataclass(frozen=True)
 class Followed:
-    """An answer that is right with ours in place of ``given``, and what its tests gave then."""
+    """An answer that calls the wrong ones ``given``.
+
+    ``outcomes`` are what its tests gave with ours in their place, if it is right then.
+    """
 
     name: str
     given: tuple[str, ...]
-    outcomes: dict[str, StepOutcome]
+    outcomes: dict[str, StepOutcome] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        if self.outcomes:
+            return f"{self.name} is right{given_right(self.given)}"
+        return f"{self.name} calls a wrong {' and '.join(self.given)}: mend that first"
 
 
 def make_report(
@@ -34,7 +44,7 @@ def make_report(
 ) -> Report:
     """The report on a run, without its times.
 
-    ``followed`` are the answers that are right, given right ones.
+    ``followed`` are the answers that call wrong ones.
     """
     found = {
         step.grade_id: checker.outcomes.get(number)
@@ -50,25 +60,28 @@ def make_report(
     cells = {}
     for grade_id, cell in assignment.graded.items():
         cells[grade_id] = judge_cell(cell, found.get(grade_id))
-        if exercise_of(grade_id) in empty and not cells[grade_id].points:
+        name = exercise_of(grade_id)
+        if name in empty and not cells[grade_id].points:
             cells[grade_id] = CellResult(0.0, cell.points, NOT_ATTEMPTED)
+        elif is_nowhere(name, found.get(grade_id)):
+            cells[grade_id] = CellResult(0.0, cell.points, why_nowhere(name, checker))
     if not assignment.follow_on:
         for one in followed:
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
     trouble = tuple(checker.trouble)
+    told = [
+        *notes,
+        *remarks(checker, verdicts),
+        *(one.note for one in followed),
+        *unforeseen(first, cells, verdicts),
+    ]
     return Report(
         student=student,
         assignment=assignment.name,
         status="interrupted" if trouble else "graded",
         cells=cells,
         misconceptions=tuple(seen),
-        notes=(
-            *notes,
-            *remarks(checker, verdicts),
-            *(f"{one.name} is right{given_right(one.given)}" for one in followed),
-            *unforeseen(first, cells, verdicts),
-            *trouble,
-        ),
+        notes=(*told, *unexplained(cells, [*told, *trouble], seen), *trouble),
         attention=(*trouble, *suspicions(checker, assignment)),
         verdicts=tuple(verdicts),
         seed=checker.seed,
@@ -107,6 +120,21 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         else said.get(outcome.kind, outcome.message or "failed")
     )
     return CellResult(0.0, cell.points, message)
+
+
+def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
+    """Whether a test found nothing called that."""
+    missing = f"NameError: name '{name}' is not defined"
+    return outcome is not None and outcome.kind == "error" and outcome.message == missing
+
+
+def why_nowhere(name: str, checker: Checker) -> str:
+    """What became of an answer's own cell, or that nothing is called like it."""
+    for number, step in enumerate(checker.steps):
+        outcome = checker.outcomes.get(number)
+        if step.name == f"cell {name}" and outcome is not None and outcome.kind == "error":
+            return f"its cell ended in {first_line(outcome.message)}"
+    return f"nothing is called {name}"
 
 
 def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
@@ -155,11 +183,13 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
     said, empty = [], unwritten(checker, verdicts)
+    tests = ((s, checker.outcomes.get(n)) for n, s in enumerate(checker.steps) if s.grade_id)
+    gone = [*empty, *(name for s, o in tests if is_nowhere(name := exercise_of(s.grade_id), o))]
     for number, step in enumerate(checker.steps):
         outcome = checker.outcomes.get(number)
         if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
             continue
-        missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in empty)
+        missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in gone)
         follows = step.given or missing or outcome.error == STUB
         if outcome.kind == "timeout" or not follows:
             said.append(f"{step.name}: {first_line(outcome.message)}")
@@ -203,6 +233,18 @@ def unforeseen(
         for name, cell in lost
         if name in passed and cell.points < cell.maximum
     ]
+
+
+def unexplained(
+    cells: dict[str, CellResult], told: list[str], seen: Collection[tuple[str, str]]
+) -> list[str]:
+    """Why points are missing of exercises that nothing else speaks of."""
+    named = " ".join([*told, *(exercise_of(target) for target, _ in seen)])
+    lost = {}
+    for grade_id, cell in cells.items():
+        if cell.points < cell.maximum:
+            lost.setdefault(exercise_of(grade_id), first_line(cell.message))
+    return [f"{name}: {why}" for name, why in lost.items() if not re.search(rf"\b{name}\b", named)]
 
 
 def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ class JudgeExporter(NotebookExporter):
             assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
                 for change in record(find_book(Path(course.root), course.db_url), name):
-                    self.log.warning("since it was graded: %s", change)
+                    self.log.warning("the assignment changed: %s", change)
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
 

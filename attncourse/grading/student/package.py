@@ -22,6 +22,7 @@ from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import plain
 from attncourse.grading.submission.syntax import bound_names, first_line, names_in, parse
 
+INSTALLS = "#@title"  # the cell that Colab needs
 MARK = "# Made by attncourse assemble: "  # and a hash of what follows
 CHECK = """
 import importlib, json, sys
@@ -84,7 +85,8 @@ def definitions(cells: Iterable[Cell]) -> tuple[Piece, ...]:
     """What a notebook defines: imports, functions, classes and constants, nothing that runs."""
     found = []
     for cell in cells:
-        source = plain(cell.source) if cell.code and not cell.test else ""
+        own = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
+        source = plain(cell.source) if own else ""
         lines, tree = source.split("\n"), parse(source)
         for node in tree.body if tree else ():
             if defines(node):

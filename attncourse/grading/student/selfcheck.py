@@ -27,6 +27,7 @@ _ours.__spec__.loader.exec_module(_ours)
 """  # an answer of ours, from the chapter itself: on one's own machine nothing is hidden
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
+EMPTY = "YOUR ANSWER HERE"
 NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
@@ -43,7 +44,18 @@ def check_file(path: Path, limits: Limits) -> Report:
             f"exercises: they are in exercises/{folder}/{folder}.ipynb, "
             f"{place}/exercises/{folder}/{folder}.ipynb"
         )
-    return check_cells(path, data, cells, limits.stretched(slowness()))
+    report = check_cells(path, data, cells, limits.stretched(slowness()))
+    return replace(report, notes=(*report.notes, *questions(cells)))
+
+
+def questions(cells: tuple[Cell, ...]) -> list[str]:
+    """What a notebook asks that no check can judge, and whether there is an answer."""
+    asked = [cell for cell in cells if cell.grade and cell.solution and not cell.code]
+    states = ("is not answered yet" if EMPTY in cell.source else "is answered" for cell in asked)
+    return [
+        f"{cell.grade_id} {state}: a person gives its {cell.points:g} points"
+        for cell, state in zip(asked, states, strict=True)
+    ]
 
 
 def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits) -> Report:
