@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from attncourse import kqv, multihead
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
-from attncourse.checks.judging import judge
+from attncourse.checks.judging import judge, named_arguments
+from attncourse.checks.trials import draw
 from attncourse.kqv import project, scaled_dot_product_attention
 
 ALL = exercises()
@@ -237,6 +239,80 @@ def at_most_a_matrix(x, weight):
     return torch.einsum("ij,jk->ik", x, weight)
 
 
+def asks_a_mask(query, key, value, mask=None, *, scale=None):
+    mask = mask if mask else None
+    return scaled_dot_product_attention(query, key, value, mask, scale=scale)
+
+
+class WithoutInit(kqv.AttentionHead):
+    def __init__(self, d_model, d_k, d_v=None, bias=False):
+        self.d_k = d_k
+        super().__init__(d_model, d_k, d_v, bias)
+
+    def forward(self, x, mask=None):
+        del self.__dict__["_forward_hooks"]  # as if it had never been made
+        return self(x)
+
+
+def layers_of(write):
+    """``naive_to_batched`` that hands the naive layer's numbers over like this."""
+
+    def made(naive):
+        batched = multihead.MultiHeadAttention(naive.W_o.out_features, len(naive.heads))
+        write(batched.W_o, naive.W_o.weight)
+        return batched
+
+    return made
+
+
+ANYWHERE = [
+    ("kqv.scaled_dot_product_attention", asks_a_mask, "one truth value of a whole array"),
+    ("kqv.AttentionHead", WithoutInit, "super().__init__() is missing"),
+    (
+        "multihead.naive_to_batched",
+        layers_of(lambda layer, numbers: layer.weight.copy_(numbers)),
+        "a parameter is written to while gradients are recorded",
+    ),
+    (
+        "multihead.naive_to_batched",
+        layers_of(lambda layer, numbers: setattr(layer, "weight", numbers.detach())),
+        "a tensor in the place of a parameter",
+    ),
+    ("kqv.AttentionHead", lambda *a, **k: eye_as_values(*a, **k), "the dtype is another one"),
+]
+
+
+def eye_as_values(*sizes, **options):
+    """A head whose map is its blend of the unit rows, of the default dtype."""
+    head = kqv.AttentionHead(*sizes, **options)
+
+    def weights(x, mask=None):
+        query, key = head.W_q(x), head.W_k(x)
+        return scaled_dot_product_attention(query, key, torch.eye(x.shape[-2]), mask)
+
+    head.weights = weights
+    return head
+
+
+@pytest.mark.parametrize(("target", "answer", "name"), ANYWHERE)
+def test_an_exception_that_leaves_no_doubt_has_a_name(target, answer, name):
+    verdict = examine(target, answer, seed=1)
+    assert verdict.diagnosis is not None, verdict.full
+    assert verdict.diagnosis.name == name, verdict.full
+
+
+def test_another_dtype_is_told_beside_what_raises():
+    def only_matrices(x, weight):
+        out = torch.zeros(len(x), weight.shape[-1])
+        for place, row in enumerate(x):
+            out[place] = row @ weight
+        return out
+
+    verdict = examine("kqv.project", only_matrices, seed=1)
+    assert "returned dtype float32, expected float64" in verdict.symptom
+    assert "; besides, raised " in verdict.symptom
+
+
 EVERYWHERE = [
     (detached_weight, "the gradient of weight is cut off"),
     (rounded, "single precision inside"),
@@ -317,3 +393,13 @@ def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
     verdict = examine("mixing.mix", lambda A, X: (A @ X).mean(-2), seed=4)
     assert verdict.diagnosis is None
     assert "averaged over its second to last axis" in verdict.symptom
+
+
+def test_the_arguments_in_an_example_have_the_names_that_they_have_in_the_call():
+    """Where a case is tried through a driver, that one's arguments come first."""
+    for target, expected in (("gpt.sample_token", "logits"), ("gpt.attend_with_cache", "key")):
+        exercise = ALL[target]
+        for _, case, _ in draw(exercise, 3):
+            arrays = dict(named_arguments(exercise, case))
+            assert expected in arrays, (case.use, list(arrays))
+            assert torch.is_tensor(arrays[expected])

@@ -139,6 +139,19 @@ def test_quartiles_are_what_the_textbook_says(scores):
     assert min(scores) <= low <= middle <= high <= max(scores)
 
 
+@pytest.mark.parametrize(
+    ("waiting", "shown"), [(0, "50%"), (1, "33%"), (2, "0%"), (3, "–"), (4, "–")]
+)
+def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
+    """Of four answers the first two are right; those that wait do not count."""
+    twice = [Result(Person(str(n)), NAME, "graded", {"points_twice": CellResult(4 * (n < 2), 4)},
+                    waiting=("points_twice",) * (n < waiting)) for n in range(4)]  # fmt: skip
+    summary = summarize(ClassResults(NAME, tuple(twice)))
+    assert summary.exercises[0].shares[0] == shown
+    assert re.search(rf"twice +4 +{shown} ", printed(at_a_glance(summary)))
+    assert f'<td class="number">{shown}</td>' in page(summary)
+
+
 def failing(cell: str = "points_add", **more) -> dict:
     """A verdict on a failure without a name."""
     kept = {"cell": cell, "target": "small.add", "misconception": "", "failed": ["sums"]}

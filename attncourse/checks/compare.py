@@ -149,7 +149,7 @@ def scale_of(want: np.ndarray) -> float:
 def shown(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
     """The entry that differs most; where both arrays are small, they are the detail."""
     with np.errstate(all="ignore"):
-        error = np.abs(got.astype(float) - want.astype(float))
+        error = np.where(got == want, 0, np.abs(got.astype(float) - want.astype(float)))  # ∞ − ∞
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
     index = ", ".join(str(int(i)) for i in worst)
     one, other = got[worst], want[worst]

@@ -1,9 +1,11 @@
 """From an implementation to a verdict: run the cases, judge the criteria, find the mistake."""
 
+import inspect
 import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 
@@ -58,7 +60,7 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         exercise.section,
         diagnosis=found.mistake,
         symptom=found.symptom,
-        rest=found.rest or next((f"“{c.name}” still fails" for c in mended if not c.passed), ""),
+        rest=found.rest,
         worth=sum(c.earned for c in mended) - sum(c.earned for c in criteria) if mended else 0,
         example=example(exercise, due_to(found, trials)),
         read=index()[exercise.target].address if exercise.target in index() else "",
@@ -133,7 +135,18 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
 
 
 def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
-    return [*zip(argument_names(exercise), case.args, strict=False), *case.kwargs.items()]
+    names = argument_names(exercise)
+    if case.use is not None:  # what it names itself stands in the place of those
+        own = positional(case.use)[1:]
+        names = own + names[len(own) :]
+    return [*zip(names, case.args, strict=False), *case.kwargs.items()]
+
+
+@cache
+def positional(function: Callable) -> list[str]:
+    """The names of a function's positional parameters."""
+    found = inspect.signature(function).parameters.values()
+    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def call_head(exercise: Exercise, case: Case) -> str:

@@ -127,7 +127,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     wrong = [t for t in trials if t.wrong]
     met = [t for t in wrong if t.outcome.kind == "raised" and TWO_DTYPES.search(t.outcome.text)]
-    raised = [t for t in wrong if t.outcome.kind == "raised" and t not in met]
+    raised = [t for t in wrong if t.outcome.kind == "raised" and not any(t is m for m in met)]
     there = [t for t in wrong if t.outcome.kind != "raised"]
     if not there + met or not same_numbers(there) or 2 * len(raised) > len(trials):
         return None
@@ -143,7 +143,9 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
-TWO_DTYPES = re.compile("same dtype|expected scalar type|found dtype")  # as torch says it
+TWO_DTYPES = re.compile(
+    "same dtype|expected one dtype|expected scalar type|found dtype"
+)  # as torch says it
 
 
 def same_numbers(wrong: list[Trial]) -> bool:
@@ -160,7 +162,8 @@ def same_numbers(wrong: list[Trial]) -> bool:
 def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
     """A module without the parameters that the exercise names, a signature without a default.
 
-    What a module holds is sure, whatever else is wrong.
+    And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
+    holds is sure, whatever else is wrong.
     """
     texts = [t.outcome.text for t in trials if t.wrong]
     for pattern, name, cure in UNFIT:
@@ -197,6 +200,30 @@ UNFIT = (
         "{} has another shape",
         "The exercise says how large each parameter is, and {} is not. `nn.Linear(d_in, d_out)` "
         "stores its weight as (d_out, d_in); an `nn.Parameter` has the shape that you give it.",
+    ),
+    (
+        r".*(Boolean value of Tensor|truth value of an array)",
+        "one truth value of a whole array",
+        "`if mask:` and `mask or …` ask for one truth value, and an array has one for each entry. "
+        "Whether there is an array at all is asked by `if mask is not None:`.",
+    ),
+    (
+        ".*(leaf Variable that requires grad is being used in an in-place)",
+        "a parameter is written to while gradients are recorded",
+        "`copy_` and `+=` on a parameter are steps that torch would have to go back through. Write "
+        "to parameters inside `with torch.no_grad():`.",
+    ),
+    (
+        r".*cannot assign '[\w.]+' as parameter '(\w+)'",
+        "a tensor in the place of a parameter",
+        "`layer.{0} = tensor` takes a parameter away. Copy the numbers into it: "
+        "`with torch.no_grad(): layer.{0}.copy_(tensor)`.",
+    ),
+    (
+        r".*(has no attribute '_(?:parameters|modules|buffers|\w+_hooks)'|before Module\.__init__)",
+        "super().__init__() is missing",
+        "`nn.Module` makes its lists of parameters and layers in its own `__init__`. Call "
+        "`super().__init__()` before anything is assigned.",
     ),
 )
 

@@ -337,10 +337,11 @@ check("gpt.attend_with_cache", attend_with_cache)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Points
+# ## Graded cells
 #
-# The cells below show your points. They run the same checks on fresh numbers, and a further test of
-# each function.
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
 
 # %% nbgrader={"grade_id": "points_next_token_loss", "grade": true, "locked": true}
 examine("gpt.next_token_loss", next_token_loss).earned

@@ -239,10 +239,11 @@ check("sequences.bootstrap_interval", bootstrap_interval)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Points
+# ## Graded cells
 #
-# The cells below show your points. They run the same checks on fresh numbers, and a further test of
-# each function.
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
 
 # %% nbgrader={"grade_id": "points_encode_cdr3", "grade": true, "locked": true}
 examine("sequences.encode_cdr3", encode_cdr3).earned

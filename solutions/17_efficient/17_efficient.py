@@ -304,10 +304,11 @@ check("efficient.kv_cache_bytes", kv_cache_bytes)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Points
+# ## Graded cells
 #
-# The cells below show your points. They run the same checks on fresh numbers, and a further test of
-# each function.
+# Nothing to do here. These cells are run when your notebook is graded. The first of each pair
+# counts the points that the check shows; the second holds one more point, for a test on inputs that
+# you have not seen.
 
 # %% nbgrader={"grade_id": "points_online_softmax", "grade": true, "locked": true}
 examine("efficient.online_softmax", online_softmax).earned

@@ -17,7 +17,8 @@ TOLERANCE = 1e-9  # points that are sums of floats
 class Exercise:
     """How a class did on one exercise.
 
-    Shares are of the ``counted`` submissions: those handed in that wait for nobody's score of it.
+    Shares are of the submissions that wait for nobody's score of it; they are ``settled`` once
+    those are at least half of what was handed in.
     """
 
     name: str
@@ -25,13 +26,13 @@ class Exercise:
     mean: float
     full: float
     zero: float
-    counted: int
+    settled: bool = True
 
     @property
     def shares(self) -> tuple[str, str, str]:
         """Mean, full marks and zero, to be shown."""
         found = (self.mean, self.full, self.zero)
-        return tuple(f"{share:.0%}" if self.counted else "–" for share in found)
+        return tuple(f"{share:.0%}" if self.settled else "–" for share in found)
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise
             sum(shares) / number,
             sum(share >= 1 - TOLERANCE for share in shares) / number,
             sum(share <= TOLERANCE for share in shares) / number,
-            len(shares),
+            2 * len(shares) >= len(handed_in),
         )
 
 
