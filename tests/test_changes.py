@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -98,8 +99,9 @@ def test_chapters_from_the_fifth_on_have_a_question(name):
         assert given.source.endswith("YOUR ANSWER HERE")
         assert sum(int(row) for row in rubrics.ROW.findall(given.source)) == given.points == 4
         assert "SOLUTION" not in given.source
-        answer = rubrics.ANSWER.search(one.source)[0].splitlines()[1:-1]
-        assert " ".join(answer).count(". ") == 2, "three sentences"
+        answer, _, earns = rubrics.ANSWER.search(one.source)[0].partition("\n\n")
+        assert " ".join(answer.splitlines()[1:]).count(". ") == 2, "three sentences"
+        assert re.findall(r"\((\d)\)", earns) == rubrics.ROW.findall(given.source)
         assert "three sentences" in " ".join(given.source.split())
 
 

@@ -54,6 +54,8 @@ def test_misconception_is_caught_and_named_in_few_lines(exercise, misconception)
         COUNTS["named"] += 1
     lines = str(verdict).splitlines()
     assert len(lines) <= LINES, "\n".join(lines)
+    failing = [c.name for c in verdict.criteria if not c.passed and not c.waits]
+    assert [name for name in failing if name not in str(verdict)] == []
     assert lines[1] == f"What happened: {sentence(misconception.name)}"
 
 

@@ -86,6 +86,8 @@ def items(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
     """The first difference between two lists of results."""
     if not isinstance(value, list | tuple) or len(value) != len(expected):
         return unlike(value, f"{len(expected)} results")
+    if place := next((n for n, item in enumerate(value, 1) if item is None), 0):
+        return Problem("type", f"the result number {place} of {len(expected)} is None")
     pairs = zip(value, expected, strict=True)
     problems = (difference(got, want, brief=brief) for got, want in pairs)
     return next((problem for problem in problems if problem), None)

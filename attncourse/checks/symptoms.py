@@ -86,7 +86,8 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     if any(t.outcome.kind != "raised" or not IN_PLACE.search(t.outcome.text) for t in wrong):
         return None
-    names = listed(dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated))
+    found = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
+    names = listed(found) if len(found) <= MANY else "more than one argument"
     mistake = Misconception(
         f"{names} is changed in place",
         f"Your results are right, but the call changes {names}, which belongs to the caller. "
@@ -95,9 +96,9 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake) if names else None
 
 
-IN_PLACE = re.compile(
-    "in-?place operation|Cannot cast ufunc"
-)  # torch of a gradient, NumPy of dtypes
+MANY = 2  # names in a sentence
+# As torch says it of a gradient, NumPy of dtypes.
+IN_PLACE = re.compile("in-?place operation|Cannot cast ufunc")
 CUT = "no gradient reaches "
 
 

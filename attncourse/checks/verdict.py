@@ -170,11 +170,12 @@ class Verdict:
         failed = [c for c in self.criteria if not c.passed and not c.waits]
         rest = [f"  – counts once a value is right: {' · '.join(waiting)}"] if waiting else []
         rest += [f"  ✓ {' · '.join(held)}"] if held else []
+        rest = rest[-max(room - 1, 0) :]
         lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
         lines[1:] = [
             f"{line}: {cut(c.brief)}" for line, c in zip(lines[1:], failed[1:], strict=True)
         ]
-        room = max(room - len(rest), 2)
+        room = max(room - len(rest), 1)
         if len(lines) > room:
             more = " · ".join(c.name for c in failed[room - 1 :])
             lines = [*lines[: room - 1], f"  ✗ {more}"]
