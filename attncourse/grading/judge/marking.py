@@ -64,7 +64,8 @@ def make_report(
         if name in empty and not cells[grade_id].points:
             cells[grade_id] = CellResult(0.0, cell.points, NOT_ATTEMPTED)
         elif is_nowhere(name, found.get(grade_id)):
-            cells[grade_id] = CellResult(0.0, cell.points, why_nowhere(name, checker))
+            said = f"nothing is called {name}" if hides(cell) else why_nowhere(name, checker)
+            cells[grade_id] = CellResult(0.0, cell.points, said)
     if not assignment.follow_on:
         for one in followed:
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
@@ -98,7 +99,7 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         return CellResult(0.0, cell.points, "was not run to its end")
     if outcome.kind == "none":
         return CellResult(cell.points, cell.points)
-    hidden = outcome.hidden or HIDDEN in cell.source
+    hidden = outcome.hidden or hides(cell)
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
         said = "" if hidden else mistakes(outcome)
@@ -120,6 +121,11 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         else said.get(outcome.kind, outcome.message or "failed")
     )
     return CellResult(0.0, cell.points, message)
+
+
+def hides(cell: Cell) -> bool:
+    """Whether a cell holds a hidden test, of which nothing is said in a submission's words."""
+    return HIDDEN in cell.source
 
 
 def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
@@ -244,7 +250,11 @@ def unexplained(
     for grade_id, cell in cells.items():
         if cell.points < cell.maximum:
             lost.setdefault(exercise_of(grade_id), first_line(cell.message))
-    return [f"{name}: {why}" for name, why in lost.items() if not re.search(rf"\b{name}\b", named)]
+    return [
+        f"{name}: {why}"
+        for name, why in lost.items()
+        if not re.search(rf"\b{re.escape(name)}\b", named)
+    ]
 
 
 def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:
