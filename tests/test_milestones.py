@@ -310,8 +310,10 @@ def test_an_outcome_says_whose_parts_and_what_was_seen():
     lines = str(outcome).splitlines()
     assert lines[0] == "✗ recall: a head answers c5 a1 h7 … c? with 5 (3 s)"
     assert lines[1] == "  1 of 4 parts are yours: kqv.AttentionHead"
-    assert lines[2] == "  ✗ fresh questions: 12% right"
-    assert "was not found" in lines[3]
+    rest = "kqv.project, kqv.attention_scores, kqv.scaled_dot_product_attention"
+    assert lines[2] == f"  ours, until yours are right: {rest}"
+    assert lines[3] == "  ✗ fresh questions: 12% right"
+    assert "was not found" in lines[4]
 
 
 # --- in a notebook --------------------------------------------------------------------------------
@@ -398,6 +400,7 @@ def test_a_milestone_on_the_command_line(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 of 4 parts are yours" in done.stdout
     assert (tmp_path / "recall.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((tmp_path / "mine" / "reached.json").read_text()) == ["recall"]
 
 
 def command(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -416,6 +419,7 @@ def test_a_milestone_that_is_not_reached_names_the_part(tmp_path, capsys):
     assert "✗ scores over √d_k: scores spread 4 times as far" in said
     assert f"with our {HEAD} in place of yours it passes" in said
     assert not place.exists()
+    assert not (tmp_path / "mine" / "reached.json").exists()
 
 
 def test_what_cannot_be_run_is_refused_in_a_line(tmp_path):

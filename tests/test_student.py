@@ -11,11 +11,12 @@ from conftest import ROOT
 from small_course import cell, notebook, solution
 from test_cli import refuses, run
 
+from attncourse import MILESTONES
 from attncourse.checks import exercises
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.assemble import assemble
-from attncourse.grading.student.package import texts_of
+from attncourse.grading.student.package import has_reached, reached, texts_of
 from attncourse.grading.student.progress import Progress, progress, progress_table, summary
 
 LIMITS = Limits.of(60)
@@ -104,7 +105,7 @@ def test_what_is_not_counted_is_named(found, folder):
 
 def test_what_was_tried_comes_before_what_is_open(found, folder):
     assert summary(found[0]).splitlines() == [
-        f"2 of {len(exercises())} exercises done, 2 tried",
+        f"2 of {len(exercises())} exercises done, 2 tried, 0 of 5 milestones reached",
         f"next: uniform_weights, in {folder / '02_mixing.ipynb'} (about 5 minutes)",
     ]
     states = dict.fromkeys(found[0].states, "done")
@@ -112,6 +113,21 @@ def test_what_was_tried_comes_before_what_is_open(found, folder):
     assert "the whole course" in summary(Progress(states, {}))
     last = list(states)[-1]
     assert Progress(states | {last: "open"}, {}).next == last
+
+
+def test_a_milestone_is_open_within_reach_or_reached(found, tmp_path):
+    states = found[0].states | {t: "done" for t in found[0].states if t.startswith("kqv.")}
+    before = Progress(states, {})
+    assert [before.milestone(stem) for stem in MILESTONES] == ["tried", *["open"] * 4]
+    assert "then attncourse milestone recall\nnext: " in summary(before)
+    has_reached(tmp_path, "recall")
+    has_reached(tmp_path, "recall")
+    assert reached(tmp_path) == ["recall"]
+    after = Progress(states, {}, reached=tuple(reached(tmp_path)))
+    assert after.milestone("kqv") == "done"
+    assert "1 of 5 milestones reached\nnext: " in summary(after)
+    (tmp_path / "reached.json").write_text("{torn")
+    assert reached(tmp_path) == reached(tmp_path / "nowhere") == []
 
 
 def test_no_name_is_cut_at_80_columns(found):

@@ -148,6 +148,7 @@ def milestone(
 ) -> None:
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
     from attncourse.grading.files import explained
+    from attncourse.grading.student.package import has_reached
     from attncourse.milestones import find
     from attncourse.milestones.milestone import run
     from attncourse.milestones.parts import parts_of
@@ -163,6 +164,7 @@ def milestone(
         with explained(place, "; name another file with --picture"):
             outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")
+        has_reached(parts, name)
     raise typer.Exit(0 if outcome.passed else 1)
 
 

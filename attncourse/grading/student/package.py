@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse import STEMS
+from attncourse import MILESTONES, STEMS
 from attncourse.grading.files import replace_file
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
@@ -24,6 +24,7 @@ from attncourse.grading.submission.syntax import bound_names, first_line, names_
 
 INSTALLS = "#@title"  # the cell that Colab needs
 MARK = "# Made by attncourse assemble: "  # and a hash of what follows
+REACHED = "reached.json"  # in the package's folder: the milestones
 CHECK = """
 import importlib, json, sys
 from attncourse.checks import examine
@@ -160,6 +161,20 @@ def write(folder: Path, chapters: Sequence[Chapter]) -> tuple[Path, ...]:
             shutil.copyfile(path, copies[-1])
         replace_file(path, text, way_out="; name another folder with -o")
     return tuple(copies)
+
+
+def reached(folder: Path) -> list[str]:
+    """The milestones that a package's parts have reached."""
+    try:
+        found = json.loads((folder / REACHED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # nobody has tried, or it was changed by hand
+        return []
+    return [name for name in MILESTONES.values() if isinstance(found, list) and name in found]
+
+
+def has_reached(folder: Path, name: str) -> None:
+    """Notes that a package's parts have reached a milestone."""
+    replace_file(folder / REACHED, json.dumps([*reached(folder), name]) + "\n")
 
 
 def free_name(path: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from attncourse import STEMS
+from attncourse import MILESTONES, STEMS
 from attncourse.checks.index import index
 from attncourse.checks.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED
 from attncourse.grading.class_.terminal import table
@@ -17,6 +17,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
+from attncourse.grading.student.package import REACHED, reached
 from attncourse.grading.student.selfcheck import chapter_of, check_cells, read_file
 from attncourse.grading.submission.notebook import Cell
 
@@ -29,12 +30,14 @@ class Progress:
     """The state of every exercise by its target, in the course's order, and the files behind it.
 
     ``places`` are the notebooks that exercises were found in, by target; of two the one with the
-    better answer. ``left_out`` are sentences on files that were not counted.
+    better answer. ``left_out`` are sentences on files that were not counted, ``reached`` the
+    milestones that a package in the folder has reached.
     """
 
     states: dict[str, str]
     places: dict[str, Path]
     left_out: tuple[str, ...] = ()
+    reached: tuple[str, ...] = ()
 
     def count(self, state: str, stem: str = "") -> int:
         """How many exercises are in this state, in one chapter or in all."""
@@ -45,6 +48,16 @@ class Progress:
     def next(self) -> str:
         """What to do next: the first that was tried and is not done, or else the first open one."""
         return next((t for s in STATES[1:] for t, state in self.states.items() if state == s), "")
+
+    @property
+    def within_reach(self) -> list[str]:
+        """The milestones whose chapter is done, and which are not reached."""
+        return [name for stem, name in MILESTONES.items() if self.milestone(stem) == TRIED]
+
+    def milestone(self, stem: str) -> str:
+        """Whether the milestone after a chapter is done, can be tried, or is still open."""
+        left = self.count(OPEN, stem) + self.count(TRIED, stem)
+        return DONE if MILESTONES[stem] in self.reached else OPEN if left else TRIED
 
 
 def progress(
@@ -95,7 +108,9 @@ def progress(
                 elif target.startswith(f"{stem}."):
                     places.setdefault(target, path)
             seen(number, len(found), path.name)
-    return Progress(states, places, tuple(left_out))
+    packages = sorted(path.parent for path in folder.rglob(f"mine/{REACHED}"))
+    met = {name for package in packages for name in reached(package)}
+    return Progress(states, places, tuple(left_out), tuple(met))
 
 
 def notebooks_in(folder: Path) -> list[Path]:
@@ -140,6 +155,11 @@ def progress_table(found: Progress) -> Table:
             Text(tried, style="bold"),
             Text(left if begun else "all", style="dim"),
         )
+        if stem in MILESTONES:
+            state, name = found.milestone(stem), f"milestone {MILESTONES[stem]}"
+            mark = Text("reached" if state == DONE else "", style="green")
+            can = f"attncourse {name}" if state == TRIED else ""
+            made.add_row(Text(f"   {name}", style="dim"), mark, "", Text(can, style="bold"))
     return made
 
 
@@ -147,8 +167,16 @@ def summary(found: Progress) -> str:
     """What has been done, and what comes next, in a line each."""
     done, tried = found.count("done"), found.count("tried")
     lines = [f"{done} of {len(found.states)} exercises done" + (f", {tried} tried" * (tried > 0))]
+    lines[0] += f", {len(found.reached)} of {len(MILESTONES)} milestones reached"
+    if found.within_reach:
+        name = found.within_reach[0]
+        lines.append(
+            "your answers make a model: attncourse assemble NOTEBOOK…, then attncourse milestone "
+            f"{name}"
+        )
     if not found.next:
-        return f"{lines[0]}: the whole course"
+        lines[0] += ": the whole course" * (done == len(found.states))
+        return "\n".join(lines)
     stem, name = found.next.split(".")
     minutes = index()[found.next].minutes
     where = found.places.get(found.next)
