@@ -595,7 +595,7 @@ def test_a_page_offers_the_notebooks_that_colab_opens(html, name):
     points = sum(mark["points"] for mark in marks if mark.get("grade"))
     known = [e for e in exercises().values() if e.stem == folder[3:]]
     minutes = sum(exercise.minutes for exercise in known)
-    questions = sum(mark.get("grade") and mark["solution"] for mark in marks)
+    questions = sum(mark.get("grade", False) and mark["solution"] for mark in marks)
     words = f"{len(known) + questions} exercises, {points} points, about {minutes} minutes"
     assert words in task.get_text()
     assert words in soup.select_one(".attn-line").get_text()
