@@ -63,10 +63,11 @@ def kqv_course(folder: Path) -> Path:
 
 
 def test_help_comes_at_once_and_loads_nothing_heavy():
-    started = time.monotonic()
+    before = os.times()
     done = run("--help")
+    after = os.times()
     assert done.returncode == 0
-    assert time.monotonic() - started < 1.5  # 0.2 s on a quiet machine
+    assert after.children_user - before.children_user < 1.5  # 0.2 s of processor time
     for command in ("check", "grade", "demo"):
         assert command in done.stdout
     look = "import sys, attncourse.grading.cli; print(*sys.modules)"
@@ -253,7 +254,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=50)
     assert process.returncode == 130
     assert stderr.decode().splitlines() == [
         f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.jsonl, "
@@ -261,6 +262,28 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     ]
     assert not still_runs(lane)
     assert not (course / "autograded").exists()
+
+
+def test_ctrl_c_that_falls_into_a_callback_of_an_import_still_stops():
+    # The callback of a weak reference stands for importlib's: Python drops what is raised there.
+    program = (
+        "import signal, time, weakref\n"
+        "from attncourse.grading.stopping import stopping\n"
+        "class Lock: pass\n"
+        "lock = Lock()\n"
+        "watch = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))\n"
+        "with stopping('half is done'):\n"
+        "    del lock\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
 
 
 def wait_for_lane(parent: int) -> str:

@@ -3,14 +3,14 @@
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.stopping import stopping
 
 app = typer.Typer(
     add_completion=False,
@@ -228,7 +228,7 @@ def collect(
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
 ) -> None:
-    """Put downloads from Moodle, Canvas, Gradescope or a mailbox where grading finds them.
+    """Put downloads from Moodle, Canvas or Gradescope, or notebooks, where grading finds them.
 
     Of several attempts the latest counts. Says what went where, and what is nobody's.
     Status 1: something was not collected.
@@ -467,16 +467,6 @@ def demo(
             print(f"no sandbox here ({layer.name}): the sample class runs without one")
             break
         grade_course(folder, ASSIGNMENT, limits=LIMITS, jobs=jobs, sandbox=not missing)
-
-
-@contextmanager
-def stopping(state: str) -> Iterator[None]:
-    """Ctrl-C inside the block says how things stand and ends the command with status 130."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        print(f"attncourse: stopped; {stop.args[0] if stop.args else state}", file=sys.stderr)
-        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

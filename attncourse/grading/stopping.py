@@ -1,0 +1,33 @@
+"""What Ctrl-C does to a command."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def stopping(state: str) -> Iterator[None]:
+    """Ctrl-C inside the block says how things stand and ends the command with status 130.
+
+    Python drops an exception that is raised in a finalizer or in a weak reference's callback, and
+    an import runs such callbacks: an interrupt that falls there is dropped too. It is sent again.
+    """
+
+    def dropped(what: Any) -> None:
+        if what.exc_type is KeyboardInterrupt:
+            main = threading.main_thread().ident
+            threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT)).start()
+        else:
+            before(what)
+
+    before, sys.unraisablehook = sys.unraisablehook, dropped
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        print(f"attncourse: stopped; {stop.args[0] if stop.args else state}", file=sys.stderr)
+        raise SystemExit(130) from None
+    finally:
+        sys.unraisablehook = before
