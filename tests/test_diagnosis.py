@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from attncourse import kqv, multihead
+from attncourse import efficient, gpt, kqv, multihead
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.judging import judge, named_arguments
@@ -219,6 +219,51 @@ def test_a_symptom_says_what_the_result_has_to_do_with_the_right_one(answer, sai
         assert said in verdict.symptom, verdict.full
         assert verdict.symptom in str(verdict)
         assert said in verdict._repr_html_()
+
+
+def of_two(change_first, change_second):
+    def online_softmax(blocks):
+        maximum, normaliser = efficient.online_softmax(blocks)
+        return change_first(maximum), change_second(normaliser)
+
+    return online_softmax
+
+
+def same_as_it_is(x):
+    return x
+
+
+def cache_bytes(power):
+    return lambda n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=2: (
+        2 * n_tokens * n_layers * n_kv_heads * d_head * bytes_per_number * d_head**power
+    )
+
+
+OTHERS = [
+    ("efficient.online_softmax", of_two(same_as_it_is, lambda x: 3 * x), "the second is the"),
+    ("efficient.online_softmax", of_two(same_as_it_is, torch.sin), "the second is wrong, and the"),
+    ("efficient.online_softmax", of_two(torch.cos, same_as_it_is), "the first is wrong, and the"),
+    ("efficient.kv_cache_bytes", cache_bytes(-2), "times 1 / s², where s is argument 4"),
+    ("efficient.kv_cache_bytes", cache_bytes(1), "times s, where s is argument 4"),
+    (
+        "gpt.next_token_loss",
+        lambda logits, ids, padding_id=None: gpt.next_token_loss(logits, ids, padding_id)[None],
+        "with an axis more in front",
+    ),
+    (
+        "gpt.next_token_loss",
+        lambda logits, ids, padding_id=None: logits.sum(-1),
+        "an array where one number is expected",
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "answer", "said"), OTHERS, ids=[said for *_, said in OTHERS])
+def test_a_symptom_of_several_results_or_of_one_number(target, answer, said):
+    for seed in (0, 5):
+        verdict = examine(target, answer, seed=seed)
+        assert verdict.diagnosis is None
+        assert said in verdict.symptom, verdict.full
 
 
 def detached_weight(x, weight):

@@ -1,6 +1,8 @@
 """What a verdict says of answers that break: each in its own words, never with a traceback."""
 
 import collections
+import contextlib
+import itertools
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, o
 from attncourse.checks.compare import difference
 from attncourse.checks.exercise import Case, Criterion, Exercise, leaves_arguments_alone
 from attncourse.checks.judging import judge
+from attncourse.checks.trials import draw
 from attncourse.checks.verdict import sentence, short_number
 
 
@@ -228,6 +231,8 @@ def test_html_escapes_what_a_student_wrote():
         (("a",), ["a"], True),
         (["a"], ["b"], False),
         ("a", ["a"], False),
+        (10**25, 10**25, True),  # more than an array of whole numbers holds
+        (2 * 10**25, 10**25, False),
     ],
 )
 def test_difference(value, expected, same):
@@ -320,3 +325,39 @@ def test_what_a_rounding_leaves_is_shown_as_zero():
 )
 def test_a_name_in_code_keeps_its_small_letter(name, told):
     assert sentence(name) == told
+
+
+REFUSING = [e for e in exercises().values() if any(case.raises for _, case, _ in draw(e, 0))]
+
+
+@pytest.mark.parametrize("exercise", REFUSING, ids=lambda e: e.target)
+@pytest.mark.parametrize("period", [2, 3])
+def test_an_answer_that_raises_here_and_there_gets_a_verdict(exercise, period):
+    """Also where it refuses what it should take and takes what it should refuse."""
+    calls = itertools.count(1)
+
+    def answer(*args, **kwargs):
+        if next(calls) % period == 0:
+            raise TypeError("not this one")
+        with contextlib.suppress(ValueError):
+            return exercise.reference(*args, **kwargs)
+
+    verdict = judge(exercise, answer, 3)
+    assert not verdict.passed
+    assert "raised TypeError: not this one" in verdict.full
+
+
+def test_what_an_answer_prints_is_not_shown_and_that_is_said(capsys):
+    def wrong(A, X):
+        print("scores are", A)
+        sys.stdout.flush()
+        return A @ X + 1
+
+    verdict = examine("mixing.mix", wrong, seed=1)
+    assert capsys.readouterr().out == ""
+    for told in (str(verdict), verdict.full, verdict._repr_html_()):
+        assert told.count("Your code prints.") == 1
+    assert len(str(verdict).splitlines()) <= 15
+    assert "prints" not in str(examine("mixing.mix", lambda A, X: A @ X + 1, seed=1))
+    print("again")
+    assert capsys.readouterr().out == "again\n"

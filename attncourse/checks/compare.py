@@ -67,7 +67,7 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
         if not is_tensor(value):
             return unlike(value, "a torch tensor")
         if value.dtype != expected.dtype and tuple(value.shape) == tuple(expected.shape):
-            like = "" if name_of(expected) == "bool" else " like the input"
+            like = " like the input" if "float" in name_of(expected) else ""
             said = f"returned dtype {name_of(value)}, expected {name_of(expected)}{like}"
             return Problem("dtype", said)
     return numbers(value, expected, brief)
@@ -184,7 +184,8 @@ def as_numbers(value: Any) -> np.ndarray | None:
         if is_tensor(value):
             value = value.detach().cpu()
             value = value.float() if name_of(value) == "bfloat16" else value
-        array = np.asarray(value)
+        huge = type(value) is int and abs(value) >= 2**63  # no array holds it as it is
+        array = np.asarray(float(value) if huge else value)
     except Exception:  # an object that refuses to become an array is of the wrong type
         return None
     return array if array.dtype.kind in "biuf" else None

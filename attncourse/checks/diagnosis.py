@@ -23,7 +23,9 @@ from attncourse.checks.exercise import (
     Misconception,
     parts_of,
 )
+from attncourse.checks.options import branches
 from attncourse.checks.outcome import Outcome, Unusable, copy_of, quiet, run
+from attncourse.checks.signatures import other_signature
 from attncourse.checks.symptoms import (
     changed_throughout,
     close,
@@ -54,8 +56,17 @@ class Finding:
     symptom: str = ""
 
 
-def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, again: Again) -> Finding:
-    """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``."""
+def diagnose(
+    exercise: Exercise,
+    trials: tuple[Trial, ...],
+    seed: int,
+    again: Again,
+    default: Callable[[], Misconception | None],
+) -> Finding:
+    """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
+
+    ``default`` looks for a default that is another one.
+    """
     looks = [t.outcome.error is NotImplementedError for t in trials if t.stands_out]
     if all(looks):
         return Finding()  # not written yet
@@ -65,6 +76,13 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, again: Ag
         return Finding(mistake.misconception)
     if search.one_truth():
         return Finding(symptom=f"the answer is {trials[0].outcome.value}, whatever comes in")
+    if other := other_signature(exercise, trials) or default():
+        return Finding(other)
+    branch = search.branch()
+    if branch is not None:
+        attempt, where = branch
+        told = f"{attempt.misconception.explanation} Here that is so {where}."
+        return Finding(replace(attempt.misconception, explanation=told))
     layers = search.layers()
     if layers is not None:
         attempt, over = layers
@@ -149,6 +167,20 @@ class Search:
             if self.exactly(attempt):
                 return attempt
         return None
+
+    def branch(self) -> tuple["Attempt", str] | None:
+        """A mistake that does the same in one branch, and in the other nothing is wrong."""
+        for where, there in branches(self.trials):
+            for attempt in self.attempts:
+                if not self.in_time(0.3):
+                    return None
+                if all(self.agrees(attempt, i) for i in [*self.order_in(there), *there]):
+                    return attempt, where
+        return None
+
+    def order_in(self, there: list[int]) -> list[int]:
+        """Of some cases those that tell most, first."""
+        return [i for i in self.order[:4] if i in there]
 
     def members(self) -> Iterator["Attempt"]:
         """Mistakes of the exercise's families: all that are listed, or the one that fits."""
@@ -463,7 +495,8 @@ def same(a: Outcome, b: Outcome) -> bool:
             return False
         if a.text.startswith("your module"):  # in our own words, in which sizes say what is wrong
             return a.text == b.text
-        return by_hand(a) or without_numbers(a.text) == without_numbers(b.text)
+        both = by_hand(a) and b.decided  # in whatever words
+        return both or without_numbers(a.text) == without_numbers(b.text)
     if a.kind == "value":
         if a.value is None or b.value is None:
             return a.value is b.value
@@ -473,6 +506,8 @@ def same(a: Outcome, b: Outcome) -> bool:
 
 def by_hand(outcome: Outcome) -> bool:
     """Whether the student's own code raised the error: its words are nobody else's."""
+    if re.search("truth value of an array|Boolean value of Tensor", outcome.text):
+        return False  # the condition before a ``raise`` failed
     return bool(re.search(r"\(in the line `.*\b(raise|assert)\b", outcome.text))
 
 

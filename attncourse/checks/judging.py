@@ -1,19 +1,22 @@
 """From an implementation to a verdict: run the cases, judge the criteria, find the mistake."""
 
-import inspect
+import io
 import secrets
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 
 import numpy as np
 
+from attncourse.alarm import TimeUp
 from attncourse.checks.compare import SMALL, Problem, as_numbers, indent
+from attncourse.checks.defaults import other_default
 from attncourse.checks.diagnosis import Finding, diagnose
-from attncourse.checks.exercise import Case, Criterion, Exercise
+from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
+from attncourse.checks.ignoring import ignored
 from attncourse.checks.index import guide_address, index
-from attncourse.checks.outcome import argument_names, is_tensor
+from attncourse.checks.outcome import is_tensor, named_arguments
 from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
@@ -23,8 +26,19 @@ ARRAYS = 3  # that an example shows in numbers
 
 def judge(exercise: Exercise, implementation: Callable, seed: int | None = None) -> Verdict:
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None)."""
-    with one_thread():
-        return judged(exercise, implementation, secrets.randbits(32) if seed is None else seed)
+    with one_thread(), redirect_stdout(Muted()) as muted:
+        found = judged(exercise, implementation, secrets.randbits(32) if seed is None else seed)
+    return replace(found, printed=muted.used)
+
+
+class Muted(io.TextIOBase):
+    """Takes what an answer prints, call after call, and shows nothing of it."""
+
+    used = False
+
+    def write(self, text: str) -> int:
+        self.used = True
+        return len(text)
 
 
 @contextmanager
@@ -51,7 +65,20 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     def again(other: int) -> tuple[Trial, ...]:
         return try_out(exercise, implementation, other)
 
-    found = as_published(exercise, implementation, seed) or diagnose(exercise, trials, seed, again)
+    ended = all(t.outcome.kind not in ("hung", "skipped") for t in trials)  # it may be called again
+
+    def default() -> Misconception | None:
+        nonlocal ended
+        try:
+            return other_default(exercise, implementation, trials) if ended else None
+        except TimeUp:
+            ended = False
+            return None
+
+    published = as_published(exercise, implementation, seed)
+    found = published or diagnose(exercise, trials, seed, again, default)
+    if ended and not found.mistake and not found.symptom:
+        found = replace(found, symptom=ignoring(exercise, implementation, trials, seed))
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
     return Verdict(
         exercise.target,
@@ -70,6 +97,14 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong)
         and not any(c.earned for c in criteria),
     )
+
+
+def ignoring(
+    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
+) -> str:
+    """The symptom that a wrong result does not follow from what it should follow from."""
+    names = " and ".join(f"`{name}`" for name in ignored(exercise, implementation, trials, seed))
+    return f"the result does not depend on {names}" if names else ""
 
 
 def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:
@@ -132,21 +167,6 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
 
 
 # --- a case in words ----------------------------------------------------------------------------
-
-
-def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
-    names = argument_names(exercise)
-    if case.use is not None:  # what it names itself stands in the place of those
-        own = positional(case.use)[1:]
-        names = own + names[len(own) :]
-    return [*zip(names, case.args, strict=False), *case.kwargs.items()]
-
-
-@cache
-def positional(function: Callable) -> list[str]:
-    """The names of a function's positional parameters."""
-    found = inspect.signature(function).parameters.values()
-    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def call_head(exercise: Exercise, case: Case) -> str:

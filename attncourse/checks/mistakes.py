@@ -411,13 +411,14 @@ OVER_QUERIES = Slip(
 )
 OVER_AXIS_1 = Slip(
     "softmax over axis 1",
-    "Axis 1 is the keys' where there are two axes; with a batch in front it is another. Count "
-    "from the end: −1.",
+    "Axis 1 is the keys' where there are two axes; with others in front it is another. Count from "
+    "the end: −1.",
     {"normalize": lambda s: s.softmax(1)},
 )
 OVER_AXIS_0 = Slip(
     "softmax over axis 0",
-    "Axis 0 is the queries', or the batch's if there is one. The keys are the last axis: −1.",
+    "What axis 0 is depends on what stands in front, and it is never the keys'. Those are the last "
+    "axis: −1.",
     {"normalize": lambda s: s.softmax(0)},
 )
 OVER_EVERYTHING = Slip(
@@ -443,13 +444,14 @@ SIGMOIDS = Slip(
 )
 SOFTMAX_TWICE = Slip(
     "a softmax of the softmax",
-    "You take the softmax twice, which makes the weights nearly equal. Once is enough.",
+    "You take the softmax twice, which evens the weights out: none is then more than e ≈ 2.7 times "
+    "another. Once is enough.",
     {"normalize": lambda s: s.softmax(-1).softmax(-1)},
 )
 NO_MAXIMUM = Slip(
     "no maximum subtracted",
-    "exp of a large score overflows, and ∞/∞ is NaN; far below 0 it vanishes, and so is 0/0. "
-    "Subtract each row's largest score first.",
+    "exp of a large score overflows, and ∞/∞ is NaN; far below 0 every exp is 0, and 0/0 is NaN "
+    "too. Subtract each row's largest score first.",
     {"normalize": no_max_subtracted},
     overflowing,
     (1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12),
@@ -499,7 +501,7 @@ GUARD = Slip(
     "After the largest score is subtracted, the sum is at least 1 and needs no guard.",
     guarded(1e-3),
     guarded,
-    Between(1e-8, 10.0),
+    Between(1e-10, 10.0),
 )
 OF_THE_SOFTMAX = (
     OVER_QUERIES,
@@ -578,8 +580,8 @@ AXES_1_AND_2 = Slip(
 )
 ONE_BATCH_AXIS = Slip(
     "a product for exactly one batch axis",
-    "`torch.bmm` and an einsum over `b` take three axes and nothing else. `@` takes any number of "
-    "leading axes and broadcasts them.",
+    "`torch.bmm`, an einsum over `b` and a loop over the first axis fit exactly one batch axis. "
+    "`@` takes any number of leading axes and broadcasts them.",
     {
         "compare": lambda q, k: q.bmm(k.transpose(1, 2)),
         "mix": lambda weights, v: weights.bmm(v),
@@ -644,8 +646,8 @@ NOT_ADDED_UP = Slip(
 )
 A_DISTANCE = Slip(
     "a distance in place of a product",
-    "You return how far query and key are apart, which is small where they fit. A dot product is "
-    "large there: multiply the features and add up.",
+    "You compare by distance, perhaps with a minus sign. A score here is the dot product: multiply "
+    "the features and add up.",
     {"compare": squared_distance},
     also=(
         {"compare": lambda q, k: -squared_distance(q, k)},
@@ -666,7 +668,7 @@ OTHER_SEQUENCES = Slip(
 KEY_NOT_TURNED = Slip(
     "the key is not turned",
     "`query @ key` sums over the features of a query and over the tokens of key. A product sums "
-    "over the first axis of its right factor: turn the key, `query @ key.mT`.",
+    "over the axis before the last of its right factor: turn the key, `query @ key.mT`.",
     {"compare": lambda q, k: q @ k},
 )
 RESHAPED = Slip(
@@ -767,7 +769,7 @@ MASK_IGNORED = Slip(
 MASKED_LATE = Slip(
     "masked after the softmax, not renormalised",
     "You set weights to 0 after the softmax, and the rest of the row sums to less than 1. Put −∞ "
-    "into the scores before it, or divide by the row sums afterwards.",
+    "into the scores before it.",
     {"hide": lambda s, mask: s, "after": lambda w, mask, f: w if mask is None else w * mask},
 )
 ZERO_SCORES = Slip(
@@ -806,8 +808,9 @@ TOO_LITTLE_OFF = Slip(
 )
 MASK_NOT_BROADCAST = Slip(
     "the mask is not broadcast",
-    "`scores[~mask] = …` takes a mask of the scores' own shape and no other. One that is `(1, n)` "
-    "or `(n,)` is to hold for all rows: `masked_fill` and `torch.where` broadcast it.",
+    "`scores[~mask] = …` lines the mask up with the first axes of the scores and broadcasts "
+    "nothing. One that is `(1, n)` or `(n,)` is to hold for all rows: `masked_fill` and "
+    "`torch.where` broadcast it.",
     {"hide": at_places},
 )
 AXIS_ON_THE_MASK = Slip(
@@ -857,8 +860,8 @@ def zero_at_start(name: str) -> dict[str, Any]:
 def not_random(name: str) -> Slip:
     return Slip(
         f"{name}: not random at the start",
-        f"Your {name} begins with the same number everywhere, or with few different ones, so that "
-        "all of it learns the same. Fill it with random numbers: `torch.randn(…)`.",
+        f"Your {name} begins with the same number everywhere, or with few different ones. The "
+        "exercise asks for random numbers: `torch.randn(…)`.",
         zero_at_start(name),
     )
 
@@ -877,7 +880,7 @@ LAYERS_HIDDEN = Slip(
 )
 QUERIES_NOT_PROJECTED = Slip(
     "the queries are not projected",
-    "You compare the tokens themselves with the keys. What asks is a view of them, `self.W_q(x)`.",
+    "You compare the tokens themselves with the keys. What asks is a view of them, by `self.W_q`.",
     {"query": lambda self, x, *asked: x},
 )
 KEYS_NOT_PROJECTED = Slip(

@@ -4,17 +4,18 @@ import copy
 import inspect
 import linecache
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from attncourse.alarm import TimeUp, within
 from attncourse.checks.exercise import Case, Exercise
+from attncourse.checks.lines import line_behind, steps_of
 from attncourse.checks.watch import Forbidden, Unusable, forbidding
 
 UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
@@ -25,8 +26,8 @@ class Outcome:
     """What came of one call. ``kind``: "value", "raised", "hung" or "skipped".
 
     ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
-    ``text`` its message with the line that raised it. ``mutated`` names an argument that the
-    call changed.
+    ``text`` its message with the line that raised it; ``decided`` says that a line of this package
+    raised it, by a decision of ours. ``mutated`` names an argument that the call changed.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Outcome:
     error: type[BaseException] | None = None
     text: str = ""
     mutated: str = ""
+    decided: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
         try:
             value = case.use(implementation, *args, **kwargs)
         except (Exception, SystemExit) as error:
-            return Outcome("raised", error=type(error), text=describe_error(error))
+            text, ours = describe_error(error), is_decided(error)
+            return Outcome("raised", error=type(error), text=text, decided=ours)
         # A value that shares memory with the arguments is kept as it is now.
         return Outcome("value", value=copy_of(value))
 
@@ -86,6 +89,21 @@ def argument_names(exercise: Exercise) -> list[str]:
     return (
         list(code.co_varnames[: code.co_argcount]) if code else [f"argument {i}" for i in range(9)]
     )
+
+
+def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
+    names = argument_names(exercise)
+    if case.use is not None:  # what it names itself stands in the place of those
+        own = positional(case.use)[1:]
+        names = own + names[len(own) :]
+    return [*zip(names, case.args, strict=False), *case.kwargs.items()]
+
+
+@cache
+def positional(function: Callable) -> list[str]:
+    """The names of a function's positional parameters."""
+    found = inspect.signature(function).parameters.values()
+    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def copy_of(value: Any) -> Any:
@@ -136,19 +154,24 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, Unusable):
         return str(error)
     line = getattr(error, "attncourse_line", None)  # raised in another process
-    if line is not None:
-        return f"{text} (in the line `{line}`)" if line else text
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_students(f.filename)]
-    if not frames:
-        return text
-    line = linecache.getline(frames[-1].filename, frames[-1].lineno or 0).strip()
-    return f"{text} (in the line `{line}`)" if line else text
+    line = line_behind(error, is_students) if line is None else line
+    return f"{text} (in the line {line})" if line else text
+
+
+def is_decided(error: BaseException) -> bool:
+    """Whether the last line that an error came from is a ``raise`` in this package."""
+    *_, (frame, number) = steps_of(error)
+    filename = frame.f_code.co_filename
+    line = linecache.getline(filename, number).strip() if filename.startswith(PACKAGE) else ""
+    return line.startswith("raise")
+
+
+PACKAGE = __file__.rsplit("checks", 1)[0]
 
 
 def is_students(filename: str) -> bool:
     """Whether a traceback's file is neither this package nor an installed library."""
-    here = __file__.rsplit("checks", 1)[0]
-    return not filename.startswith(here) and "site-packages" not in filename
+    return not filename.startswith(PACKAGE) and "site-packages" not in filename
 
 
 @contextmanager

@@ -74,14 +74,14 @@ def divided_in_place(dividend, divisor):
 
 COLUMNS = slip(
     "columns are normalised, not rows",
-    "You divide each column by its own sum or length. A row is one token, so these run "
+    "You divide each column by its own sum or length. Each row counts by itself, so these run "
     "along the last axis: `axis=-1, keepdims=True`.",
     along={"axis": -2, "keepdims": True},
 )
 LOST_AXIS = slip(
     "the sums lost their axis",
-    "Without `keepdims=True` the sums or lengths have shape (m,), and dividing by them lines that "
-    "of row i up with column i. With it they have shape (m, 1): one beside each row.",
+    "Without `keepdims=True` the sums or lengths have an axis too few, and dividing by them lines "
+    "that of row i up with column i. With it they stand in a column: one beside each row.",
     along={"axis": -1},
 )
 WHOLE_MATRIX = slip(
@@ -102,12 +102,12 @@ GUARD = Slip(
     "Replace only those that are 0: `np.where(divisor == 0, 1, divisor)`.",
     {"divide": lambda dividend, divisor: dividend / (divisor + 1e-3)},
     lambda guard: {"divide": lambda dividend, divisor: dividend / (divisor + guard)},
-    Between(1e-9, 10.0),
+    Between(1e-11, 10.0),
 )
 IN_PLACE = slip(
     "the argument is changed in place",
-    "`A /= …` and `A -= …` write into the caller's array, which then holds other numbers than "
-    "before. `A / …` makes a new one.",
+    "`/=` and `-=` write into the caller's array, which then holds other numbers than before. "
+    "Write `x = x / …`, which makes a new one.",
     divide=divided_in_place,
 )
 
@@ -171,7 +171,7 @@ COSINE = mistakes.COSINE.by(
 DISTANCE = slip(
     "distance in place of the dot product",
     "Your weights fall with the distance, as in kernel regression. The score asked for is the dot "
-    "product; the two agree only where all keys have the same length.",
+    "product; even half the squared distance agrees with it only where all keys are equally long.",
     compare=[
         lambda query, key: -(apart(query, key) ** 2) / 2,
         lambda query, key: -(apart(query, key) ** 2),
@@ -207,21 +207,22 @@ CUT = slip(
 )
 AVERAGED_AGAIN = slip(
     "averaged once more",
-    "You divide the weighted sum by the number of tokens. The weights of a row sum to 1 already: "
+    "You divide the weighted sum by the number of weights. The weights of a row sum to 1 already: "
     "the weighted sum is the average.",
     mix=lambda weights, values: weights @ values / weights.shape[-1],
 )
 INPUT_ADDED = Slip(
     "the token itself is added",
-    "You return `X + A @ X`. Adding the input back is a residual connection, which comes in the "
-    "chapter on transformers; here the output is the mixture alone.",
+    "You return `X + A @ X`, or half of it. Adding the input back is a residual connection, which "
+    "comes in the chapter on transformers; here the output is the mixture alone.",
     {"finish": lambda value, given, *others: given + value},
     lambda part: {"finish": lambda value, given, *others: part * (given + value)},
     (0.5,),
 )
 TRANSPOSED = slip(
     "the result is transposed",
-    "Rows and columns have changed places. Row i of the result belongs to token i.",
+    "Rows and columns have changed places. Row i of the result belongs to row i, or entry i, of "
+    "the first argument.",
     finish=lambda value, *given: swapped(value),
 )
 ONE_VECTOR = slip(

@@ -129,7 +129,7 @@ NO_EXPONENTIAL = Slip(
 )
 ANOTHER_BASE = Slip(
     "another base than e",
-    "You take powers of 2, or of 10. Softmax takes powers of e: `np.exp`.",
+    "You take powers of another number, 2 or 10 say. Softmax takes powers of e: `np.exp`.",
     {"power": lambda z: 2.0**z},
     lambda base: {"power": lambda z: base**z},
     (10.0, 3.0),
@@ -149,16 +149,15 @@ TURNED_ROUND = Slip(
 )
 NOT_NORMALISED = Slip(
     "the weights are not normalised",
-    "You exponentiate and stop: the largest weight of every slice is 1. Divide by the sum "
-    "of the slice.",
+    "You exponentiate and stop, so a slice does not sum to 1. Divide by the sum of the slice.",
     {"total": lambda e, axis, z: 1},
     lambda top: {"top": top, "total": lambda e, axis, z: 1},
     (nothing,),
 )
 ANOTHER_TOTAL = Slip(
     "divided by something else than the sum",
-    "You divide the exponentials by their mean, or by their length, and the weights do not sum "
-    "to 1. Divide by their sum.",
+    "You divide the exponentials by something else than their sum: the mean, the norm, 1 + the "
+    "sum. Then the weights do not sum to 1.",
     {"total": lambda e, axis, z: e.mean(axis=axis, keepdims=True)},
     lambda total: {"total": total},
     (
@@ -167,7 +166,7 @@ ANOTHER_TOTAL = Slip(
         lambda e, axis, z: 1 + e.sum(axis=axis, keepdims=True),
     ),
 )
-GUARD = mistakes.GUARD.by(with_guard(1e-3), with_guard, Between(1e-8, 0.5))
+GUARD = mistakes.GUARD.by(with_guard(1e-3), with_guard, Between(1e-10, 0.5))
 SIGMOIDS = mistakes.SIGMOIDS.by(
     {"top": nothing, "power": lambda z: 1 / (1 + np.exp(-z)), "total": lambda e, axis, z: 1}
 )

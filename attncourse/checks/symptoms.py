@@ -5,14 +5,16 @@ transposed, or right but for the first row. It is told only if fresh cases give 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from attncourse.checks.compare import PRECISE, as_numbers, equal, scale_of
+from attncourse.checks.compare import PRECISE, as_numbers, difference, equal, scale_of
 from attncourse.checks.exercise import Misconception
+from attncourse.checks.options import branches
 from attncourse.checks.trials import Trial
 
 NAMED = {
@@ -89,9 +91,9 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     found = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
     names = listed(found) if len(found) <= MANY else "more than one argument"
     mistake = Misconception(
-        f"{names} is changed in place",
-        f"Your results are right, but the call changes {names}, which belongs to the caller. "
-        "Assign to a new name, or work on a copy.",
+        f"{names} {'is' if len(found) == 1 else 'are'} changed in place",
+        f"Your results are right, but the call changes {names}. What is handed over belongs to the "
+        "caller: assign to a new name, or work on a copy.",
     )
     return Symptom(mistake.name, True, mistake) if names else None
 
@@ -132,11 +134,19 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     there = [t for t in wrong if t.outcome.kind != "raised"]
     if not there + met or not same_numbers(there) or 2 * len(raised) > len(trials):
         return None
+    if raised and not there:
+        return None  # nothing returned a number
     said = (there or met)[0].problem.said
     if raised:
         told = f"the numbers are right where there are any, but it {said}"
         return Symptom(f"{told}; besides, {raised[0].problem.said}", False)
-    cure = "Keep the dtype of what comes in: `torch.zeros(…, dtype=x.dtype)`, say."
+    asked = {str(getattr(t.expected.value, "dtype", "")).removeprefix("torch.") for t in there}
+    whole = next(iter(asked)) if len(asked) == 1 else ""
+    cure = (
+        f"Return whole numbers, of dtype {whole}."
+        if whole.startswith("int")
+        else "Keep the dtype of what comes in: make arrays with `dtype=x.dtype`, say."
+    )
     mistake = Misconception(
         "the dtype is another one",
         f"The numbers are right, but it {said}. {cure}" if there else f"It {said}. {cure}",
@@ -161,7 +171,7 @@ def same_numbers(wrong: list[Trial]) -> bool:
 
 
 def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A module without the parameters that the exercise names, a signature without a default.
+    """A module without the parameters that the exercise names.
 
     And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
     holds is sure, whatever else is wrong.
@@ -178,12 +188,6 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 UNFIT = (
-    (
-        r".*missing 1 required positional argument: '(\w+)'",
-        "{} has no default",
-        "Your signature asks for {0} in every call. The exercise lets it be left out: write the "
-        "default that it names behind it, `{0}=…`.",
-    ),
     (
         "your module has parameters that nobody asked for: (.+)",
         "a parameter too many: {}",
@@ -205,8 +209,9 @@ UNFIT = (
     (
         r".*(Boolean value of Tensor|truth value of an array)",
         "one truth value of a whole array",
-        "`if mask:` and `mask or …` ask for one truth value, and an array has one for each entry. "
-        "Whether there is an array at all is asked by `if mask is not None:`.",
+        "`if x:`, `x or …` and `if a > b:` ask for one truth value, and an array has one for each "
+        "entry. Whether any entry is so is asked by `.any()`, whether x was given by "
+        "`x is not None`; entry by entry choose `np.where` or `torch.where`.",
     ),
     (
         ".*(leaf Variable that requires grad is being used in an in-place)",
@@ -217,8 +222,8 @@ UNFIT = (
     (
         r".*cannot assign '[\w.]+' as parameter '(\w+)'",
         "a tensor in the place of a parameter",
-        "`layer.{0} = tensor` takes a parameter away. Copy the numbers into it: "
-        "`with torch.no_grad(): layer.{0}.copy_(tensor)`.",
+        "torch refuses `layer.{0} = tensor`. Write `layer.{0} = nn.Parameter(tensor)`, or copy the "
+        "numbers into one that is there: `with torch.no_grad(): layer.{0}.copy_(tensor)`.",
     ),
     (
         r".*(has no attribute '_(?:parameters|modules|buffers|\w+_hooks)'|before Module\.__init__)",
@@ -350,6 +355,32 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(f"every result is right, but {' and '.join(names)} {how}", True)
 
 
+def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Of several results some are right throughout, the others are not."""
+    both = [(t.outcome.value, t.expected.value, t) for t in trials]
+    values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
+    if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
+        return None
+    lengths = {len(v) for got, want, _ in values for v in (got, want)}
+    if len(lengths) > 1 or not 1 < min(lengths) <= len(PARTS):
+        return None
+    parts = [
+        [(got[n], want[n], t) for got, want, t in values if want[n] is not None]
+        for n in range(min(lengths))
+    ]
+    bad = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
+    if not 0 < len(bad) < len(parts):
+        return None
+    names = listed(PARTS[n] for n in bad)
+    how = transformation([p for a, b, t in parts[bad[0]] for p in paired(a, b, t)])
+    verb = f"is {how}" if how and len(bad) == 1 else "is wrong" if len(bad) == 1 else "are wrong"
+    rest = "the others are" if len(parts) - len(bad) > 1 else "the other is"
+    return Symptom(f"of the results, the {names} {verb}, and {rest} right", True)
+
+
+PARTS = ("first", "second", "third", "fourth")
+
+
 def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
     """One change of the right result that gives what was returned, in every case.
 
@@ -375,8 +406,8 @@ def transformation(there: list[Pair]) -> str | None:
         return None  # one truth value has nothing to transpose
     if all(close(p) for p in there):
         return (
-            "right to a few digits only: is something inside rounded, to float32 say, or is a "
-            "guard too large?"
+            "right to a few digits only, as where something inside is rounded, to float32 say, or "
+            "a guard is too large"
         )
     numbers = by_numbers(wrong)
     return (
@@ -403,7 +434,7 @@ def changed_throughout(there: list[Pair]) -> str | None:
     words = changed_by(there, by_numbers(wrong)) or changed_by(there, SHAPES)
     if words or len(wrong) < len(there) or any(p.want.dtype.kind == "b" for p in there):
         return words
-    factors = [factor(p, None) for p in wrong if p.got.shape == p.want.shape]
+    factors = [factor(p, None, 1) for p in wrong if p.got.shape == p.want.shape]
     known = len(factors) == len(wrong) and all(f is not None for f in factors)
     return size_named(wrong, [float(f) for f in factors]) if known else None
 
@@ -420,21 +451,24 @@ def scaled(there: list[Pair]) -> str | None:
     wrong = [p for p in there if not p.right]
     if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in there):
         return None
-    factors = [factor(p, None) for p in wrong]
+    factors = [factor(p, None, 1) for p in wrong]
     if all(f is not None for f in factors):
-        return size_named(wrong, [float(f) for f in factors]) or (
-            "the expected one times a number that differs from case to case"
-        )
+        named = size_named(wrong, [float(f) for f in factors])
+        if named or all(p.want.size > 1 for p in wrong):
+            return named or "the expected one times a number that differs from case to case"
     for axis, name in ((-1, "row"), (-2, "column")):
         if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in there):
             return f"the expected one, each {name} times a number of its own"
     return None
 
 
-def factor(p: Pair, axis: int | None) -> np.ndarray | None:
-    """The numbers that the right result was multiplied by along an axis; None if by none."""
+def factor(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | None:
+    """The numbers that the right result was multiplied by along an axis; None if by none.
+
+    Of fewer than the ``least`` numbers nothing is told: one is always another one times something.
+    """
     got, want = p.got.astype(float), p.want.astype(float)
-    if (axis is not None and want.shape[axis] < 2) or want.size < 2:
+    if (axis is not None and want.shape[axis] < least) or want.size < least:
         return None
     with np.errstate(all="ignore"):
         f = (got * want).sum(axis, keepdims=True) / (want * want).sum(axis, keepdims=True)
@@ -452,19 +486,19 @@ def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
     for p in wrong:
         case = p.trial.case
         for name, value in [*enumerate(case.args), *case.kwargs.items()]:
+            if type(value) is int:
+                sizes.setdefault((name, 0), []).append(value)
             for axis in ENDS:
                 if len(getattr(value, "shape", ())) >= -axis:
                     sizes.setdefault((name, axis), []).append(value.shape[axis])
     for power, words in POWERS.items():
         for (name, axis), seen in sizes.items():
-            if len(seen) != len(factors) or len(set(seen)) == 1:
+            if len(seen) != len(factors) or len(set(seen)) == 1 or min(seen) < 1:
                 continue
             if np.allclose(np.array(seen, float) ** power, factors, rtol=1e-5):
                 whose = f"argument {name + 1}" if isinstance(name, int) else name
-                return (
-                    f"the expected one times {words.format('s')}, where s is the size of the "
-                    f"{ENDS[axis]} axis of {whose}"
-                )
+                what = f"the size of the {ENDS[axis]} axis of {whose}" if axis else whose
+                return f"the expected one times {words.format('s')}, where s is {what}"
     return None
 
 
@@ -485,6 +519,8 @@ def misshapen(there: list[Pair]) -> str | None:
     if any(p.got.shape == p.want.shape for p in wrong):
         return None
     more = {p.got.ndim - p.want.ndim for p in wrong}
+    if all(p.want.ndim == 0 for p in wrong) and min(more) > 0:
+        return "an array where one number is expected"
     if len(more) != 1:
         return None
     axes = more.pop()
@@ -557,7 +593,10 @@ def shapes() -> Iterator[tuple[str, Change]]:
             )
         yield f"the expected one, summed over its {name} axis", lambda w, a=axis: w.sum(a)
         yield f"the expected one, averaged over its {name} axis", lambda w, a=axis: w.mean(a)
-        yield f"the expected one, running sums along its {name} axis", lambda w, a=axis: w.cumsum(a)
+        yield (
+            f"the expected one, running sums along its {name} axis",
+            lambda w, a=axis: np.add.accumulate(w, a),  # refuses a single number
+        )
         yield (
             f"the expected one divided by its sums along its {name} axis",
             lambda w, a=axis: w / w.sum(a, keepdims=True),
@@ -747,12 +786,14 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     if not wrong or not right:
         return None
     if any(t.case.raises is not None for t in wrong):
+        wanted = {t.case.raises for t in wrong}
         kinds = {t.outcome.kind for t in wrong}
-        refusing = len(kinds) == 1 and all(t.case.raises is not None for t in wrong)
-        words = "right, but what should raise an error does not"
+        if None in wanted or len(kinds) > 1:
+            return None
+        words = "what should raise an error does not"
         if kinds == {"raised"}:
-            words = f"right, but another error than {wrong[0].case.raises.__name__} is raised"
-        return Symptom(f"the result is {words}", False) if refusing else None
+            words = f"another error than {listed(w.__name__ for w in wanted)} is raised"
+        return Symptom(f"the result is right, but {words}", False)
     notes = dict.fromkeys(t.case.note for t in wrong)
     if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
         return Symptom(f"the result is right but for this input: {'; '.join(notes)}", False)
@@ -760,6 +801,37 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     if len(names) <= 3 and not any(t.criterion.name in names for t in right):
         return Symptom(f"the result is right but for this: {'; '.join(names)}", False)
     return None
+
+
+def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Wrong where an option has some value, and only there."""
+    if all(t.case.raises is not None for t in trials if t.stands_out):
+        return None
+    where = next((words for words, _ in branches(trials)), None)
+    return Symptom(f"the result is wrong {where}", False) if where else None
+
+
+def stops(trials: tuple[Trial, ...]) -> Symptom | None:
+    """The line of the student's code in which the calls that are wrong end, or most of them.
+
+    One that raises by decision refuses what it should take.
+    """
+    wrong = [t for t in trials if t.wrong and t.case.raises is None]
+    there = [(t.outcome.error, found[1]) for t in wrong if (found := LINE.search(t.outcome.text))]
+    ((error, line), times) = Counter(there).most_common(1)[0] if there else ((None, ""), 0)
+    if 2 * times <= len(wrong):
+        return None
+    often = "" if times == len(wrong) else "mostly, "
+    decided = re.match(r"(raise|assert)\b", line) or error is NotImplementedError
+    how = "refuses what it should take," if decided else f"stops with {article(error.__name__)}"
+    return Symptom(f"{often}it {how} in the line `{line}`", False)
+
+
+LINE = re.compile(r"\(in the line `(.*?)`")
+
+
+def article(name: str) -> str:
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
 
 
 # What may lie over another mistake: it leaves the numbers as they are.
@@ -780,7 +852,10 @@ LOOKS = (
     rounded,
     unbatched,
     other_gradients,
+    one_part,
     transformed,
     located,
+    in_a_branch,
     limited,
+    stops,
 )

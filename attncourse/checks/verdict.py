@@ -16,6 +16,7 @@ FRAME = (
     '<div class="attncourse-verdict" style="border-left:4px solid {};'
     'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">'
 )
+PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
@@ -72,6 +73,7 @@ class Verdict:
     unwritten: bool = False  # nothing but ``raise NotImplementedError()``
     read: str = ""
     guide: str = ""
+    printed: bool = False  # whether the answer prints, which nobody is shown
     given: tuple[str, ...] = ()  # wrong answers that it calls, and which were ours for this verdict
 
     @property
@@ -157,7 +159,8 @@ class Verdict:
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
             )
         shown = [f"    {line}" for line in self.example.splitlines()]
-        end = [f"Read again: {self.section}."] if self.section else []
+        end = [PRINTS] * self.printed
+        end += [f"Read again: {self.section}."] if self.section else []
         end += [f"  {self.read}"] if self.read else []
         end += [] if self.given else [f"In full: print({self.again}.full)"]
         room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
@@ -173,7 +176,8 @@ class Verdict:
         rest = rest[-max(room - 1, 0) :]
         lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
         lines[1:] = [
-            f"{line}: {cut(c.brief)}" for line, c in zip(lines[1:], failed[1:], strict=True)
+            f"{line}: {'the same error' if alike(c, failed[0]) else cut(c.brief)}"
+            for line, c in zip(lines[1:], failed[1:], strict=True)
         ]
         room = max(room - len(rest), 1)
         if len(lines) > room:
@@ -191,6 +195,7 @@ class Verdict:
             lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible})")
             lines += ["      " + line for line in c.message.splitlines()]
         if not self.passed:
+            lines += [PRINTS] * self.printed
             lines += ["", f"Read again: {self.section}.", *filter(None, (self.read, self.guide))]
             lines += [] if self.given else [f"The same numbers again: {self.again}"]
         return "\n".join(lines)
@@ -228,9 +233,10 @@ class Verdict:
             parts.append(picture_html(self.picture))
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
         if not self.passed:
+            prints = f"{PRINTS} " * self.printed
             numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
             parts.append(
-                f'<div style="opacity:.8;font-size:90%">Read again: '
+                f'<div style="opacity:.8;font-size:90%">{prints}Read again: '
                 f"{link(self.read, self.section)}.{'' if self.given else numbers}</div>"
             )
         return "".join(parts) + "</div>"
@@ -264,6 +270,14 @@ def given_right(names: Collection[str]) -> str:
 def cut(text: str, columns: int = 90) -> str:
     """The text, as far as it fits in a line."""
     return text if len(text) <= columns else text[: columns - 1] + "…"
+
+
+def alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
+    """Whether two criteria fail with one exception, in one line, whatever the sizes there."""
+    if one.brief == other.brief and one.brief.startswith("raised "):
+        return True
+    errors = [re.search(r"raised (\w+): .*\(in the line `(.*?)`", c.brief) for c in (one, other)]
+    return all(errors) and errors[0].groups() == errors[1].groups()
 
 
 def points(number: int) -> str:

@@ -33,6 +33,7 @@ from attncourse.checks.exercise import (
     Case,
     Criterion,
     Exercise,
+    Misconception,
     Rng,
     composition,
     leaves_arguments_alone,
@@ -475,6 +476,19 @@ def both(mapped: Callable) -> dict[str, Callable]:
     return {"of_query": mapped, "of_key": mapped}
 
 
+def softmaxed(factor: Callable) -> Callable:
+    """Softmax attention, its scores times a factor that depends on their width."""
+
+    def linear_attention(query, key, value, causal=False):
+        scores = query @ key.mT * factor(query.shape[-1])
+        if causal:
+            behind = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(behind, -torch.inf)
+        return scores.softmax(-1) @ value
+
+    return linear_attention
+
+
 def plus(number: float) -> dict[str, Any]:
     return both(lambda x: F.elu(x) + number)
 
@@ -601,8 +615,8 @@ ONLINE = Exercise(
         ),
         Slip(
             "the maximum begins at 0",
-            "Your running maximum starts at 0, so that of a row below 0 is wrong. Start at −∞, or "
-            "at the first block's.",
+            "Your running maximum starts at a number, so that of a row below it is wrong. Start at "
+            "−∞, or at the first block's.",
             {"begin": 0.0},
             also=({"begin": -1.0}, {"begin": 1.0}),
         ),
@@ -1168,141 +1182,139 @@ LINEAR_EXERCISE = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
-        linear,
-        Slip(
-            "the denominators are missing",
-            "You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each row "
-            "by their sum, φ(q) · Σ φ(k).",
-            {"divide": lambda mixed, sums: mixed},
-        ),
-        Slip(
-            "divided by the number of keys",
-            "You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).",
-            {"sums": lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True)},
-        ),
-        Slip(
-            "divided by the sum of the keys' features alone",
-            "Your denominators do not know the query. They are φ(q_i) · Σ_j φ(k_j), one for each "
-            "query.",
-            {"sums": lambda q, k, so_far: so_far.sum(-1, keepdim=True)},
-        ),
-        Slip(
-            "divided by the sum of the queries' features",
-            "You add up the features of the query. The denominator is their product with the "
-            "keys', φ(q_i) · Σ_j φ(k_j).",
-            {"sums": lambda q, k, so_far: q.sum(-1, keepdim=True)},
-        ),
-        Slip(
-            "a guard in the denominator",
-            "You add a small number to the denominators, and the weights no longer sum to 1. They "
-            "are above 0 as it is.",
-            guarded_sum(1e-3),
-            guarded_sum,
-            Between(1e-8, 10.0),
-        ),
-        Slip(
-            "elu without + 1",
-            "elu goes down to −1, so weights can be negative and denominators 0. φ is elu + 1.",
-            both(F.elu),
-        ),
-        Slip(
-            "another number added to elu",
-            "You add another number than 1 to elu. φ(x) = elu(x) + 1 is above 0 and comes near it.",
-            plus(2.0),
-            plus,
-            (0.5, 1.5, 1e-6, 1.1, 3.0),
-        ),
-        Slip(
-            "another feature map",
-            "You use another function than elu + 1 as φ.",
-            both(torch.relu),
-            also=(
-                both(torch.exp),
-                both(lambda x: x.softmax(-1)),
-                both(F.softplus),
-                both(lambda x: torch.sigmoid(x)),
-                both(lambda x: F.gelu(x) + 1),
-                both(lambda x: F.relu(x) + 1),
-                both(lambda x: F.selu(x) + 1),
-                both(torch.square),
+    misconceptions=(
+        *made(
+            linear,
+            Slip(
+                "the denominators are missing",
+                "You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each "
+                "row by their sum, φ(q) · Σ φ(k).",
+                {"divide": lambda mixed, sums: mixed},
+            ),
+            Slip(
+                "divided by the number of keys",
+                "You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).",
+                {"sums": lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True)},
+            ),
+            Slip(
+                "divided by the sum of the keys' features alone",
+                "Your denominators do not know the query. They are φ(q_i) · Σ_j φ(k_j), one for "
+                "each query.",
+                {"sums": lambda q, k, so_far: so_far.sum(-1, keepdim=True)},
+            ),
+            Slip(
+                "divided by the sum of the queries' features",
+                "You add up the features of the query. The denominator is their product with the "
+                "keys', φ(q_i) · Σ_j φ(k_j).",
+                {"sums": lambda q, k, so_far: q.sum(-1, keepdim=True)},
+            ),
+            Slip(
+                "a guard in the denominator",
+                "You add a small number to the denominators, and the weights no longer sum to 1. "
+                "They are above 0 as it is.",
+                guarded_sum(0.001),
+                guarded_sum,
+                Between(1e-08, 10.0),
+            ),
+            Slip(
+                "elu without + 1",
+                "elu goes down to −1, so weights can be negative and denominators 0. φ is elu + 1.",
+                both(F.elu),
+            ),
+            Slip(
+                "another number added to elu",
+                "You add another number than 1 to elu. φ(x) = elu(x) + 1 is above 0 and comes "
+                "near it.",
+                plus(2.0),
+                plus,
+                (0.5, 1.5, 1e-06, 1.1, 3.0),
+            ),
+            Slip(
+                "another feature map",
+                "You use another function than elu + 1 as φ.",
+                both(torch.relu),
+                also=(
+                    both(torch.exp),
+                    both(lambda x: x.softmax(-1)),
+                    both(F.softplus),
+                    both(lambda x: torch.sigmoid(x)),
+                    both(lambda x: F.gelu(x) + 1),
+                    both(lambda x: F.relu(x) + 1),
+                    both(lambda x: F.selu(x) + 1),
+                    both(torch.square),
+                ),
+            ),
+            Slip(
+                "no feature map",
+                "You use queries and keys as they are. Their products may be negative, and then "
+                "they are no weights: take φ of both first.",
+                both(lambda x: x),
+            ),
+            Slip(
+                "φ of the queries alone",
+                "You take φ of the queries and not of the keys. It is taken of both.",
+                {"of_key": lambda x: x},
+            ),
+            Slip(
+                "φ of the keys alone",
+                "You take φ of the keys and not of the queries. It is taken of both.",
+                {"of_query": lambda x: x},
+            ),
+            Slip(
+                "φ of the values too",
+                "You take φ of the values. They are mixed as they are.",
+                {"of_value": features},
+            ),
+            Slip(
+                "scaled by √d_k",
+                "You divide the queries, or queries and keys. There is no exp here whose argument "
+                "could grow: φ is taken of queries and keys as they are.",
+                {"of_query": lambda x: features(x * x.shape[-1] ** (-0.5))},
+                also=(
+                    both(lambda x: features(x * x.shape[-1] ** (-0.25))),
+                    both(lambda x: features(x * x.shape[-1] ** (-0.5))),
+                ),
+            ),
+            Slip(
+                "causal is ignored",
+                "With causal=True your tokens still see those behind them. Use running sums, "
+                "`cumsum` along the tokens.",
+                {"so_far": lambda x, axis: x.sum(axis, keepdim=True)},
+            ),
+            Slip(
+                "always causal",
+                "Without `causal` every query sees all keys.",
+                {"given": lambda causal: True},
+            ),
+            Slip(
+                "a token does not see itself",
+                "Your running sums stop before the token itself. It belongs to what it may see, "
+                "and the first token has nothing else.",
+                {"so_far": without_own},
+            ),
+            Slip(
+                "the future and not the past",
+                "Your running sums come from the end. A token sees those *up to* itself.",
+                {"so_far": from_here_on},
+            ),
+            Slip(
+                "the denominators are not causal",
+                "You mix what a token may see and divide by the sum over all keys. Both sums run "
+                "up to the token.",
+                {"sums": lambda q, k, so_far: (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)},
+            ),
+            Slip(
+                "φ(K)ᵀ V is transposed",
+                "You multiply by Vᵀ φ(K). The sum over the keys is `(d_k, d_v)`: features of the "
+                "keys are its rows.",
+                {"mix": lambda q, state: q @ state.mT},
             ),
         ),
-        Slip(
-            "no feature map",
-            "You use queries and keys as they are. Their products may be negative, and then they "
-            "are no weights: take φ of both first.",
-            both(lambda x: x),
-        ),
-        Slip(
-            "φ of the queries alone",
-            "You take φ of the queries and not of the keys. It is taken of both.",
-            {"of_key": lambda x: x},
-        ),
-        Slip(
-            "φ of the keys alone",
-            "You take φ of the keys and not of the queries. It is taken of both.",
-            {"of_query": lambda x: x},
-        ),
-        Slip(
-            "φ of the values too",
-            "You take φ of the values. They are mixed as they are.",
-            {"of_value": features},
-        ),
-        Slip(
-            "scaled by √d_k",
-            "You divide the queries by √d_k. There is no exp here whose argument could grow: φ is "
-            "taken of queries and keys as they are.",
-            {"of_query": lambda x: features(x * x.shape[-1] ** -0.5)},
-            also=(
-                both(lambda x: features(x * x.shape[-1] ** -0.25)),
-                both(lambda x: features(x * x.shape[-1] ** -0.5)),
-            ),
-        ),
-        Slip(
-            "causal is ignored",
-            "With causal=True your tokens still see those behind them. Use running sums, "
-            "`cumsum` along the tokens.",
-            {"so_far": lambda x, axis: x.sum(axis, keepdim=True)},
-        ),
-        Slip(
-            "always causal",
-            "Without `causal` every query sees all keys.",
-            {"given": lambda causal: True},
-        ),
-        Slip(
-            "a token does not see itself",
-            "Your running sums stop before the token itself. It belongs to what it may see, and "
-            "the first token has nothing else.",
-            {"so_far": without_own},
-        ),
-        Slip(
-            "the future and not the past",
-            "Your running sums come from the end. A token sees those *up to* itself.",
-            {"so_far": from_here_on},
-        ),
-        Slip(
-            "the denominators are not causal",
-            "You mix what a token may see and divide by the sum over all keys. Both sums run up to "
-            "the token.",
-            {
-                "sums": lambda q, k, so_far: (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True),
-            },
-        ),
-        Slip(
-            "the softmax's numbers",
+        Misconception(
+            "softmax attention",
             "You compute softmax attention. Here the weights are φ(q) · φ(k) over their sum.",
-            {
-                **both(lambda x: x),
-                "mix": lambda q, state: q @ state,
-                "sums": lambda q, k, so_far: (q * so_far).exp().sum(-1, keepdim=True),
-            },
-        ),
-        Slip(
-            "φ(K)ᵀ V is transposed",
-            "You multiply by Vᵀ φ(K). The sum over the keys is `(d_k, d_v)`: features of the keys "
-            "are its rows.",
-            {"mix": lambda q, state: q @ state.mT},
+            softmaxed(lambda d_k: 1),
+            also=(softmaxed(lambda d_k: d_k ** (-0.5)), softmaxed(lambda d_k: 1 / d_k)),
         ),
     ),
     hints=(
@@ -1375,8 +1387,8 @@ CACHE = Exercise(
             {"bits": one},
         ),
         Slip(
-            "two bytes whatever is given",
-            "You take two bytes for each number. `bytes_per_number` says how many.",
+            "the same number of bytes, whatever is given",
+            "You take two bytes for each number, or four. `bytes_per_number` says how many.",
             {"bits": lambda number: 2},
             also=({"bits": lambda number: 4},),
         ),

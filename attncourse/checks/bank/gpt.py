@@ -784,7 +784,7 @@ NEXT = Exercise(
         Slip(
             "nothing to guess gives NaN",
             "Where every target is padding, or there is one token, you divide 0 by 0. The loss is "
-            "0 there: divide by `counts.clamp(min=1)`.",
+            "0 there: divide the sum by the number of targets that count, and that at least 1.",
             {"gather": lambda s, counts: (s * counts).sum() / counts.sum()},
             also=({"gather": lambda s, counts: s[counts].mean()},),
         ),
@@ -796,8 +796,8 @@ NEXT = Exercise(
         ),
         Slip(
             "the logarithm of a softmax that is 0",
-            "For large logits the softmax is exactly 0 and its logarithm −∞. "
-            "`F.log_softmax` takes both in one step.",
+            "For large logits the softmax is exactly 0 and its logarithm −∞; a number added, or a "
+            "clamp, hides that and gives a wrong loss. `F.log_softmax` takes both in one step.",
             {"surprise": lambda g, t: picked(g.softmax(-1).log(), t)},
             guarded_log,
             (1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4),
@@ -838,7 +838,12 @@ NEXT = Exercise(
             "`F.cross_entropy` looks for the words on axis 1. Flatten first, "
             "`logits.flatten(0, -2)` and `targets.flatten()`, and any batch axes fit.",
             {"surprise": unflattened},
-            also=({"surprise": one_batch_axis_alone},),
+        ),
+        Slip(
+            "exactly one batch axis",
+            "`b, t, v = logits.shape` fits exactly one batch axis. Count from the end: "
+            "`logits[..., :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.",
+            {"surprise": one_batch_axis_alone},
         ),
     ),
     hints=(
@@ -921,7 +926,7 @@ FILTER = Exercise(
         Slip(
             "ties are all kept",
             "You keep every token that is as likely as the k-th, maybe more than k. Of equal "
-            " ones the lower ids stay: rank them with a stable sort, and keep the ranks below k.",
+            "ones the lower ids stay: rank them with a stable sort, and keep the ranks below k.",
             {"keep_k": not_below_the_kth},
         ),
         Slip(
@@ -986,14 +991,30 @@ FILTER = Exercise(
             ),
         ),
         Slip(
+            "what should stay is dropped",
+            "You put −∞ where a token is kept. `masked_fill` fills where its mask is True: hand it "
+            "what goes, `~keep`.",
+            {"fill": lambda logits, keep: logits.masked_fill(keep, -math.inf)},
+            also=(
+                {"keep_k": lambda logits, rank, k: rank >= k},
+                {"keep_p": lambda likely, p: ~up_to_p(likely, p)},
+            ),
+        ),
+        Slip(
+            "+∞ in place of −∞",
+            "What is dropped gets +∞, and the softmax of that row is NaN. A share of 0 is a logit "
+            "of −∞.",
+            {"fill": lambda logits, keep: logits.masked_fill(~keep, math.inf)},
+        ),
+        Slip(
             "returned in sorted order",
             "You return the logits sorted by size. Each keeps its place, which is its token.",
             {"finish": lambda x, original: x.sort(-1, descending=True, stable=True).values},
         ),
         Slip(
             "a number in place of −∞",
-            "What is dropped gets a number, so it can still be drawn: a logit of 0 is no share of "
-            "0. Use −∞.",
+            "What is dropped gets a number. With 0 it can still be drawn; with −1e9 too, where all "
+            "logits are low. Use −∞.",
             {"fill": nothing},
             filled,
             Between(-3.4e38, -1.0),
@@ -1001,8 +1022,8 @@ FILTER = Exercise(
         ),
         Slip(
             "shares in place of logits",
-            "You return probabilities. Logits come in and logits go out, so that temperature and "
-            "softmax fit behind it.",
+            "You return probabilities, or their logarithms. Logits come in and logits go out: "
+            "those that stay come back as they were.",
             {"finish": lambda x, original: x.softmax(-1)},
             also=({"finish": lambda x, original: x.log_softmax(-1)},),
         ),
@@ -1027,14 +1048,9 @@ FILTER = Exercise(
             also=({"keep_k": lambda x, rank, k: rank < max(k - 1, 1)},),
         ),
         Slip(
-            "the k likeliest are dropped",
-            "You fill the tokens that should stay. `masked_fill` fills where its mask is True.",
-            {"fill": lambda x, keep: x.masked_fill(keep, -math.inf)},
-        ),
-        Slip(
             "p taken for the least share of one token",
-            "You keep tokens whose own share is at least p, or 1 − p. It is the sum of the "
-            "likeliest that has to reach p.",
+            "You keep tokens whose own share is at least p, or 1 − p, or p times the largest. It "
+            "is the sum of the likeliest that has to reach p.",
             {"keep_p": lambda s, p: s >= p},
             also=(
                 {"keep_p": lambda s, p: s >= 1 - p},
@@ -1043,7 +1059,8 @@ FILTER = Exercise(
         ),
         Slip(
             "logits are added up, not shares",
-            "You count p on the logits themselves. They are no shares: take the softmax first.",
+            "You count p on the logits themselves, or on their exponentials. They are no shares: "
+            "take the softmax first.",
             {"likely": lambda x: x.double()},
             also=({"likely": lambda x: x.double().exp()},),
         ),
@@ -1158,7 +1175,8 @@ SAMPLE = Exercise(
         ),
         Slip(
             "the temperature is ignored",
-            "You never divide by the temperature.",
+            "The temperature has no effect. Divide the *logits* by it: shares divided by it are "
+            "normalised back.",
             {"divide": lambda logits, temperature: logits},
         ),
         Slip(
@@ -1169,14 +1187,15 @@ SAMPLE = Exercise(
         ),
         Slip(
             "shares divided by the temperature",
-            "You divide the shares, and normalised they are what they were; or you take a power "
-            "of something else. Divide the logits, before the softmax.",
+            "You divide the shares by it, and take a softmax of them. Divide the logits, before "
+            "the only softmax.",
             {"divide": lambda logits, temperature: logits.softmax(-1) / temperature},
         ),
         Slip(
             "temperature 0 divides by 0",
-            "Logits divided by 0 are infinite, and their softmax is NaN. Temperature 0 means the "
-            "likeliest token: `logits.argmax(-1)`.",
+            "Logits divided by 0 are infinite, and their softmax is NaN; without the division you "
+            "draw as at temperature 1. Temperature 0 means the likeliest token: "
+            "`logits.argmax(-1)`.",
             {"greedy": lambda logits, temperature: None},
             also=(
                 {
@@ -1344,15 +1363,15 @@ GENERATE = Exercise(
         ),
         Slip(
             "another row of the logits",
-            "You look at the first row, which guesses the second token. The last row guesses what "
-            "comes next: `logits[..., -1, :]`.",
+            "You look at the first row, which guesses the second token, or at the mean of all. The "
+            "last row guesses what comes next: `logits[..., -1, :]`.",
             {"look": lambda logits: logits[..., 0, :]},
             also=({"look": lambda logits: logits.mean(-2)},),
         ),
         Slip(
             "axes counted from the front",
-            "`logits[:, -1]` and `torch.cat(…, dim=1)` fit exactly one batch axis. Count from the "
-            "end: `logits[..., -1, :]`, `dim=-1`.",
+            "`logits[:, -1]` and `torch.cat(…, dim=1)` fit exactly one batch axis, `logits[-1]` "
+            "fits none. Count from the end: `logits[..., -1, :]`, `dim=-1`.",
             {"look": lambda logits: logits[:, -1]},
             also=(
                 {"append": lambda ids, token: torch.cat([ids, token[..., None]], 1)},
@@ -1422,8 +1441,8 @@ PERPLEXITY_SLIPS = made(
     perplexed,
     Slip(
         "exp of the summed loss",
-        "You raise e to the loss of the whole text, which grows without end. Divide by the "
-        "number of tokens first.",
+        "You raise e to the loss of the whole text, which grows without end. Weigh each loss by "
+        "its count, add up, divide by the sum of the counts, and then exp.",
         {"by": lambda losses, counts: 1},
         also=({"total": lambda losses, counts: losses.sum(), "by": lambda losses, counts: 1},),
     ),
@@ -1454,7 +1473,7 @@ PERPLEXITY_SLIPS = made(
         {"raised": lambda x: x},
     ),
     Slip(
-        "the base is 2",
+        "another base than e",
         "Losses in nats belong to e. 2 to the power of the loss is right for losses in bits.",
         {"raised": lambda x: 2**x},
         also=({"raised": lambda x: (x / math.log(2)).exp()}, {"raised": lambda x: 10**x}),
@@ -1638,9 +1657,9 @@ CACHE = Exercise(
             joined(lambda old, new: torch.cat([new, old], -2)),
         ),
         Slip(
-            "axes counted from the front",
+            "joined along another axis",
             "Tokens are the axis before the last, −2. Axis 0 or 1 is another where there is a "
-            "batch, or none.",
+            "batch, or none, and the last axis holds the features.",
             joined(lambda old, new: torch.cat([old, new], 1)),
             also=(
                 joined(lambda old, new: torch.cat([old, new], 0)),

@@ -587,9 +587,8 @@ INDUCTION = Exercise(
             {"finish": lambda p: ~p},
         ),
         Slip(
-            "every column but the first",
-            "You take out more than column 0, or row 0: the last row and the last column count "
-            "too.",
+            "the last row or column is left out",
+            "Your last row, or last column, is False throughout. It counts too.",
             {"finish": lambda p: torch.cat([p[:-1], torch.zeros_like(p[-1:])])},
             also=({"finish": lambda p: torch.cat([p[:, :-1], torch.zeros_like(p[:, -1:])], 1)},),
         ),
@@ -602,6 +601,11 @@ INDUCTION = Exercise(
                 {"kind": lambda p: p.long()},
                 {"kind": lambda p: p.double()},
                 {"kind": lambda p: p.int()},
+                {"kind": lambda p: p.byte()},
+                {"kind": lambda p: p.char()},
+                {"kind": lambda p: p.short()},
+                {"kind": lambda p: p.half()},
+                {"kind": lambda p: p.bfloat16()},
             ),
         ),
         Slip(
@@ -706,6 +710,45 @@ SCORES = Exercise(
             "You add up what falls where the pattern is False. True is where the head should look.",
             {"see": lambda p: ~p},
             also=({"on": lambda maps, p: (maps * ~p).sum(-1)},),
+        ),
+        Slip(
+            "the pattern is not used",
+            "You add up all that a query gives, which is 1 in every row. What falls on the pattern "
+            "counts: `maps * pattern`, then the sum along the row.",
+            {"on": lambda maps, p: maps.sum(-1)},
+            also=({"on": lambda maps, p: maps.sum(-1), "average": by_those_asked},),
+        ),
+        Slip(
+            "the weights are not used",
+            "You count the True cells of the pattern. How much attention falls on them is in the "
+            "maps: `maps * pattern`.",
+            {"on": lambda maps, p: (p + 0 * maps).sum(-1)},
+        ),
+        Slip(
+            "only rows that are True throughout are asked",
+            "You ask the queries whose whole row of the pattern is True. One True cell is enough: "
+            "`pattern.any(dim=-1)`.",
+            {"asked": lambda p: p.all(-1)},
+            also=({"asked": lambda p: p.all(-1), "average": by_those_asked},),
+        ),
+        Slip(
+            "a mean where a sum belongs",
+            "Your scores are n times too small: a `.mean()` beside the division. Add up along the "
+            "row and over the queries, then divide once, by how many queries are asked.",
+            {"on": lambda maps, p: (maps * p).mean(-1)},
+        ),
+        Slip(
+            "the largest of the queries, not their average",
+            "You take the query that gives the most. The score is the average over those asked: "
+            "add up, then divide by their number.",
+            {"average": lambda found, asked, p: found.amax(-1) / asked.sum().clamp(min=1)},
+            also=({"average": lambda found, asked, p: found.amax(-1)},),
+        ),
+        Slip(
+            "added up over the heads",
+            "You add up along the heads' axis. Each head has a score of its own: add up along the "
+            "queries, the last axis that is left.",
+            {"average": lambda found, asked, p: found.sum(-2) / asked.sum().clamp(min=1)},
         ),
         Slip(
             "the largest, not the sum",
@@ -1157,8 +1200,8 @@ ROLLOUT = Exercise(
         ),
         Slip(
             "every step comes back",
-            "You return what has flown after each layer, or the last token's row alone. The "
-            "product of all is asked for, (..., n, n).",
+            "You return one matrix for each layer, or the last token's row alone. The product of "
+            "all is asked for, (..., n, n).",
             {"finish": lambda flow, layers: torch.stack(layers, -3)},
             also=({"finish": lambda flow, layers: flow[..., -1, :]},),
         ),

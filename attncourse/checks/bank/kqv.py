@@ -192,7 +192,7 @@ PROJECT = Exercise(
             "both orders mixed",
             "`weight.T @ x` has the weight of the column convention and the tokens of the row "
             "convention, and mixes tokens instead of features. Either `x @ weight`, or transpose "
-            "x too: `(weight.T @ x.T).T`.",
+            "x too: `(weight.mT @ x.mT).mT`.",
             lambda x, weight: weight.mT @ x,
         ),
         Misconception(

@@ -205,10 +205,17 @@ def exp_of_sum(e, axis, z):
 
 
 OF_AXES = (soft.OVER_QUERIES, soft.OVER_AXIS_0, soft.OVER_AXIS_1, soft.OVER_EVERYTHING)
+SLICES = {  # which run along any axis
+    "Subtract each row's largest score first": "First subtract the largest of each slice, "
+    "`x.max(axis=axis, keepdims=True)`",
+    "ubtract each row's largest score": "ubtract the largest of each slice",
+    "Subtract each row's largest.": "Subtract the largest of each slice.",
+    "Subtract from each row its own": "Subtract from each slice its own",
+    "In a row that lies": "In a slice that lies",
+    "each row's mean": "each slice's mean",
+}
 OF_SOFTMAX = (
-    *soft.OF_THE_MAXIMUM,
-    soft.MAXIMUM_OR_ZERO,
-    soft.MEAN,
+    *(s.naming(**SLICES) for s in (*soft.OF_THE_MAXIMUM, soft.MAXIMUM_OR_ZERO, soft.MEAN)),
     *soft.OF_THE_TEMPERATURE,
     *soft.OF_THE_WEIGHTS,
     soft.NO_EXPONENTIAL,
@@ -217,7 +224,7 @@ OF_SOFTMAX = (
     soft.TURNED_ROUND,
     soft.LOGARITHM,
     soft.ROUNDED,
-    soft.GUARD_ALONE,
+    soft.GUARD_ALONE.naming(**SLICES),
     soft.WHOLE_NUMBERS,
     slips.IN_PLACE.by({"exponents": moved_in_place}, also=({"exponents": divided_in_place},)),
     mistakes.IN_SINGLE_PRECISION.by(
@@ -318,7 +325,7 @@ OF_LOOKUP = (
     slip(
         "row i is not query i with every key",
         "`keys @ query.T` has a row for each key, and `query * keys` pairs query i with key i "
-        "alone. Every query meets every key: `query @ keys.T`, shape (m, n).",
+        "alone. Every query meets every key: `query @ np.swapaxes(keys, -1, -2)`, shape (m, n).",
         compare=[
             lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query)),
             lambda query, keys: (query * keys).sum(-1),
@@ -457,7 +464,10 @@ OF_CURVES = (
         "Far from every x all your kernel values are 0, and 0/0 is NaN. Hand the exponents to your "
         "`softmax`: it subtracts the largest, so the nearest point always counts."
     ),
-    soft.GUARD_ALONE,
+    soft.GUARD_ALONE.said(
+        "Far from every x all your kernel values are 0, and 0 over a small number is 0. Hand the "
+        "exponents to your `softmax`: it subtracts the largest, so the nearest point always counts."
+    ),
     Slip(
         "the mean, or one nearest y, far from the points",
         "Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0. "
@@ -470,8 +480,8 @@ OF_CURVES = (
     soft.WHOLE_MAXIMUM,
     slip(
         "the weights are not normalised",
-        "You add up kernel × y without dividing by the sum of the kernel, so your curve is far "
-        "from 0 where points are dense. The weights of a query sum to 1.",
+        "You add up kernel × y without dividing by the sum of the kernel, so your curve follows "
+        "how many points are near and falls to 0 far from all. The weights of a query sum to 1.",
         {**UNSHARED, "finish": lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5)},
         {**UNSHARED, "finish": lambda u, y, w, h: u / w.shape[-1]},
         **UNSHARED,
@@ -483,8 +493,8 @@ OF_CURVES = (
     soft.ONLY_THE_LARGEST,
     slip(
         "the product in place of the distance",
-        "Your scores are x_query · x. For points on a line that is no measure of nearness: a large "
-        "x wins everywhere. Use −(x_query − x)²/2.",
+        "Your scores are x_query · x. For points on a line that is no measure of nearness: for a "
+        "positive query the largest x wins. Use −(x_query − x)²/(2h²).",
         gaps=lambda x_query, x: x_query[..., :, None] * x[..., None, :],
         distance=lambda products, h: -products,
         half=1,
@@ -623,10 +633,6 @@ VARIANTS = (
             (
                 "`keys @ query.T` has a row for each key",
                 "`(query @ keys).T` has a row for each key",
-            ),
-            (
-                "Every query meets every key: `query @ keys.T`",
-                "Every query meets every key: `query @ keys`",
             ),
             ("and `query * keys` pairs", "and `query * keys.T` pairs"),
         ),

@@ -399,6 +399,13 @@ def guarded_shares(choice: tuple[Callable, float]) -> dict:
     return {**FORGOTTEN, **NOT_HIDDEN, "normalize": normalize, "after": after}
 
 
+OF_EMPTY_ROWS = {  # what shared explanations leave out
+    "the sum is at least 1 and needs no guard": "the sum of a row with a key is at least 1 and "
+    "needs no guard. In a row without one replace the 0 by 1",
+    "Put −∞ into the scores before it": "Put −∞ into the scores before it, and mind the rows with "
+    "no key",
+    "You mix the values with the scores themselves": "You return the scores themselves",
+}
 GUARDS = (1e-6, 1e-15, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 MORE = {  # other ways to make the catalogue's mistakes, where rows may have no key
     mistakes.NO_MAXIMUM.name: (
@@ -551,7 +558,7 @@ CAUSAL = Exercise(
         ),
         Slip(
             "what is allowed is not the past",
-            "Row i is the query; its keys are those with j <= i, its own place and all before it. "
+            "Row i is the query, at i + n − m; its keys are its own place and all before it. "
             "You allow the future (`triu`, or i and j exchanged), the diagonal alone, or all.",
             {"compare": lambda ahead: ahead >= 0},
             also=(
@@ -648,8 +655,8 @@ PADDING = Exercise(
         *OF_WHAT_COMES_BACK,
         Slip(
             "positions are not counted from 0",
-            "A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You compare with "
-            "`<=` or with length − 1, or leave out position 0.",
+            "A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You count one too "
+            "many or too few, or leave out position 0.",
             {"allow": lambda j, length, n: j <= length},
             also=(
                 {"allow": lambda j, length, n: j < length - 1},
@@ -863,7 +870,7 @@ WINDOW = Exercise(
         ),
         Slip(
             "a wide window is narrowed",
-            "You use at most n for the width. In a window that is wider than the sequence the "
+            "You use at most n for the width. In a window that is much wider than the sequence the "
             "first token sees the last: its reach is still `width // 2`.",
             {"refuse": lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)},
         ),
@@ -956,7 +963,8 @@ SOFTMAX = Exercise(
             "the gradient of an empty row is NaN",
             "Your weights are right, but NaN was made on the way and covered up at the end "
             "(`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. "
-            "See to it that no row of nothing but −∞ reaches the softmax.",
+            "See to it that no row of nothing but −∞ reaches the softmax, and that no row is "
+            "divided by a sum of 0.",
             UNSPARED
             | {
                 "hide": lambda s, mask: s + as_additive(mask).to(s.dtype),
@@ -996,7 +1004,7 @@ SOFTMAX = Exercise(
         Slip(
             "a guard beside the allowed weights",
             "You add a small number to the sum of a row. Its weights no longer sum to 1, or the "
-            "number is 0 in float16, as all below 6e-8 are, and 0/0 is NaN. Replace a sum of 0 by "
+            "number is 0 in float16, as all below 3e-8 are, and 0/0 is NaN. Replace a sum of 0 by "
             "1, and leave the others as they are.",
             guarded_shares((over_keys, 1e-6)),
             guarded_shares,
@@ -1010,8 +1018,8 @@ SOFTMAX = Exercise(
         ),
         Slip(
             "float16 comes back as float32",
-            "You compute in float32, which is a good idea, and return that. The result keeps the "
-            "dtype of the scores: end with `.to(scores.dtype)`.",
+            "You compute in float32, which is a good idea for float16 alone, and return that. "
+            "Leave float32 and float64 as they are, and end with `.to(scores.dtype)`.",
             {"cast": lambda s: s.float() if s.dtype == torch.float16 else s},
             also=({"cast": lambda s: s.float()},),
         ),
@@ -1020,7 +1028,7 @@ SOFTMAX = Exercise(
             options={"see": lambda mask, scores: mask} | mistakes.MASK_NOT_BROADCAST.options,
         ),
         *(
-            slip.likewise(*MORE.get(slip.name, ()))
+            slip.likewise(*MORE.get(slip.name, ())).naming(**OF_EMPTY_ROWS)
             for slip in (*mistakes.OF_THE_SOFTMAX, mistakes.ONE_MAXIMUM, *mistakes.OF_THE_MASK)
         ),
     ),
@@ -1254,6 +1262,14 @@ VARIANTS = (
             "has no True, an empty one no False. Use `j >= length`",
         ),
         ("Your diagonal is False", "Your diagonal is True"),
+        (
+            "so it is `tril(n − m)`. Your offset is another: none (`.tril()`)",
+            "so it is `triu(n − m + 1)`. Your offset is another: none (`.triu(1)`)",
+        ),
+        (
+            "the positions 0, 1 and 2: `j < length`",
+            "the positions 0, 1 and 2, padding `j >= length`",
+        ),
         explanation="Your answer takes True for allowed, as the book and its published answers do. "
         "In this assignment a mask is True where attention is forbidden, as in "
         "`nn.MultiheadAttention`.",

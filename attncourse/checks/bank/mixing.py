@@ -255,8 +255,8 @@ OF_NORMALIZING = (
     slips.IN_PLACE,
     slip(
         "divided by something else than the sum",
-        "You divide each row by its largest entry, its length, its mean or the number of its "
-        "entries. Shares of a whole sum to 1: divide by the sum.",
+        "You divide each row by its largest entry, its length, its mean, the number of its entries "
+        "or the sum of their squares. Shares of a whole sum to 1: divide by the sum.",
         measure=[
             lambda A, **along: A.max(**along),
             lambda A, **along: np.linalg.norm(A, **along),
@@ -393,8 +393,8 @@ OF_TESTING = (
     ),
     slip(
         "NaN passes",
-        "You return False where something is wrong, and a comparison with NaN is never true. Ask "
-        "for what is right instead: `(A >= -atol).all()`.",
+        "You return False where something is wrong, and a comparison with NaN is never true; or "
+        "you leave NaN out of the sums. Ask for what is right instead: `(A >= -atol).all()`.",
         {"low": lambda A, atol: not (A < -atol).any(), "total": np.nansum},
         low=lambda A, atol: not (A < -atol).any(),
         close=lambda sums, one, atol: ~(np.abs(sums - one) > atol),
@@ -476,8 +476,8 @@ def pushed_inside(i, j, n, half):
 
 NOT_NORMALISED = slip(
     "the rows are not normalised",
-    "Your entries are 0 and 1, so a row sums to the number of its tokens. Divide each row by its "
-    "sum.",
+    "You give every token that is seen the whole weight. Divide each row by the number of its "
+    "tokens.",
     divide=lambda W, *sums: W,
 )
 OF_UNIFORM = (
@@ -524,8 +524,8 @@ OF_RUNNING = (
     NOT_NORMALISED,
     slip(
         "a token does not see itself",
-        "Your matrix is strictly lower triangular: row i stops before token i, and row 0 has "
-        "nothing to average. The running mean includes the token itself.",
+        "Row i of your matrix stops before token i, and row 0 has nothing to average. The running "
+        "mean includes the token itself.",
         {"seen": lambda n: np.tri(n, k=-1), "divide": np.divide},
         seen=[
             lambda n: np.tri(n, k=-1),
@@ -612,8 +612,8 @@ OF_WINDOWS = (
     ),
     slip(
         "the window keeps its width at the edges",
-        "Where your window passes an end it goes on at the other one, repeats the last token or "
-        "moves inside. It is cut off there, and what remains shares the weight.",
+        "Where your window passes an end it goes on at the other one, repeats the last token, "
+        "turns back or moves inside. It is cut off there, and what remains shares the weight.",
         inside=[
             lambda i, j, n, half: np.minimum((i - j) % n, (j - i) % n) <= half,
             folded(lambda j, n: j % n),
@@ -861,10 +861,6 @@ VARIANTS = (
             ("or do not follow 1/n", "or do not follow 100/n"),
             ("Your entries are 1/n²", "Your entries are 100/n²"),
             ("all n entries of a row are 1/n", "all n entries of a row are 100/n"),
-            (
-                "Your entries are 0 and 1, so a row sums to the number of its tokens",
-                "Your entries are 0 and 100, so a row sums to 100 times the number of its tokens",
-            ),
             ("Your entries are 1, one", "Your entries are 100, one"),
             (
                 "sum to less than 1, because every weight is 1/width",

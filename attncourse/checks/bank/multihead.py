@@ -462,8 +462,8 @@ WIDTH_FOR_NUMBER = Slip(
 FROM_THE_FRONT = Slip(
     "axes counted from the front",
     "`transpose(1, 2)`, `flatten(2)`, a `permute` of four axes or `b, n, d = x.shape` fit exactly "
-    "one batch axis, `transpose(0, 1)` or an axis at the very front none. Count from the end, "
-    "`.transpose(-3, -2)`, and unpack `*batch, n, d = x.shape`.",
+    "one batch axis; `transpose(0, 1)`, or an axis put at the very front, fits no batch. Count "
+    "from the end, `.transpose(-3, -2)`, and unpack `*batch, n, d = x.shape`.",
     {"move": lambda x: x.transpose(1, 2)},
     also=(
         {"move": lambda x: x.permute(0, 2, 1, 3)},
@@ -583,7 +583,9 @@ MERGE = Exercise(
         NOT_PUT_BACK,
         INTERLEAVED,
         ADDED_UP,
-        FROM_THE_FRONT.likewise(
+        FROM_THE_FRONT.naming(
+            **{"b, n, d = x.shape": "b, h, n, d = x.shape", "*batch, n, d =": "*batch, h, n, d ="}
+        ).likewise(
             {"join": lambda x: x.flatten(2)},
             {"join": lambda x: x.flatten(1)},
             {"join": lambda x: torch.cat(x.unbind(-2), 2)},
@@ -754,6 +756,9 @@ HEADS = Exercise(
                 "layers": lambda d, h, *more: other_W_o(d // h, d, h, *more),
                 "merge": lambda x: x.mean(-3),
             }
+        ).said(
+            "Your W_o takes d/h features, as if the heads were averaged or added up. Their outputs "
+            "stand side by side, d features in all; W_o decides with which weights they are added."
         ),
         Slip(
             "the heads attend to each other",

@@ -449,7 +449,7 @@ OF_THE_BLOCK = (
     Slip(
         "parts of the rotation are missing",
         "A rotation mixes the two features of a pair: each new one is made of both, one times a "
-        "cosine and one times a sine, x cos − y sin and x sin + y cos. Some of this is not there.",
+        "cosine and one times a sine, and one of the sines has a minus. Some of this is not there.",
         {"block": lambda c, s: ((c, 0 * s), (0 * s, c))},
         also=blocks(
             lambda c, s: ((c, 0 * s), (0 * c, s)),
@@ -461,8 +461,9 @@ OF_THE_BLOCK = (
 )
 PAIRS_OF_HALVES = Slip(
     "pairs (i, i + d/2)",
-    "You turn feature i together with feature i + d/2, as Llama's programs do. Here neighbours are "
-    "a pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the diagonal.",
+    "You turn feature i together with feature i + d/2, as `transformers` does for Llama. Here "
+    "neighbours are a pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the "
+    "diagonal.",
     {"cut": halves, "join": in_blocks},
     also=(
         {
@@ -981,7 +982,7 @@ VARIANTS = (
         "pairs stand in two halves here",
         "Your answer has neighbours for pairs, as the book and its published answers have. In this "
         "assignment features i and i + d/2 are pair i: all sines come first, then all cosines, and "
-        "feature i is turned together with feature i + d/2, as in Llama's programs.",
+        "feature i is turned together with feature i + d/2, as `transformers` does for Llama.",
         {
             "sinusoidal_encoding": Adapter(
                 result=IN_HALVES, drops=("all sines, then all cosines", WRONG_ORDER.name)

@@ -332,7 +332,7 @@ VARIANCE = Exercise(
         Slip(
             "the fourth power of the scores",
             "Your result grows as d_k²: the squared deviations are squared once more. The variance "
-            "is the mean of their squares.",
+            "is their mean.",
             {"measure": lambda scores: scores.var() ** 2},
             also=({"measure": lambda scores: scores.square().var()},),
         ),
@@ -356,8 +356,8 @@ VARIANCE = Exercise(
         ),
         Slip(
             "one query for all keys",
-            "Your average is right, but far too uncertain: you measure the length of the one query "
-            "that you compare all keys with. Every pair has a query of its own.",
+            "Your average is right, but far too uncertain: you measure the length of the one "
+            "query, or the one key, that all others meet. Every pair has both of its own.",
             {"vectors": lambda q, k: (q[:1], k)},
         ),
         Slip(
@@ -586,8 +586,8 @@ ENTROPY = Exercise(
         ),
         Slip(
             "logarithms to another base",
-            "Your entropy is in bits (`log2`), larger by 1/ln 2, or your logarithm is `log10`. "
-            "Asked for are nats: `torch.log`, the natural logarithm.",
+            "Your entropy is in bits (`log2`), 1/ln 2 ≈ 1.44 times as large, or your logarithm is "
+            "`log10`. Asked for are nats: `torch.log`, the natural logarithm.",
             {"unit": lambda h, weights: h / math.log(2)},
             also=({"unit": lambda h, weights: h / math.log(10)},),
         ),

@@ -280,8 +280,8 @@ BILINEAR = Exercise(
         mistakes.NO_SUPER_INIT,
         Slip(
             "W lies on its side",
-            "Your W is (d_k, d_q), as papers have it that write tokens as columns. With tokens as "
-            "rows the query stands on the left, `query @ W @ key.mT`, so W is (d_q, d_k).",
+            "Your W is (d_k, d_q), as if the key stood on the left. Here the query does, "
+            "`query @ W @ key.mT`, so W is (d_q, d_k).",
             {
                 "layers": lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_q))},
                 "through": lambda query, W: query @ W.mT,
@@ -291,7 +291,7 @@ BILINEAR = Exercise(
         Slip(
             "W does not learn",
             "You assigned a plain tensor, or a parameter with `requires_grad=False`, so training "
-            "would leave it as it is. Wrap it, and nothing else: `nn.Parameter(…)`.",
+            "would leave it as it is. Write `self.W = nn.Parameter(…)`.",
             {"layers": lambda d_q, d_k: {"W": torch.randn(d_q, d_k)}},
             also=(
                 {"layers": lambda *d: {"W": nn.Parameter(torch.randn(*d), requires_grad=False)}},
@@ -321,7 +321,11 @@ BILINEAR = Exercise(
             "the key: two matrix products, `query @ W @ key.mT`.",
             {"through": lambda query, W: query * W.diagonal()},
         ),
-        *(s for s in mistakes.OF_A_SCORE if s not in (mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)),
+        *(
+            s.naming(**{"query @ key.mT": "query @ self.W @ key.mT", "the dot product": "q W kᵀ"})
+            for s in mistakes.OF_A_SCORE
+            if s not in (mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)
+        ),
         mistakes.SQUASHED.called("a tanh around it").said(
             "You squash the score, into −1 to 1 or 0 to 1. The tanh belongs to the additive score, "
             "inside; this score is linear in query and key."

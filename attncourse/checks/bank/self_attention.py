@@ -425,8 +425,9 @@ def equivariance(
 OF_EQUIVARIANCE = (
     slip(
         "nothing is permuted",
-        "Your function says True even for the causal mean: p is `np.arange(n)`, or both sides come "
-        "from one call. Compare `f(X[..., p, :])` with `f(X)[..., p, :]`, p moving something.",
+        "Your function says True even for the causal mean, as it does where p is `np.arange(n)`, "
+        "where both sides come from one call, or where nothing is compared. Compare "
+        "`f(X[..., p, :])` with `f(X)[..., p, :]`, p moving something.",
         draw=lambda n, rng: [np.arange(n)],
     ),
     slip(

@@ -182,7 +182,8 @@ ENCODE = Exercise(
         ),
         slip(
             "one letter too many is let through",
-            "A sequence one letter longer than `max_length` passes. Compare with `>`.",
+            "A sequence one letter longer than `max_length` passes. Refuse where "
+            "`len(sequence) > max_length`.",
             fit=lambda text, n: refuse_if(len(text) > n + 1) or text,
         ),
         slip(
@@ -205,7 +206,7 @@ ENCODE = Exercise(
         slip(
             "another order of the alphabet",
             "The ids follow `ACDEFGHIKLMNPQRSTVWY`. Yours follow the Latin alphabet with its gaps, "
-            "or the amino acids by their full names.",
+            "the amino acids by their full names, or the letters from the last to the first.",
             number=[
                 by_order("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
                 by_order("ARNDCQEGHILKMFPSTWYV"),
@@ -214,8 +215,8 @@ ENCODE = Exercise(
         ),
         slip(
             "numbered as they come",
-            "You number letters by their first appearance in this sequence. The same letter needs "
-            "the same id in every sequence.",
+            "You number the letters that this sequence has, by their first appearance or sorted. "
+            "The same letter needs the same id in every sequence.",
             number=[
                 lambda text: [1 + list(dict.fromkeys(text)).index(a) for a in text],
                 lambda text: [1 + sorted(set(text)).index(a) for a in text],
@@ -1220,9 +1221,8 @@ BOOTSTRAP = Exercise(
             generator=lambda rng: np.random.default_rng(0),
         ),
         slip(
-            "the original counts as a resample",
-            "You add the sample's own statistic, and leave out a resample. All of "
-            "`n_resamples` are drawn.",
+            "one resample too few",
+            "You draw one resample fewer than `n_resamples`.",
             often=lambda n: n - 1,
         ),
     ),

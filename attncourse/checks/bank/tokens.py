@@ -216,8 +216,8 @@ OF_WORDS = (
     ),
     slip(
         "punctuation is dropped",
-        "You return the words and lose the marks, or leave an empty string where one stood. `?` "
-        r"and `.` carry meaning: add `|[^\w\s]` to the pattern.",
+        "You return the words and lose the marks, or leave empty strings at the ends. `?` and `.` "
+        r"carry meaning. Collect words and marks: `re.findall(r'\w+|[^\w\s]', …)`.",
         {"cut": lambda text, pattern: re.split(r"\W+", text)},
         mark="",
     ),
@@ -259,8 +259,8 @@ OF_WORDS = (
     ),
     slip(
         "a run of marks is one token",
-        r"Your pattern takes `?!` as one token. Each mark is a token of its own: `[^\w\s]` without "
-        "a `+`.",
+        "Your pattern takes `?!`, or a mark with what follows, as one token. Each mark is a token "
+        r"of its own: `re.findall(r'\w+|[^\w\s]', …)`, without a `+` behind the bracket.",
         {"cut": lambda text, pattern: [t for t in re.split(r"(\W+)", text) if t.strip()]},
         mark=[r"[^\w\s]+", r"\S+"],
     ),
@@ -277,14 +277,15 @@ OF_WORDS = (
     slip(
         "white space becomes tokens",
         "Your list holds spaces or line ends. A character that is not in a word is a token only if "
-        r"it is visible: `[^\w\s]`, not `\W`.",
+        r"it is visible: `re.findall(r'\w+|[^\w\s]', …)`.",
         {"cut": lambda text, pattern: re.split(r"(\W)", text)},
         mark=[r"\W", r"[^\w ]"],
     ),
     slip(
         "another idea of a word",
         r"`\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some of these "
-        "out (a–z alone, `re.ASCII`, `isalpha`), and `Élan`, `1969` or `d_model` fall apart.",
+        "out (a–z alone, `re.ASCII`, `isalpha`), and `Élan`, `1969` or `d_model` fall apart or get "
+        "lost.",
         *({"word": rf"[{known}]+", "mark": rf"[^{known}\s]"} for known in KNOWN),
         *({"word": rf"[^\W{lost}]+", "mark": rf"[^\w\s]|[{lost}]"} for lost in LOST),
         word=[
@@ -386,14 +387,14 @@ OF_IDS = (
     ),
     slip(
         "ids are not checked",
-        "NumPy takes −1 for the last token and raises IndexError for an id that is too large. Test "
-        "`(ids < 0) | (ids >= n_vocab)` first and raise `ValueError`.",
+        "NumPy takes −1 for the last token and raises IndexError for an id that is too large. "
+        "First raise `ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.",
         refuse=never,
     ),
     slip(
         "only one end of the range is checked",
         "You refuse negative ids or large ones, not both, or let n_vocab itself pass. Raise "
-        "`ValueError` where `(ids < 0) | (ids >= n_vocab)`.",
+        "`ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.",
         refuse=[
             lambda ids, n_vocab: (ids >= n_vocab).any(),
             lambda ids, n_vocab: (ids < 0).any(),
@@ -413,7 +414,8 @@ OF_IDS = (
     ),
     Slip(
         "an id that exists is refused",
-        "You refuse id 0 or id n_vocab − 1. Both exist: wrong is `(ids < 0) | (ids >= n_vocab)`.",
+        "You refuse id 0 or id n_vocab − 1. Both exist: wrong is an id where "
+        "`(ids < 0) | (ids >= n_vocab)`.",
         {"refuse": lambda ids, n_vocab: ((ids < 0) | (ids >= n_vocab - 1)).any()},
         lambda off: {"refuse": lambda ids, n: ((ids < off[0]) | (ids >= n - off[1])).any()},
         ((1, 0), (1, 1)),
@@ -687,7 +689,9 @@ EMBED = Exercise(
         refuses_ids(SMALL_TABLE),
         leaves_arguments_alone(),
     ),
-    misconceptions=made(lookup, *OF_EMBED, *OF_IDS, *slips.OF_RESULTS),
+    misconceptions=made(
+        lookup, *OF_EMBED, *(s.naming(n_vocab="len(table)") for s in OF_IDS), *slips.OF_RESULTS
+    ),
     hints=(
         "`one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?",
         "An integer array as an index, `table[ids]`, picks whole rows, and any shape of `ids` will "

@@ -520,8 +520,8 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         ),
         Slip(
             "the branch is normalised, not the sum",
-            "In post-norm you compute x + norm(branch(x)). The norm comes after the addition: "
-            "norm(x + branch(x)).",
+            "In post-norm you normalise the branch alone, or x alone. The norm comes after the "
+            "addition: norm(x + branch(x)).",
             {"post": lambda x, branch, norm, first: x + norm(branch(x))},
             also=({"post": lambda x, branch, norm, first: norm(x) + branch(x)},),
         ),
@@ -606,7 +606,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         Slip(
             "PyTorch's norm, with other names",
             "`nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and "
-            "bias. Use `LayerNorm` from the first cell.",
+            "bias. Use `LayerNorm`, which is given above.",
             library_norms(layers),
         ),
         Slip(
@@ -718,8 +718,8 @@ def of_the_mask(decision: str, attention: str, more) -> tuple[Slip, ...]:
         ),
         Slip(
             "the mask is handed over as the key",
-            "`attention(x, mask)` takes the mask for the key, which is its second argument. Say "
-            "which it is: `mask=mask`.",
+            "`attention(x, mask)` takes the mask for the key, which is its second argument, and "
+            "the third is the value. Say which it is: `mask=mask`.",
             {decision: lambda self, x, mask: call(self, x, mask)},
             also=({decision: lambda self, x, mask: call(self, x, x, mask)},),
         ),
@@ -956,8 +956,8 @@ NORM = Exercise(
         ),
         Slip(
             "the mean is not subtracted",
-            "You divide by the root mean square and leave the mean in. That is another norm, "
-            "RMSNorm; a layer norm subtracts each row's mean first.",
+            "The mean is left in x, or in what you divide by, or in both, which is another norm, "
+            "RMSNorm. Subtract each row's mean first, and use what is left in both places.",
             {"centre": lambda x: 0},
             also=(
                 {"centre": lambda x: 0, "around": lambda x, centred: x - mean(x)},
@@ -1137,8 +1137,9 @@ FEED_FORWARD = Exercise(
         ),
         Slip(
             "the GELU's tanh form",
-            "You use the approximation of the GELU by tanh, as GPT-2 does, which is off by up to "
-            "0.0005. Here it is the exact one, x·Φ(x): `F.gelu(x)`.",
+            "You use an approximation of the GELU: by tanh, as GPT-2 does, which is off by up to "
+            "0.0005, or by x·σ(1.702x), off by up to 0.02. Here it is the exact one, x·Φ(x): "
+            "`F.gelu(x)`.",
             another_activation(lambda x: F.gelu(x, approximate="tanh")),
             also=(another_activation(lambda x: x * (1.702 * x).sigmoid()),),
         ),
@@ -1187,7 +1188,7 @@ FEED_FORWARD = Exercise(
         ),
         Slip(
             "d_ff is ignored",
-            "Your hidden layer has 4·d_model units whatever d_ff says. That is the width where "
+            "Your hidden layer has the same width whatever d_ff says. 4·d_model is the width where "
             "none is given.",
             {"width": lambda d_model, d_ff: 4 * d_model},
             also=({"width": lambda d_model, d_ff: d_model},),
@@ -1598,8 +1599,8 @@ SCHEDULE = Exercise(
         scheduling,
         Slip(
             "a step below 1 is not refused",
-            "At step 0 your schedule returns 0, which leaves the model where it is, or fails in "
-            "0 ** −0.5. Steps count from 1: test it and `raise ValueError(…)`.",
+            "A step below 1 does not raise ValueError (an `assert` raises AssertionError). Steps "
+            "count from 1: test it and `raise ValueError(…)`.",
             {"start": lambda step: step, "fall": lambda step, warmup: max(step, 1) ** -0.5},
             also=(
                 {"start": lambda step: step},
@@ -1693,7 +1694,8 @@ SCHEDULE = Exercise(
         ),
         Slip(
             "a peak of 1",
-            "You scale the schedule so that its peak is 1. Its peak is (d_model · warmup)^(−1/2).",
+            "You scale the schedule so that its peak is 1, or d_model^(−1/2). Its peak is "
+            "(d_model · warmup)^(−1/2).",
             {
                 "size": lambda d_model: 1,
                 "rise": lambda step, warmup: step / warmup,

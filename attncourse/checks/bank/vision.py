@@ -511,6 +511,9 @@ UNPATCHIFY = Exercise(
             also=(
                 {"finish": lambda images, height, width: images.reshape(-1, *images.shape[-3:])},
             ),
+        ).said(
+            "`b, n, p = patches.shape` or a `permute` of six axes fits exactly one batch axis. "
+            "Count from the end, and unpack `*batch, n, _ = patches.shape`."
         ),
     ),
     hints=(
@@ -572,7 +575,10 @@ WINDOW_PARTITION = Exercise(
         BY_NUMBER.called("the side taken for the number of windows").said(
             "You make `window` rows and columns of windows. It is the side of one, in tokens."
         ),
-        SQUARE,
+        SQUARE.said(
+            "You use the height for both sides. There are H / window rows and W / window columns "
+            "of windows."
+        ),
         OVERLAPPING.said(
             "Your windows begin at every token. They lie side by side: the step is their side."
         ),
@@ -601,8 +607,8 @@ WINDOW_PARTITION = Exercise(
             "You roll the tokens before you cut. Plain windows begin at the top left corner.",
             {"take": lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))},
         ),
-        NOT_REFUSED,
-        HALF_TESTED,
+        NOT_REFUSED.naming(patch="window", pixels="tokens"),
+        HALF_TESTED.naming(patches="windows", pixels="tokens"),
     ),
     hints=(
         "It is `patchify` for tokens: the features stay last.",
@@ -953,7 +959,8 @@ ATTENTION_ON_IMAGE = Exercise(
         ),
         Slip(
             "the image stands on its head",
-            "Your first row of patches lies at the bottom. Row 0 is the top one.",
+            "Your first row of patches lies at the bottom, or the first column at the right. Row 0 "
+            "is the top one, column 0 the left one.",
             {"finish": lambda picture: picture.flip(-2)},
             also=({"finish": lambda picture: picture.flip(-1)},),
         ),

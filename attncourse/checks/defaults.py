@@ -1,0 +1,75 @@
+"""A default that is not the exercise's: wrong where an argument is left out, right where it is not.
+
+The cases that are wrong are tried once more, with the exercise's own default handed over.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import takewhile
+
+from attncourse.alarm import TimeUp
+from attncourse.checks.asking import asking
+from attncourse.checks.exercise import Case, Exercise, Misconception
+from attncourse.checks.outcome import run
+from attncourse.checks.signatures import in_code
+from attncourse.checks.trials import Trial, problem_with
+
+
+def other_default(
+    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
+) -> Misconception | None:
+    """The mistake, if handing a default over makes everything right that leaves it out.
+
+    Raises ``TimeUp`` where such a call does not return: nothing can be asked after that.
+    """
+    wrong = [t for t in trials if t.wrong and t.case.raises is None]
+    for name, default in defaults_of(exercise.reference).items():
+        tried = [
+            (t, case) for t in wrong if (case := with_default(t.case, name, default, exercise))
+        ]
+        enough = max(1, len(wrong) / 2)
+        mended = takewhile(
+            lambda good: good is not False,  # one that is wrong ends it
+            (mends(exercise, implementation, t, c) for t, c in tried if len(tried) >= enough),
+        )
+        known = list(mended)
+        if len(known) == len(tried) and known.count(True) >= enough:
+            return Misconception(
+                f"another default for {name}",
+                f"Your answer is right where the call gives `{name}={in_code(default)}`, and wrong "
+                f"where {name} is left out. The exercise says that it is the same then.",
+            )
+    return None
+
+
+def defaults_of(reference: Callable) -> dict[str, object]:
+    found = inspect.signature(reference).parameters.values()
+    return {p.name: p.default for p in found if p.default is not p.empty}
+
+
+def with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:
+    """The case with an argument handed over that it leaves out; None where it does not."""
+    if "make" in case.kwargs:
+        args, settings = case.kwargs["make"]
+        if name in settings or len(args) > position(exercise.reference, name):
+            return None
+        return replace(case, kwargs={**case.kwargs, "make": (args, {**settings, name: default})})
+    if name in case.kwargs or len(case.args) > position(exercise.reference, name):
+        return None
+    return replace(case, kwargs={**case.kwargs, name: default})
+
+
+def position(reference: Callable, name: str) -> int:
+    return list(inspect.signature(reference).parameters).index(name)
+
+
+def mends(exercise: Exercise, implementation: Callable, trial: Trial, case: Case) -> bool | None:
+    """Whether a case is right with the default; None where its driver takes no such argument."""
+    with asking():
+        outcome = run(exercise, implementation, case)
+    if outcome.kind == "hung":
+        raise TimeUp
+    if outcome.kind == "raised":
+        return None
+    return problem_with(trial.case, trial.expected, outcome, brief=True) is None

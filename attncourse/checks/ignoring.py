@@ -1,0 +1,83 @@
+"""Which argument a wrong result does not follow from, though the right one does.
+
+In a case that is wrong one argument is exchanged for that of another draw. The right result
+changes; where the answer's does not, in every case that was tried, it does not use the argument.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from attncourse.checks.asking import asking
+from attncourse.checks.compare import as_numbers, difference
+from attncourse.checks.exercise import Case, Exercise
+from attncourse.checks.outcome import Outcome, identical, named_arguments, run
+from attncourse.checks.trials import Trial, draw
+
+TRIES = 3  # cases for each argument
+MOST = 6  # arguments of a case: a model has dozens of weights
+
+
+def ignored(
+    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
+) -> list[str]:
+    """The names of the arguments that an answer does not use."""
+    votes: dict[str, list[bool]] = {}
+    for number, trial in enumerate(trials):
+        if not comparable(trial):
+            continue
+        names = [name for name, _ in named_arguments(exercise, trial.case)]
+        for key, case in exchanges(exercise, number, trial, seed):
+            name = names[key] if isinstance(key, int) else key
+            told = votes.setdefault(name, [])
+            if len(told) < TRIES and False not in told:
+                with asking():
+                    outcome = run(exercise, implementation, case)
+                if outcome.kind == "hung":
+                    return []  # nothing can be asked of it any more
+                told.append(alike(outcome, trial.outcome))
+    return [name for name, told in votes.items() if len(told) > 1 and all(told)]
+
+
+def comparable(trial: Trial) -> bool:
+    """Whether a wrong array was returned for a right one, from few arguments."""
+    if not trial.wrong or trial.expected.kind != "value" or trial.outcome.kind != "value":
+        return False
+    few = len(trial.case.args) + len(trial.case.kwargs) <= MOST
+    return few and as_numbers(trial.expected.value) is not None
+
+
+def exchanges(
+    exercise: Exercise, number: int, trial: Trial, seed: int
+) -> Iterator[tuple[int | str, Case]]:
+    """Each way to exchange one argument of a case that changes the right result."""
+    case = trial.case
+    _, other, _ = draw(exercise, seed + 1)[number]
+    pairs = [*enumerate(zip(case.args, other.args, strict=False))]
+    pairs += [(key, (value, other.kwargs.get(key))) for key, value in case.kwargs.items()]
+    for key, (value, new) in pairs:
+        if not exchangeable(value, new):
+            continue
+        changed = exchanged(case, key, new)
+        right = run(exercise, exercise.reference, changed)
+        if right.kind == "value" and not alike(right, trial.expected):
+            yield key, changed
+
+
+def exchanged(case: Case, key: int | str, new: Any) -> Case:
+    if isinstance(key, str):
+        return replace(case, kwargs={**case.kwargs, key: new})
+    return replace(case, args=(*case.args[:key], new, *case.args[key + 1 :]))
+
+
+def exchangeable(value: Any, new: Any) -> bool:
+    """Whether both are of one kind and one shape, and not the same."""
+    alike = type(value) is type(new) and getattr(value, "shape", ()) == getattr(new, "shape", ())
+    return alike and value is not None and not callable(value) and not identical(value, new)
+
+
+def alike(a: Outcome, b: Outcome) -> bool:
+    """Whether two calls returned the same."""
+    if a.kind != "value" or b.kind != "value" or as_numbers(b.value) is None:
+        return False
+    return difference(a.value, b.value, brief=True) is None

@@ -1,0 +1,104 @@
+"""The line of a student's code that an error came through, and what stood in its names."""
+
+import ast
+import linecache
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+MOST = 4  # names
+LONGEST = 200  # characters of a line
+
+
+def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
+    """The last line in one of ``theirs`` files: `` `A @ V`, where A is (3, 3) and V is (2, 4)``."""
+    found: tuple[str, FrameType] | None = None
+    for frame, number in steps_of(error):
+        name = frame.f_code.co_filename
+        line = linecache.getline(name, number).strip() if theirs(name) else ""
+        found = (line, frame) if line else found
+    if found is None:
+        return ""
+    line, frame = found
+    first = next(iter(BaseException.args.__get__(error)), "")  # whatever its class says of it
+    of_dtypes = type(first) is str and "dtype" in first
+    return f"`{line[:LONGEST]}`{where(line, frame.f_locals, of_dtypes)}"
+
+
+def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """The frames that an error came through, whatever its class says of them."""
+    return traceback.walk_tb(BaseException.__traceback__.__get__(error))
+
+
+def where(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
+    """The sizes of the arrays that a line reads, and its other plain values.
+
+    Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
+    """
+    values = dict(held(line, there))
+    arrays = [v for v in values.values() if is_array(v)]
+    if not arrays and None not in values.values():
+        return ""  # nothing that an error of sizes is about
+    kinds = {dtype(v) for v in arrays if of_dtypes or "float" in dtype(v)}
+    told = [f"{name} is {in_short(value, len(kinds) > 1)}" for name, value in values.items()]
+    *first, last = told[:MOST]
+    return f", where {', '.join(first)} and {last}" if first else f", where {last}"
+
+
+def held(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The names that a line reads, with their values where these can be told in a word."""
+    try:
+        tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
+    except SyntaxError:  # a part of a statement
+        return
+    nodes = [node for node in ast.walk(tree) if hasattr(node, "col_offset")]
+    for node in sorted(nodes, key=lambda node: node.col_offset):
+        if isinstance(node, ast.AugAssign):
+            node = node.target
+        elif not isinstance(getattr(node, "ctx", None), ast.Load):
+            continue
+        if isinstance(node, ast.Name) and node.id in there:
+            name, value = node.id, there[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name, value = f"{node.value.id}.{node.attr}", attribute(there, node)
+        else:
+            continue
+        if value is None or type(value) in (bool, int) or is_array(value):
+            yield name, value
+
+
+def attribute(there: dict[str, Any], node: ast.Attribute) -> Any:
+    """An attribute or a parameter that an object holds itself; no code of its class runs."""
+    try:
+        own = object.__getattribute__(there[node.value.id], "__dict__")
+    except (KeyError, AttributeError):
+        return NOTHING
+    own = own if type(own) is dict else {}
+    parameters = own.get("_parameters")
+    return own.get(
+        node.attr, parameters.get(node.attr, NOTHING) if type(parameters) is dict else NOTHING
+    )
+
+
+NOTHING = object()
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array or a tensor, of no class of the student's own."""
+    torch = sys.modules.get("torch")
+    kinds = (torch.Tensor, torch.nn.Parameter) if torch else ()
+    return type(value) in (np.ndarray, *kinds)
+
+
+def in_short(value: Any, with_dtype: bool) -> str:
+    if not is_array(value):
+        return str(value) if abs(value or 0) < 10**9 else "a huge number"
+    return f"{tuple(value.shape)}{f' of {dtype(value)}' if with_dtype else ''}"
+
+
+def dtype(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")

@@ -1,0 +1,49 @@
+"""Mistakes in one branch: wrong where an option is given, or has some value, and right elsewhere.
+
+``if pre_norm: …`` has two branches, and a mistake in one of them does what the same mistake in both
+does, but only there.
+"""
+
+from collections.abc import Iterator
+
+from attncourse.checks.exercise import call_it
+from attncourse.checks.trials import Trial
+
+ENOUGH = 2  # cases on either side
+
+
+def options_of(trial: Trial) -> set[str]:
+    """What a call says besides its arrays: ``mask is given``, ``pre_norm=False``."""
+    kwargs = trial.case.kwargs
+    named = dict(kwargs) if trial.case.use is call_it else {}
+    for key in ("make", "config"):  # what a module is built from
+        made = kwargs.get(key, ())
+        for settings in made if isinstance(made, tuple) else (made,):
+            named |= settings if isinstance(settings, dict) else {}
+    inputs = kwargs.get("inputs", ())
+    named |= dict.fromkeys(inputs[1:] if isinstance(inputs, tuple) else (), call_it)
+    plain = {f"`{k}={v!r}`" for k, v in named.items() if type(v) in (bool, str, type(None))}
+    return plain | {f"`{k}` is given" for k, v in named.items() if v is not None}
+
+
+def branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
+    """Each "only where …" outside which every case is right, with the cases it is about.
+
+    In half of these something is wrong at least.
+    """
+    taken = [options_of(trial) for trial in trials]
+    for option in sorted(set().union(*taken)):
+        there = [i for i, options in enumerate(taken) if option in options]
+        elsewhere = [i for i, options in enumerate(taken) if option not in options]
+        yield from whole(trials, f"only where {option}", there, elsewhere)
+        yield from whole(trials, f"except where {option}", elsewhere, there)
+
+
+def whole(
+    trials: tuple[Trial, ...], words: str, there: list[int], elsewhere: list[int]
+) -> Iterator[tuple[str, list[int]]]:
+    wrong = [i for i in there if trials[i].stands_out]
+    if any(trials[i].stands_out for i in elsewhere) or min(len(wrong), len(elsewhere)) < ENOUGH:
+        return
+    if 2 * len(wrong) >= len(there):
+        yield words, there

@@ -1,0 +1,80 @@
+"""A signature that is not the exercise's: one that does not take the calls it is tested with.
+
+Python says so before any line of the answer runs, so no line of it stands in the error.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+
+from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.trials import Trial
+
+CALL = r"(?P<function>\w+|<lambda>)\(\) "  # as Python writes it
+MISSING = re.compile(CALL + r"missing \d+ required [a-z-]+ arguments?: (?P<names>'[^()]+')$")
+OTHER = re.compile(
+    CALL + r"(takes (from )?\d+ .*positional arguments? but \d+ .*given"
+    r"|takes no (keyword )?arguments.*|got an unexpected keyword argument '.+'"
+    r"|got multiple values for argument '.+')$"
+)
+
+
+def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Misconception | None:
+    """The mistake, if a call does not fit, whatever else is wrong."""
+    for trial in trials:
+        if trial.outcome.error is TypeError and trial.wrong:
+            if missing := MISSING.search(trial.outcome.text):
+                return lacking(
+                    exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
+                )
+            if other := OTHER.search(trial.outcome.text):
+                return misfit(exercise, other["function"], other[0])
+    return None
+
+
+def lacking(exercise: Exercise, function: str, names: list[str]) -> Misconception:
+    """An argument that has a default in the exercise, or one that the exercise does not have."""
+    defaults = {
+        name: p.default
+        for name, p in inspect.signature(counterpart(exercise, function)).parameters.items()
+        if p.default is not p.empty
+    }
+    if not set(names) <= set(defaults):
+        told = f"{function}() asks for {' and '.join(names)} as well"
+        return misfit(exercise, function, told)
+    listed = " and ".join(names)
+    written = ", ".join(f"{name}={in_code(defaults[name])}" for name in names)
+    return Misconception(
+        f"no default for {listed}",
+        f"Your signature asks for {listed} in every call. The exercise lets "
+        f"{'it' if len(names) == 1 else 'them'} be left out: write `{written}`.",
+    )
+
+
+def misfit(exercise: Exercise, function: str, told: str) -> Misconception:
+    wanted = counterpart(exercise, function)
+    name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
+    bare = []
+    for p in inspect.signature(wanted).parameters.values():
+        bare += ["*"] if p.kind is p.KEYWORD_ONLY and "*" not in bare else []
+        bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
+    bare = bare[bare[:1] == ["self"] :]
+    return Misconception(
+        "the signature is another one",
+        f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
+        f"{told}. Have the arguments that the exercise has, in its order and with its names.",
+    )
+
+
+def in_code(default: object) -> str:
+    """A default as it is written in a signature."""
+    if not callable(default):
+        return repr(default)
+    module = getattr(default, "__module__", "") or ""
+    return f"F.{default.__name__}" if module.startswith("torch") else default.__name__
+
+
+def counterpart(exercise: Exercise, function: str) -> Callable:
+    """What of the exercise's own a function of an answer stands for: a method, or the whole."""
+    own = exercise.reference
+    return getattr(own, function.rsplit(".", 1)[-1], own) if inspect.isclass(own) else own

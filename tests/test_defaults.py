@@ -1,0 +1,74 @@
+"""A default that is not the exercise's is known by handing the right one over."""
+
+import inspect
+
+import pytest
+
+from attncourse.alarm import TimeUp
+from attncourse.checks import examine, exercises
+from attncourse.checks.defaults import defaults_of
+from attncourse.checks.judging import judge
+from attncourse.efficient import kv_cache_bytes
+from attncourse.positions import apply_rope
+
+# Their drivers take other arguments.
+DRIVEN = {"gpt.sample_token", "sequences.bootstrap_interval", "sequences.split_by_similarity"}
+OTHER = [
+    (e, name, default)
+    for e in exercises().values()
+    if inspect.isfunction(e.reference) and e.target not in DRIVEN
+    for name, default in defaults_of(e.reference).items()
+    if type(default) in (int, float) and name != "atol" and "seed" not in name
+]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "name", "default"), OTHER, ids=lambda x: getattr(x, "target", str(x))
+)
+def test_every_other_default_is_named(exercise, name, default):
+    """Of each exercise with a number as a default."""
+    signature = inspect.signature(exercise.reference)
+
+    def answer(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        return exercise.reference(
+            *args, **({} if name in bound.arguments else {name: 3 * default}), **kwargs
+        )
+
+    verdict = judge(exercise, answer, 3)
+    if not verdict.passed:
+        assert verdict.diagnosis is not None, verdict
+        assert f"default for {name}" in verdict.diagnosis.name, verdict
+
+
+def test_most_exercises_with_a_default_try_it():
+    assert len(OTHER) > 5
+
+
+def test_what_is_wrong_with_the_argument_as_well_is_no_default():
+    def rope(x, positions, base=100.0):
+        return apply_rope(x, positions + 1, base)
+
+    def cache(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=2):
+        return 3 * kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number) // 2
+
+    for target, answer in (("positions.apply_rope", rope), ("efficient.kv_cache_bytes", cache)):
+        verdict = examine(target, answer, seed=1)
+        assert not verdict.passed
+        assert "default" not in verdict.in_short
+
+
+@pytest.mark.parametrize("last", [2, 15])
+def test_an_answer_that_does_not_return_is_not_called_again(last):
+    """In grading its process is gone, or busy for ever. The 15th call hands a default over."""
+    calls = []
+
+    def cache(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=3):
+        calls.append(n_tokens)
+        if len(calls) == last:
+            raise TimeUp
+        return kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number)
+
+    verdict = examine("efficient.kv_cache_bytes", cache, seed=1)
+    assert not verdict.passed
+    assert len(calls) == last

@@ -1,0 +1,55 @@
+"""The symptom that a wrong result does not follow from an argument that it should follow from."""
+
+import numpy as np
+import pytest
+import torch
+
+from attncourse.checks import examine, exercises
+from attncourse.checks.ignoring import ignored
+from attncourse.checks.judging import named_arguments
+from attncourse.checks.trials import draw, try_out
+
+TWO_ARRAYS = [
+    e
+    for e in exercises().values()
+    if e.target in ("mixing.mix", "kqv.attention_scores", "gpt.next_token_loss", "lookup.distances")
+]
+
+
+def odd(value):
+    """A number that follows from every entry, and from each in its own way."""
+    flat = torch.as_tensor(np.asarray(value, dtype=float)).ravel()
+    return float((flat * torch.arange(1, flat.numel() + 1).sin()).sum())
+
+
+@pytest.mark.parametrize("exercise", TWO_ARRAYS, ids=lambda e: e.target)
+@pytest.mark.parametrize("unused", [0, 1])
+def test_the_argument_that_is_left_out_is_named(exercise, unused):
+    def answer(*args, **kwargs):
+        right = exercise.reference(*args, **kwargs)
+        kept = [odd(a) for i, a in enumerate(args[:2]) if i != unused]
+        made = np.zeros(np.shape(right)) + kept[0]
+        return made if isinstance(right, np.ndarray) else torch.as_tensor(made)
+
+    trials = try_out(exercise, answer, 5)
+    names = [name for name, _ in named_arguments(exercise, draw(exercise, 5)[0][1])]
+    assert ignored(exercise, answer, trials, 5) == [names[unused]]
+
+
+@pytest.mark.parametrize("exercise", TWO_ARRAYS, ids=lambda e: e.target)
+def test_an_answer_that_uses_all_is_not_told_that_it_ignores_one(exercise):
+    def answer(*args, **kwargs):
+        right = exercise.reference(*args, **kwargs)
+        made = np.zeros(np.shape(right)) + odd(args[0]) * odd(args[1])
+        return made if isinstance(right, np.ndarray) else torch.as_tensor(made)
+
+    assert ignored(exercise, answer, try_out(exercise, answer, 5), 5) == []
+
+
+def test_it_is_what_the_verdict_says_where_nothing_else_is_known():
+    def head_scores(maps, pattern):
+        return maps.amax(-1).sum(-1) / (maps.shape[-1] + 0.123)
+
+    verdict = examine("interpret.head_scores", head_scores, seed=3)
+    assert verdict.diagnosis is None
+    assert verdict.symptom == "the result does not depend on `pattern`"

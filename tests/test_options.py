@@ -1,0 +1,76 @@
+"""Mistakes in one branch are known by what the calls say besides their arrays."""
+
+import torch
+from torch import nn
+
+from attncourse.checks import examine
+from attncourse.checks.drivers import call_module
+from attncourse.checks.exercise import Case, Criterion
+from attncourse.checks.options import branches, options_of
+from attncourse.checks.outcome import Outcome
+from attncourse.checks.trials import Trial
+from attncourse.transformer import EncoderBlock
+
+
+def trial(wrong: bool, **case) -> Trial:
+    right = Outcome("value", value=1.0)
+    return Trial(Criterion("", 1), Case(**case), right, Outcome("value", value=2.0 - (not wrong)))
+
+
+def test_the_options_of_a_call_are_its_settings_and_what_is_given():
+    plain = trial(False, kwargs={"how": "mean", "mask": torch.ones(2), "scale": None})
+    assert options_of(plain) == {
+        "`how='mean'`",
+        "`how` is given",
+        "`mask` is given",
+        "`scale=None`",
+    }
+    made = {"make": ((12, 3), {"pre_norm": False}), "method": "", "inputs": ("x", "mask"), "x": 0}
+    block = trial(False, kwargs=made, use=call_module)
+    assert options_of(block) == {"`pre_norm=False`", "`pre_norm` is given", "`mask` is given"}
+
+
+def test_a_branch_has_all_that_is_wrong_and_nothing_is_wrong_elsewhere():
+    given, left_out = {"kwargs": {"scale": 2.0}}, {}
+    two_sides = [trial(True, **given), trial(True, **given), trial(False), trial(False)]
+    assert list(branches(tuple(two_sides))) == [("only where `scale` is given", [0, 1])]
+    other_way = [trial(False, **given)] * 2 + [trial(True, **left_out)] * 2
+    assert list(branches(tuple(other_way))) == [("except where `scale` is given", [2, 3])]
+    assert list(branches((*two_sides, trial(True)))) == []  # wrong elsewhere, too
+    assert list(branches(tuple(two_sides[1:]))) == []  # one case is too few
+    mostly_right = [*two_sides, *[trial(False, **given)] * 3]
+    assert list(branches(tuple(mostly_right))) == []
+
+
+class OneBranch(EncoderBlock):
+    """Post-norm as it should be, pre-norm without what ``way`` leaves out."""
+
+    def before(self, x, mask):
+        raise NotImplementedError
+
+    def forward(self, x, mask=None):
+        return self.before(x, mask) if self.pre_norm else super().forward(x, mask)
+
+
+class NoResidual(OneBranch):
+    def before(self, x, mask):
+        x = self.attention(self.norm_1(x), mask=mask)
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class Odd(OneBranch):
+    def before(self, x, mask):
+        return nn.functional.elu(EncoderBlock.forward(self, x, mask)) * 1.5
+
+
+def test_a_mistake_in_one_branch_has_its_name_and_where():
+    verdict = examine("transformer.EncoderBlock", NoResidual, seed=2)
+    assert verdict.diagnosis.name == "the residual is missing"
+    assert verdict.diagnosis.explanation.endswith("that is so except where `pre_norm=False`.")
+    assert verdict.guide.endswith("the-residual-is-missing")
+
+
+def test_what_has_no_name_is_told_by_its_branch():
+    verdict = examine("transformer.EncoderBlock", Odd, seed=2)
+    assert verdict.diagnosis is None
+    assert verdict.symptom == "the result is wrong except where `pre_norm=False`"

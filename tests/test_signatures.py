@@ -1,0 +1,109 @@
+"""An answer that does not take the exercise's calls is told the signature that does."""
+
+import inspect
+
+import pytest
+
+from attncourse.checks import examine, exercises
+from attncourse.checks.judging import judge
+from attncourse.checks.signatures import in_code
+from attncourse.multihead import split_heads
+from attncourse.scoring import attend
+
+FUNCTIONS = [e for e in exercises().values() if inspect.isfunction(e.reference)]
+MODULES = [e for e in exercises().values() if inspect.isclass(e.reference)]
+HAS = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def with_parameters(function, change):
+    """A function that passes what it is given on to another, after a change of its parameters."""
+    before = inspect.signature(function).parameters
+    after = change(list(before.values()))
+    told, passed = [], []
+    for p in after:
+        named = p.kind is p.KEYWORD_ONLY
+        told += ["*"] * (named and "*" not in told)
+        told += [p.name if p.default is p.empty else f"{p.name}=given[{p.name!r}]"]
+        passed += [f"{p.name}={p.name}" if named else p.name] * (p.name in before)
+    space = {"given": {p.name: p.default for p in after}, "function": function}
+    exec(f"def answer({', '.join(told)}): return function({', '.join(passed)})", space)
+    return space["answer"]
+
+
+def one_more(parameters):
+    """One that every call has to name, before those with a default."""
+    needed = [p for p in parameters if p.default is p.empty and p.kind is HAS]
+    rest = [p for p in parameters if all(p is not n for n in needed)]
+    return [*needed, inspect.Parameter("another", HAS), *rest]
+
+
+def too_few(parameters):
+    """The first of them, or none where there is one."""
+    own = parameters[parameters[0].name == "self" :]
+    return parameters[: len(parameters) - len(own)] + own[: len(own) > 1]
+
+
+def no_defaults(parameters):
+    return [p.replace(default=p.empty) for p in parameters]
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
+@pytest.mark.parametrize("change", [one_more, too_few])
+def test_an_argument_too_many_or_too_few_is_another_signature(exercise, change):
+    verdict = judge(exercise, with_parameters(exercise.reference, change), 1)
+    assert not verdict.passed
+    assert verdict.diagnosis.name == "the signature is another one"
+    first = next(iter(inspect.signature(exercise.reference).parameters))
+    assert f"`{exercise.reference.__name__}({first}" in verdict.diagnosis.explanation
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
+def test_a_signature_without_defaults_says_which(exercise):
+    parameters = inspect.signature(exercise.reference).parameters.values()
+    verdict = judge(exercise, with_parameters(exercise.reference, no_defaults), 1)
+    if verdict.passed:  # every case hands everything over, or there is no default
+        return
+    assert "no default" in verdict.diagnosis.name
+    missing = [p for p in parameters if p.default is not p.empty]
+    told = verdict.diagnosis.explanation
+    assert any(f"{p.name}={in_code(p.default)}" in told for p in missing)
+    assert "<" not in told  # no function's address
+
+
+@pytest.mark.parametrize("exercise", MODULES, ids=lambda e: e.target)
+@pytest.mark.parametrize("method", ["__init__", "forward"])
+@pytest.mark.parametrize("change", [one_more, too_few])
+def test_a_modules_methods_have_signatures_too(exercise, method, change):
+    own = getattr(exercise.reference, method)
+    if change is too_few and len(inspect.signature(own).parameters) < 2:
+        pytest.skip("nothing to take away")
+    altered = with_parameters(own, change)
+    altered.__qualname__ = f"Answer.{method}"
+    answer = type("Answer", (exercise.reference,), {method: altered})
+    verdict = judge(exercise, answer, 1)
+    assert not verdict.passed
+    assert verdict.diagnosis.name == "the signature is another one"
+    name = exercise.reference.__name__ if method == "__init__" else method
+    assert f"`{name}(" in verdict.diagnosis.explanation
+    assert "<" not in verdict.diagnosis.explanation
+
+
+def test_a_call_inside_an_answer_is_no_signature_of_its_own():
+    def helper(x, h):
+        return split_heads(x, h)
+
+    def split(x, n_heads):
+        return helper(x)
+
+    verdict = examine("multihead.split_heads", split, seed=1)
+    assert verdict.diagnosis is None
+    assert "return helper(x)" in str(verdict)
+
+
+def test_what_is_wrong_besides_is_told_after_the_signature():
+    def twice(scores, values, mask):
+        return [2 * part for part in attend(scores, values, mask)]
+
+    verdict = examine("scoring.attend", twice, seed=1)
+    assert verdict.diagnosis.name == "no default for mask"
+    assert "`mask=None`" in verdict.diagnosis.explanation
