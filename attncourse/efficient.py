@@ -63,9 +63,9 @@ def tiled_attention(
     """``softmax(Q Kᵀ / √d_k) V``, with ``block`` queries and keys at a time.
 
     Equal to chapter 5's ``scaled_dot_product_attention``, gradients too, and never holds a tensor
-    ``(m, n)``: the backward pass computes each tile of weights again from its row's maximum and
-    normaliser. A query with no allowed key gets 0. Raises ``ValueError`` as chapter 5
-    does. Source: Dao et al. (2022), algorithm 1.
+    ``(m, n)``: the backward pass computes each tile of weights again from the logarithm of its
+    rows' sums of exponentials. A query with no allowed key gets 0. Raises ``ValueError`` as chapter
+    5 does. Source: Dao et al. (2022), algorithm 1.
     """
     shape = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     if mask is not None:

@@ -73,7 +73,7 @@ def kernel_regression(
     """The curve through noisy points ``(x_j, y_j)``, at ``x_query``: an average of nearby y.
 
     The weights are ``softmax(-(x_query_i - x_j)² / (2 h²))`` over j, h the bandwidth, in the unit
-    of x. Far from every point they all go to the nearest one. x_query: ``(..., m)``. x and y:
+    of x. Far from every point nearly all go to the nearest. x_query: ``(..., m)``. x and y:
     ``(..., n)``. Returns ``(..., m)``. Batch axes broadcast.
 
     Raises ``ValueError`` for a bandwidth that is not above 0 or where x and y differ in length.

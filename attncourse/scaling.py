@@ -2,8 +2,8 @@
 
 A score is a dot product of d_k terms. For independent entries of mean 0 and variance 1 its variance
 is d_k, so its standard deviation is √d_k, and scores divided by √d_k are of order one at every
-width. Large scores saturate the softmax: its weights p approach a single 1, their entropy 0, and
-its Jacobian diag(p) − p pᵀ approaches 0, and with it what can be learned through it.
+width. Scores far apart saturate the softmax: its weights p approach a single 1, their entropy 0,
+and its Jacobian diag(p) − p pᵀ approaches 0, and with it what can be learned through it.
 
 The three functions of tensors take any number of leading axes and keep the floating dtype. NaN in
 an argument comes out as NaN wherever it takes part.

@@ -43,8 +43,8 @@ def scaled_dot_score(
 class BilinearScore(nn.Module):
     """The score ``S[i, j] = query[i] W key[j]ᵀ``, with a learned ``W`` of shape ``(d_q, d_k)``.
 
-    For features of unit variance the new module's scores have unit variance too: the entries of
-    ``W`` are drawn with variance 1/(d_q d_k). Luong et al. (2015) call this score *general*.
+    For features of mean 0 and variance 1 the new module's scores have variance 1 too: the entries
+    of ``W`` are drawn with variance 1/(d_q d_k). Luong et al. (2015) call this score *general*.
     """
 
     @shaped

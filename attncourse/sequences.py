@@ -81,7 +81,7 @@ def similarity_clusters(sequences: Sequence[str], max_distance: int = 1) -> list
 def split_by_similarity(
     sequences: Sequence[str], max_distance: int = 1, test_fraction: float = 0.2, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Indices to train on and to test on, such that no test sequence is a near-copy of another.
+    """Indices to train on and to test on; no test sequence is a near-copy of one to train on.
 
     Whole clusters of sequences at most ``max_distance`` edits apart go to one side, in an order
     drawn from the seed: to the test side where that brings it closer to its share. Returns
@@ -103,8 +103,8 @@ def split_by_similarity(
     if not test or not len(train):
         largest = max(map(len, clusters), default=0)
         raise ValueError(
-            f"expected sequences that can be split, got {len(sequences)} in {len(clusters)} "
-            f"clusters, the largest of {largest}: try a smaller max_distance than {max_distance}"
+            f"expected sequences that can be split, got {len(sequences)} in clusters of up to "
+            f"{largest}: try a smaller max_distance than {max_distance}"
         )
     return train, np.sort(np.array(test))
 

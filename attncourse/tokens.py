@@ -1,7 +1,7 @@
 """Chapter 1: text becomes tokens, tokens become ids, ids become vectors.
 
 A text of n tokens ends up as a matrix ``X`` of shape ``(n, d)``: one row for each token, in the
-order of the text. Every later chapter starts from such an ``X``.
+order of the text. Wherever the course has a text, it starts from such an ``X``.
 """
 
 import re

@@ -19,7 +19,7 @@ from attncourse.transformer import EncoderBlock, LayerNorm
 
 
 @shaped
-def patchify(images: Float[Tensor, "*batch c H W"], patch: Count) -> Float[Tensor, "*batch n p"]:
+def patchify(images: Float[Tensor, "*batch c H W"], patch: Count) -> Float[Tensor, "*batch n cpp"]:
     """The square patches of each image, one a row, ``(..., n, c · patch²)``, n = HW / patch².
 
     Patches stand in reading order, and within one the numbers by channel, row and column, as
@@ -36,7 +36,7 @@ def patchify(images: Float[Tensor, "*batch c H W"], patch: Count) -> Float[Tenso
 
 @shaped
 def unpatchify(
-    patches: Float[Tensor, "*batch n p"], patch: Count, height: Count, width: Count
+    patches: Float[Tensor, "*batch n cpp"], patch: Count, height: Count, width: Count
 ) -> Float[Tensor, "*batch c H W"]:
     """The images that these patches were cut from: ``unpatchify(patchify(x, p), p, H, W)`` is x.
 
@@ -94,7 +94,7 @@ def window_merge(
 def embed_image(
     images: Float[Tensor, "*batch c H W"],
     patch: Count,
-    weight: Float[Tensor, "p d"],
+    weight: Float[Tensor, "cpp d"],
     bias: Float[Tensor, "d"],
     class_token: Float[Tensor, "d"],
     positions: Float[Tensor, "tokens d"],

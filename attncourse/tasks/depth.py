@@ -1,4 +1,4 @@
-"""What depth does to untrained blocks: tokens that become alike, gradients that grow or vanish.
+"""What depth does to untrained blocks: tokens that become alike, gradients that grow or shrink.
 
 Sources: Dong, Cordonnier and Loukas (2021), Attention is not all you need; Xiong et al. (2020), On
 Layer Normalization in the Transformer Architecture.

@@ -1,7 +1,7 @@
 """Chapter 15: handwritten digits, three models that read them, and patches in disorder.
 
 The images are scikit-learn's: 1,797 digits of 8 × 8 pixels, each pixel a count of ink from 0 to 16,
-written by 43 people (Alpaydin and Kaynak 1998). ``python -m attncourse.tasks.digits`` runs the
+written by 13 people (Alpaydin and Kaynak 1998). ``python -m attncourse.tasks.digits`` runs the
 chapter's contest, about ten minutes of one core, and keeps it in ``digits.json``.
 """
 

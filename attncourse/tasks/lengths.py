@@ -2,7 +2,7 @@
 
 A process that has once held a large tensor cannot tell how much a smaller one takes: its peak
 memory never falls. So ``measure`` starts one Python, which imports torch once and forks a child for
-each measurement; a child has its inputs, calls the method, and is gone.
+each measurement; a child has its inputs, measures one method at one length, and is gone.
 
     python -m attncourse.tasks.lengths naive:4096 tiled:4096
 """

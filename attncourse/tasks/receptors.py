@@ -31,7 +31,7 @@ def simulate_repertoire(
 ) -> Repertoire:
     """n made-up receptors: a frame, random letters, and in most of them a motif of their virus.
 
-    Every loop is *CAS*, five to eleven letters and *F*, drawn by how often receptors have them. A
+    Every loop is *CAS*, five to eleven letters and *F*, frequent letters three times as likely. A
     share ``planted`` of them bears one of its virus' two motifs of three letters, anywhere inside;
     the others are noise, as unlabelled ones would be. Viruses are unequally common: 1/2, 1/3, 1/6.
     A share ``copies`` are near-copies: an earlier receptor of the same virus with one letter, none

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Exercises 3 · Soft lookup
 #
-# You write the three functions of chapter 3. Each uses the one before it, so go in order. Fill in
+# You write the three functions of chapter 3. The other two use the first, so go in order. Fill in
 # the cells marked *your code*, run the check below each of them, and read what it says: it tells
 # you which part of the answer holds, and where one does not, on which small example and what your
 # function did there. Run a check as often as you like; it uses new numbers every time.

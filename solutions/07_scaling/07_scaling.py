@@ -213,14 +213,15 @@ check("scaling.softmax_jacobian", softmax_jacobian)
 # ### BEGIN SOLUTION
 # A score is a sum of 512 products of variance 1, so scores spread by $\sqrt{512} \approx 23$, and
 # for most queries the softmax gives nearly all weight to one key. Its Jacobian $\mathrm{diag}(p)
-# - p\,p^\top$ is then close to 0, and hardly any gradient reaches queries and keys. Divided by
-# the root, scores have variance 1 at every width; divided by 512 they have 1/512, and all keys
-# start with nearly equal weights.
+# - p\,p^\top$ is then close to 0, and hardly any gradient reaches these queries; the few whose
+# best keys nearly tie have a large one. Divided by the root, scores have variance 1 at every
+# width; divided by 512 they have 1/512, and all keys start with nearly equal weights.
 #
 # For the points, in this order: (1) the scores have variance $d_k$, so they spread by about 23;
 # (1) the softmax is saturated: for most queries one weight is near 1; (1) its Jacobian
-# $\mathrm{diag}(p) - p\,p^\top$ is then near 0, so hardly any gradient comes back; (1) by the
-# root the variance becomes 1; by 512 it becomes 1/512, and all weights are nearly equal.
+# $\mathrm{diag}(p) - p\,p^\top$ is then near 0, so for most queries hardly any gradient comes
+# back; (1) by the root the variance becomes 1; by 512 it becomes 1/512, and all weights are
+# nearly equal.
 # ### END SOLUTION
 
 # %% [markdown]

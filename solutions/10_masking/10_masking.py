@@ -160,7 +160,8 @@ check("masking.sliding_window_mask", sliding_window_mask)
 # Three things are asked for beyond the formula. A row in which no key is allowed has weights 0, not
 # NaN. No gradient is NaN, not in such rows either. And `scores` of dtype float16 must come out as
 # float16: there −1e9 does not exist and large exponentials are infinite. A guard added to the
-# denominator may be 1e-12 at most. `torch.softmax` is allowed.
+# denominator may be 1e-12 at most; in float16 that is 0 and guards nothing. `torch.softmax` is
+# allowed.
 #
 # <!-- hints: masked_softmax -->
 
@@ -192,9 +193,9 @@ check("masking.masked_softmax", masked_softmax)
 #
 # <!-- facts: leak -->
 #
-# Does a function obey a mask? Token j has no influence on output i exactly if the derivative of
-# out_i by x_j is 0. Write `leak(f, x, mask)`, which returns the largest of these derivatives where
-# there should be none, as a number:
+# Does a function obey a mask? Where token j has no influence on output i, the derivative of out_i
+# by x_j is 0. Write `leak(f, x, mask)`, which returns the largest of these derivatives where there
+# should be none, as a number:
 #
 # $$\max_{(i, j):\, M_{ij} = \text{False}} \;\; \max_{a,\, c} \left|
 # \frac{\partial\, \mathrm{out}_{ia}}{\partial\, x_{jc}} \right| ,
@@ -231,7 +232,7 @@ def leak(f, x, mask):
 
 
 # %% [markdown]
-# A function in which output 0 takes five times token 1, which it must not see. Expect `5.0`:
+# A function in which output 0 takes −5 times token 1, which it must not see. Expect `5.0`:
 
 # %%
 A = torch.tensor([[1.0, -5.0], [2.0, 1.0]])

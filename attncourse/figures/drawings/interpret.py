@@ -57,8 +57,8 @@ def two_steps() -> Drawings:
     """What each layer of an induction head does on *7 2 9 4 7*."""
     note = Diagram(
         "Layer 0: a note",
-        "The tokens 7, 2, 9, 4, 7. From each an arrow leads to the one before it. Below each "
-        "stands its note: after 7, after 2, after 9, after 4.",
+        "The tokens 7, 2, 9, 4, 7. From each but the first an arrow leads to the one before it, "
+        "and below each but the first stands its note: after 7, after 2, after 9, after 4.",
         height=168,
     )
     note.text(170, 16, "layer 0: who came before me?", bold=True)

@@ -40,8 +40,8 @@ def arrows(points: np.ndarray, kappa: float) -> Diagram:
     drawing = Diagram(
         f"Outputs at kappa {kappa:g}",
         f"Twelve points on a circle, an arrow from each to its output. "
-        f"{'All arrows are long and end near the middle' if far else 'All arrows are short'}"
-        f"{'.' if far else ' and lean towards the nearest other points.'}",
+        f"{'All arrows are long and end' if far else 'All arrows are short and lean to'}"
+        f"{' half-way to the middle.' if far else ' where other points lie densely.'}",
         width=196,
         height=222,
     )
