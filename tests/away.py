@@ -71,6 +71,8 @@ def run(path: Path, place: Path) -> None:
 def problem(cells: list[dict], solved: bool) -> str:
     """The first error that a notebook does not mean to show; one that is solved means none."""
     shell, in_time = InteractiveShell.instance(), True
+    # A traceback of where a page was stopped, wherever that is, can fail itself, and tells nothing.
+    shell.set_custom_exc((OutOfTime,), lambda *error, tb_offset=None: None)
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":

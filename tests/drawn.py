@@ -86,7 +86,7 @@ class Sizes(dict):
         super().__init__(b=2, d=12, d_model=12, h=4, m=5, n=7, n_heads=4, n_kv_heads=2)
         self |= {"n_queries": 3, "q": 3}
         # Images of 6 patches, which with the class token are 7 tokens.
-        self |= {"c": 3, "H": 6, "W": 4, "patch": 2, "window": 2, "p": 12, "tokens": 7}
+        self |= {"c": 3, "H": 6, "W": 4, "patch": 2, "window": 2, "cpp": 12, "tokens": 7}
 
     def __missing__(self, axis: str) -> int:
         self[axis] = int(axis) if axis.isdigit() else PRIMES[zlib.crc32(axis.encode()) % 8]

@@ -33,7 +33,7 @@ class Reader:
         options.setdefault("reduced_motion", "reduce")
         self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(60_000)
         self.wrong: list[str] = []
         self.page.on("console", lambda m: self.wrong.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

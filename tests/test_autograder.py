@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from jsonschema import Draft202012Validator
 from small_class import NAME, refuses, run
 from small_course import make_course, small
@@ -16,6 +18,7 @@ from test_export import RESULTS
 
 from attncourse.grading.autograder import run as harness
 from attncourse.grading.autograder.bundle import bundle, requirements
+from attncourse.grading.course.variants import choose
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import Layer
 
@@ -97,3 +100,23 @@ def test_the_zip_has_what_is_needed_in_its_root_and_is_the_same_again(tmp_path):
     setup.write_bytes(zipfile.ZipFile(path).read("setup.sh"))
     assert subprocess.run(["bash", "-n", setup]).returncode == 0
     refuses(run("export", "--all", "--format", "gradescope-autograder", cwd=course), "name it")
+
+
+def test_the_zip_grades_in_the_variant_and_by_the_settings_of_the_course(tmp_path):
+    name = "11_positions"
+    course, root = tmp_path / "course", tmp_path / "autograder"
+    shutil.copytree(ROOT / "solutions" / name, course / "solutions" / name)
+    (course / "nbgrader_config.py").write_text(
+        "c = get_config()\nc.JudgeExporter.follow_on = False\n"
+    )
+    choose(course, name, "halves")
+    with zipfile.ZipFile(bundle(course, name)) as archive:
+        archive.extractall(root / "source")
+    assert json.loads((root / "source" / "settings.json").read_text()) == {"follow_on": False}
+    (root / "submission").mkdir()
+    published = course / "solutions" / name / f"{name}.ipynb"
+    shutil.copy(published, root / "submission")
+    harness.main(root)
+    told = json.dumps(results(root))
+    assert "pairs stand in two halves here" in told.lower()
+    assert results(root)["score"] < 24

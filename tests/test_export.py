@@ -106,10 +106,10 @@ def test_a_number_is_read_again(value):
 
 
 def test_a_long_hostile_text_costs_no_time():
-    started = time.monotonic()
+    started = time.process_time()
     for text in (";" * 10**6, "\n" * 10**6, " " * 10**6, "; \"' " * 200_000, "=" * 10**6):
         assert len(cell(text)) <= 64_002
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 # --- points -----------------------------------------------------------------------------------
@@ -527,7 +527,7 @@ def test_ten_thousand_students_take_seconds(tmp_path):
     reports = (made(f"s{n:05d}", 1, 0, 4) for n in range(10_000))
     write_reports(tmp_path, reports)
     database = write_gradebook(tmp_path, [made("ada", 2, 1, 4)])
-    started = time.monotonic()
+    started = time.process_time()
     done = export(database, NAME, "csv")
     assert done.number == 10_001
-    assert time.monotonic() - started < 20  # 1 s on a quiet machine
+    assert time.process_time() - started < 20  # 1 s on a quiet machine

@@ -188,7 +188,7 @@ def test_the_submissions_limit_keeps_what_was_earned_before():
     assignment = Assignment("a", (*read_cells(small())[:-1], *read_cells(notebook(*slow))))
     started = time.monotonic()
     report, points = graded_points(small(), assignment, Limits(submission=3, cell=50))
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 40  # the sleep and the cell's limit are longer
     assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 0}
     assert report.status == "interrupted"
     assert "time for the submission was over" in report.notes[-1]

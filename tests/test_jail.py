@@ -267,7 +267,7 @@ def test_processor_time_has_an_end(own):
     started = time.monotonic()
     _, status = own.run("import signal; signal.signal(24, 1)\nwhile True: pass", limits={"cpu": 1})
     assert status == -signal.SIGKILL
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
 
 
 def test_other_limits(prison):
@@ -713,7 +713,7 @@ def test_the_trial_is_quick_and_finds_every_layer():
     started = time.monotonic()
     found = jail.available()
     assert [layer.name for layer in found] == list(layers.PROTECTS)
-    assert time.monotonic() - started < 5  # 0.2 s on a machine that does nothing else
+    assert time.monotonic() - started < 20  # 0.2 s on a machine that does nothing else
     assert {layer.name for layer in found if layer.floor} == set(layers.FLOOR)
     assert jail.missing_floor() == []
 

@@ -293,6 +293,18 @@ def test_a_notebook_that_fails_is_seen(code, complaint, elsewhere, tmp_path):
     assert complaint in run_away(elsewhere, path)[path]["wrong"]
 
 
+def test_a_page_may_be_stopped_where_no_traceback_can_be_made(elsewhere, tmp_path):
+    """As in a library's code whose lines have no numbers; IPython fails over them."""
+    code = (
+        "def spin():\n    while True:\n        pass\n\n\n"
+        "spin.__code__ = spin.__code__.replace(co_linetable=b'')\nspin()"
+    )
+    path = tmp_path / "book" / "endless.ipynb"
+    path.parent.mkdir()
+    path.write_text(colab.as_notebook([colab.cell(1, "code", code, {})]))
+    assert run_away(elsewhere, path)[path]["wrong"] == ""
+
+
 # What the package imports is what it declares
 
 

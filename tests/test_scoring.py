@@ -710,7 +710,7 @@ def attend_without_default(scores, values, mask):
         ("BilinearScore", BilinearWithScale, "a parameter too many: scale"),
         ("BilinearScore", BilinearOfOtherName, "there is no parameter W"),
         ("BilinearScore", BilinearLonger, "W has another shape"),
-        ("attend", attend_without_default, "mask has no default"),
+        ("attend", attend_without_default, "no default for mask"),
     ],
 )
 def test_what_does_not_fit_the_text_has_a_name(target, answer, name):

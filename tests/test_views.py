@@ -293,6 +293,7 @@ def sliders():
             for panels in ((curve,), (curve, few), (few, many, bars))]  # fmt: skip
 
 
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 TEXT = """root => [...root.querySelectorAll("div, p, text, td, th, span, select, button")]
     .filter(node => node.textContent.trim()).map(node => parseFloat(getComputedStyle(node).fontSize)
         * (node.ownerSVGElement?.getScreenCTM().a ?? 1))"""
@@ -319,7 +320,7 @@ def test_text_grows_with_the_readers_own_size(opened):
         reader = opened(figure, root=root)
         before = reader.figure.evaluate(TEXT)
         reader.page.evaluate("document.documentElement.style.fontSize = '32px'")
-        reader.page.wait_for_timeout(50)
+        reader.page.evaluate(PAINTED)
         after = reader.figure.evaluate(TEXT)
         assert min(b / a for a, b in zip(before, after, strict=True)) > 1.9
 
