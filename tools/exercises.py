@@ -326,6 +326,7 @@ def main() -> int:
         for path in sorted((course.root / folder).rglob("*")):
             name = path.relative_to(course.root).as_posix()
             generated = folder == "exercises" or path.suffix == ".ipynb"
+            generated = generated and "/." not in f"/{name}"  # Jupyter's checkpoints
             if path.is_file() and generated and name not in expected:
                 problems.append(f"{name} comes from no source; delete it")
     for problem in problems:

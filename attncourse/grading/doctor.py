@@ -52,7 +52,7 @@ def memory() -> str:
         lanes = choose_lanes(0)
     except UserError as error:
         return str(error)
-    return f"{available // lanes} MB for each of {lanes} lanes; one takes about {LANE_MB} MB"
+    return f"{available // lanes} MB for each of {lanes} lanes; grading counts {LANE_MB} MB for one"
 
 
 def verdict(layers: list[Layer]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attncourse.grading.errors import UserError
 
-LANE_MB = 700  # what one lane takes at its peak
+LANE_MB = 700  # what is counted for one lane: it takes some 200, and one that fills its memory more
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 MIB = 2**20

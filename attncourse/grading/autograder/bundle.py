@@ -5,6 +5,7 @@ See "Autograder Specifications", https://gradescope-autograders.readthedocs.io/e
 ``/autograder/source``.
 """
 
+import json
 import re
 import tomllib
 import zipfile
@@ -15,12 +16,16 @@ from pathlib import Path
 
 import attncourse
 from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.settings import follow_on_earns
+from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.course.variants import variants_in, written
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
 
 HERE = Path(__file__).parent
 PACKAGE = Path(attncourse.__file__).parent
 SCRIPTS = ("setup.sh", "run_autograder")
+SETTINGS = "settings.json"  # what nbgrader_config.py says of grading; there is no nbgrader there
 DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same course is the same zip
 
 
@@ -47,6 +52,9 @@ def files(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
     yield "requirements.txt", "".join(f"{line}\n" for line in requirements()).encode()
     solved = f"solutions/{name}/{name}.ipynb"
     yield solved, (course / solved).read_bytes()
+    if variant := variants_in(course).get(name):
+        yield VARIANTS, written({name: variant}).encode()
+    yield SETTINGS, (json.dumps({"follow_on": follow_on_earns(course)}) + "\n").encode()
     for path in sorted(PACKAGE.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes()

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from attncourse.grading.autograder.bundle import SETTINGS
 from attncourse.grading.class_.gradescope import results_json
 from attncourse.grading.class_.results import from_report
 from attncourse.grading.class_.scores import Person
@@ -33,7 +34,8 @@ def main(root: Path) -> None:
     names = folders_in(source / "solutions")
     if len(names) != 1:
         raise UserError(f"{source}/solutions should hold one assignment: make the zip again")
-    assignment = find_assignment(source, names[0])
+    settings = json.loads((source / SETTINGS).read_text(encoding="utf-8"))
+    assignment = replace(find_assignment(source, names[0]), follow_on=settings["follow_on"])
     missing = missing_floor()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "submitted" / STUDENT / assignment.name

@@ -22,7 +22,7 @@ def write_solution(
     if variant := variants_in(course).get(name):
         raise UserError(
             f"{name} was released in the variant {variant}, which the answers in solutions/ do not "
-            "fit: write a solution of your own, or release --variant published"
+            "fit: write a solution of your own"
         )
     place = output or course / "reports" / name / f"{name}_solution.ipynb"
     if place.is_dir():

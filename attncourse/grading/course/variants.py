@@ -69,5 +69,10 @@ def choose(course: Path, name: str, variant: str) -> None:
             f"{name} was handed in as {before} by {len(handed_in)}, and would be graded as "
             f"{variant}: move submitted/*/{name} elsewhere first"
         )
+    replace_file(course / FILE, written(chosen))
+
+
+def written(chosen: dict[str, str]) -> str:
+    """The file's text: each assignment's variant."""
     lines = [f"{json.dumps(one)} = {json.dumps(its)}\n" for one, its in sorted(chosen.items())]
-    replace_file(course / FILE, HEAD + "".join(lines))
+    return HEAD + "".join(lines)

@@ -61,9 +61,12 @@ def progress(console: Console, what: str, total: int) -> Iterator[Callable[[], N
                     console.print(line, soft_wrap=True, highlight=False)
                     console.file.flush()
 
+        writer = Thread(target=write_lines, daemon=True)
         if not live:
-            Thread(target=write_lines, daemon=True).start()
+            writer.start()
         try:
             yield step
         finally:
             ended.set()
+            if not live:
+                writer.join()  # no line comes after the end

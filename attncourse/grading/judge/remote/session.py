@@ -345,7 +345,7 @@ class Session:
         if told.get("timeout") is True:
             return TimeUp()
         error = exception_class(told.get("type"), told.get("above"))(text_in(told, "message", 2000))
-        error.attncourse_line = text_in(told, "line", 200)
+        error.attncourse_line = text_in(told, "line", 400)
         skipped = told.get("skipped")
         error.attncourse_skipped = (
             [str(line)[:200] for line in skipped[:5]] if isinstance(skipped, list) else []

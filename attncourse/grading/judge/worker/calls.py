@@ -6,7 +6,6 @@ functions and modules as text and numbers.
 
 import copy
 import inspect
-import linecache
 import random
 import sys
 import warnings
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import TimeUp, within
+from attncourse.checks.lines import line_behind
 from attncourse.checks.outcome import Unusable
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import (
@@ -164,7 +164,8 @@ def describe(error: BaseException) -> dict[str, Any]:
         message = within(1, lambda: str(error))[:MESSAGE]
     except BaseException:  # a submission's own exception may refuse to be shown
         message = ""
-    return describe_class(type(error)) | {"message": message, "line": line_of(error)}
+    line = line_behind(error, lambda name: name.startswith("<cell"))
+    return describe_class(type(error)) | {"message": message, "line": line}
 
 
 def describe_class(kind: type[BaseException]) -> dict[str, Any]:
@@ -174,17 +175,6 @@ def describe_class(kind: type[BaseException]) -> dict[str, Any]:
         "above": [c.__name__ for c in kind.__mro__ if c.__module__ == "builtins"],
         "unusable": issubclass(kind, Unusable),
     }
-
-
-def line_of(error: BaseException) -> str:
-    """The last line of the submission that the exception came through."""
-    line, step = "", error.__traceback__
-    while step is not None:
-        filename = step.tb_frame.f_code.co_filename
-        if filename.startswith("<cell"):
-            line = linecache.getline(filename, step.tb_lineno).strip() or line
-        step = step.tb_next
-    return line[:200]
 
 
 def signature(value: Any) -> list[list] | None:
