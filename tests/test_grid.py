@@ -60,7 +60,6 @@ def test_what_is_missing_is_named():
         "n of 2",
         "n of 17 or more",
         "d_k = m",
-        "m = batch",
         "d_k = batch",
         "d_v = n",
         "n = batch",
@@ -92,9 +91,13 @@ def test_what_is_missing_of_a_module_is_named():
         "W_v.bias of 0",
     )
     assert report(without(HEAD, "attention between three projections of x")).missing == (
-        "two calls of one object",
+        "two calls of one object, of the same lengths",
+        "two calls of one object, of other lengths",
     )
     assert report(without(HEAD, "weights(x, mask) returns the attention map")).missing == ()
+    assert report(without(HEAD, "a mask, True where attention is allowed")).missing == (
+        "mask of two axes, in a batch as long as the first",
+    )
     maskless = without(HEAD, "a mask, True where attention is allowed",
                        "gradients reach x and every weight")  # fmt: skip
     assert "mask given" in report(maskless).missing
@@ -177,6 +180,12 @@ class Remembers:
         return attend(query, key, value, mask, scale=scale) + again
 
 
+def mask_as_padding(query, key, value, mask=None, *, scale=None):
+    if mask is not None and mask.ndim == 2 and query.ndim == 3 and len(mask) == len(query):
+        mask = mask.unsqueeze(1)
+    return attend(query, key, value, mask, scale=scale)
+
+
 def key_cut_off(query, key, value, mask=None, *, scale=None):
     if not query.requires_grad and not value.requires_grad:
         key = key.detach()
@@ -191,6 +200,7 @@ def key_cut_off(query, key, value, mask=None, *, scale=None):
         scale_or_default,
         turned_by_its_sizes,
         in_memory_order,
+        mask_as_padding,
         key_cut_off,
     ],
 )
@@ -220,6 +230,23 @@ def test_an_object_that_remembers_a_call_fails():
     message = verdict.criteria[0].message
     assert "(x), then (x_2) and (x)" in message
     assert "the second call" in message
+
+
+class MapOfTheFirstCall(HEAD.reference):
+    """Keeps the map, and shows the same one again."""
+
+    kept = None
+
+    def weights(self, x, mask=None):
+        if self.kept is None or self.kept.shape[-1] != x.shape[-2]:
+            self.kept = super().weights(x, mask)
+        return self.kept
+
+
+def test_a_method_that_keeps_what_it_made_fails():
+    failed = [c for c in judge(HEAD, MapOfTheFirstCall, seed=0).criteria if not c.passed]
+    assert [c.name for c in failed] == ["weights(x, mask) returns the attention map"]
+    assert "weights(x), then (x_2) and (x)" in failed[0].message
 
 
 # --- tables ----------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from attncourse.checks.drivers import each_gradient
 from attncourse.checks.exercise import Case, Criterion, Rng, call_it
 
 FLOATS_ONLY = ("integers in *", "Results keep the floating dtype of what came in.")
+ONE_MASK = "one mask for all, as many queries as sequences"
+OTHER_NUMBERS = "a second call with other numbers"
 SEQUENCES = ("m", "n")  # the axes of tokens; those of features begin with d
 
 

@@ -149,7 +149,7 @@ class Use:
     outcome: Any
     built: dict[str, Any] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
-    twice: bool = False
+    twice: str = ""  # what the lengths of a second call are, where there is one
     alone: tuple[str, ...] = ()  # each of these required a gradient when no other did
 
 
@@ -196,6 +196,8 @@ def use_of_module(exercise: Exercise, case: Case, expected: Outcome, driver: Cal
     built = inspect.signature(exercise.reference).bind(*args, **options).arguments
     arrays = {n: as_numbers(value) for n, value in inputs.items()}
     real = [n for n, array in arrays.items() if array is not None and array.dtype.kind == "f"]
+    lengths = [[getattr(kwargs[n], "shape", None) for n in one] for one in (names, others)]
+    second = "the same" if lengths[0] == lengths[1] else "other"
     return Use(
         method,
         inputs,
@@ -204,7 +206,7 @@ def use_of_module(exercise: Exercise, case: Case, expected: Outcome, driver: Cal
         output_of(expected),
         built=dict(built),
         state=state,
-        twice=driver is call_module_twice,
+        twice=second if driver is call_module_twice else "",
         alone=(*real, *map(family, state)) if driver in ONE_BY_ONE else (),
     )
 
@@ -231,11 +233,12 @@ def cells_of(use: Use) -> Iterator[str]:
     for name, array in arrays.items():
         if use.arguments[name].numbers:
             yield from cells_of_numbers(name, as_numbers(array))
+    yield from (TWO_AXES.format(n) for n, a in arrays.items() if of_two_axes(n, a, batch))
     yield from cells_of_parameters(use, arrays)
     where = f" to {use.method}" if use.method else ""
     yield from cells_of_options(use.arguments, use.given, where)
     if use.twice:
-        yield "two calls of one object"
+        yield f"two calls{where} of one object, of {use.twice} lengths"
     yield from (f"a gradient on {name} alone" for name in use.alone)
 
 
@@ -258,7 +261,8 @@ def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[in
             continue
         pairs = zip(argument.axes, shape[core:], strict=True)
         sizes |= {LENGTHS.get(axis, axis): n for axis, n in pairs if axis.isidentifier()}
-        batch = max(batch, shape[:core], key=len)
+        if not is_mask(argument.name):
+            batch = max(batch, shape[:core], key=len)
     for name, value in (use.built | use.given).items():
         axis = Argument(name).length
         if isinstance(value, int) and axis is not None and name not in arrays:
@@ -316,6 +320,18 @@ def cells_of_numbers(name: str, array: np.ndarray) -> Iterator[str]:
     whole = np.abs(rows).sum(-1)
     if ((np.abs(rows.sum(-1)) <= 1e-6 * whole) & (whole > 0)).any():
         yield "entries that cancel"
+
+
+TWO_AXES = "{} of two axes, in a batch as long as the first"  # which is no (batch, n)
+
+
+def of_two_axes(name: str, array: Any, batch: tuple[int, ...]) -> bool:
+    alone = is_mask(name) and len(array.shape) == 2 and len(batch) == 1
+    return alone and batch[0] == array.shape[0] > 1
+
+
+def is_mask(name: str) -> bool:
+    return name.endswith("mask")
 
 
 def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
@@ -387,9 +403,16 @@ def cells_owed(exercise: Exercise) -> Iterator[str]:
             arguments(getattr(reference, method or "forward"), True).values() if module else ()
         ):
             yield from (f"{a.name} {is_given}{where}" for is_given in BOTH if a.optional)
+        if module:
+            yield f"two calls{where} of one object, of the same lengths"
     for a in (built if module else named).values():
         yield from (f"{a.name} {is_given}" for is_given in BOTH if a.optional)
-    yield "two calls of one object" if module else "the first call once more, after others"
+    if module:
+        yield "two calls of one object, of other lengths"
+    else:
+        yield "the first call once more, after others"
+    if batched:
+        yield from (TWO_AXES.format(a.name) for a in arrays if is_mask(a.name))
     if returned.torch and returned.numbers:
         yield from (f"a gradient on {a.name} alone" for a in numbers if a.torch)
         yield from (f"a gradient on {name} alone" for name in weights)

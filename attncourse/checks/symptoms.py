@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from attncourse.checks.compare import PRECISE, as_numbers, difference, equal, scale_of
+from attncourse.checks.drivers.modules import CALLS
 from attncourse.checks.exercise import Misconception
 from attncourse.checks.options import branches
 from attncourse.checks.trials import Trial
@@ -121,6 +122,48 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
         "torch operations on the tensors themselves.",
     )
     return Symptom(mistake.name, True, mistake)
+
+
+def kept(trials: tuple[Trial, ...]) -> Symptom | None:
+    """An object's first call is right, and a later one is not; a gradient may break over that."""
+    wrong = [t for t in trials if t.wrong]
+    calls = [c for t in wrong if (c := calls_of(t)) is not None]
+    others = [t for t in wrong if calls_of(t) is None]
+    if not calls or not all(c.first.right and c.stale for c in calls):
+        return None
+    if any(t.outcome.kind != "raised" for t in others):
+        return None
+    mistake = Misconception(
+        "something is kept from an earlier call",
+        "The first call of an object is right, and a later one works with what an earlier one "
+        "left. `self` holds the layers; what is made of the input belongs in a plain name, and is "
+        "made anew in every call.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What one object returned: at first, for other inputs, and for the first ones again."""
+
+    first: Pair
+    second: Pair
+    again: Pair
+
+    @property
+    def stale(self) -> bool:
+        """Whether only an earlier call can be what makes a later one wrong."""
+        alike = self.first.want.shape == self.second.want.shape
+        return not self.again.right or (alike and not self.second.right)
+
+
+def calls_of(trial: Trial) -> Calls | None:
+    """The calls of one object, where a case makes several."""
+    got, want = trial.outcome.value, trial.expected.value
+    if not isinstance(got, dict) or not isinstance(want, dict) or tuple(want) != CALLS:
+        return None
+    three = [paired(got.get(name), want[name], trial) for name in CALLS]
+    return Calls(*(one[0] for one in three)) if all(three) else None
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -334,6 +377,18 @@ def pairs(trials: tuple[Trial, ...]) -> list[Pair]:
 def paired(got: object, want: object, trial: Trial) -> list[Pair]:
     arrays = [as_numbers(v) if v is not None else None for v in (got, want)]
     return [Pair(*arrays, trial)] if all(a is not None for a in arrays) else []
+
+
+def facts(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, and of what else is to hold something does not."""
+    wrong = [t for t in trials if t.wrong]
+    told = [(t.outcome.value, t.expected.value) for t in wrong]
+    if not wrong or not all(isinstance(v, dict) for both in told for v in both):
+        return None
+    if not all(type(v) is bool for both in told for one in both for v in one.values()):
+        return None
+    broken = dict.fromkeys(f for got, want in told for f in want if got.get(f) != want[f])
+    return Symptom(f"every result is right, but this does not hold: {'; '.join(broken)}", True)
 
 
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -846,11 +901,13 @@ def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
 
 LOOKS = (
     changed_only,
+    kept,
     cut_gradients,
     other_dtype,
     unfit,
     rounded,
     unbatched,
+    facts,
     other_gradients,
     one_part,
     transformed,

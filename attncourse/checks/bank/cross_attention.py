@@ -11,7 +11,16 @@ from torch import nn
 
 from attncourse import cross_attention
 from attncourse.checks import mistakes
-from attncourse.checks.cases import FLOATS_ONLY, Drawn, between, hole, row, standard
+from attncourse.checks.cases import (
+    FLOATS_ONLY,
+    ONE_MASK,
+    OTHER_NUMBERS,
+    Drawn,
+    between,
+    hole,
+    row,
+    standard,
+)
 from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import (
@@ -200,6 +209,7 @@ CROSS = Exercise(
                 # Where the sizes agree, the wrong sequence gives wrong numbers and no error.
                 row("m=7 n=7 d_x=5 d_y=5 d_k=4 d_v=4", note="m = n, d_x = d_y and d_k = d_v"),
                 row("m=3 n=11 d_x=5 d_y=5 d_k=16 d_v=7", then="m=2 n=5", note="d_x = d_y"),
+                CROSS_ROW.but(then={}, note=OTHER_NUMBERS),
             ),
         ),
         Criterion(
@@ -218,6 +228,7 @@ CROSS = Exercise(
                 questions(**QUESTIONS_MASK),
                 CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
                 CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
+                CROSS_ROW.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
                 CROSS_ROW.but(
                     "m=11",
                     given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
@@ -235,6 +246,7 @@ CROSS = Exercise(
                     batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
                 ),
                 CROSS_ROWS.extreme[0].but(method="weights"),
+                CROSS_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
                 CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
             ),
         ),
@@ -381,6 +393,7 @@ POOLING = Exercise(
                 three(),
                 row("n=7 d=4"),
                 row("n=11 d=16", then="n=5"),
+                row("n=7 d=4", then="", note=OTHER_NUMBERS),
                 row("n=1 d=4", note="one element"),
             ),
         ),
@@ -400,6 +413,7 @@ POOLING = Exercise(
                 three(**THREE_MASK),
                 POOL_ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
                 row("n=7 d=4", batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
+                POOL_ROW.but(batch=(3,), given={"mask": hole("n_queries n")}, note=ONE_MASK),
                 POOL_ROW.but(
                     batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
                 ),
@@ -420,6 +434,7 @@ POOLING = Exercise(
                     batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
                 ),
                 POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
+                POOL_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
                 POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
             ),
         ),

@@ -19,6 +19,7 @@ from attncourse.checks import drivers, mistakes
 from attncourse.checks.adapting import Adapter, Change
 from attncourse.checks.cases import (
     FLOATS_ONLY,
+    ONE_MASK,
     Drawn,
     Row,
     Table,
@@ -756,6 +757,7 @@ TILED = Exercise(
             TILES.but("m=8 n=8", given=FAR),
             TILES.but(given={"mask": hole("m n")}),
             TILES.but(batch=(2,), given={"mask": hole("m n")}, note="one mask for a batch"),
+            TILES.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
             TILES.but(batch=(2,), given={"mask": hole("... m n")}, note="a batch of masks"),
         ),
         TILED_CASES.criterion(

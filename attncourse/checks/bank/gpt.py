@@ -117,6 +117,7 @@ SEVEN = row("n_vocab=7")
 ROWS = SEVEN.but(batch=(5,), note="five rows")
 K3, P, BOTH = {"top_k": 3}, {"top_p": True}, {"top_k": 4, "top_p": True}
 SHARES = tensor(np.log([0.1, 0.5, 0.15, 0.25]))  # by hand: likeliest are 1, 3, 2, 0
+STEEP_AND_FLAT = tensor(np.log([[0.25, 0.72, 0.01, 0.02], [0.3, 0.2, 0.27, 0.23]]))
 TIES = tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]])
 HOLES = tensor([[0.0, -math.inf, 1.0, 2.0, -math.inf], [1.5, 0.5, -math.inf, -1.0, 3.0]])
 
@@ -903,6 +904,7 @@ FILTER = Exercise(
             "batches",
             1,
             *(one.but(given=P) for one in FILTER_ROWS.batches),
+            Case((STEEP_AND_FLAT,), {"top_p": 0.7}, note="one row is steep, one is flat"),
             *(one.but(given=K3) for one in FILTER_ROWS.batches[:3]),
         ),
         FILTER_CASES.criterion(

@@ -10,6 +10,8 @@ from attncourse import kqv
 from attncourse.checks import mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
+    ONE_MASK,
+    OTHER_NUMBERS,
     Drawn,
     Table,
     hole,
@@ -303,6 +305,7 @@ ATTENTION = Exercise(
                 NARROW.but(given={"mask": hole("m n")}),
                 NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
                 NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
+                NARROW.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
             ),
         ),
         Criterion(
@@ -371,7 +374,12 @@ HEAD = Exercise(
         Criterion(
             "attention between three projections of x",
             3,
-            HEAD_CASES(HEAD_BY_HAND, HEAD_ROW, row("n=11 d_model=7 d_k=16", then="n=5")),
+            HEAD_CASES(
+                HEAD_BY_HAND,
+                HEAD_ROW,
+                row("n=11 d_model=7 d_k=16", then="n=5"),
+                HEAD_ROW.but(then={}, note=OTHER_NUMBERS),
+            ),
         ),
         Criterion(
             "d_v may differ from d_k; one token",
@@ -403,6 +411,7 @@ HEAD = Exercise(
                 HEAD_ROW.but(given={"mask": hole("n n")}),
                 HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
                 HEAD_ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
+                HEAD_ROW.but(batch=(7,), given={"mask": hole("n n")}, note=ONE_MASK),
             ),
         ),
         Criterion(
@@ -412,6 +421,7 @@ HEAD = Exercise(
                 MAP_BY_HAND,
                 HEAD_ROW.but("d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch"),
                 HEAD_ROW.but(given={"mask": hole("n n")}, method="weights"),
+                HEAD_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
             ),
         ),
         Criterion("batches", 1, HEAD_CASES(*HEAD_ROWS.batches)),

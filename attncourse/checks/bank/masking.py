@@ -16,7 +16,18 @@ import torch
 from attncourse import masking
 from attncourse.checks import cases, mistakes
 from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Drawn, Row, Table, hole, holes, normal, once_more, row, standard
+from attncourse.checks.cases import (
+    ONE_MASK,
+    Drawn,
+    Row,
+    Table,
+    hole,
+    holes,
+    normal,
+    once_more,
+    row,
+    standard,
+)
 from attncourse.checks.conventions import NEGATED, forbidden, masked
 from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import (
@@ -908,6 +919,7 @@ SOFTMAX = Exercise(
             *WEIGHTS_ROWS.batches,
             FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
             FIVE.but(batch=(2,), given=FOR_ALL, note="one mask for both"),
+            FIVE.but(batch=(5,), given=FOR_ALL, note=ONE_MASK),
         ),
         WEIGHTS_CASES.criterion(
             "float32, large and small scores",

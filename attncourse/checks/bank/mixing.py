@@ -133,6 +133,7 @@ TOLERANCES = WEIGHTS(
     off(5e-4, "a row sum of 1 + 5e-4", atol=1e-3),
     off(5e-9, "a row sum of 1 + 5e-9", atol=1e-10),
     matrix([0.5, 0.5], [0.25, 0.75], atol=0, note="no tolerance"),
+    off(5e-9, "a row sum of 1 + 5e-9", atol=0),
     matrix([1 + 5e-9, 0.0], [0.5, 0.5], note="an entry of 1 + 5e-9"),
     matrix([0.6, 0.4 + 5e-9, -5e-9], note="an entry of −5e-9"),
     matrix([1 + 1e-6, -1e-6], note="an entry of −1e-6"),

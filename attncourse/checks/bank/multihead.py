@@ -14,6 +14,8 @@ from attncourse import multihead
 from attncourse.checks import drivers, mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
+    ONE_MASK,
+    OTHER_NUMBERS,
     Count,
     Drawn,
     Table,
@@ -629,6 +631,7 @@ HEADS = Exercise(
             ONE.but("m=3", note="as many tokens as heads"),
             row("m=5 d_model=4 h=1", note="one head"),
             row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
+            ONE.but(then={}, note=OTHER_NUMBERS),
             row("m=1 d_model=8 h=2", note="one token"),
             *SOME_ARE_0,
         ),
@@ -668,6 +671,7 @@ HEADS = Exercise(
             2,
             ONE.but(given=masked("m m"), note="(m, n)"),
             THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
+            ONE.but(batch=(7,), given=masked("m m"), note=ONE_MASK),
             TWO.but(given=masked("... m m"), note="(b, m, n)"),
             THREE.but(given=masked("... m m"), note="(b, m, n), as many as heads"),
             CROSSED.but(
@@ -688,6 +692,7 @@ HEADS = Exercise(
             2,
             MAPS_BY_HAND,
             ONE.but(method="weights"),
+            ONE.but(then={}, method="weights", note=OTHER_NUMBERS),
             ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
             ACROSS.but(method="weights", note="a value that plays no part"),
             GROUPED.but(method="weights"),

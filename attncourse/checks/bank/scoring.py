@@ -11,6 +11,8 @@ from attncourse import scoring
 from attncourse.checks import mistakes
 from attncourse.checks.cases import (
     FLOATS_ONLY,
+    ONE_MASK,
+    OTHER_NUMBERS,
     Drawn,
     Table,
     hole,
@@ -246,6 +248,7 @@ BILINEAR = Exercise(
                 BILINEAR_BY_HAND,
                 row("m=4 n=4 d_q=5 d_k=5", note="d_q = d_k, as many queries as keys"),
                 row("m=3 n=7 d_q=5 d_k=5", note="d_q = d_k", then="m=5 n=2"),
+                row("m=3 n=7 d_q=5 d_k=5", then="", note=OTHER_NUMBERS),
             ),
         ),
         Criterion(
@@ -353,6 +356,7 @@ ADDITIVE = Exercise(
                 ADDITIVE_BY_HAND,
                 row("m=5 n=5 d_q=4 d_k=4 d_hidden=4", note="widths 4, as many queries as keys"),
                 row("m=5 n=7 d_q=4 d_k=4 d_hidden=4", then="m=2 n=3", note="all widths 4"),
+                ADDITIVE_ROW.but(then={}, note=OTHER_NUMBERS),
             ),
         ),
         Criterion(
@@ -547,6 +551,7 @@ ATTEND = Exercise(
                 ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
                 ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
                 ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
+                ATTEND_ROW.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
                 ATTEND_ROW.but(
                     given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
                     note="scores near −1000000",

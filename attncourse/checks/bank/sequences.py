@@ -1014,14 +1014,16 @@ def known_intervals(rng: Rng) -> list[Case]:
         ("number_of_rows", (x,), "the statistic is the number of rows"),
         ("mean", (np.array([4.0]),), "one row"),
     )
+    # Two resamples in three hold the last row.
+    rare = ("largest", (np.array([0.0] * 8 + [1.0]),), "0 in one resample of three, 1 in the others")
     return [
         Case(
-            (name, arrays, once, 3),
+            (name, arrays, options, 3),
             use=interval_of,
             note=note,
             shown="bootstrap_interval(statistic, *arrays)",
         )
-        for name, arrays, note in rows
+        for (name, arrays, note), options in (*((row, once) for row in rows), (rare, {}))
     ]
 
 
@@ -1099,7 +1101,7 @@ BOOTSTRAP = Exercise(
         Criterion("draws the same rows from every array", 2, resampled_together),
         Criterion("n_resamples, 1000 unless given", 1, resampled_often),
         Criterion("lies between the quantiles of the level", 2, quantiles_asked),
-        Criterion("has no width where nothing can vary", 1, known_intervals),
+        Criterion("intervals that are known", 1, known_intervals),
         Criterion("the generator decides", 1, by_generators),
         leaves_arguments_alone(),
     ),

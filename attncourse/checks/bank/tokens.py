@@ -93,6 +93,8 @@ def refuses_ids(rest) -> Criterion:
         "an id above n_vocab": [9, 1, 0],
         "a second id above n_vocab": [1, 9, 0],
         "no id that exists": [-1, 7],
+        "an id below 0 in the first of two sequences": [[0, -1], [1, 2]],
+        "an id above n_vocab in the first of two sequences": [[9, 0], [1, 2]],
     }
     cases = [Case((np.array(ids), rest), note=n, raises=ValueError) for n, ids in notes.items()]
     return Criterion("refuses ids out of range with ValueError", 1, lambda rng: cases)

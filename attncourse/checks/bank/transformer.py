@@ -15,7 +15,18 @@ from torch.nn import functional as F
 from attncourse import transformer
 from attncourse.checks import drivers, mistakes
 from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, hole, once_more, row, standard
+from attncourse.checks.cases import (
+    FLOATS_ONLY,
+    ONE_MASK,
+    OTHER_NUMBERS,
+    Drawn,
+    Row,
+    Table,
+    hole,
+    once_more,
+    row,
+    standard,
+)
 from attncourse.checks.conventions import NEGATED, columns, forbidden, masked, with_columns
 from attncourse.checks.exercise import (
     Case,
@@ -32,6 +43,7 @@ from attncourse.multihead import MultiHeadAttention
 # --- cases: layer_norm -----------------------------------------------------------------------
 
 NORM_CASES = Table({"x": "... d"})
+FAR_FROM_0 = Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 1e5)
 ALL_GIVEN = Table({"x": "... d", "gain": "d", "bias": "d"})
 NORM_ROWS, GIVEN_ROWS = standard(NORM_CASES), standard(ALL_GIVEN)
 GAIN = {"gain": Drawn("d")}
@@ -890,6 +902,7 @@ NORM = Exercise(
             "float32, large and small entries",
             1,
             *NORM_ROWS.numbers,
+            row("d=7", batch=(3,), given={"x": FAR_FROM_0}, note="rows far from 0"),
             NORM_ROWS.single.but(batch=(3,), given=BOTH, note="float32, with gain and bias"),
             once_more(NORM_BY_HAND),
         ),
@@ -1087,6 +1100,7 @@ FEED_FORWARD = Exercise(
             row("n=1 d_model=3 d_ff=7", note="one token"),
             row("n=7 d_model=3 d_ff=7", note="as many tokens as hidden units"),
             row("n=7 d_model=11 d_ff=3", then="n=2", note="a narrow hidden layer"),
+            FEED.but(then={}, note=OTHER_NUMBERS),
             *(
                 FEED.but(zero=zero, note="some weights are 0")
                 for zero in (("W_1.weight", "W_2.bias"), ("W_1.bias",), ("W_2.weight",))
@@ -1302,6 +1316,7 @@ ENCODER = Exercise(
             row("n=3 d_model=4 h=1 d_ff=7", note="one head"),
             row("n=12 d_model=12 h=3 d_ff=12", note="n, d_model and d_ff are the same"),
             row("n=5 d_model=32 h=2 d_ff=3", then="n=3"),
+            ONE.but(then={}, note=OTHER_NUMBERS),
             row("n=1 d_model=8 h=2 d_ff=5", note="one token"),
             *(
                 ONE.but(zero=zero, note="some weights are 0")
@@ -1329,6 +1344,7 @@ ENCODER = Exercise(
             ONE.but(given={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
             ONE.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
             ONE.but(batch=(3,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
+            ONE.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
             ONE.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
         ),
         *of_dropout(
@@ -1395,6 +1411,7 @@ DECODER = Exercise(
             SQUARE,
             row("m=3 n=5 d_model=4 h=1 d_ff=7", note="one head"),
             row("m=5 n=3 d_model=32 h=2 d_ff=3", then="m=3 n=2"),
+            TWO.but(then={}, note=OTHER_NUMBERS),
             row("m=1 n=7 d_model=8 h=2 d_ff=5", note="one token"),
             row("m=7 n=1 d_model=8 h=2 d_ff=5", note="a memory of one token"),
             *(
@@ -1431,6 +1448,12 @@ DECODER = Exercise(
                 batch=(2,),
                 given={"mask": hole("... m m"), "memory_mask": hole("... 1 n")},
                 note="of its own for each sequence",
+            ),
+            TWO.but(
+                "m=5",
+                batch=(5,),
+                given={"mask": hole("m m"), "memory_mask": hole("m n")},
+                note=ONE_MASK,
             ),
         ),
         *of_dropout(

@@ -98,14 +98,15 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> dict[
     """Whether the generator, and nothing else, decides what is drawn."""
     import torch
 
-    def drawn(seed: int, others: int) -> Any:
-        generator = torch.Generator().manual_seed(seed)
+    def drawn(generator: Any, others: int) -> Any:
         return tokens_in(call_seeded(others, implementation, logits, generator=generator), logits)
 
-    first, second = (drawn(seed, others=1) for seed in seeds)
+    one, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
+    first = drawn(one, others=1)
     return {
-        "equal generators draw the same tokens": bool((first == drawn(seeds[0], others=2)).all()),
-        "other generators draw other tokens": bool((first != second).any()),
+        "equal generators draw the same tokens": bool((first == drawn(like_it, others=2)).all()),
+        "other generators draw other tokens": bool((first != drawn(other, others=1)).any()),
+        "a generator that goes on draws other tokens": bool((first != drawn(one, others=1)).any()),
     }
 
 

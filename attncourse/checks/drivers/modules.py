@@ -26,11 +26,10 @@ def call_module_twice(
     module, values = prepare(implementation, make, names, tensors)
     call = getattr(module, method) if method else module
     first, second = values[: len(inputs)], values[len(inputs) :]
-    return {
-        "the first call": call(*first),
-        "the second call": call(*second),
-        "the first call once more": call(*first),
-    }
+    return {name: call(*given) for name, given in zip(CALLS, (first, second, first), strict=True)}
+
+
+CALLS = ("the first call", "the second call", "the first call once more")
 
 
 def call_module_with_gradients(

@@ -233,8 +233,13 @@ def largest_gap(one: Any, other: Any) -> float:
     return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))
 
 
+def largest(array: Any) -> float:
+    """Of an array: lists have no such method."""
+    return float(array.max())
+
+
 def number_of_rows(*arrays: Any) -> int:
     return len(arrays[0])
 
 
-STATISTICS = {f.__name__: f for f in (mean, largest_gap, number_of_rows)}
+STATISTICS = {f.__name__: f for f in (mean, largest, largest_gap, number_of_rows)}
