@@ -202,7 +202,14 @@ SYMPTOMS = [
     (lambda x, weight: (x @ weight).square(), "the square of the expected one"),
     (lambda x, weight: 1 - x @ weight, "the result is 1 minus the expected one"),
     (lambda x, weight: (x @ weight).clamp(min=-1, max=1), "cut off between −1 and 1"),
-    (lambda x, weight: (x @ weight).sort(-1)[0], "the right numbers, but in other places"),
+    (lambda x, weight: (x @ weight).sort(-1)[0], "the expected one sorted along its last axis"),
+    (lambda x, weight: (x @ weight).flip(-1).roll(3, -2), "right numbers, but in other places"),
+    (lambda x, weight: (x @ weight)[..., None, :], "with an axis more before its last"),
+    (
+        lambda x, weight: (product := x @ weight) - product.amax(-1, keepdim=True),
+        "the expected one less its largest along its last axis",
+    ),
+    (lambda x, weight: (x @ weight).squeeze(), "without its axes of length 1"),
     (lambda x, weight: x.shape[-2] * (x @ weight), "second to last axis of argument 1"),
     (only_first, "right only in the first row"),
     (another_each_time, "other numbers each time"),
@@ -383,6 +390,43 @@ def test_a_right_answer_has_neither():
         assert verdict.passed
         assert verdict.diagnosis is None
         assert verdict.symptom == verdict.rest == verdict.example == ""
+
+
+class MapOfAnotherCall(ALL["kqv.AttentionHead"].reference):
+    """Keeps its keys until an input has another shape."""
+
+    keys = None
+
+    def forward(self, x, mask=None):
+        if self.keys is None or self.keys.shape[:-1] != x.shape[:-1]:
+            self.keys = self.W_k(x)
+        return kqv.scaled_dot_product_attention(self.W_q(x), self.keys, self.W_v(x), mask)
+
+
+def test_what_an_object_keeps_of_a_call_is_named():
+    for seed in (0, 5):
+        verdict = examine("kqv.AttentionHead", MapOfAnotherCall, seed=seed)
+        assert verdict.diagnosis.name == "something is kept from an earlier call", verdict.full
+
+
+def test_rounding_is_no_guard():
+    def entropy(weights):
+        single = weights.float()
+        logs = single.masked_fill(single == 0, 1).log()
+        return -(single * logs).sum(-1).to(weights.dtype)
+
+    verdict = examine("scaling.attention_entropy", entropy, seed=1)
+    assert verdict.diagnosis.name == "single precision inside", verdict.full
+
+
+def test_a_fact_that_does_not_hold_is_told():
+    def same_again(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+        if generator is not None:
+            generator = torch.Generator().manual_seed(generator.initial_seed())
+        return gpt.sample_token(logits, temperature, top_k, top_p, generator)
+
+    verdict = examine("gpt.sample_token", same_again, seed=1)
+    assert verdict.symptom.endswith("does not hold: a generator that goes on draws other tokens")
 
 
 def test_nonsense_has_no_symptom():

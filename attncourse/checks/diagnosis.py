@@ -29,6 +29,7 @@ from attncourse.checks.signatures import other_signature
 from attncourse.checks.symptoms import (
     changed_throughout,
     close,
+    digits_alone,
     lies_over,
     may_be_changed,
     pairs,
@@ -281,6 +282,8 @@ class Search:
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
+        if digits_alone(self.trials):
+            return None
         for attempt in self.attempts if values else ():
             if not self.in_time():
                 return None

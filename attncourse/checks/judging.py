@@ -17,6 +17,7 @@ from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.ignoring import ignored
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.outcome import is_tensor, named_arguments
+from attncourse.checks.symptoms import listed
 from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
@@ -103,8 +104,8 @@ def ignoring(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> str:
     """The symptom that a wrong result does not follow from what it should follow from."""
-    names = " and ".join(f"`{name}`" for name in ignored(exercise, implementation, trials, seed))
-    return f"the result does not depend on {names}" if names else ""
+    names = [f"`{name}`" for name in ignored(exercise, implementation, trials, seed)]
+    return f"the result does not depend on {listed(names)}" if names else ""
 
 
 def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:

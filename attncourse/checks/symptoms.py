@@ -90,13 +90,15 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     if any(t.outcome.kind != "raised" or not IN_PLACE.search(t.outcome.text) for t in wrong):
         return None
     found = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
+    if not found:
+        return None
     names = listed(found) if len(found) <= MANY else "more than one argument"
     mistake = Misconception(
         f"{names} {'is' if len(found) == 1 else 'are'} changed in place",
         f"Your results are right, but the call changes {names}. What is handed over belongs to the "
         "caller: assign to a new name, or work on a copy.",
     )
-    return Symptom(mistake.name, True, mistake) if names else None
+    return Symptom(mistake.name, True, mistake)
 
 
 MANY = 2  # names in a sentence
@@ -294,6 +296,20 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
+def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Axes of length 1 are gone: those of a batch, or of the only token."""
+    wrong = [t for t in trials if t.wrong]
+    there = pairs(tuple(wrong))
+    if not there or len(there) < len(wrong) or not all(1 in p.want.shape for p in there):
+        return None
+    if not all(gives(np.squeeze, p) for p in there):
+        return None
+    return Symptom(SQUEEZED, True)
+
+
+SQUEEZED = "the result is the expected one without its axes of length 1"
+
+
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     """What alone is wrong has more batch axes, or fewer, than what is right."""
     wrong, right = (
@@ -330,7 +346,9 @@ def axes_of(trial: Trial) -> list[tuple[object, int]]:
 
 
 def listed(names: Iterable[str]) -> str:
-    return " and ".join(names)
+    """Names in a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def memory(
@@ -679,6 +697,23 @@ def shapes() -> Iterator[tuple[str, Change]]:
             f"what the last along the {name} axis should be, for all of them",
             lambda w, a=axis: np.broadcast_to(np.take(w, [-1], a), w.shape),
         )
+        yield f"the expected one sorted along its {name} axis", lambda w, a=axis: np.sort(w, a)
+        yield (
+            f"the expected one divided by its largest along its {name} axis",
+            lambda w, a=axis: w / w.max(a, keepdims=True),
+        )
+        yield (
+            f"the expected one less its largest along its {name} axis",
+            lambda w, a=axis: w - w.max(a, keepdims=True),
+        )
+        yield (
+            f"the expected one stretched to 0 … 1 along its {name} axis",
+            lambda w, a=axis: (w - w.min(a, keepdims=True)) / np.ptp(w, a, keepdims=True),
+        )
+        yield (
+            f"1 at the largest of the expected ones along its {name} axis, and 0 elsewhere",
+            lambda w, a=axis: 1.0 * (w == w.max(a, keepdims=True)),
+        )
         yield f"the expected one without its {name} axis", lambda w, a=axis: np.take(w, 0, a)
         yield (
             f"the expected one without the first along its {name} axis",
@@ -693,7 +728,12 @@ def shapes() -> Iterator[tuple[str, Change]]:
     yield "the expected one without its axes of length 1", lambda w: w.squeeze()
     yield "the expected one with an axis more in front", lambda w: w[None]
     yield "the expected one with an axis more behind", lambda w: w[..., None]
+    yield "the expected one with an axis more before its last", lambda w: w[..., None, :]
     yield "the expected one, all its axes run together", lambda w: w.ravel()
+    yield (
+        "the expected one, the axes before its last run together",
+        lambda w: w.reshape(-1, w.shape[-1]),
+    )
     yield "the expected one, its last two axes run together", lambda w: w.reshape(*w.shape[:-2], -1)
     yield "the expected one without its diagonal", lambda w: w * (1 - np.eye(*w.shape[-2:]))
     yield "the diagonal of the expected one", lambda w: w * np.eye(*w.shape[-2:])
@@ -893,6 +933,11 @@ def article(name: str) -> str:
 OVER = (changed_only, cut_gradients, other_dtype, rounded, unbatched)
 
 
+def digits_alone(trials: tuple[Trial, ...]) -> bool:
+    """Whether nothing is wrong but the precision, in which many small numbers look alike."""
+    return any(look(trials) for look in (other_dtype, rounded))
+
+
 def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
     """What makes the numbers of another mistake into what is there, and leaves no doubt."""
     found = (look(trials) for look in OVER)
@@ -906,6 +951,7 @@ LOOKS = (
     other_dtype,
     unfit,
     rounded,
+    squeezed,
     unbatched,
     facts,
     other_gradients,
