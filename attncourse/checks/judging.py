@@ -17,6 +17,7 @@ from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.ignoring import ignored
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.outcome import is_tensor, named_arguments
+from attncourse.checks.repairs import repaired
 from attncourse.checks.symptoms import listed
 from attncourse.checks.trials import Trial, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
@@ -78,6 +79,8 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
 
     published = as_published(exercise, implementation, seed)
     found = published or diagnose(exercise, trials, seed, again, default)
+    if ended and not found.mistake:
+        found = placed(found, repaired(exercise, implementation, trials, seed))
     if ended and not found.mistake and not found.symptom:
         found = replace(found, symptom=ignoring(exercise, implementation, trials, seed))
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
@@ -98,6 +101,14 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong)
         and not any(c.earned for c in criteria),
     )
+
+
+def placed(found: Finding, mistake: Misconception | None) -> Finding:
+    """The finding with the place of the mistake, behind what the result looks like."""
+    if mistake is None:
+        return found
+    seen = f"T{found.symptom[1:]}. " if found.symptom.startswith("the result is") else ""
+    return Finding(replace(mistake, explanation=seen + mistake.explanation))
 
 
 def ignoring(

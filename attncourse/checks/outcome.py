@@ -63,12 +63,12 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
 
     def call() -> Outcome:
         try:
-            value = case.use(implementation, *args, **kwargs)
+            # A value that shares memory with the arguments is kept as it is now.
+            value = copy_of(case.use(implementation, *args, **kwargs))
         except (Exception, SystemExit) as error:
             text, ours = describe_error(error), is_decided(error)
             return Outcome("raised", error=type(error), text=text, decided=ours)
-        # A value that shares memory with the arguments is kept as it is now.
-        return Outcome("value", value=copy_of(value))
+        return Outcome("value", value=value)
 
     try:
         with quiet(), forbidding(trying.forbids) as refused:

@@ -1,0 +1,284 @@
+"""The place of a mistake that nobody foresaw: one change in the code that mends everything."""
+
+import ast
+import resource
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attncourse.checks import examine, exercises, repairs
+from attncourse.checks.changes import changes
+from attncourse.checks.judging import judge
+from attncourse.checks.repairs import bounded_memory, repaired
+from attncourse.checks.trials import try_out
+
+ALL = exercises()
+
+
+def place(target: str, answer, seed: int = 3):
+    """What one change mends, whatever the check would say of it."""
+    exercise = ALL[target]
+    return repaired(exercise, answer, try_out(exercise, answer, seed), seed)
+
+
+# --- each kind of change, in an answer that is wrong in one place --------------------------------
+
+
+def another_axis(query, key, value, mask=None, *, scale=None):
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.mT * scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-2)
+    return weights @ value
+
+
+def another_operator(query, key, value, mask=None, *, scale=None):
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = query @ key.mT * scale
+    if mask is not None and mask.all():
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1) @ value
+
+
+def something_too_much(x, weight):
+    product = x @ weight
+    return product.clamp(min=-0.5)
+
+
+def something_missing(query, key, value, mask=None, *, scale=None):
+    root = query.shape[-1] ** 0.5
+    scores = query @ key.mT / root if scale is None else query @ key.mT * scale
+    if mask is not None:
+        scores = scores.masked_fill(mask, -torch.inf)
+    return scores.softmax(-1) @ value
+
+
+def a_line_too_much(x, weight):
+    product = x @ weight
+    product[..., 0] = 0.25
+    return product
+
+
+ANSWERS = [
+    (another_axis, "kqv.scaled_dot_product_attention", "a wrong number", "`-2`"),
+    (something_too_much, "kqv.project", "something too much", "`.clamp(…)`"),
+    (a_line_too_much, "kqv.project", "something too much", "Without `product[..., 0] = 0.25`"),
+    (another_operator, "kqv.scaled_dot_product_attention", "in one place", "mask.all()"),
+    (
+        something_missing,
+        "kqv.scaled_dot_product_attention",
+        "something missing",
+        "exchanged in `mask`",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "kind", "piece"), ANSWERS, ids=[a.__name__ for a, *_ in ANSWERS]
+)
+def test_the_place_of_a_mistake_is_found(answer, target, kind, piece):
+    for seed in (0, 5):
+        found = place(target, answer, seed)
+        assert found is not None
+        assert kind in found.name
+        assert piece in found.explanation
+        assert found.explanation.endswith("every result is right.")
+
+
+def written(text: str, name: str, tmp_path):
+    """A function from a file, as a notebook's cell is one."""
+    file = tmp_path / "answer.py"
+    file.write_text(textwrap.dedent(text))
+    names = {"torch": torch, "np": np, "nn": nn}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    return names[name]
+
+
+SMALL = [
+    ("return np.tril(np.ones((n, n))) / np.arange(n)[:, None]", "missing", "np.arange(n)"),
+    ("return np.triu(np.ones((n, n))) / np.arange(1, n + 1)[:, None]", "wrong function", "triu"),
+    ("return np.tril(np.ones((n, n))) / np.arange(1, n)[:, None]", "missing", "`n`"),
+    ("return np.tril(np.ones((n, n))) * np.arange(1, n + 1)[:, None]", "wrong operator", "*"),
+    ("return np.tril(np.ones((n, n)), 1) / np.arange(1, n + 1)[:, None]", "number", "`1`"),
+    ("A = np.tril(np.ones((n, n)))\n    return A / A.sum(axis=-1)", "missing", "A.sum(axis=-1)"),
+    ("A = np.tril(np.ones((n, n)))\n    return A / A.sum(0, keepdims=True)", "number", "`0`"),
+    (
+        "A = np.ones((n, n))\n    B = A / A.sum(-1, keepdims=True)\n"
+        "    A = np.tril(A)\n    return B",
+        "two lines in the wrong order",
+        "`B = A / A.sum(-1, keepdims=True)`",
+    ),
+    (
+        "A = np.ones((n, n))\n    return np.tril(A, 1) / np.tril(A, 1).sum(-1, keepdims=True)",
+        "several places",
+        "wherever `1` stands",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "piece"), SMALL, ids=[body for body, *_ in SMALL])
+def test_each_kind_of_change_is_found(body, kind, piece, tmp_path):
+    answer = written(f"def causal_mean_weights(n):\n    {body}\n", "causal_mean_weights", tmp_path)
+    found = place("mixing.causal_mean_weights", answer)
+    assert found is not None
+    assert kind in found.name
+    assert piece in found.explanation
+
+
+def test_what_is_written_to_in_place_is_told(tmp_path):
+    answer = written("def mix(A, X):\n    A *= 2\n    return A @ X / 2\n", "mix", tmp_path)
+    found = place("mixing.mix", answer)
+    assert found.name == "an array is changed in place"
+    assert "With a new array in place of `A *= 2`" in found.explanation
+
+
+def test_a_class_is_varied_too(tmp_path):
+    text = """
+        class FeedForward(nn.Module):
+            def __init__(self, d_model, d_ff=None, bias=True, activation=nn.functional.gelu):
+                super().__init__()
+                d_ff = 4 * d_model if d_ff is None else d_ff
+                self.activation = activation
+                self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
+                self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
+
+            def forward(self, x):
+                return self.W_2(self.activation(self.W_1(x))).cumsum(-1)
+    """
+    reference = ALL["transformer.FeedForward"].reference
+    wrong = written(text, "FeedForward", tmp_path)
+    found = place("transformer.FeedForward", wrong)
+    assert found is not None
+    assert "`.cumsum(…)`" in found.explanation
+    assert reference is ALL["transformer.FeedForward"].reference
+
+
+# --- what is not told ----------------------------------------------------------------------------
+
+
+def test_the_verdict_says_where_and_not_what():
+    def project(x, weight):
+        product = x @ weight
+        return product.clamp(min=-0.5) + 0 * 3.25
+
+    verdict = judge(ALL["kqv.project"], project, seed=1)
+    assert verdict.diagnosis.name == "something too much in one place"
+    assert "Without `.clamp(…)` in `product.clamp(min=-0.5)`" in str(verdict)
+    numbers = place("kqv.scaled_dot_product_attention", another_axis)
+    assert "-1" not in numbers.explanation
+
+
+def test_two_slips_have_no_one_place():
+    def project(x, weight):
+        product = (x @ weight).clamp(min=-0.5)
+        return product.cumsum(-1).tanh()
+
+    assert place("kqv.project", project) is None
+
+
+def test_what_is_right_but_for_its_surroundings_is_not_told(tmp_path):
+    halved = written(
+        """
+        def half(function):
+            return lambda x, weight: function(x, weight) / 2
+
+        @half
+        def project(x, weight):
+            return x @ weight
+        """,
+        "project",
+        tmp_path,
+    )
+    assert place("kqv.project", halved) is None
+    kept = written(
+        """
+        @torch.no_grad()
+        def project(x, weight):
+            return x @ weight
+        """,
+        "project",
+        tmp_path,
+    )
+    assert place("kqv.project", kept) is None
+
+
+@pytest.mark.parametrize("line", ["open('x.txt', 'w').close()", "import os", "eval('1')"])
+def test_what_does_more_than_compute_is_not_varied(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = f"def project(x, weight):\n    {line}\n    return (x @ weight).tanh()\n"
+    assert place("kqv.project", written(text, "project", tmp_path)) is None
+
+
+def test_answers_without_a_source_and_unwritten_ones_have_no_place():
+    def unwritten(x, weight):
+        raise NotImplementedError()
+
+    names: dict = {}
+    exec("def project(x, weight): return (x @ weight).tanh()", names)
+    assert place("kqv.project", names["project"]) is None
+    assert place("kqv.project", torch.add) is None
+    assert place("kqv.project", unwritten) is None
+    verdict = examine("kqv.project", unwritten)
+    assert verdict.unwritten
+    assert verdict.diagnosis is None
+
+
+def test_answers_of_the_package_are_not_varied():
+    wrong = ALL["kqv.project"].misconceptions[0].wrong
+    assert place("kqv.project", wrong) is None
+
+
+# --- safely --------------------------------------------------------------------------------------
+
+
+def test_variants_that_never_end_are_given_up(tmp_path):
+    text = """
+        def causal_mean_weights(n):
+            A, i = np.zeros((n, n)), 0
+            while i < n:
+                A[i, : i + 1] = 1 / (i + 1)
+                i += 1
+            return A.round(1)
+    """
+    began = time.thread_time()
+    place("mixing.causal_mean_weights", written(text, "causal_mean_weights", tmp_path))
+    assert time.thread_time() - began < 10 * repairs.SECONDS
+
+
+def test_memory_is_bounded_while_variants_run_and_free_afterwards(monkeypatch):
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with bounded_memory() as bounded:
+        assert bounded
+        with pytest.raises(MemoryError):
+            np.empty(2 * repairs.MEMORY // 8)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert np.empty(2 * repairs.MEMORY // 8).size
+    monkeypatch.setattr(repairs, "resource", None)  # as on Windows
+    assert place("kqv.project", something_too_much) is None
+
+
+def test_changes_leave_the_tree_as_it_was():
+    text = ast.parse(textwrap.dedent(ast.unparse(ast.parse(CODE))))
+    definition, before = text.body[0], ast.dump(text)
+    seen = set()
+    for change in changes(definition):
+        with change.applied():
+            seen.add(ast.dump(text))
+        assert ast.dump(text) == before
+    assert len(seen) > 100
+    assert before not in seen
+
+
+CODE = """
+def f(x, y=2, *, flag=True):
+    total = x.sum(-1, keepdim=False)
+    total *= y
+    if flag and x.ndim > 1:
+        total = total[..., 1:] - np.max(x @ x.T, axis=0)
+    return -total if flag else total / 3.5
+"""
