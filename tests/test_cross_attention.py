@@ -498,7 +498,7 @@ def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
                 query, others = given["queries"], given["x"]
             scores = query @ (others @ given["W_k.weight"].T).mT / query.shape[-1] ** 0.5
             tested += gap_is_small(scores, mask)
-    assert tested == 15
+    assert tested >= 15
 
 
 def gap_is_small(scores, mask) -> bool:

@@ -459,7 +459,7 @@ def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
             x, W_q, W_k = (case.kwargs[k] for k in ("x", "W_q.weight", "W_k.weight"))
             scores = (x @ W_q.T) @ (x @ W_k.T).mT / W_q.shape[0] ** 0.5
             tested += gap_is_small(scores, mask)
-    assert tested == 12
+    assert tested >= 12
 
 
 def gap_is_small(scores, mask) -> bool:

@@ -714,7 +714,7 @@ def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
         hidden = scores.masked_fill(mask, -math.inf).amax(-1)
         assert (hidden - allowed < 50).all()
         tested += 1
-    assert tested == 11
+    assert tested >= 11
 
 
 def by_library(d_model, n_heads, n_kv_heads=None, bias=True):

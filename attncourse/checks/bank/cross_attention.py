@@ -176,17 +176,73 @@ def answered(change):
     return {"answer": lambda attention, *given: change(mixed(attention, *given))}
 
 
-SQUEEZED = {"shares": lambda attention, *given: shared_out(attention, *given).squeeze(-2)}
+def shown(change):
+    """The option that changes what ``weights`` returns."""
+    return {"shares": lambda attention, *given: change(shared_out(attention, *given))}
+
+
+def by_letters(letters):
+    """Products with a letter for one batch axis."""
+    return mistakes.ONE_BATCH_AXIS.likewise(
+        {"compare": lambda q, k: torch.einsum(letters, q, k)},
+        {
+            "compare": lambda q, k: torch.einsum(letters, q, k),
+            "mix": lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v),
+        },
+    )
+
+
+def added_where_it_fits(attention, *given):
+    output, x = mixed(attention, *given), given[2]
+    return output + x if output.shape == x.shape else output
+
+
+def as_a_buffer(self, layers):
+    queries = layers.pop("queries")
+    mistakes.assigned(self, layers)
+    self.register_buffer("queries", queries.data)
+
+
+def with_axis(scores, mask, n_axes):
+    """Masked, with an axis for the queries in every mask of so many axes."""
+    there = mask is not None and mask.ndim == n_axes
+    return mistakes.hide(scores, mask.unsqueeze(-2) if there else mask)
+
+
+SQUEEZED = shown(lambda maps: maps.squeeze(-2))
+OVER_OTHERS = (mistakes.OVER_QUERIES, mistakes.OVER_AXIS_1, mistakes.OVER_AXIS_0)
+OF_THE_PRODUCT = (
+    *(s for s in mistakes.OF_THE_PRODUCT if s is not mistakes.ONE_BATCH_AXIS),
+    mistakes.RESHAPED,
+    mistakes.KEY_NOT_TURNED,
+)
+WEIGHTS_TURNED = Slip(
+    "weights is transposed",
+    "Your `weights` returns the map transposed, a row for each key. Return the map that `forward` "
+    "mixes with: row i belongs to query i.",
+    shown(lambda maps: maps.mT),
+)
 OF_BOTH = (
     *mistakes.OF_THE_SCALE,
     mistakes.DIVIDED_BY_ROOT_M,
     mistakes.SCALED_AFTERWARDS,
-    *mistakes.OF_THE_SOFTMAX,
+    *(  # where a whole column is masked, it matters what was filled in
+        s.likewise(s.options | mistakes.filled_with(-1e9)) if s in OVER_OTHERS else s
+        for s in mistakes.OF_THE_SOFTMAX
+    ),
     *mistakes.MORE_OF_THE_SOFTMAX,
     mistakes.BEST_ONLY,
-    *mistakes.OF_THE_MASK,
+    *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
+    mistakes.NOT_LOW_ENOUGH.likewise(mistakes.filled_with(-1e4)),
     mistakes.TOO_LITTLE_OFF,
     *mistakes.OF_THE_MASKS_SHAPE,
+    Slip(
+        "an axis is added to a mask of two axes",
+        "You take a mask of two axes for (b, n) and put an axis between them. Such a mask has a "
+        "row for each query here; padding comes as (b, 1, n). It broadcasts as it is: add nothing.",
+        {"hide": lambda s, mask: with_axis(s, mask, 2)},
+        also=({"hide": lambda s, mask: with_axis(s, mask, s.ndim - 1)},),
+    ),
     mistakes.GUARD_AFTER_THE_MASK,
     mistakes.COSINE,
 )
@@ -280,7 +336,8 @@ CROSS = Exercise(
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
-        *made(cross, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
+        *made(cross, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
+        *made(cross, by_letters("bmd,bnd->bmn")),
         *made(
             cross,
             *OF_BOTH,
@@ -335,12 +392,13 @@ CROSS = Exercise(
             ),
             Slip(
                 "y is expanded to the batch of x",
-                "You give y the batch axes of x. It may have more of them than x: leave both as "
-                "they are, and `@` broadcasts them.",
+                "You give y the batch axes of x, or x those of y. The other may have more of them: "
+                "leave both as they are, and `@` broadcasts them.",
                 {
                     "key": lambda self, x, y: self.W_k(along(x, y)),
                     "value": lambda self, x, y: self.W_v(along(x, y)),
                 },
+                also=({"query": lambda self, x, y: self.W_q(along(y, x))},),
             ),
             Slip(
                 "the layers of query and key exchanged",
@@ -353,6 +411,7 @@ CROSS = Exercise(
                 "You add x to what was mixed. A residual belongs to the layer around attention, "
                 "not here: return the mixed values alone.",
                 {"answer": lambda attention, *given: mixed(attention, *given) + given[2]},
+                also=({"answer": added_where_it_fits},),
             ),
             mistakes.NO_SUPER_INIT,
             mistakes.LAYERS_HIDDEN,
@@ -467,7 +526,8 @@ POOLING = Exercise(
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
-        *made(pool, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
+        *made(pool, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
+        *made(pool, by_letters("md,bnd->bmn")),
         *made(
             pool,
             *(slip.naming(d_k="d") for slip in OF_BOTH),
@@ -495,8 +555,9 @@ POOLING = Exercise(
             ),
             Slip(
                 "the answers do not stay apart",
-                "You average the answers, add them up, run them together, or keep the first alone. "
-                "Each query has an answer of its own: return all of them, (..., n_queries, d).",
+                "You average the answers, add them up, run them together, or keep the first alone, "
+                "or average the queries, or the maps of `weights`. Each query has an answer of its "
+                "own: return all of them, (..., n_queries, d).",
                 {"answer": lambda attention, *given: mixed(attention, *given).mean(-2, True)},
                 also=(
                     answered(lambda output: output.mean(-2)),
@@ -505,6 +566,9 @@ POOLING = Exercise(
                     answered(lambda output: output.flatten(-2)),
                     answered(lambda output: output[..., :1, :]),
                     answered(lambda output: output[..., 0, :]),
+                    {"query": lambda self, x: self.queries.mean(0, keepdim=True)},
+                    shown(lambda maps: maps.mean(-2)),
+                    shown(lambda maps: maps.mean(-2, True)),
                 ),
             ),
             Slip(
@@ -542,14 +606,15 @@ POOLING = Exercise(
             mistakes.not_random("queries"),
             Slip(
                 "queries is a plain tensor",
-                "`queries` is a tensor that the module does not know as its own: it would neither "
-                "be learned nor saved. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.",
+                "`queries` is a tensor that the module does not know as a parameter, or a buffer: "
+                "it would not be learned. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.",
                 {
                     "layers": lambda d, n_queries=1: {
                         **pool_layers(d, n_queries),
                         "queries": torch.zeros(n_queries, d),
                     }
                 },
+                also=({"hold": as_a_buffer},),
             ),
             mistakes.NO_SUPER_INIT,
             Slip(

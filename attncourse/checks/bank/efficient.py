@@ -39,7 +39,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Attention, Slip, by_root_of_d_k, hide, made
+from attncourse.checks.mistakes import Attention, Slip, by_root_of_d_k, filled_with, hide, made
 from attncourse.checks.modules import tensor
 from attncourse.checks.variants import Variant
 
@@ -142,6 +142,11 @@ FAR_BELOW = Case(
     ),
     {"block": 1},
     note="scores around −1000",
+)
+FAR_BELOW_MASKED = Case(
+    (100 * FAR_BELOW.args[0], *FAR_BELOW.args[1:]),
+    {"mask": torch.tensor([[True, False, True], [True, True, False]]), "block": 2},
+    note="scores around −100000, with a mask",
 )
 
 
@@ -271,6 +276,9 @@ def added(number: float) -> dict[str, Any]:
     return {"finish": lambda maximum, normaliser: (maximum, normaliser + number)}
 
 
+LOWEST = tuple(torch.finfo(dtype).min for dtype in (torch.float32, torch.float64))
+
+
 def whole(blocks):
     return [torch.cat(list(blocks), -1)]
 
@@ -282,6 +290,10 @@ def without_a_short_one(blocks):
 
 def of_all_rows(old, scores):
     return torch.maximum(old, scores.amax().expand_as(old))
+
+
+def of_this_block(old, scores):
+    return largest(scores)
 
 
 # --- decisions: tiled_attention ------------------------------------------------------------------
@@ -401,14 +413,18 @@ def windows(
     there=inside,
     fill=lambda x, inside: x,
     finish=lambda output: output,
+    answer=None,
     **options,
 ):
     """``windowed_attention`` made of decisions; others are those of ``Attention``.
 
     ``places`` are the tokens of each window, some beyond the ends; ``index`` which are taken for
-    them, ``fill`` what is done to those, ``there`` which of them may be attended to.
+    them, ``fill`` what is done to those, ``there`` which of them may be attended to. ``answer``
+    does without any of this.
     """
     attention = Attention.of(options)
+    if answer is not None:
+        return partial(answer, attention)
 
     def windowed_attention(query, key, value, width):
         n = key.shape[-2]
@@ -424,6 +440,21 @@ def windows(
 
 def everywhere(places, n):
     return torch.ones_like(places, dtype=torch.bool)
+
+
+def whole_matrix(attention, query, key, value, width):
+    i = torch.arange(key.shape[-2])
+    return attention.output(query, key, value, (i[:, None] - i).abs() <= width // 2)
+
+
+def by_slices(attention, query, key, value, width):
+    """A slice of the keys for each query, with whatever Python makes of its ends."""
+    outputs = []
+    for i in range(key.shape[-2]):
+        part = slice(i - width // 2, i + width // 2 + 1)
+        near = key[..., part, :], value[..., part, :]
+        outputs.append(attention.output(query[..., i : i + 1, :], *near))
+    return torch.cat(outputs, -2)
 
 
 def moved_inside(i, n, width):
@@ -490,6 +521,12 @@ def softmaxed(factor: Callable) -> Callable:
     return linear_attention
 
 
+def all_products(query, key, value, causal=False):
+    products = features(query) @ features(key).mT
+    products = products.tril() if causal else products
+    return products @ value / products.sum(-1, keepdim=True)
+
+
 def plus(number: float) -> dict[str, Any]:
     return both(lambda x: F.elu(x) + number)
 
@@ -506,7 +543,7 @@ def counted(
     tokens=lambda n: n,
     layers=lambda n: n,
     heads=lambda n: n,
-    width=lambda d: d,
+    width=lambda d, heads: d,
     kinds=2,
     bits=lambda number: number,
     default=2,
@@ -515,7 +552,8 @@ def counted(
     """``kv_cache_bytes`` made of decisions."""
 
     def kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=default):
-        numbers = tokens(n_tokens) * layers(n_layers) * heads(n_kv_heads) * width(d_head)
+        numbers = tokens(n_tokens) * layers(n_layers) * heads(n_kv_heads)
+        numbers = numbers * width(d_head, n_kv_heads)
         return finish(kinds * numbers * bits(bytes_per_number))
 
     return kv_cache_bytes
@@ -613,13 +651,20 @@ ONLINE = Exercise(
             "Where a row has seen nothing but −∞, its maximum is −∞, and −∞ − (−∞) is NaN. "
             "Subtract 0 there.",
             {"seen": lambda maximum: maximum},
+            also=(
+                {
+                    "seen": lambda maximum: maximum,
+                    "finish": lambda maximum, normaliser: (maximum, normaliser.nan_to_num()),
+                },
+            ),
         ),
         Slip(
-            "the maximum begins at 0",
-            "Your running maximum starts at a number, so that of a row below it is wrong. Start at "
-            "−∞, or at the first block's.",
+            "the maximum begins at a number",
+            "Your running maximum starts at a number, so that of a row below it is wrong, one of "
+            "−∞ among them. Start at −∞, or at the first block's.",
             {"begin": 0.0},
-            also=({"begin": -1.0}, {"begin": 1.0}),
+            lambda number: {"begin": number},
+            (-1.0, 1.0, *(-(10.0**n) for n in (2, 3, 4, 5, 6, 9, 10, 12, 20, 30, 38)), *LOWEST),
         ),
         Slip(
             "a number is added to the sum",
@@ -632,6 +677,13 @@ ONLINE = Exercise(
             "no maximum subtracted",
             "You sum exp(s) and not exp(s − maximum): for large scores that is ∞.",
             {"weigh": lambda s, seen, old: s.exp(), "shrink": lambda old, new: 1.0},
+            also=(
+                {
+                    "weigh": lambda s, seen, old: s.exp(),
+                    "shrink": lambda old, new: 1.0,
+                    "finish": lambda maximum, total: (maximum, total / maximum.exp()),
+                },
+            ),
         ),
         Slip(
             "one maximum for all queries",
@@ -665,9 +717,34 @@ ONLINE = Exercise(
             {"read": lambda blocks: list(blocks)[1:]},
         ),
         Slip(
+            "only the first block counts",
+            "You return after the first block: is the `return` inside the loop? All blocks count.",
+            {"read": lambda blocks: list(blocks)[:1]},
+        ),
+        Slip(
             "only the last block counts",
             "You start anew with every block. The sum goes on.",
             {"join": lambda old, factor, new: new},
+            also=({"raise_to": of_this_block, "join": lambda old, factor, new: new},),
+        ),
+        Slip(
+            "the maximum is that of the last block",
+            "You take each block's own maximum for the running one. It never falls: "
+            "`torch.maximum(maximum, scores.amax(…))`.",
+            {"raise_to": of_this_block},
+        ),
+        Slip(
+            "the first block counts twice",
+            "You start with the first block's sum and go through all blocks then, the first one "
+            "too. Start from 0 and −∞, or go on with the second block.",
+            {"read": lambda blocks: [*(kept := list(blocks))[:1], *kept]},
+        ),
+        Slip(
+            "computed in float32",
+            "You convert the scores to float32, or keep both numbers in it. They have the dtype of "
+            "the scores: `torch.full_like`, or `dtype=scores.dtype`.",
+            {"read": lambda blocks: [block.float() for block in blocks]},
+            also=({"finish": lambda maximum, normaliser: (maximum.float(), normaliser.float())},),
         ),
         Slip(
             "all blocks joined first",
@@ -772,6 +849,7 @@ TILED = Exercise(
             1,
             *TILED_ROWS.numbers,
             FAR_BELOW,
+            FAR_BELOW_MASKED,
             TILES.but(factor=500.0, note="scores that exp cannot hold"),
             once_more(TILED_BY_HAND),
         ),
@@ -792,7 +870,7 @@ TILED = Exercise(
         mistakes.MASK_INVERTED,
         mistakes.MASK_IGNORED,
         mistakes.ZERO_SCORES,
-        mistakes.NOT_LOW_ENOUGH,
+        mistakes.NOT_LOW_ENOUGH.likewise(filled_with(-1e4)),
         mistakes.MASK_ADDED,
         mistakes.ZERO_TIMES_INFINITY,
         Slip(
@@ -858,10 +936,18 @@ TILED = Exercise(
             {"weigh": lambda s, seen, old: (s - finite(largest(s))).exp()},
         ),
         Slip(
-            "the maximum begins at 0",
-            "Your running maximum starts at 0. For scores far below that every exp is 0, and 0/0 "
-            "is NaN. Start at −∞.",
+            "the maximum begins at a number",
+            "Your running maximum starts at a number. For scores far below that every exp is 0, "
+            "and 0/0 is NaN. Start at −∞.",
             {"begin": 0.0},
+            lambda number: {"begin": number},
+            tuple(-(10.0**n) for n in range(5)),
+        ),
+        Slip(
+            "the maximum is that of the last tile",
+            "You take each tile's own maximum for the running one. It never falls: "
+            "`torch.maximum(maximum, scores.amax(…))`.",
+            {"raise_to": of_this_block},
         ),
         Slip(
             "no maximum subtracted",
@@ -896,7 +982,10 @@ TILED = Exercise(
             "You divide by the normaliser after each tile, so what came first is divided again and "
             "again. Divide once, after the last one.",
             {"each": lambda total, z: total / z, "divide": lambda total, z: total},
-            also=({"each": lambda total, z: total / z},),
+            also=(
+                {"each": lambda total, z: total / z},
+                {"each": lambda x, z: x / z.clamp(min=1e-30), "divide": lambda total, z: total},
+            ),
         ),
         Slip(
             "a guard in the denominator",
@@ -911,6 +1000,7 @@ TILED = Exercise(
             "You leave out the last block of keys where it is shorter than the others: "
             "`range(0, n, block)` reaches it, `n // block` blocks do not.",
             {"cut_keys": lambda n, block, rows: whole_pieces(n, block)},
+            also=({"cut_keys": lambda n, block, rows: whole_pieces(n, min(n, block))},),
         ),
         Slip(
             "the last queries are dropped",
@@ -934,8 +1024,13 @@ TILED = Exercise(
         ),
         Slip(
             "only the last tile counts",
-            "You start anew with every block of keys. The sums go on along the row.",
+            "You start anew with every block of keys, with both sums or with one. They go on along "
+            "the row.",
             {"keep_total": lambda x, factor: 0 * x, "keep_normaliser": lambda x, factor: 0 * x},
+            also=(
+                {"keep_total": lambda x, factor: 0 * x},
+                {"keep_normaliser": lambda x, factor: 0 * x},
+            ),
         ),
         Slip(
             "all scores at once",
@@ -949,6 +1044,23 @@ TILED = Exercise(
             "the end: `query[..., rows, :]`.",
             {"take": lambda x, part: x[part]},
             also=({"take": lambda x, part: x[:, part]},),
+        ),
+        Slip(
+            "the mask's axes counted from the front",
+            "`mask[rows, columns]` cuts the first two axes, and one of them is the batch's if the "
+            "mask has one. Count from the end: `mask[..., rows, columns]`.",
+            {"tile": lambda mask, r, c: mask[r, c]},
+            also=({"tile": lambda mask, r, c: mask[:, r, c]},),
+        ),
+        Slip(
+            "the blocks are joined along another axis",
+            "You join blocks of queries along axis 0 or 1, counted from the front, or along the "
+            "features. Rows are axis −2: `torch.cat(outputs, dim=-2)`.",
+            {"collect": lambda outputs, query: torch.cat(outputs)},
+            also=(
+                {"collect": lambda outputs, query: torch.cat(outputs, 1)},
+                {"collect": lambda outputs, query: torch.cat(outputs, -1)},
+            ),
         ),
         Slip(
             "the output has the query's shape",
@@ -1022,8 +1134,27 @@ WINDOWED = Exercise(
             {"factor": lambda q, k, other: k.shape[-2] ** -0.5},
         ),
         mistakes.NO_SOFTMAX,
+        mistakes.NO_MAXIMUM,
+        mistakes.ZERO_SCORES,
+        mistakes.NOT_LOW_ENOUGH.likewise(filled_with(-1e4)),
         mistakes.SIGMOIDS,
         mistakes.KEYS_BLENDED,
+        mistakes.OVER_QUERIES.by({"normalize": lambda s: s.softmax(-3)}).said(
+            "Your softmax runs over the queries. Each has a budget of 1: take it along the places "
+            "of its window, the last axis of the scores."
+        ),
+        Slip(
+            "all scores at once",
+            "Right numbers, but they are made of a whole matrix of scores, or of a mask of that "
+            "size. Compare each token with those of its window only.",
+            {"answer": whole_matrix},
+        ),
+        Slip(
+            "a window that begins before the first token",
+            "A slice from a negative number counts from the end: `key[-1:2]` is empty, or other "
+            "tokens. Begin at `max(0, start)`.",
+            {"answer": by_slices},
+        ),
         Slip(
             "width on each side",
             "Your windows have 2 · width + 1 tokens. width counts all of them: width // 2 on each "
@@ -1097,9 +1228,16 @@ WINDOWED = Exercise(
         ),
         Slip(
             "blocks and not windows",
-            "You cut the sequence into blocks, and a token sees those of its own block. A window "
-            "moves along with its token.",
+            "You cut the sequence into blocks, and all tokens of a block see the same: the block, "
+            "or some beside it too. A window moves along with its token.",
             {"places": lambda i, n, width: i // width * width + torch.arange(width)},
+            also=(
+                {
+                    "places": lambda i, n, width: (
+                        i // width * width + torch.arange(-(width // 2), width + width // 2)
+                    )
+                },
+            ),
         ),
         Slip(
             "every second token",
@@ -1159,7 +1297,7 @@ LINEAR_EXERCISE = Exercise(
             ALONG,
             ALONG.but("n=1", note="one token"),
             ALONG.but("n=17 d_k=3", note="many tokens"),
-            *CAUSAL_ROWS.batches[:3],
+            *(one.but(note=f"{one.note}, a batch") for one in CAUSAL_ROWS.batches[:3]),
             CAUSAL_ROWS.single,
         ),
         LINEAR_CASES.criterion(
@@ -1242,6 +1380,7 @@ LINEAR_EXERCISE = Exercise(
                     both(lambda x: torch.sigmoid(x)),
                     both(lambda x: F.gelu(x) + 1),
                     both(lambda x: F.relu(x) + 1),
+                    both(lambda x: F.elu(x + 1)),
                     both(lambda x: F.selu(x) + 1),
                     both(torch.square),
                 ),
@@ -1293,6 +1432,21 @@ LINEAR_EXERCISE = Exercise(
                 "Your running sums stop before the token itself. It belongs to what it may see, "
                 "and the first token has nothing else.",
                 {"so_far": without_own},
+                also=(
+                    {"so_far": without_own, "divide": lambda mixed, sums: mixed / sums.clamp(1e-9)},
+                ),
+            ),
+            Slip(
+                "running sums along another axis",
+                "Your running sums go along the features, or an axis counted from the front. They "
+                "go along the tokens: axis −2 of the keys, −3 of "
+                "`key[..., None] * value[..., None, :]`.",
+                {"so_far": lambda x, axis: x.cumsum(-2)},
+                also=(
+                    {"so_far": lambda x, axis: x.cumsum(-1)},
+                    {"so_far": lambda x, axis: x.cumsum(0)},
+                    {"so_far": lambda x, axis: x.cumsum(1)},
+                ),
             ),
             Slip(
                 "the future and not the past",
@@ -1311,6 +1465,12 @@ LINEAR_EXERCISE = Exercise(
                 "keys are its rows.",
                 {"mix": lambda q, state: q @ state.mT},
             ),
+        ),
+        Misconception(
+            "all scores at once",
+            "Right numbers, but they are made of the whole matrix φ(Q) φ(K)ᵀ. Multiply the other "
+            "two first: φ(Q) (φ(K)ᵀ V).",
+            all_products,
         ),
         Misconception(
             "softmax attention",
@@ -1407,13 +1567,15 @@ CACHE = Exercise(
         ),
         Slip(
             "one head",
-            "You count one head. Each of the `n_kv_heads` has keys and values of its own.",
+            "You count one head, or divide `d_head` by their number. Each of the `n_kv_heads` has "
+            "keys and values of its own, of `d_head` numbers each.",
             {"heads": one},
+            also=({"width": lambda d, heads: d // heads},),
         ),
         Slip(
             "one feature",
             "You leave out `d_head`: a key has that many numbers.",
-            {"width": one},
+            {"width": lambda d, heads: 1},
         ),
         Slip(
             "one token",

@@ -415,6 +415,7 @@ def filtering(
     likely=lambda logits: logits.double().softmax(-1),
     keep_p=up_to_p,
     put_back=to_their_ids,
+    place=lambda logits, order: logits,
     fill=lambda logits, keep: logits.masked_fill(~keep, -math.inf),
     steps=lambda top_k, top_p: ("k", "p"),
     left=lambda logits, original: logits,
@@ -433,6 +434,7 @@ def filtering(
                 by_likely = order(seen)
                 shares = likely(seen).gather(-1, by_likely)
                 logits = fill(logits, put_back(keep_p(shares, top_p), by_likely))
+                logits = place(logits, by_likely)
         return finish(logits, original)
 
     return filter_logits
@@ -440,6 +442,11 @@ def filtering(
 
 def higher_ids_first(logits):
     return logits.shape[-1] - 1 - lower_ids_first(logits.flip(-1))
+
+
+def last_id_first(logits):
+    """Of equally likely tokens the last id comes first, and then the others as they stand."""
+    return (lower_ids_first(logits.roll(1, -1)) - 1) % logits.shape[-1]
 
 
 def not_below_the_kth(logits, rank, k):
@@ -556,13 +563,16 @@ def behind(ids, token):
 
 @composition
 def writing(
+    sees=lambda ids, prompt: ids,
     context=last_ones,
+    stop=lambda ids, longest: False,
+    trim=lambda ids, longest: ids,
     look=last_row,
     default=likeliest,
     hand=lambda logits: logits,
     used=lambda choose, default: default if choose is None else choose,
     append=behind,
-    times=lambda n_new: n_new,
+    times=lambda n_new, n: n_new,
     keep=lambda ids, longest: ids,
     finish=lambda ids, prompt: ids,
 ):
@@ -570,20 +580,16 @@ def writing(
 
     def generate(model, ids, n_new, choose=None):
         prompt, chosen = ids, used(choose, default)
-        for _ in range(times(n_new)):
-            logits = model(context(ids, model.max_length))
+        for _ in range(times(n_new, ids.shape[-1])):
+            if stop(ids, model.max_length):
+                break
+            ids = trim(ids, model.max_length)
+            logits = model(context(sees(ids, prompt), model.max_length))
             ids = append(ids, chosen(hand(look(logits))))
             ids = keep(ids, model.max_length)
         return finish(ids, prompt)
 
     return generate
-
-
-def in_one_go(model, ids, n_new, choose=None):
-    """All new tokens by the logits after the prompt."""
-    choose = likeliest if choose is None else choose
-    token = choose(last_row(model(last_ones(ids, model.max_length))))
-    return torch.cat([ids, *[token[..., None]] * n_new], -1)
 
 
 # --- decisions: perplexity -------------------------------------------------------------------
@@ -746,6 +752,13 @@ NEXT = Exercise(
             also=({"shift": lambda logits, ids: (logits[..., 1:-1, :], ids[..., 2:])},),
         ),
         Slip(
+            "shifted across the sequences",
+            "You put the sequences one behind the other and shift then, so that the last row of "
+            "one is judged by the first token of the next. Shift first, `logits[..., :-1, :]` and "
+            "`ids[..., 1:]`, and flatten what is left.",
+            {"shift": lambda logits, ids: (logits.flatten(0, -2)[:-1], ids.flatten()[1:])},
+        ),
+        Slip(
             "only the last guess counts",
             "You judge a single row of each sequence. Every row guesses: a sequence of n tokens is "
             "n − 1 lessons.",
@@ -756,12 +769,16 @@ NEXT = Exercise(
             "You count what is guessed after the end of a sequence. Targets that are `padding_id` "
             "stay out of the sum and out of the number it is divided by.",
             {"count": lambda targets, ids, pad: torch.ones_like(targets).bool()},
+            also=({"count": lambda t, ids, pad: not_padding(t, ids, pad) ^ (pad is not None)},),
         ),
         Slip(
             "padding is told by the token that was read",
             "You leave out rows whose *own* token is padding. It is the target that counts: the "
             "last word of a sequence has padding behind it, and nobody guesses that.",
             {"count": lambda targets, ids, pad: not_padding(ids[..., :-1], ids, pad)},
+            also=(
+                {"count": lambda t, i, p: not_padding(t, i, p) & not_padding(i[..., :-1], i, p)},
+            ),
         ),
         Slip(
             "divided by all targets",
@@ -829,6 +846,14 @@ NEXT = Exercise(
             {"gather": lambda s, counts: (s * counts).sum()},
         ),
         Slip(
+            "a number is added to how many count",
+            "You divide by the number of targets that count and something more, so the mean is too "
+            "small. Divide by that number, and by 1 where it is 0.",
+            {"gather": lambda s, counts: (s * counts).sum() / (counts.sum() + 1)},
+            lambda more: {"gather": lambda s, c: (s * c).sum() / (c.to(s.dtype).sum() + more)},
+            (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8),
+        ),
+        Slip(
             "the mean of the sequences' means",
             "You average each sequence first, so a token of a short one counts more than one of a "
             "long one. Sum over everything, then divide once.",
@@ -845,6 +870,7 @@ NEXT = Exercise(
             "`b, t, v = logits.shape` fits exactly one batch axis. Count from the end: "
             "`logits[..., :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.",
             {"surprise": one_batch_axis_alone},
+            also=({"shift": lambda logits, ids: (logits[:, :-1], ids[:, 1:])},),
         ),
     ),
     hints=(
@@ -938,6 +964,22 @@ FILTER = Exercise(
             {"order": higher_ids_first},
         ),
         Slip(
+            "ties are left to chance",
+            "Which of equally likely tokens `topk` or an unstable sort puts first is not settled. "
+            "The lower ids are to stay: `argsort(dim=-1, descending=True, stable=True)`.",
+            {"keep_k": lambda x, rank, k: last_id_first(x).argsort(-1) < k},
+            also=(
+                {"keep_k": lambda x, rank, k: (0 * rank).scatter(-1, x.topk(k).indices, 1).bool()},
+            ),
+        ),
+        Slip(
+            "p is what is dropped",
+            "You drop the least likely tokens up to a share of p, and keep the rest. It is what "
+            "is kept that has to reach p: drop from behind no more than 1 − p.",
+            {"keep_p": lambda s, p: (s.flip(-1).cumsum(-1).flip(-1) > p) | (s.cumsum(-1) == s)},
+            also=({"keep_p": lambda s, p: up_to_p(s, 1 - p)},),
+        ),
+        Slip(
             "the token that crosses p is left out",
             "You keep tokens while their sum is below p, so the set does not reach p, and is empty "
             "where the first alone exceeds it. Ask what the likelier ones have *before* a token: "
@@ -978,6 +1020,10 @@ FILTER = Exercise(
             "You sort in ascending order, and keep the tokens from the wrong end. "
             "`descending=True`.",
             {"order": lambda x: x.argsort(dim=-1, stable=True)},
+            also=(
+                {"keep_k": lambda x, rank, k: rank >= x.shape[-1] - k},
+                {"keep_k": lambda x, rank, k: x.argsort(dim=-1, stable=True).argsort(-1) < k},
+            ),
         ),
         Slip(
             "not put back to the ids",
@@ -991,6 +1037,12 @@ FILTER = Exercise(
                 {"put_back": lambda keep, order: keep},
                 {"put_back": lambda keep, order: keep.gather(-1, order)},
             ),
+        ),
+        Slip(
+            "`argsort` taken for the ranks",
+            "`argsort` says which token stands in each place, and you read it as the place of each "
+            "token. The `argsort` of it gives the ranks.",
+            {"keep_k": lambda x, rank, k: lower_ids_first(x) < k},
         ),
         Slip(
             "what should stay is dropped",
@@ -1012,6 +1064,7 @@ FILTER = Exercise(
             "returned in sorted order",
             "You return the logits sorted by size. Each keeps its place, which is its token.",
             {"finish": lambda x, original: x.sort(-1, descending=True, stable=True).values},
+            also=({"place": lambda logits, order: logits.gather(-1, order)},),
         ),
         Slip(
             "a number in place of −∞",
@@ -1020,7 +1073,13 @@ FILTER = Exercise(
             {"fill": nothing},
             filled,
             Between(-3.4e38, -1.0),
-            also=({"fill": lambda x, keep: x * keep},),
+            also=(
+                {"fill": lambda x, keep: x * keep},
+                *(  # also for what was −∞ before; the lowest number for None
+                    {"finish": lambda x, original, low=low: x.nan_to_num(neginf=low)}
+                    for low in (None, 0, -1e4, -1e8, -1e9, -1e10, -1e30)
+                ),
+            ),
         ),
         Slip(
             "shares in place of logits",
@@ -1074,6 +1133,7 @@ FILTER = Exercise(
                 "keep_k": lambda x, rank, k: x >= x.reshape(-1, x.shape[-1])[0].topk(k).values[-1],
                 "keep_p": lambda s, p: up_to_p(s.reshape(-1, s.shape[-1])[:1], p).expand(s.shape),
             },
+            also=({"keep_k": lambda x, rank, k: x >= x.flatten().topk(k).values[-1]},),
         ),
     ),
     hints=(
@@ -1188,10 +1248,11 @@ SAMPLE = Exercise(
             {"divide": lambda logits, temperature: logits * temperature},
         ),
         Slip(
-            "shares divided by the temperature",
-            "You divide the shares by it, and take a softmax of them. Divide the logits, before "
-            "the only softmax.",
+            "a softmax of the shares",
+            "You take the softmax of shares, which evens them out. Divide the logits by the "
+            "temperature, cut them, and take the only softmax then.",
             {"divide": lambda logits, temperature: logits.softmax(-1) / temperature},
+            also=({"divide": lambda logits, temperature: (logits / temperature).softmax(-1)},),
         ),
         Slip(
             "temperature 0 divides by 0",
@@ -1244,6 +1305,7 @@ SAMPLE = Exercise(
             "an axis of length 1 is left",
             "You return (..., 1). One token for each row has shape (...): `squeeze(-1)`.",
             {"finish": lambda ids: ids[..., None]},
+            also=({"draw": lambda shares, generator: flat_draw(shares, generator)[..., None]},),
         ),
         Slip(
             "the generator is not used",
@@ -1408,15 +1470,32 @@ GENERATE = Exercise(
             "You cut `ids` itself to the context, so what comes back has lost its beginning. Keep "
             "the context in a name of its own.",
             {"keep": lambda ids, longest: ids[..., -longest:]},
-            also=({"finish": lambda ids, prompt: ids[..., -LONGEST:]},),
+            also=(
+                {"finish": lambda ids, prompt: ids[..., -LONGEST:]},
+                {"trim": last_ones},
+            ),
+        ),
+        Slip(
+            "the writing stops when the model is full",
+            "You stop where the sequence is as long as the model reads. It goes on with the last "
+            "max_length tokens, until n_new are written.",
+            {"stop": lambda ids, longest: ids.shape[-1] >= longest},
+        ),
+        Slip(
+            "every token from the prompt",
+            "You ask the model about the prompt and never about what was written, so the same "
+            "token comes again and again. Call it anew for every token.",
+            {"sees": lambda ids, prompt: prompt},
         ),
         Slip(
             "another number of new tokens",
-            "You write one token too many or too few. n_new of them are asked for, 0 included.",
-            {"times": lambda n_new: n_new + 1},
+            "You write one token too many or too few, or go on to n_new tokens with the prompt. "
+            "n_new new ones are asked for, 0 included.",
+            {"times": lambda n_new, n: n_new + 1},
             also=(
-                {"times": lambda n_new: max(n_new - 1, 0)},
-                {"times": lambda n_new: max(n_new, 1)},
+                {"times": lambda n_new, n: max(n_new - 1, 0)},
+                {"times": lambda n_new, n: max(n_new, 1)},
+                {"times": lambda n_new, n: max(n_new - n, 0)},
             ),
         ),
         Slip(
@@ -1633,6 +1712,14 @@ CACHE = Exercise(
             "Your new tokens see each other, later ones too. With one new token that does not "
             "show; with several, each sees those up to itself.",
             {"mask": lambda m, n: None},
+            also=({"mask": lambda m, n: None if n > m else from_the_cache_on(m, n)},),
+        ),
+        Slip(
+            "a token sees the next one",
+            "Your new tokens look one place too far, at the answer. Each sees the tokens up to and "
+            "including itself: `tril(diagonal=c)`.",
+            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + 1)},
+            also=({"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + (n > m))},),
         ),
         Slip(
             "a token does not see itself",
@@ -1651,6 +1738,10 @@ CACHE = Exercise(
             "Your new tokens look at each other alone. Put the cached keys and values in front of "
             "the new ones first.",
             joined(lambda old, new: new),
+            also=(
+                joined(lambda old, new: new)
+                | {"store": lambda o, new, joined: new if o is None else old_then_new(o, new)},
+            ),
         ),
         Slip(
             "the new ones come first",
@@ -1716,8 +1807,13 @@ CACHE = Exercise(
             {"finish": lambda output: output[..., -1:, :]},
         ),
         *(slip for slip in mistakes.OF_THE_SCALE if slip is not mistakes.ANOTHER_FACTOR),
+        mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.OVER_QUERIES,
         mistakes.NO_SOFTMAX,
+        mistakes.NO_MAXIMUM,
+        mistakes.MASK_INVERTED,
+        mistakes.MASKED_LATE,
+        mistakes.ZERO_SCORES,
     ),
     hints=(
         "Put the cached keys in front of the new ones along axis −2, and the values likewise.",

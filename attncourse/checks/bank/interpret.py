@@ -7,6 +7,7 @@ features, so that no count of one can be taken for the other, and 1/√d_head is
 import copy
 import math
 from collections.abc import Callable
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from attncourse.checks.adapting import Adapter, Change
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.drivers import call_on_gpt, logits_of_changed
 from attncourse.checks.exercise import (
+    Between,
     Case,
     Criterion,
     Exercise,
@@ -156,7 +158,7 @@ def ablate_case(
     )
     return Case(
         kwargs={"config": config, "calls": calls, "ids": some_ids(rng, *on)}
-        | state_of_gpt(rng, config),
+        | {name: x.float() for name, x in state_of_gpt(rng, config).items()},
         use=logits_of_changed,
         note=note,
         shown=f"{told}, model = {built(changed)}",
@@ -266,8 +268,13 @@ def by_shares(layer, stay, share):
     return share * stay + (1 - share) * layer
 
 
-def upwards(flow, layer):
+def upwards(flow, layer, stay, share):
     return layer @ flow
+
+
+def flows(layers):
+    """What has flowed up to each layer."""
+    return accumulate(layers, lambda flow, layer: layer @ flow)
 
 
 @composition
@@ -276,8 +283,9 @@ def rolling(
     share=as_it_is,
     beside=by_shares,
     pick=lambda layers: layers.unbind(-3),
+    first=lambda blended, layer: blended,
     multiply=upwards,
-    finish=lambda flow, layers: flow,
+    finish=lambda flow, layers, share: flow,
 ):
     """``rollout`` made of decisions: heads to one map, the stream beside it, layer upon layer."""
 
@@ -285,10 +293,11 @@ def rolling(
         averaged = over_heads(maps)
         stay = torch.eye(maps.shape[-1], dtype=maps.dtype)
         layers = [beside(layer, stay, share(residual)) for layer in pick(averaged)]
+        layers[0] = first(layers[0], pick(averaged)[0])
         flow = stay.expand(layers[0].shape)
         for layer in layers:
-            flow = multiply(flow, layer)
-        return finish(flow, layers)
+            flow = multiply(flow, layer, stay, share(residual))
+        return finish(flow, layers, share(residual))
 
     return rollout
 
@@ -370,6 +379,43 @@ def into_bias(attention, own, mean):
     attention.W_o.bias = torch.nn.Parameter(said if bias is None else bias + said)
 
 
+def into_bias_by_rows(attention, own, mean):
+    said = mean[own] @ attention.W_o.weight[own]
+    bias = attention.W_o.bias
+    attention.W_o.bias = torch.nn.Parameter(said if bias is None else bias + said)
+
+
+def hooked(value, before=True):
+    """The head's features become a value whenever the copy reads, before W_o or behind it.
+
+    ``value(handed, mean)`` makes it of what is there and of the mean, None without one.
+    """
+
+    def change(attention, own, mean=None):
+        part = slice(own[0], own[-1] + 1)
+        mean = None if mean is None else mean[..., part]
+
+        def hand(layer, inputs, *output):
+            handed = (output or inputs)[0].clone()
+            handed[..., part] = value(handed[..., part], mean)
+            return handed if output else (handed,)
+
+        W_o = attention.W_o
+        (W_o.register_forward_pre_hook if before else W_o.register_forward_hook)(hand)
+
+    return change
+
+
+def zero_or_mean(handed, mean):
+    return 0.0 if mean is None else mean
+
+
+def one_at_a_time(before=True, **more):
+    """Options for hooks: either the mean or zeros."""
+    change = hooked(zero_or_mean, before)
+    return {"say": change, "silence": change, "silenced": lambda how: how != "mean"} | more
+
+
 def over_bias(attention, own, mean):
     attention.W_o.bias = torch.nn.Parameter(attention.W_o.weight[:, own] @ mean[own])
 
@@ -392,6 +438,7 @@ def ablating(
     columns=in_runs,
     silence=no_columns,
     meant=lambda how: how == "mean",
+    silenced=lambda how: True,
     said=outputs,
     average=over_all,
     say=into_bias,
@@ -406,7 +453,8 @@ def ablating(
         with torch.no_grad():
             if meant(how):
                 say(attention, own, average(said(model, layer, ids)))
-            silence(attention, own)
+            if silenced(how):
+                silence(attention, own)
         return finish(changed, model)
 
     return ablate
@@ -529,6 +577,10 @@ INDUCTION = Exercise(
             "Your pattern is True one place before the equal token. What followed stands one place "
             "*behind* it: j − 1 is the place of the equal token, not j + 1.",
             {"keys": lambda ids: shifted(ids, -1)},
+            also=tuple(
+                {"keys": lambda ids: shifted(ids, -1), "reach": lambda p, k=k: p.tril(-k)}
+                for k in (1, 2)
+            ),
         ),
         Slip(
             "two places behind the equal token",
@@ -543,6 +595,13 @@ INDUCTION = Exercise(
             also=({"reach": lambda p: p.tril(1)},),
         ),
         Slip(
+            "the future alone is in it",
+            "You keep the tokens that come after token i, `.triu()`. Only 1 ≤ j ≤ i count: "
+            "`.tril()`.",
+            {"reach": lambda p: p.triu()},
+            also=({"reach": lambda p: p.triu(1)},),
+        ),
+        Slip(
             "the token itself is left out",
             "Where a token comes twice in a row, what followed the first is the second, token i "
             "itself: j = i counts. Your pattern stops before it.",
@@ -553,6 +612,7 @@ INDUCTION = Exercise(
             "`roll` brings the last id round to the front, so column 0 is compared with the end of "
             "the sequence. Nothing comes before token 0: its column is False.",
             {"keys": wrapped},
+            also=({"keys": wrapped, "reach": lambda p: p.tril(-1)},),
         ),
         Slip(
             "rows and columns exchanged",
@@ -585,6 +645,12 @@ INDUCTION = Exercise(
             "the pattern is inverted",
             "True is to mark where the head should look, and yours marks where it should not.",
             {"finish": lambda p: ~p},
+        ),
+        Slip(
+            "what followed is not marked",
+            "Token i was there before, and your pattern is False all the same. Is it noted as seen "
+            "before it is looked up, so that it finds itself? Compare `ids[j - 1] == ids[i]`.",
+            {"finish": torch.zeros_like},
         ),
         Slip(
             "the last row or column is left out",
@@ -676,9 +742,10 @@ SCORES = Exercise(
         scoring,
         Slip(
             "averaged over all queries",
-            "You divide by n. Queries for which the pattern is False throughout are not asked: "
-            "average over the others, `pattern.any(dim=-1)`.",
+            "You divide by n, or n − 1. Queries for which the pattern is False throughout are not "
+            "asked: average over the others, `pattern.any(dim=-1)`.",
             {"average": lambda found, asked, p: found.mean(-1)},
+            also=({"average": lambda found, asked, p: found.sum(-1) / max(len(p) - 1, 1)},),
         ),
         Slip(
             "averaged over the cells",
@@ -686,6 +753,7 @@ SCORES = Exercise(
             "attention each scores ½. What falls on a query's cells is added up first: then the "
             "average is over the queries.",
             {"average": lambda found, asked, p: found.sum(-1) / p.sum().clamp(min=1)},
+            also=({"on": lambda maps, p: (maps * p).sum(-1) / p.sum(-1).clamp(min=1)},),
         ),
         Slip(
             "added up, not averaged",
@@ -887,13 +955,21 @@ ABLATE = Exercise(
             "`nn.Linear` stores its weight as (out, in). What the head hands *in* belongs to "
             "columns of W_o, `W_o.weight[:, own]`; rows are outputs, to which every head adds.",
             {"silence": no_rows},
+            also=({"say": into_bias_by_rows}, {"say": into_bias_by_rows, "silence": no_rows}),
+        ),
+        Slip(
+            "what comes out of W_o is changed",
+            "You change features of W_o's output, to which every head adds. A head's features are "
+            "those that go *into* W_o: its columns, or a forward *pre*-hook.",
+            one_at_a_time(before=False),
+            also=(one_at_a_time(before=False, said=lambda *given: outputs(*given, through=True)),),
         ),
         Slip(
             "the given model is changed",
             "You change the model that you were given: it has lost a head too, or the next copy "
             "starts without it. Copy it first, all of it: `copy.deepcopy(model)`.",
             {"copied": as_it_is},
-            also=({"copied": copy.copy},),
+            also=({"copied": copy.copy}, one_at_a_time(copied=as_it_is)),
         ),
         Slip(
             "nothing has changed",
@@ -969,6 +1045,7 @@ ABLATE = Exercise(
             "You set the head's rows of W_v to 0, but W_v has a bias, which the head still hands "
             "on. Set that to 0 too, or the columns of W_o.",
             {"silence": projection("W_v", biases=False)},
+            also=(one_at_a_time(silence=projection("W_v", biases=False)),),
         ),
         Slip(
             "the bias of W_o is gone",
@@ -991,6 +1068,7 @@ ABLATE = Exercise(
             {
                 "silence": lambda attention, own: None,
             },
+            also=({"silenced": lambda how: how != "mean"},),
         ),
         Slip(
             "the mean does not go through W_o",
@@ -1021,6 +1099,12 @@ ABLATE = Exercise(
                 {"average": lambda said: said.flatten(0, -2).sum(0)},
                 {"average": lambda said: said.mean().expand(said.shape[-1])},
                 {"average": lambda said: said.flatten(0, -2).median(0).values},
+                *(
+                    one_at_a_time(
+                        average=as_it_is, say=hooked(lambda handed, said, a=axes: said.mean(a))
+                    )
+                    for axes in (None, 0, 1, (0, 1), -2)
+                ),
             ),
         ),
         Slip(
@@ -1034,6 +1118,13 @@ ABLATE = Exercise(
                 {"said": lambda *given: outputs(*given, weighed=False)},
                 {"said": lambda *given: outputs(*given, through=True)},
             ),
+        ),
+        Slip(
+            "the mean of what is read just now",
+            "Your mean is taken anew from whatever the copy reads. It is the mean over `ids`, "
+            "taken once: then the head says the same, whatever it reads.",
+            one_at_a_time(say=hooked(lambda handed, mean: handed.mean(-2, keepdim=True))),
+            also=(one_at_a_time(say=hooked(lambda handed, mean: over_all(handed))),),
         ),
     ),
     hints=(
@@ -1109,7 +1200,7 @@ ROLLOUT = Exercise(
             "the layers in the other order",
             "The first layer acts first, so it stands on the right: each further layer is "
             "multiplied from the left, `layer @ flow`.",
-            {"multiply": lambda flow, layer: flow @ layer},
+            {"multiply": lambda flow, layer, stay, share: flow @ layer},
             also=({"pick": lambda layers: layers.unbind(-3)[::-1]},),
         ),
         Slip(
@@ -1161,21 +1252,21 @@ ROLLOUT = Exercise(
             "the layers are averaged or added",
             "What flows through two layers goes through one *and then* the other: matrices are "
             "multiplied. You average the layers or add them up.",
-            {"finish": lambda flow, layers: sum(layers) / len(layers)},
-            also=({"finish": lambda flow, layers: sum(layers)},),
+            {"finish": lambda flow, layers, share: sum(layers) / len(layers)},
+            also=({"finish": lambda flow, layers, share: sum(layers)},),
         ),
         Slip(
             "multiplied entry by entry",
             "`*` multiplies entry by entry. Flow through two layers is a matrix product, `@`.",
             {
-                "finish": lambda flow, layers: torch.stack(layers).prod(0),
+                "finish": lambda flow, layers, share: torch.stack(layers).prod(0),
             },
         ),
         Slip(
             "one layer alone",
             "You return one layer's map, with the stream beside it. All are multiplied.",
-            {"finish": lambda flow, layers: layers[-1]},
-            also=({"finish": lambda flow, layers: layers[0]},),
+            {"finish": lambda flow, layers, share: layers[-1]},
+            also=({"finish": lambda flow, layers, share: layers[0]},),
         ),
         Slip(
             "a layer is left out",
@@ -1189,21 +1280,57 @@ ROLLOUT = Exercise(
             "into the product.",
             {
                 "beside": lambda layer, stay, share: layer,
-                "finish": lambda flow, layers: (flow + torch.eye(flow.shape[-1])) / 2,
+                "finish": lambda flow, layers, share: by_shares(
+                    flow, torch.eye(flow.shape[-1]).to(flow), share
+                ),
+            },
+            also=(
+                {
+                    "beside": lambda layer, stay, share: layer,
+                    "finish": lambda flow, layers, share: (flow + torch.eye(flow.shape[-1])) / 2,
+                },
+            ),
+        ),
+        Slip(
+            "no stream beside the first layer",
+            "You begin with the first map as it is. The stream runs beside every layer: begin with "
+            "the identity, and blend I into each map.",
+            {"first": lambda blended, layer: layer},
+        ),
+        Slip(
+            "every layer keeps the tokens as they came in",
+            "You add residual · I to the product, so that a token keeps what it was at the very "
+            "beginning. It keeps what it has by then: (residual · I + (1 − residual) · A) @ flow.",
+            {
+                "beside": lambda layer, stay, share: (1 - share) * layer,
+                "multiply": lambda flow, layer, stay, share: share * stay + layer @ flow,
+            },
+        ),
+        Slip(
+            "each head is followed by itself",
+            "You multiply head 0 with head 0 of the next layer, and average at the end. A head "
+            "reads what *all* heads below wrote: average in each layer, then multiply.",
+            {
+                "over_heads": as_it_is,
+                "pick": lambda layers: layers.unbind(-4),
+                "finish": lambda flow, layers, share: flow.mean(-3),
             },
         ),
         Slip(
             "the result is transposed",
             "Row i of the result belongs to the output of token i, as in a map. Yours is the "
             "transpose.",
-            {"finish": lambda flow, layers: flow.mT},
+            {"finish": lambda flow, layers, share: flow.mT},
         ),
         Slip(
             "every step comes back",
             "You return one matrix for each layer, or the last token's row alone. The product of "
             "all is asked for, (..., n, n).",
-            {"finish": lambda flow, layers: torch.stack(layers, -3)},
-            also=({"finish": lambda flow, layers: flow[..., -1, :]},),
+            {"finish": lambda flow, layers, share: torch.stack(layers, -3)},
+            also=(
+                {"finish": lambda flow, layers, share: flow[..., -1, :]},
+                {"finish": lambda flow, layers, share: torch.stack([*flows(layers)], -3)},
+            ),
         ),
     ),
     hints=(
@@ -1263,6 +1390,14 @@ BIAS = Exercise(
             {"score": lambda row: row.softmax(-1)},
         ),
         Slip(
+            "a guard in the log",
+            "You add a small number to the probabilities. They are above 0 as they are, and "
+            "`log_softmax` takes the log without a detour.",
+            {"score": lambda row: (row.softmax(-1) + 1e-3).log()},
+            lambda eps: {"score": lambda row: (row.softmax(-1) + eps).log()},
+            Between(1e-8, 1.0),
+        ),
+        Slip(
             "a ratio, without its log",
             "You return p(she) / p(he). Its mean is ruled by the contexts in which it is large; "
             "the log makes both directions count alike.",
@@ -1270,15 +1405,22 @@ BIAS = Exercise(
         ),
         Slip(
             "a share, not a log ratio",
-            "You return she's share of the two, from 0 to 1. Asked for is the log of the ratio, 0 "
-            "where both are alike.",
+            "You return she's share of the two, or the log of that. Asked for is the log of the "
+            "ratio, 0 where both are alike.",
             {"compare": lambda s, she, he: (s[she] - s[he]).sigmoid()},
+            also=({"compare": lambda s, she, he: torch.nn.functional.logsigmoid(s[she] - s[he])},),
         ),
         Slip(
             "the average comes before the log",
-            "You average the probabilities over the contexts, and take the log then. Take the log "
-            "in each context, and average the differences.",
+            "You average probabilities, or their ratios, over the contexts, and take the log then. "
+            "Take the log in each context, and average the differences.",
             of_sums(),
+            also=(
+                {
+                    "compare": lambda s, she, he: (s[she] - s[he]).exp(),
+                    "finish": lambda mean: math.log(mean),
+                },
+            ),
         ),
         Slip(
             "another base",
@@ -1294,6 +1436,7 @@ BIAS = Exercise(
             also=(
                 {"contexts_as": without_last},
                 {"row_of": lambda logits: logits[-2] if len(logits) > 1 else logits[-1]},
+                {"row_of": lambda logits: logits[-2]},
                 {"row_of": lambda logits: logits.mean(0)},
                 {"row_of": lambda logits: logits.sum(0)},
             ),
@@ -1316,7 +1459,10 @@ BIAS = Exercise(
             "You return after the first context, or keep what the last one gave. The mean of all "
             "is asked for.",
             {"average": lambda found, contexts: found[0]},
-            also=({"average": lambda found, contexts: found[-1]},),
+            also=(
+                {"average": lambda found, contexts: found[-1]},
+                {"average": lambda found, contexts: found[-1] / len(found)},
+            ),
         ),
         Slip(
             "averaged over the tokens",

@@ -122,6 +122,32 @@ def attend(finish=lambda output, weights: output, **options):
     return answer
 
 
+def causal(scores):
+    return torch.ones_like(scores, dtype=torch.bool).tril()
+
+
+def scaled_late(hidden):
+    return {
+        "scale": lambda scores, factor: scores,
+        "normalize": hidden,
+        "after": lambda scores, mask, factor: (scores * factor).softmax(-1),
+    }
+
+
+CAUSAL = Slip(
+    "causal where nobody asked for it",
+    "You hide later keys without a mask, or besides it. `None` allows everything; which keys a "
+    "query may see is for the caller to say.",
+    {"hide": lambda s, mask: mistakes.hide(s, causal(s) if mask is None else mask)},
+    also=({"hide": lambda s, mask: mistakes.hide(mistakes.hide(s, mask), causal(s))},),
+)
+COLUMNS_BLEND = Slip(
+    "column i blends output i, not row i",
+    "You mix with the transposed weights. Row i holds the weights of query i: leave it a row.",
+    {"mix": lambda weights, value: weights.mT @ value},
+)
+
+
 def layers_of(d_model, d_k, d_v=None, bias=False):
     return linear(
         {"W_q": (d_model, d_k), "W_k": (d_model, d_k), "W_v": (d_model, d_v or d_k)}, bias
@@ -138,6 +164,19 @@ def head(
 ):
     """An ``AttentionHead`` made of decisions: its layers, its three views, its attention."""
     return attention_class("AttentionHead", layers, query, key, value, **options)
+
+
+def shared(*sizes, **options):
+    layers = layers_of(*sizes, **options)
+    return layers | {"W_k": layers["W_q"]}
+
+
+def by_weights(turned, *views):
+    """Views by the layers' weights, without the layers' biases."""
+    return {
+        view: lambda self, x, name=f"W_{view[0]}": x @ turned(getattr(self, name).weight)
+        for view in views
+    }
 
 
 # --- exercises -------------------------------------------------------------------------------
@@ -314,6 +353,7 @@ ATTENTION = Exercise(
             ATTENTION_CASES(
                 NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
                 NARROW.but(given={"scale": 0.0}),
+                NARROW.but(given={"mask": hole("m n"), "scale": 0.0}, note="every score is 0"),
                 NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
             ),
         ),
@@ -356,6 +396,32 @@ ATTENTION = Exercise(
         mistakes.T_ON_A_BATCH,
         mistakes.COSINE,
         *mistakes.OF_THE_RESULT,
+        *mistakes.MORE_OF_THE_SOFTMAX,
+        mistakes.BEST_ONLY,
+        mistakes.TOO_LITTLE_OFF,
+        mistakes.GUARD_AFTER_THE_MASK,
+        *mistakes.OF_THE_MASKS_SHAPE,
+        CAUSAL,
+        COLUMNS_BLEND,
+        Slip(
+            "the logarithm of softmax",
+            "You mix with logarithms of the weights (`log_softmax`), which are below 0. Mix with "
+            "the weights themselves.",
+            {"normalize": lambda scores: scores.log_softmax(-1)},
+        ),
+        Slip(
+            "the scale is applied twice",
+            "You multiply both query and key by the scale, and their products hold it twice. "
+            "Multiply one of them by it, or the scores.",
+            {"scale": lambda scores, factor: scores * factor**2},
+        ),
+        Slip(
+            "scaled after masking",
+            "You multiply by the scale where the mask has put −∞, or −1e9, already. Times a scale "
+            "of 0 that is NaN, or 0. Scale the scores first, then mask them.",
+            scaled_late(lambda hidden: hidden),
+            also=(scaled_late(lambda hidden: hidden.clamp(min=-1e9)),),
+        ),
     ),
     hints=(
         "Four steps, each a line: scores, scale, mask, softmax. Then the weights times the values.",
@@ -441,32 +507,54 @@ HEAD = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
-        head,
-        *mistakes.OF_THE_SCALE,
-        mistakes.DIVIDED_BY_ROOT_D_MODEL,
-        mistakes.SCALED_AFTERWARDS,
-        *mistakes.OF_THE_SOFTMAX,
-        *mistakes.OF_THE_MASK,
-        mistakes.ROLES_EXCHANGED.said(
-            "You compare `W_k(x)` as the queries with `W_q(x)` as the keys, so row i says who "
-            "looks for token i. Row i belongs to token i as a query."
+    misconceptions=(
+        *made(head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
+        *made(
+            head,
+            *mistakes.OF_THE_SCALE,
+            mistakes.DIVIDED_BY_ROOT_D_MODEL,
+            mistakes.DIVIDED_BY_OTHER_WIDTH.by(
+                {
+                    "other": lambda self, x: self.W_v(x),
+                    "factor": lambda q, k, other: other.shape[-1] ** -0.5,
+                }
+            ),
+            mistakes.SCALED_AFTERWARDS,
+            *mistakes.OF_THE_SOFTMAX,
+            *mistakes.OF_THE_MASK,
+            CAUSAL,
+            mistakes.ROLES_EXCHANGED.said(
+                "You compare `W_k(x)` as the queries with `W_q(x)` as the keys, so row i says who "
+                "looks for token i. Row i belongs to token i as a query."
+            ),
+            beside=mistakes.IN_ONE_METHOD,
         ),
-        *mistakes.OF_THE_PRODUCT,
-        mistakes.NO_SUPER_INIT,
-        mistakes.LAYERS_HIDDEN,
-        *mistakes.OF_THE_METHODS,
-        mistakes.ONE_VIEW_TO_COMPARE,
-        *mistakes.OF_THE_VALUES,
-        Slip(
-            "the biases are there and not used",
-            "Your layers have biases, but you multiply by their weights alone. Call the layer, "
-            "`self.W_q(x)`, which adds its bias too.",
-            {
-                "query": lambda self, x: x @ self.W_q.weight.mT,
-                "key": lambda self, x: x @ self.W_k.weight.mT,
-                "value": lambda self, x: x @ self.W_v.weight.mT,
-            },
+        *made(
+            head,
+            mistakes.NO_SUPER_INIT,
+            mistakes.LAYERS_HIDDEN,
+            mistakes.ONE_VIEW_TO_COMPARE,
+            *mistakes.OF_THE_VIEWS,
+            COLUMNS_BLEND,
+            Slip(
+                "two names share one layer",
+                "You assign one layer to two names, so there is one view less to learn. Make three "
+                "layers, each with `nn.Linear(…)`.",
+                {"layers": shared},
+            ),
+            Slip(
+                "the biases are there and not used",
+                "Your layers have biases, but you multiply by their weights alone. Call the layer, "
+                "`self.W_q(x)`, which adds its bias too.",
+                by_weights(lambda weight: weight.mT, "query", "key", "value"),
+            ),
+            Slip(
+                "a layer's weight is not turned",
+                "`nn.Linear` stores its weight as (d_out, d_in): `x @ self.W_q.weight` is another "
+                "product, if it fits. Call the layer, `self.W_q(x)`, which turns its weight.",
+                by_weights(lambda weight: weight, "query", "key", "value"),
+                also=(by_weights(lambda weight: weight, "query", "key"),),
+            ),
         ),
     ),
     hints=(

@@ -204,6 +204,27 @@ def exp_of_sum(e, axis, z):
     return np.exp(z.sum(axis=axis, keepdims=True))
 
 
+KEPT = {"keepdims": True}
+
+
+def power_at(x, T, axis):
+    return np.exp((x - x.max(axis, **KEPT)) / T)
+
+
+def shares(powers, axis):
+    return powers / powers.sum(axis, **KEPT)
+
+
+OTHER_MAXIMUM = slip(
+    "a maximum along another axis",
+    "You subtract from each score the largest of another axis, so that scores which share a sum "
+    "are moved by different numbers, and their weights change. Both run along the same axis.",
+    top=[
+        lambda z, axis, x: z.max(axis=0),
+        lambda z, axis, x: z.max(axis=-2, keepdims=True) if z.ndim > 1 else 0,
+    ],
+)
+LOST_AXIS = slips.LOST_AXIS.by({"total": lambda e, axis, z: e.sum(axis=axis)})
 OF_AXES = (soft.OVER_QUERIES, soft.OVER_AXIS_0, soft.OVER_AXIS_1, soft.OVER_EVERYTHING)
 SLICES = {  # which run along any axis
     "Subtract each row's largest score first": "First subtract the largest of each slice, "
@@ -239,11 +260,11 @@ OF_SOFTMAX = (
     ),
     slip(
         "the argument axis is ignored",
-        "You take the sum, the maximum or both along the last axis, or always along the first. "
-        "Both run along the argument `axis`, which is −1 unless the caller says otherwise.",
+        "You take the sum, the maximum or both always along the last axis, or the first, or the "
+        "second. Both run along the argument `axis`, which is −1 unless the caller says otherwise.",
         {"total": lambda e, axis, z: e.sum(axis=-1, keepdims=True)},
         {"top": lambda z, axis, x: z.max(axis=-1, keepdims=True)},
-        along=[lambda axis, ndim: -1, lambda axis, ndim: 0],
+        along=[lambda axis, ndim: -1, lambda axis, ndim: 0, lambda axis, ndim: min(1, ndim - 1)],
     ),
     slip(
         "the whole array sums to 1",
@@ -262,6 +283,44 @@ OF_SOFTMAX = (
             "total": lambda e, axis, z: e.sum(axis=axis)[:, None],
         },
         total=lambda e, axis, z: e.sum(axis=axis),
+    ),
+    OTHER_MAXIMUM,
+    slip(
+        "numerator and denominator do not match",
+        "You divide by the temperature, or subtract the maximum, above the fraction bar or below "
+        "it and not on both sides. Do both to the scores, and take the exponentials once.",
+        after=[
+            lambda w, x, T, axis: power_at(x, T, axis) / power_at(x, 1, axis).sum(axis, **KEPT),
+            lambda w, x, T, axis: power_at(x, 1, axis) / power_at(x, T, axis).sum(axis, **KEPT),
+            lambda w, x, T, axis: power_at(x, T, axis) / np.exp(x / T).sum(axis, **KEPT),
+            lambda w, x, T, axis: np.exp(x / T) / power_at(x, T, axis).sum(axis, **KEPT),
+        ],
+    ),
+    slip(
+        "the maximum alone is divided by the temperature",
+        "In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the "
+        "difference in brackets: `(x - x.max(…)) / temperature`.",
+        exponents=lambda x, T: x,
+        after=lambda w, x, T, axis: shares(np.exp(x - x.max(axis, **KEPT) / T), axis),
+    ),
+    slip(
+        "the axes are not moved back",
+        "You move the axis to the end or the front, and leave it there. Exchange the axes of the "
+        "weights once more, or work along `axis` where it is.",
+        after=[
+            lambda w, x, T, axis: np.swapaxes(w, axis, -1),
+            lambda w, x, T, axis: np.moveaxis(w, axis, -1),
+            lambda w, x, T, axis: np.moveaxis(w, axis, 0),
+        ],
+    ),
+    slip(
+        "divided by the maximum",
+        "You divide the scores by the largest one, which changes their differences and with them "
+        "the weights. Subtract the largest of each slice.",
+        top=[
+            lambda z, axis, x: z - z / x.max(axis=axis, keepdims=True),
+            lambda z, axis, x: z - z / z.max(axis=axis, keepdims=True),
+        ],
     ),
     slip(
         "divided by another sum",
@@ -319,6 +378,8 @@ OF_LOOKUP = (
     soft.ONLY_THE_LARGEST,
     soft.TURNED_ROUND,
     *OF_AXES,
+    OTHER_MAXIMUM,
+    LOST_AXIS,
     *slips.OF_SCORES,
     slips.AVERAGED_AGAIN,
     slips.CUT,
@@ -497,7 +558,17 @@ OF_CURVES = (
         "positive query the largest x wins. Use −(x_query − x)²/(2h²).",
         gaps=lambda x_query, x: x_query[..., :, None] * x[..., None, :],
         distance=lambda products, h: -products,
-        half=1,
+        half=[1, 2],
+    ),
+    slip(
+        "one array is sorted, the others are not",
+        "You sort x, y or x_query alone, so that a place gets the height of another. The points "
+        "may come in any order: nothing needs sorting.",
+        roles=[
+            lambda x_query, x, y: (x_query, np.sort(x, axis=-1), y),
+            lambda x_query, x, y: (x_query, x, np.sort(y, axis=-1)),
+            lambda x_query, x, y: (np.sort(x_query, axis=-1), x, y),
+        ],
     ),
     slip(
         "x and y exchanged",

@@ -8,6 +8,7 @@ renormalisation, stays right in float16 too.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -385,6 +386,10 @@ def exponentials(scores):
     return (scores - scores.amax(-1, keepdim=True).detach()).exp()
 
 
+def of_differences(scores):
+    return (scores - scores.amax(-1, keepdim=True)).exp()
+
+
 def shares(weights, mask, factor):
     kept = weights * mask
     return kept / kept.sum(-1, keepdim=True)
@@ -399,15 +404,18 @@ def nowhere_near(number: float) -> dict:
     return FORGOTTEN | filled_with(number)
 
 
-def guarded_shares(choice: tuple[Callable, float]) -> dict:
+def guarded_shares(choice: tuple[Callable, float], guard: Callable = torch.add) -> dict:
     """Masked afterwards, and a number is added to the sums of the rows."""
     normalize, number = choice
 
     def after(weights, mask, factor):
         kept = weights * mask
-        return kept / (kept.sum(-1, keepdim=True) + number)
+        return kept / guard(kept.sum(-1, keepdim=True), number)
 
     return {**FORGOTTEN, **NOT_HIDDEN, "normalize": normalize, "after": after}
+
+
+floored_shares = partial(guarded_shares, guard=torch.clamp)
 
 
 OF_EMPTY_ROWS = {  # what shared explanations leave out
@@ -422,13 +430,30 @@ MORE = {  # other ways to make the catalogue's mistakes, where rows may have no 
     mistakes.NO_MAXIMUM.name: (
         {"normalize": lambda s: s.exp() / no_zero(s.exp().sum(-1, keepdim=True))},
         {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
+        *map(floored_shares, product((torch.exp,), (1e-12, 1e-9, 1e-8, 1e-6))),
+        *(guarded_shares((torch.exp, number)) for number in (1e-12, 1e-9, 1e-8)),
     ),
     mistakes.ONE_MAXIMUM.name: (
         {"normalize": lambda s: (e := (s - s.max()).exp()) / no_zero(e.sum(-1, keepdim=True))},
     ),
     mistakes.MASK_INVERTED.name: ({"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},),
     mistakes.MASK_IGNORED.name: ({"see": lambda mask, scores: torch.ones_like(scores).bool()},),
-    mistakes.ZERO_SCORES.name: (FORGOTTEN | {"hide": lambda s, mask: s * mask},),
+    mistakes.TOO_LITTLE_OFF.name: tuple(
+        FORGOTTEN | {"hide": lambda s, mask, e=e: s + (mask.to(s.dtype) + e).log()}
+        for e in (1e-6, 1e-8, 1e-9, 1e-10, 1e-12)
+    ),
+    mistakes.OVER_QUERIES.name: (
+        {
+            "spare": lambda mask, some: mask | ~mask.any(-2, keepdim=True),
+            "normalize": lambda s: s.softmax(-2),
+            "after": lambda w, mask, f: w * mask,
+        },
+    ),
+    mistakes.ZERO_SCORES.name: tuple(
+        FORGOTTEN | {"hide": hide, "after": after}
+        for hide in (lambda s, mask: s * mask, lambda s, mask: s.masked_fill(~mask, 1e-9))
+        for after in (lambda w, mask, f: w, lambda w, mask, f: w * mask)
+    ),
     mistakes.NOT_LOW_ENOUGH.name: (
         filled_with(-1e4),
         filled_with(-1e4) | {"after": lambda w, mask, f: w * mask},
@@ -575,6 +600,7 @@ CAUSAL = Exercise(
             also=(
                 {"compare": lambda ahead: ahead == 0},
                 {"compare": lambda ahead: ahead == ahead},
+                {"compare": lambda ahead: (ahead <= 0) | (ahead.shape[0] < ahead.shape[1])},
             ),
         ),
         Slip(
@@ -877,7 +903,10 @@ WINDOW = Exercise(
             "Only a centred window needs an odd width: with `causal=True` any will do. And a "
             "window may be wider than the sequence, then it allows all that it reaches.",
             {"refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
-            also=({"refuse": at_most_n},),
+            also=(
+                {"refuse": at_most_n},
+                {"refuse": lambda n, w, causal: odd_unless_causal(n, w + 1, causal) - 1},
+            ),
         ),
         Slip(
             "a wide window is narrowed",
@@ -1015,12 +1044,13 @@ SOFTMAX = Exercise(
         ),
         Slip(
             "a guard beside the allowed weights",
-            "You add a small number to the sum of a row. Its weights no longer sum to 1, or the "
-            "number is 0 in float16, as all below 3e-8 are, and 0/0 is NaN. Replace a sum of 0 by "
-            "1, and leave the others as they are.",
+            "You add a small number to the sum of a row, or let the sum be no less. Its weights no "
+            "longer sum to 1, or the number is 0 in float16, as all below 3e-8 are, and 0/0 is "
+            "NaN. Replace a sum of 0 by 1, and leave the others as they are.",
             guarded_shares((over_keys, 1e-6)),
             guarded_shares,
-            tuple(product((over_keys, exponentials), GUARDS)),
+            tuple(product((over_keys, exponentials, of_differences), GUARDS)),
+            tuple(map(floored_shares, product((over_keys, exponentials), (1e-12, 1e-9, 1e-6)))),
         ),
         Slip(
             "not divided by the sum",
@@ -1041,7 +1071,13 @@ SOFTMAX = Exercise(
         ),
         *(
             slip.likewise(*MORE.get(slip.name, ())).naming(**OF_EMPTY_ROWS)
-            for slip in (*mistakes.OF_THE_SOFTMAX, mistakes.ONE_MAXIMUM, *mistakes.OF_THE_MASK)
+            for slip in (
+                *mistakes.OF_THE_SOFTMAX,
+                mistakes.ONE_MAXIMUM,
+                mistakes.IN_SINGLE_PRECISION,
+                *mistakes.OF_THE_MASK,
+                mistakes.TOO_LITTLE_OFF,
+            )
         ),
     ),
     hints=(
@@ -1158,7 +1194,10 @@ LEAK = Exercise(
             also=(
                 {"gather": lambda J, h: only(J, h).mean()},
                 {"gather": lambda J, h: only(J, h).sum()},
-                {"gather": lambda J, h: only(J, h).square().sum((-3, -1)).sqrt().max()},
+                *(
+                    {"gather": lambda J, h, a=axes: only(J, h).norm(dim=a, keepdim=True).max()}
+                    for axes in ((-3, -1), -1, -3)
+                ),
             ),
         ),
         Slip(
@@ -1172,11 +1211,32 @@ LEAK = Exercise(
             ),
         ),
         Slip(
+            "only one sequence is tested",
+            "Of a batch you look at one sequence alone, the first or the last. The largest "
+            "derivative of all sequences is asked for.",
+            {"gather": lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[0].max()},
+            also=(
+                {"gather": lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[-1].max()},
+            ),
+        ),
+        Slip(
+            "divided by the number of sequences",
+            "You average over the batch, `out[..., i, a].mean()`, and the derivative of each "
+            "sequence is divided by how many there are. Add up, `.sum()`: no sequence depends on "
+            "another.",
+            {"outputs": lambda J: J / max(J.shape[:-4].numel(), 1)},
+            also=({"outputs": lambda J: J.reshape(-1, *J.shape[-4:]).mean(0)},),
+        ),
+        Slip(
             "nothing masked is not provided for",
             "Where no pair is masked, there is nothing to take the largest of, and `max` "
-            "raises an error. The answer is 0 there.",
+            "raises an error, or gives −∞ or less than 0. The answer is 0 there.",
             {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
-            also=({"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},),
+            also=(
+                {"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},
+                {"gather": lambda J, hidden: J.masked_fill(~hidden, -math.inf).max()},
+                {"gather": lambda J, hidden: J.masked_fill(~hidden, -1).max()},
+            ),
         ),
         Slip(
             "the derivative is taken elsewhere",
@@ -1191,6 +1251,7 @@ LEAK = Exercise(
             "number: the largest absolute derivative of all, 0.0 where nothing leaks.",
             {"give": lambda worst: bool(worst > 0)},
             also=(
+                {"give": lambda worst: float(worst > 0)},
                 {
                     "gather": lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)),
                     "give": as_it_is,

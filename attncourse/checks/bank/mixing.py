@@ -87,12 +87,14 @@ AMOUNT_KINDS = AMOUNTS(
     *AMOUNT_ROWS.integers,
     row("m=5 n=3", factor=1e6, note="large entries"),
     row("m=3 n=5", factor=1e-3, note="small entries"),
+    matrix([0.001, 0.0015, 0.0], [1.0, 2.0, 5.0], note="one small row"),
     once_more(AMOUNTS_BY_HAND),
 )
 NEGATIVE = AMOUNTS(
     matrix([1.0, 2.0], [3.0, -0.5], note="a negative entry", raises=ValueError),
     matrix([1.0, 2.0], [0.5, -3.0], note="a negative sum", raises=ValueError),
     matrix([-1.0, -2.0], note="no entry above 0", raises=ValueError),
+    matrix([1.0, 2.0], [3.0, -1e-6], note="an entry of −1e-6", raises=ValueError),
 )
 
 
@@ -120,9 +122,11 @@ SUMS = WEIGHTS(
     times(1.3, slice(None), "every row sums to 1.3"),
     times(0.5, slice(1, None), "the first row alone sums to 1"),
     times(1.2, 0, "the first row sums to 1.2"),
+    matrix([1.5, 0.5], [0.25, 0.25], note="the rows sum to 2 and to 0.5"),
 )
 ENTRIES = WEIGHTS(
     matrix([1.8, -0.8], [0.5, 0.5], note="the rows sum to 1, one entry is negative"),
+    matrix([0.5, 0.5], [1.8, -0.8], note="one entry of the second row is negative"),
     matrix([0.7, 0.2, 0.1], note="a row sum of 1 up to rounding"),
     matrix([0.5, -0.5, 0.0], note="entries that cancel"),
 )
@@ -131,6 +135,8 @@ TOLERANCES = WEIGHTS(
     off(1e-6, "a row sum of 1 + 1e-6, outside the default tolerance"),
     off(-1e-6, "a row sum of 1 − 1e-6, outside the default tolerance"),
     off(5e-4, "a row sum of 1 + 5e-4", atol=1e-3),
+    off(1.5e-3, "a row sum of 1 + 1.5e-3", atol=1e-3),
+    matrix([1 + 1.5e-3, -8e-4, -7e-4], note="an entry of 1 + 1.5e-3", atol=1e-3),
     off(5e-9, "a row sum of 1 + 5e-9", atol=1e-10),
     matrix([0.5, 0.5], [0.25, 0.75], atol=0, note="no tolerance"),
     off(5e-9, "a row sum of 1 + 5e-9", atol=0),
@@ -223,10 +229,22 @@ OF_MIXING = (
         "the weights are normalised first",
         "You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes "
         "the weights as they are; whether they sum to 1 is for the one who made them to see to.",
+        {"product": lambda A, X: A @ X / A.sum(-1, keepdims=True)},
         weights=[lambda A: over(A, A.sum(-1, keepdims=True)), lambda A: Softmax()(A)],
+    ),
+    slip(
+        "not every token is added up",
+        "Your loop overwrites the sum (`=` in place of `+=`), or leaves out the first or the last "
+        "token. Output i adds up A[i, j] X[j] for every j.",
+        product=[
+            lambda A, X: A[..., -1:] @ X[..., -1:, :],
+            lambda A, X: A[..., :-1] @ X[..., :-1, :],
+            lambda A, X: A[..., 1:] @ X[..., 1:, :],
+        ],
     ),
     slips.INPUT_ADDED,
     slips.ONE_VECTOR,
+    slips.TRANSPOSED,
     slips.CUT,
 )
 
@@ -249,11 +267,24 @@ def normalizer(
 
 OF_NORMALIZING = (
     slips.COLUMNS,
-    slips.LOST_AXIS,
+    slips.LOST_AXIS.likewise({"along": {"axis": -1}, "divide": lambda A, s: A / (s + (s == 0))}),
     slips.WHOLE_MATRIX,
     slips.ZERO_BY_ZERO,
     slips.GUARD,
     slips.IN_PLACE,
+    slips.CUT.by({"divide": lambda A, sums: over(A, sums).astype(A.dtype)}),
+    Slip(
+        "rows of a small sum are left as they are, or cleared",
+        "You divide a row only where its sum is 1 or more, or above some other bound. Every row is "
+        "divided by its sum, however small that is, but for a row of zeros.",
+        {"divide": lambda A, sums: A / np.maximum(sums, 1)},
+        lambda bound: {"divide": lambda A, sums: A / np.maximum(sums, bound)},
+        Between(3e-3, 5.0),
+        (
+            {"divide": lambda A, sums: over(A, sums) * (sums >= 0.005)},
+            {"divide": lambda A, sums: over(A, sums) * (sums >= 1)},
+        ),
+    ),
     slip(
         "divided by something else than the sum",
         "You divide each row by its largest entry, its length, its mean, the number of its entries "
@@ -286,8 +317,9 @@ OF_NORMALIZING = (
     ),
     slip(
         "negative entries are accepted",
-        "You look at no entry, at the sums or at `all` entries, or mend what is negative. One "
-        "entry below 0 is a mistake made earlier: raise `ValueError` where `(A < 0).any()`.",
+        "You look at no entry, at the sums or at `all` entries, let a little pass, or mend what is "
+        "negative. One entry below 0 is a mistake made earlier: raise `ValueError` where "
+        "`(A < 0).any()`.",
         {"refuse": lambda A: False, "prepare": lambda A: np.maximum(A, 0)},
         {"refuse": lambda A: False, "prepare": np.abs},
         refuse=[
@@ -295,6 +327,7 @@ OF_NORMALIZING = (
             lambda A: (A.sum(-1) < 0).any(),
             lambda A: (A < 0).all(),
             lambda A: (A < 0).all(-1).any(),
+            lambda A: (A < -1e-3).any(),
         ],
     ),
     slip(
@@ -370,6 +403,7 @@ OF_TESTING = (
             lambda A, atol: (A > 0).all(),
             lambda A, atol: ((A >= -atol) & (A <= 1)).all(),
             lambda A, atol: ((A >= 0) & (A <= 1)).all(),
+            lambda A, atol: ((A >= -atol) & (A <= 1 + atol)).all(),
         ],
     ),
     slip(
@@ -383,11 +417,29 @@ OF_TESTING = (
         ],
     ),
     *slips.OF_ATOL,
+    slips.ATOL_OF_ZERO,
     *slips.OF_TRUTH,
     slip(
+        "the tolerance is larger than atol",
+        "You allow a multiple of `atol`, or a relative tolerance besides. No sum may differ from 1 "
+        "by more than `atol` itself.",
+        close=[
+            lambda a, b, atol: np.abs(a - b) <= 2 * atol,
+            lambda a, b, atol: np.abs(a - b) <= 3 * atol,
+        ],
+    ),
+    slip(
+        "one right matrix of a batch is enough",
+        "You look at the first matrix of a batch alone, or let `any` decide. All of its matrices "
+        "are to be row-stochastic.",
+        {"total": lambda A, **along: A[(0,) * (A.ndim - 2)].sum(-1)},
+        gather=lambda right: right.all((-2, -1)).any(),
+    ),
+    slip(
         "one right row is enough",
-        "You use `any` over the rows, or look at the first alone. Every row has to sum to 1: "
-        "`all`.",
+        "You use `any` over the rows, or look at the first alone. Every row has to sum to 1, with "
+        "no entry below 0: `all`.",
+        {"low": lambda A, atol: (A[..., 0, :] >= -atol).all()},
         {"total": lambda A, **along: A[..., 0, :].sum(-1)},
         {"low": lambda A, atol: (A[0] >= -atol).all(), "total": lambda A, **along: A[0].sum()},
         gather=np.any,
@@ -412,12 +464,12 @@ def uniform(share=lambda n: 1 / n, shape=lambda n: (n, n), finish=lambda W: W):
 
 
 @composition
-def running(seen=np.tri, along=EACH_ROW, divide=over):
+def running(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
     """``causal_mean_weights`` made of decisions: who is seen, what the rows are divided by."""
 
     def causal_mean_weights(n):
         W = seen(n)
-        return divide(W, W.sum(**along))
+        return finish(divide(W, W.sum(**along)))
 
     return causal_mean_weights
 
@@ -470,6 +522,20 @@ def from_a_negative_start(i, j, n, half):
     return (start <= j) & (j <= i + half)
 
 
+def others(i, j, n, half):
+    return (abs(i - j) <= half) & (i != j)
+
+
+def whole_to_the_right(W, sums, width):
+    """As if the window were cut off at the beginning alone."""
+    half = width // 2
+    return W / (np.minimum(np.arange(len(W)), half) + half + 1)[:, None]
+
+
+def rest_to_itself(W, sums, width):
+    return W / width + np.diag(1 - sums[:, 0] / width)
+
+
 def pushed_inside(i, j, n, half):
     start = np.clip(i - half, 0, max(n - 2 * half - 1, 0))
     return (start <= j) & (j <= start + 2 * half)
@@ -480,6 +546,12 @@ NOT_NORMALISED = slip(
     "You give every token that is seen the whole weight. Divide each row by the number of its "
     "tokens.",
     divide=lambda W, *sums: W,
+)
+CUT_TO_WHOLE = slip(
+    "the shares are cut to whole numbers",
+    "`1 // n`, and an array made with `dtype=int`, cut a share down to 0. Divide with `/`, and "
+    "write into an array of floats.",
+    divide=lambda W, *sums: np.floor(over(W, sums[0])),
 )
 OF_UNIFORM = (
     Slip(
@@ -501,6 +573,7 @@ OF_UNIFORM = (
         "its own.",
         share=lambda n: 1 / n**2,
     ),
+    CUT_TO_WHOLE.by({"share": lambda n: 1 // n}),
     slip(
         "one row only",
         "You return one row of weights. Every one of the n tokens needs its row: shape (n, n).",
@@ -522,6 +595,9 @@ OF_UNIFORM = (
 OF_RUNNING = (
     slips.COLUMNS.called("the columns sum to 1"),
     slips.LOST_AXIS,
+    slips.TRANSPOSED.said(
+        "Column i of your matrix holds the weights of output i. They belong in row i."
+    ),
     NOT_NORMALISED,
     slip(
         "a token does not see itself",
@@ -541,7 +617,15 @@ OF_RUNNING = (
         {"seen": lambda n: np.tri(n, k=1)},
         lambda k: {"seen": lambda n: np.tri(n, k=k)},
         (2, 3, 99),
+        ({"seen": lambda n: np.ones((n, n)), "divide": by_row_number(lambda i: i + 1)},),
     ),
+    slip(
+        "a softmax of zeros and ones",
+        "You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight "
+        "too. Divide the rows of the lower triangle by their sums, or put −∞ in place of 0.",
+        seen=[lambda n: np.exp(np.tri(n)), lambda n: np.exp(np.tri(n) / np.arange(1, n + 1))],
+    ),
+    CUT_TO_WHOLE,
     slip(
         "the future, not the past",
         "Your matrix is upper triangular: token i averages what comes after it. Row i may hold "
@@ -582,9 +666,9 @@ OF_WINDOWS = (
     NOT_NORMALISED,
     slip(
         "the edges are not renormalised",
-        "Your rows near the edges sum to less than 1, because every weight is 1/width. Fewer "
-        "tokens are in the window there: divide by their number.",
-        divide=lambda W, sums, width: W / width,
+        "Your rows near an end sum to less than 1, because you divide by tokens that are not "
+        "there. Divide by the number of those that are in the window.",
+        divide=[lambda W, sums, width: W / width, whole_to_the_right],
     ),
     slip(
         "the window has another width",
@@ -600,8 +684,9 @@ OF_WINDOWS = (
     ),
     slip(
         "the window is not centred",
-        "Your window looks back or ahead only, or its slice ends before token i + width // 2 (a "
-        "slice leaves its end out). It reaches `width // 2` tokens to each side.",
+        "Your window looks back or ahead only, has no end on one side (`abs` is missing), or its "
+        "slice ends before token i + width // 2 (a slice leaves its end out). It reaches "
+        "`width // 2` tokens to each side.",
         inside=[
             lambda i, j, n, half: (i - j >= 0) & (i - j <= 2 * half),
             lambda i, j, n, half: (i - j >= 0) & (i - j <= half),
@@ -609,7 +694,31 @@ OF_WINDOWS = (
             lambda i, j, n, half: (j - i >= 0) & (j - i <= half),
             lambda i, j, n, half: (i - half <= j) & (j < i + half),
             lambda i, j, n, half: (i - half < j) & (j <= i + half),
+            lambda i, j, n, half: (i - half <= j) & (j < i + max(half, 1)),
+            lambda i, j, n, half: (i - max(half, 1) < j) & (j <= i + half),
+            lambda i, j, n, half: i - j <= half,
+            lambda i, j, n, half: j - i <= half,
         ],
+    ),
+    slip(
+        "a token leaves itself out",
+        "Your window holds the neighbours without token i, which is in its middle. `width` counts "
+        "it too.",
+        {"inside": others, "divide": lambda W, sums, width: W / sums},
+        inside=others,
+    ),
+    slip(
+        "the window shrinks on both sides",
+        "Near an end you make the window shorter on the other side too, so that it stays centred. "
+        "Only what has no tokens is cut off: row 0 averages tokens 0 … `width // 2`.",
+        inside=lambda i, j, n, half: abs(i - j) <= np.minimum(half, np.minimum(i, n - 1 - i)),
+    ),
+    slip(
+        "a token near an end keeps to itself",
+        "Where the window passes an end you give token i all the weight, or what is left over. It "
+        "is cut off there, and the tokens that remain have equal shares.",
+        {"divide": rest_to_itself},
+        inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half) | (i == j),
     ),
     slip(
         "the window keeps its width at the edges",
@@ -864,8 +973,8 @@ VARIANTS = (
             ("all n entries of a row are 1/n", "all n entries of a row are 100/n"),
             ("Your entries are 1, one", "Your entries are 100, one"),
             (
-                "sum to less than 1, because every weight is 1/width",
-                "sum to less than 100, because every weight is 100/width",
+                "near an end sum to less than 1",
+                "near an end sum to less than 100",
             ),
             ("average of token 0 alone, a 1,", "average of token 0 alone, a 100,"),
             ("Shares of a whole sum to 1", "Shares of a whole sum to 100"),

@@ -5,6 +5,7 @@ as many sequences as heads are among the cases: there a batch axis that meets th
 gives wrong numbers and no error.
 """
 
+from copy import deepcopy
 from itertools import combinations, permutations, product
 
 import torch
@@ -19,6 +20,7 @@ from attncourse.checks.cases import (
     Count,
     Drawn,
     Table,
+    between,
     hole,
     normal,
     once_more,
@@ -111,6 +113,7 @@ HEADS_CASES = ModuleTable(
 HEADS_ROWS = standard(HEADS_CASES, d_model=12, h=3)
 KEY = {"key": Drawn("... n d_model")}
 BOTH = KEY | {"value": Drawn("... n d_model")}
+VALUE_ALONE = {"key": None, "value": Drawn("... m d_model")}
 NO_BIAS = {"bias": False}
 ONE = row("m=7 d_model=12 h=3")
 TWO = ONE.but(batch=(2,))
@@ -119,6 +122,16 @@ ACROSS = row("m=5 n=7 d_model=12 h=3", given=BOTH)
 GROUPED = row("m=5 d_model=16 h=4", options={"n_kv_heads": 2})
 WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
 CROSSED = row("m=5 n=7 d_model=8 h=2")
+
+
+def far_off(rng: Rng, shape: tuple[int, ...]):
+    """Tokens whose first feature is large, so that the scores of a row lie far from 0."""
+    tokens = between(rng, shape)
+    tokens[..., 0] = 2e4
+    return tokens
+
+
+FAR_OFF = Drawn("n d_model", far_off)
 
 
 def masked(axes: str, key: Drawn | None = None) -> dict:
@@ -230,6 +243,15 @@ def by_its_axes(x, h):
     return x.reshape(b, n, h, d // h)
 
 
+def by_two_axes(x, h):
+    n, d = x.shape
+    return x.reshape(n, h, d // h)
+
+
+def by_its_batch(x, h):
+    return x.reshape(len(x), -1, h, x.shape[-1] // h)
+
+
 def heads_first(x):
     return x.transpose(-3, -2)
 
@@ -280,6 +302,12 @@ def merging(take=lambda x: x, move=heads_first, join=side_by_side, finish=lambda
     return lambda x: finish(join(move(take(x))))
 
 
+def of_merged(x):
+    """The shape (..., n, h * d_head) for x of shape (..., h, n, d_head)."""
+    *batch, h, n, d_head = x.shape
+    return *batch, n, h * d_head
+
+
 def one_batch_axis(x):
     b, h, n, d_head = x.shape
     return x.reshape(b, h, n, d_head)
@@ -328,14 +356,15 @@ def heads(
     merge=multihead.merge_heads,
     mix=lambda self, merged, query: self.W_o(merged),
     finish=lambda self, output, *given: output,
+    answer=mistakes.mixed,
     shares=mistakes.shared_out,
     shown=lambda self, maps, *given: maps,
     **options,
 ):
     """A ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
 
-    ``shares`` makes the maps that ``weights`` returns, ``shown`` is done to them. Other options are
-    decisions of ``Attention``.
+    ``answer`` makes what each head returns, ``shares`` the maps that ``weights`` returns, to which
+    ``shown`` is done. Other options are decisions of ``Attention``.
     """
     attention = Attention.of(options)
 
@@ -358,7 +387,7 @@ def heads(
 
         def forward(self, query, key=None, value=None, mask=None):
             heads = self.of_heads(query, key, value, mask=mask)
-            output = mix(self, merge(mistakes.mixed(attention, *heads, query)), query)
+            output = mix(self, merge(answer(attention, *heads, query)), query)
             return finish(self, output, query, key, value, mask)
 
         if shares:
@@ -401,6 +430,7 @@ def converted(
     weights=torch.cat,
     biases=torch.cat,
     origin=lambda name, part: name,
+    copied=NAMES[:3],
     W_o=weight_and_bias,
     finish=lambda made, naive: made,
 ):
@@ -411,7 +441,7 @@ def converted(
         made = multihead.MultiHeadAttention(naive.W_o.in_features, number(naive), bias=bias)
         joins = {"weight": weights, "bias": bias and naive.W_o.bias is not None and biases}
         with torch.no_grad():
-            for name, (part, join) in product(NAMES[:3], joins.items()):
+            for name, (part, join) in product(copied, joins.items()):
                 if join:
                     of = [getattr(getattr(head, origin(name, part)), part) for head in heads(naive)]
                     getattr(getattr(made, name), part).copy_(join(of))
@@ -439,7 +469,12 @@ def from_another(choice: tuple) -> dict:
 
 ONE_FROM_ANOTHER = [(pair,) for pair in permutations(NAMES[:3], 2)]
 EXCHANGED = [((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2)]
-ORIGINS = tuple(product(ONE_FROM_ANOTHER + EXCHANGED, (("weight",), ("weight", "bias"))))
+ALL_FROM_ONE = [tuple((b, a) for b in NAMES[:3] if b != a) for a in NAMES[:3]]
+ORIGINS = tuple(
+    product(ONE_FROM_ANOTHER + EXCHANGED + ALL_FROM_ONE, (("weight",), ("weight", "bias")))
+)
+
+OVER_OTHERS = (mistakes.OVER_QUERIES, mistakes.OVER_AXIS_1, mistakes.OVER_AXIS_0)
 
 # --- usual mistakes: of several exercises ----------------------------------------------------
 
@@ -463,15 +498,27 @@ WIDTH_FOR_NUMBER = Slip(
 )
 FROM_THE_FRONT = Slip(
     "axes counted from the front",
-    "`transpose(1, 2)`, `flatten(2)`, a `permute` of four axes or `b, n, d = x.shape` fit exactly "
-    "one batch axis; `transpose(0, 1)`, or an axis put at the very front, fits no batch. Count "
-    "from the end, `.transpose(-3, -2)`, and unpack `*batch, n, d = x.shape`.",
+    "`transpose(1, 2)`, `flatten(2)`, `dim=1`, a `permute` of four axes or `b, n, d = x.shape` fit "
+    "exactly one batch axis; `transpose(0, 1)`, or an axis put at the very front, fits no batch. "
+    "Count from the end, `.transpose(-3, -2)`, and unpack `*batch, n, d = x.shape`.",
     {"move": lambda x: x.transpose(1, 2)},
     also=(
         {"move": lambda x: x.permute(0, 2, 1, 3)},
         {"move": lambda x: x.transpose(0, 1)},
         {"move": lambda x: x.permute(1, 0, 2)},
     ),
+)
+OTHER_TWO = Slip(
+    "another two axes change places",
+    "You exchange two axes, but not those of the heads and the tokens alone: a token's features "
+    "end up in several rows. `.transpose(-3, -2)` exchanges these two.",
+    {"move": lambda x: x.transpose(-2, -1)},
+    also=({"move": lambda x: x.transpose(-3, -1)}, {"move": lambda x: x.movedim(-3, -1)}),
+)
+TURNED_ROUND = Slip(
+    "the division is turned round",
+    "You test whether the width divides n_heads. It is the other way round: `d % n_heads`.",
+    {"refuse": lambda width, h: refused(h, width)},
 )
 NOT_REFUSED = Slip(
     "a width that n_heads does not divide is not refused",
@@ -499,6 +546,34 @@ ADDED_UP = Slip(
     {"move": lambda x: x.mean(-3), "join": lambda x: x},
     also=({"move": lambda x: x.sum(-3), "join": lambda x: x},),
 )
+OF_ATTENTION = (
+    Slip(
+        "divided by √d_model or √h",
+        "You divide the scores by the root of d_model, or of the number of heads. The dot "
+        "products are taken within a head and have d_head terms: divide by √d_head.",
+        {"factor": lambda q, k, other: other.shape[-1] ** -0.5},
+        also=({"factor": lambda q, k, other: q.shape[-3] ** -0.5},),
+    ),
+    *(slip.naming(d_k="d_head") for slip in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)),
+    *(
+        slip.likewise({"normalize": lambda s: s})
+        if slip is mistakes.NO_SOFTMAX
+        # where a whole column is masked, it matters what was filled in
+        else slip.likewise(slip.options | mistakes.filled_with(-1e9))
+        if slip in OVER_OTHERS
+        else slip
+        for slip in mistakes.OF_THE_SOFTMAX
+    ),
+    Slip(
+        "softmax over the heads",
+        "Your softmax runs over the axis of the heads, so that they share a budget. Each head "
+        "has its own, over the keys: `softmax(dim=-1)`.",
+        {"normalize": lambda s: s.softmax(-3)},
+    ),
+    *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
+    mistakes.NOT_LOW_ENOUGH.likewise(mistakes.filled_with(-1e4)),
+)
+
 # --- exercises -------------------------------------------------------------------------------
 
 SPLIT = Exercise(
@@ -528,17 +603,24 @@ SPLIT = Exercise(
             "You return (..., n, h, d/h). The heads come before the tokens: `.transpose(-3, -2)`.",
             {"move": lambda x: x},
         ),
-        RESHAPED,
+        RESHAPED.likewise(
+            {
+                "cut": lambda x, h: x.reshape(*x.shape[:-2], h, -1, x.shape[-2]).mT,
+                "move": lambda x: x,
+            }
+        ),
         EVERY_H_TH,
         WIDTH_FOR_NUMBER,
         FROM_THE_FRONT.likewise(
             {"cut": by_its_axes},
-            {
-                "cut": lambda x, h: x.reshape(len(x), -1, h, x.shape[-1] // h),
-                "move": lambda x: x.transpose(1, 2),
-            },
+            {"cut": by_its_batch, "move": lambda x: x.transpose(1, 2)},
             {"move": lambda x: x.movedim(-2, 0)},
+            {"move": lambda x: x.movedim(-2, 1)},
+            {"cut": by_two_axes},
+            {"finish": lambda heads: heads.reshape(-1, *heads.shape[-3:])},
         ),
+        OTHER_TWO,
+        TURNED_ROUND,
         Slip(
             "heads that are not parts of the features",
             "Every head sees every token, and d/h of its features. You repeat x for every head, or "
@@ -592,7 +674,15 @@ MERGE = Exercise(
             {"join": lambda x: x.flatten(1)},
             {"join": lambda x: torch.cat(x.unbind(-2), 2)},
             {"take": one_batch_axis},
+            {"move": lambda x: x.transpose(1, 2).reshape(of_merged(x)), "join": lambda x: x},
+            {"move": lambda x: torch.cat(x.unbind(1), -1), "join": lambda x: x},
             {"finish": lambda merged: merged.reshape(-1, *merged.shape[-2:])},
+        ),
+        OTHER_TWO.by(
+            {"move": lambda x: x.mT.reshape(of_merged(x)), "join": lambda x: x},
+            also=(
+                {"move": lambda x: x.transpose(-3, -1).reshape(of_merged(x)), "join": lambda x: x},
+            ),
         ),
         Slip(
             ".view where the memory is out of order",
@@ -602,10 +692,14 @@ MERGE = Exercise(
         ),
         Slip(
             "a token is not one row",
-            "You return the heads below one another, (..., h·n, d/h), or (..., n, h, d/h). Bring "
-            "the heads behind the tokens, then join the last two axes: `.flatten(-2)`.",
+            "You return (..., n, h, d/h), or join two other axes, to (..., h·n, d/h) or (..., h, "
+            "n·d/h). Bring the heads behind the tokens, then join the last two: `.flatten(-2)`.",
             {"move": lambda x: x, "join": lambda x: x.flatten(-3, -2)},
-            also=({"join": lambda x: x},),
+            also=(
+                {"join": lambda x: x},
+                {"join": lambda x: x.flatten(-3, -2)},
+                {"move": lambda x: x},
+            ),
         ),
     ),
     hints=(
@@ -644,6 +738,7 @@ HEADS = Exercise(
             CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
             CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
             CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
+            ONE.but(given=VALUE_ALONE, note="a value and no key: the key is the query"),
         ),
         HEADS_CASES.criterion(
             "fewer key and value heads",
@@ -679,6 +774,7 @@ HEADS = Exercise(
                 given=masked("... m n", **KEY),
                 note="(b, m, n), keys from elsewhere, as many sequences as heads",
             ),
+            CROSSED.but("m=11", given=masked("m n", FAR_OFF), note="(m, n), scores far from 0"),
         ),
         HEADS_CASES.criterion(
             "a mask for each head",
@@ -744,7 +840,9 @@ HEADS = Exercise(
         leaves_arguments_alone(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    misconceptions=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
+    + made(heads, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
+    + made(
         heads,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN,
@@ -752,7 +850,11 @@ HEADS = Exercise(
         EVERY_H_TH.likewise({"cut": in_turns, "merge": joined_in_turns}),
         WIDTH_FOR_NUMBER,
         FROM_THE_FRONT.likewise(
-            {"cut": by_its_axes}, {"compare": lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k)}
+            {"cut": by_its_axes},
+            {"compare": lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k)},
+            {"cut": by_its_batch, "move": lambda x: x.transpose(1, 2)},
+            {"share": lambda x, group: x.repeat_interleave(group, 1)},
+            {"share": lambda x, group: x.repeat_interleave(group, 0)},
         ),
         NOT_PUT_BACK.by({"merge": across_heads}),
         INTERLEAVED.by({"merge": joined_in_turns}),
@@ -770,27 +872,6 @@ HEADS = Exercise(
             "You leave the projections as (..., n, h, d_head), without the transpose, so that in "
             "each token head meets head. Tokens are to meet: `.transpose(-3, -2)` first.",
             {"move": lambda x: x, "merge": side_by_side},
-        ),
-        Slip(
-            "divided by √d_model or √h",
-            "You divide the scores by the root of d_model, or of the number of heads. The dot "
-            "products are taken within a head and have d_head terms: divide by √d_head.",
-            {"factor": lambda q, k, other: other.shape[-1] ** -0.5},
-            also=({"factor": lambda q, k, other: q.shape[-3] ** -0.5},),
-        ),
-        *(
-            slip.naming(d_k="d_head")
-            for slip in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)
-        ),
-        *(
-            slip.likewise({"normalize": lambda s: s}) if slip is mistakes.NO_SOFTMAX else slip
-            for slip in mistakes.OF_THE_SOFTMAX
-        ),
-        Slip(
-            "softmax over the heads",
-            "Your softmax runs over the axis of the heads, so that they share a budget. Each head "
-            "has its own, over the keys: `softmax(dim=-1)`.",
-            {"normalize": lambda s: s.softmax(-3)},
         ),
         Slip(
             "W_o is forgotten",
@@ -837,6 +918,7 @@ HEADS = Exercise(
             also=(
                 {"defaults": lambda q, k, v: (q, q, in_their_places(q, k, v)[2])},
                 {"defaults": lambda q, k, v: in_their_places(q, k, None)},
+                {"defaults": lambda q, k, v: in_their_places(q, k, None if k is None else v)},
                 {"defaults": lambda q, k, v: (q, q if k is None else k, q if v is None else v)},
             ),
         ),
@@ -876,14 +958,20 @@ HEADS = Exercise(
                 ),
             ),
         ),
-        *mistakes.OF_THE_MASK,
         Slip(
             "the mask's batch axis meets the heads",
             "A mask (b, m, n) broadcasts against scores (b, h, m, n) from the right, so its batch "
             "axis meets that of the heads: an error, or, with as many sequences as heads, wrong "
             "numbers. Give it an axis for the heads first: `mask.unsqueeze(-3)`.",
             {"mask_for": lambda mask, n_axes: mask},
-            also=({"mask_for": lambda mask, n_axes: None if mask is None else mask.unsqueeze(0)},),
+            also=(
+                {"mask_for": lambda mask, n_axes: None if mask is None else mask.unsqueeze(0)},
+                {
+                    "mask_for": lambda mask, n_axes: (
+                        mask[None, None] if mask is not None and mask.ndim == 2 else mask
+                    )
+                },
+            ),
         ),
         Slip(
             "an axis for the heads where none is missing",
@@ -905,19 +993,30 @@ HEADS = Exercise(
             {"mask_for": lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)},
         ),
         mistakes.WEIGHTS_MISSING,
-        mistakes.WEIGHTS_ARE_SCORES,
-        mistakes.WEIGHTS_WITHOUT_MASK,
         Slip(
             "weights averages over the heads",
             "Your `weights` returns one map, the average (which is what PyTorch's module does "
-            "unless told otherwise). It is to return all h of them: they were made to differ.",
+            "unless told otherwise), or head 0's. It is to return all h of them: they were made to "
+            "differ.",
             {"shown": lambda self, maps, *given: maps.mean(-3)},
+            also=({"shown": lambda self, maps, *given: maps[..., 0, :, :]},),
+        ),
+        Slip(
+            "weights compares with the query alone",
+            "Your `weights` makes the keys of the query even where a key is given. It is to return "
+            "the maps that `forward` uses: `key = query if key is None else key`.",
+            {
+                "shown": lambda self, maps, query, key, value, mask: (
+                    maps if key is None else self.weights(query, None, None, mask)
+                )
+            },
         ),
         mistakes.WEIGHTS_ARE_OUTPUT.by({"shown": lambda self, maps, *given: self(*given)}),
         mistakes.WEIGHTS_COME_BACK.by(
             {"finish": lambda self, output, *given: (output, self.weights(*given))}
         ),
         NOT_REFUSED,
+        TURNED_ROUND,
     ),
     hints=(
         "Project, split, attend, merge, project: five lines, and each exists already.",
@@ -997,6 +1096,7 @@ CONVERT = Exercise(
                 also=(
                     {"weights": interleaved, "biases": interleaved},
                     {"heads": lambda naive: list(naive.heads)[::-1]},
+                    {"weights": lambda tensors: torch.cat(tensors[::-1])},
                     {"heads": lambda naive: [naive.heads[0] for _ in naive.heads]},
                     {"heads": lambda naive: [naive.heads[-1] for _ in naive.heads]},
                 ),
@@ -1009,10 +1109,18 @@ CONVERT = Exercise(
             ),
             Slip(
                 "one projection is filled from another",
-                "One of W_q, W_k and W_v holds what the heads have in another of these. Each of "
-                "the three has its own source.",
+                "One of W_q, W_k and W_v, or two, hold what the heads have in another of these. "
+                "Each of the three has its own source.",
                 {"origin": keys_from_queries},
                 also=tuple(map(from_another, ORIGINS)),
+            ),
+            Slip(
+                "not all projections are copied",
+                "W_q, W_k or W_v, or some rows of them, are still the random ones that the module "
+                "was built with. Fill all three, from every head: "
+                "`torch.cat([head.W_q.weight for head in naive.heads])`.",
+                {"copied": ()},
+                also=tuple({"copied": two} for two in combinations(NAMES[:3], 2)),
             ),
             Slip(
                 "W_o is not copied as it is",
@@ -1035,6 +1143,9 @@ CONVERT = Exercise(
                 also=(
                     {"biased": lambda naive: False, "W_o": weight_alone},
                     {"biased": lambda naive: True},
+                    {"biases": lambda tensors: tensors[0].repeat(len(tensors))},
+                    {"biases": lambda tensors: torch.cat(tensors[::-1])},
+                    {"biases": lambda tensors: 0 * torch.cat(tensors)},
                 ),
             ),
             Slip(
@@ -1047,8 +1158,15 @@ CONVERT = Exercise(
         ),
         Misconception(
             "naive itself comes back",
-            "You return the module that came in. Build a `MultiHeadAttention` and fill it.",
+            "You return the module that came in, or a copy of it. Build a `MultiHeadAttention` and "
+            "fill it.",
             lambda naive: naive,
+            also=(deepcopy,),
+        ),
+        Misconception(
+            "nothing comes back",
+            "Your function ends without a `return`, and so returns None. Return the new module.",
+            lambda naive: None,
         ),
         Misconception(
             "a state comes back, not a module",

@@ -290,10 +290,11 @@ def slopes_of_the_paper(h, heads, n):
 
 OF_THE_CLOCK = (
     Slip(
-        "frequencies counted from 1",
-        "Your frequencies are base^(−2i/d) for i from 1. Count i from 0: the first pair turns by "
-        "1 radian a step. Look at the `range` or `arange`, or use 2(i − 1)/d.",
+        "the exponents do not begin at 0",
+        "Your exponents begin at 1/d or 2/d. Count i from 0: the first pair turns by 1 radian a "
+        "step. Look at the `range` or `arange`, or use 2(i − 1)/d.",
         {"frequency": lambda base, i, d, c: base ** (-2 * (i + 1) / d)},
+        also=({"frequency": lambda base, i, d, c: base ** (-(2 * i + 1) / d)},),
     ),
     Slip(
         "the 2 of 2i/d is missing, or there twice",
@@ -316,12 +317,16 @@ OF_THE_CLOCK = (
     ),
     Slip(
         "the exponent is divided by another number than d",
-        "Your exponents are 2i divided by something near d, or run from 0 to 1 with both ends, as "
-        "`linspace` makes them. It is d itself, the number of features: the last is (d − 2)/d.",
+        "Your exponents are 2i divided by nothing or by something near d, or run from 0 to 1 with "
+        "both ends, as `linspace` makes them. It is d itself, the number of features: the last is "
+        "(d − 2)/d.",
         {"frequency": lambda base, i, d, c: base ** (-2 * i / (d - 1))},
         lambda more: {"frequency": lambda base, i, d, c: base ** (-2 * i / max(d + more, 1))},
         (-2, -1, 1, 2),
-        also=({"frequency": lambda base, i, d, c: base ** (-2 * i / max(d - 2, 1))},),
+        also=(
+            {"frequency": lambda base, i, d, c: base ** (-2 * i / max(d - 2, 1))},
+            {"frequency": lambda base, i, d, c: base ** (-2.0 * i)},
+        ),
     ),
     Slip(
         "divided by d outside the power",
@@ -444,7 +449,12 @@ OF_THE_BLOCK = (
         "You have the sine where the cosine belongs. An angle of 0 turns nothing, and its cosine "
         "is 1: a feature keeps itself times the cosine.",
         {"block": lambda c, s: ((s, -c), (c, s))},
-        also=blocks(lambda c, s: ((s, c), (-c, s)), lambda c, s: ((s, c), (c, -s))),
+        also=blocks(
+            lambda c, s: ((s, c), (-c, s)),
+            lambda c, s: ((s, c), (c, -s)),
+            lambda c, s: ((c, -s), (c, s)),
+            lambda c, s: ((s, -c), (s, c)),
+        ),
     ),
     Slip(
         "parts of the rotation are missing",
@@ -456,6 +466,7 @@ OF_THE_BLOCK = (
             lambda c, s: ((0 * c, -s), (s, 0 * c)),
             lambda c, s: ((c, -s), (0 * s, 1 + 0 * c)),
             lambda c, s: ((1 + 0 * c, 0 * s), (s, c)),
+            lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)),
         ),
     ),
 )
@@ -774,6 +785,7 @@ ROPE = Exercise(
             also=(
                 {"kind": lambda dtype: torch.float32, "place": lambda t: t.double()},
                 {"turn": lambda angles: angles.float()},
+                {"align": lambda angles, x: angles.to(x.dtype)},
                 *(
                     {"kind": kind} | way
                     for kind in (lambda dtype: torch.float32, lambda dtype: dtype)
@@ -888,6 +900,7 @@ ALIBI = Exercise(
             also=(
                 {"slope": lambda h, heads, n: 2.0 ** -(8 * (h + 1) // heads)},
                 {"slope": lambda h, heads, n: 2.0 ** (-8 * (h + 1) // heads)},
+                {"slope": lambda h, heads, n: 2.0 ** (-(8 // heads) * (h + 1))},
                 {"slope": lambda h, heads, n: 2.0 ** (-8 / (h + 1))},
             ),
         ),
@@ -921,12 +934,22 @@ ALIBI = Exercise(
         ),
         Slip(
             "slopes evenly spaced",
-            "Your slopes fall by equal steps. They fall by equal factors, 2^(−8/n_heads).",
+            "Your slopes rise or fall by equal steps. They fall by equal factors, 2^(−8/n_heads).",
             {"slope": lambda h, heads, n: (heads - h) / heads},
-            also=tuple(
-                {"slope": lambda h, heads, n, a=a: torch.linspace(a, 1 / 256, heads).double()}
-                for a in (1 / 2, 1)
+            also=(
+                *(
+                    {"slope": lambda h, heads, n, a=a: torch.linspace(a, 1 / 256, heads).double()}
+                    for a in (1 / 2, 1)
+                ),
+                {"slope": lambda h, heads, n: (h + 1) / heads},
+                {"slope": lambda h, heads, n: (h + 1) * 2 ** (-8 / heads)},
             ),
+        ),
+        Slip(
+            "the flattest slope first",
+            "Your slopes are right, but in the opposite order. Head 0 has the steepest one, "
+            "2^(−8/n_heads), and the last head 1/256.",
+            {"slope": lambda h, heads, n: 2.0 ** (-8 * (heads - h) / heads)},
         ),
         Slip(
             "one slope for all heads",

@@ -87,6 +87,7 @@ def variance_seeds(rng: Rng) -> list[Case]:
         call_case(repeated, 16, 64, seeds(rng)),
         call_case(repeated, 1, 7, seeds(rng), "vectors of one entry"),
         call_case(repeated, 5, 8, [*range(8)], "a seed of 0"),
+        call_case(repeated, 4, 2, seeds(rng), "two samples"),
     ]
 
 
@@ -215,6 +216,10 @@ def ln(weights):
     return weights.masked_fill(weights == 0, 1).log()
 
 
+def guarded_shares(guard):
+    return {"take": lambda weights: (weights + guard) / (weights + guard).sum(-1, keepdim=True)}
+
+
 @composition
 def entropy(
     take=lambda weights: weights,
@@ -256,6 +261,19 @@ def jacobian(
         return finish(combine(first(taken), second(taken)))
 
     return softmax_jacobian
+
+
+def entry_by_entry(p):
+    """J of a single row, by two loops."""
+    J = torch.zeros(len(p), len(p), dtype=p.dtype)
+    for i in range(len(p)):
+        for j in range(len(p)):
+            J[i, j] = p[i] * ((i == j) * 1 - p[j])
+    return J
+
+
+def off_diagonal(p):
+    return outer(p) * (1 - eye(p))
 
 
 def all_rows_by_all_rows(J):
@@ -351,7 +369,8 @@ VARIANCE = Exercise(
         Slip(
             "query and key are the same vector",
             "Your result is about 2 d_k, the variance of q · q: one vector is used twice, or the "
-            "generator seeded anew. Draw q and k one after the other from one generator.",
+            "generator seeded anew for k. (So is that of a sum, q + k in place of q · k.) Draw q "
+            "and k one after the other from one generator.",
             {"vectors": lambda q, k: (q, q)},
         ),
         Slip(
@@ -362,9 +381,25 @@ VARIANCE = Exercise(
         ),
         Slip(
             "every query with every key",
-            "You take all n_samples² scores, which are not independent. Query i meets key i alone: "
-            "`(q * k).sum(-1)`, and not `q @ k.T`.",
+            "Your average is right, but your results scatter too little. You take all n_samples² "
+            "scores, `q @ k.T`, or add up variances of the single products. Query i meets key i "
+            "alone: one score for each pair, `(q * k).sum(-1)`.",
             {"score": lambda q, k: q @ k.T},
+        ),
+        Slip(
+            "the same pair again and again",
+            "Your scores are all alike, and their variance is 0: the generator is seeded anew for "
+            "every pair, or one pair is drawn for all. Seed once, before the first draw.",
+            {"entries": lambda n, d, generator: normal_entries(1, d, generator=generator)},
+            also=({"vectors": lambda q, k: (q[:1], k[:1])},),
+        ),
+        Slip(
+            "too few pairs",
+            "With n_samples = 2 your result is 0 or NaN, as of a single score: you draw fewer "
+            "pairs than asked for, or use a vector in two of them. The n_samples scores come from "
+            "n_samples queries and as many keys.",
+            {"number": lambda n: n - 1},
+            also=({"number": lambda n: n - 1, "measure": lambda scores: scores.var(correction=0)},),
         ),
         Slip(
             "the seed is not used",
@@ -476,12 +511,20 @@ SCALE = Exercise(
         ),
         Slip(
             "a guard in the divisor",
-            "You add a number to d_k, or to its root. A width is at least 1 and needs no guard: "
-            "`math.sqrt(d_k)`.",
+            "You add a number to d_k, or to its root, or take one off. A width is at least 1 and "
+            "needs no guard: `math.sqrt(d_k)`.",
             {"factor": lambda q, k, d_k: (d_k + 1) ** -0.5},
             lambda number: {"factor": lambda q, k, d_k: (d_k + number) ** -0.5},
             Between(1e-7, 10.0),
-            also=tuple(map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1))),
+            also=(
+                {"factor": lambda q, k, d_k: (d_k - 1) ** -0.5 if d_k > 1 else math.inf},
+                *map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)),
+            ),
+        ),
+        Slip(
+            "the scores are rounded down",
+            "`//` divides and rounds down to a whole number. Divide by √d_k with `/`.",
+            {"times": lambda scores, factor: scores // (1 / factor)},
         ),
         Slip(
             "something near the root of d_k",
@@ -493,6 +536,7 @@ SCALE = Exercise(
                 {"factor": lambda q, k, d_k: 1 / math.ceil(d_k**0.5)},
                 {"factor": lambda q, k, d_k: 1 / math.log(d_k)},
                 {"factor": lambda q, k, d_k: 1 / math.log2(d_k)},
+                {"factor": lambda q, k, d_k: 1 / math.log1p(d_k)},
             ),
         ),
         Slip(
@@ -618,6 +662,30 @@ ENTROPY = Exercise(
             also=({"total": lambda terms: terms.sum(-1).mean()},),
         ),
         Slip(
+            "an axis of length 1 is left",
+            "`keepdim=True` leaves an axis of length 1 where the keys were. The result has one "
+            "number for each row, shape (...): `sum(dim=-1)`.",
+            {"total": lambda terms: terms.sum(-1, keepdim=True)},
+        ),
+        Slip(
+            "a row with a zero counts 0",
+            "Where one weight of a row is 0 your entropy is 0, as of NaN that is replaced after "
+            "the sum, and what the other weights add is lost. Only the term of the weight that is "
+            "0 is 0: `torch.xlogy(weights, weights)`.",
+            {
+                "log": lambda weights: weights.log(),
+                "total": lambda terms: terms.sum(-1).nan_to_num(),
+            },
+        ),
+        Slip(
+            "small weights are dropped",
+            "You take weights below some bound for 0, and what they add is lost. Only a weight of "
+            "0 adds 0.",
+            {"log": lambda weights: weights.masked_fill(weights < 1e-3, 1).log()},
+            lambda bound: {"log": lambda weights: weights.masked_fill(weights < bound, 1).log()},
+            (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2),
+        ),
+        Slip(
             "not summed at all",
             "You return the terms −a ln a, one for each key. The entropy of a query is their "
             "sum over the keys, the last axis.",
@@ -678,6 +746,7 @@ ENTROPY = Exercise(
             {"take": lambda weights: weights + 1e-9},
             lambda guard: {"take": lambda weights: weights + guard},
             Between(1e-9, 0.5),
+            also=tuple(map(guarded_shares, (1e-10, 1e-9, 1e-8, 1e-7, 1e-6))),
         ),
         Slip(
             "small weights are lifted",
@@ -702,10 +771,14 @@ ENTROPY = Exercise(
         ),
         Slip(
             "another measure of spread",
-            "You return 1 − Σ a², Gini's index, or −ln of the largest weight. These measure spread "
-            "too, but the entropy is −Σ a ln a.",
+            "You return 1 − Σ a², −ln Σ a², −ln of the largest weight, or e to the entropy. These "
+            "measure spread too, but asked for is −Σ a ln a.",
             {"unit": lambda h, weights: 1 - weights.square().sum(-1)},
-            also=({"unit": lambda h, weights: -weights.amax(-1).log()},),
+            also=(
+                {"unit": lambda h, weights: -weights.amax(-1).log()},
+                {"unit": lambda h, weights: -weights.square().sum(-1).log()},
+                {"unit": lambda h, weights: h.exp()},
+            ),
         ),
     ),
     hints=(
@@ -803,13 +876,27 @@ JACOBIAN = Exercise(
             {"first": eye, "second": lambda p: p[..., None, :]},
         ),
         Slip(
+            "the diagonal is another",
+            "You are right off the diagonal. On it you return p_i, 1 − p_i, 0 or the like: both "
+            "terms count there, p_i − p_i², which is p_i (1 − p_i).",
+            {"second": off_diagonal},
+            also=(
+                {"first": lambda p: 0, "second": off_diagonal},
+                {"first": lambda p: torch.diag_embed(1 - p), "second": off_diagonal},
+                {"first": lambda p: torch.diag_embed(1 - p)},
+            ),
+        ),
+        Slip(
             "no outer product",
-            "You take away `p * p`, every entry times itself, or the sum of these. p pᵀ has every "
-            "entry times every other: `p[..., :, None] * p[..., None, :]`.",
+            "You take away `p * p`, every entry times itself, or sums of these over the keys or "
+            "over the rows. p pᵀ has every entry times every other, within a row: "
+            "`p[..., :, None] * p[..., None, :]`.",
             {"second": lambda p: p * p},
             also=(
                 {"second": lambda p: (p * p).sum(-1)[..., None, None]},
                 {"second": lambda p: p @ reversed_axes(p)},
+                {"second": lambda p: reversed_axes(p) @ p},
+                {"second": lambda p: p.mT @ p},
             ),
         ),
         Slip(
@@ -819,12 +906,22 @@ JACOBIAN = Exercise(
         ),
         Slip(
             "a number of batch axes is assumed",
-            "`torch.diag`, `torch.outer` and `.T` are for a single row, `p[:, :, None]` and "
-            "`torch.bmm` for one batch axis. Count from the end: `p[..., :, None]`.",
+            "`torch.diag`, `torch.outer`, `.T` and `p[:, None]` are for a single row, "
+            "`p[:, :, None]` and `torch.bmm` for one batch axis. Count from the end: "
+            "`p[..., :, None]`.",
             {"first": torch.diag, "second": lambda p: torch.outer(p, p)},
             also=(
                 {"second": lambda p: torch.bmm(p[:, :, None], p[:, None, :])},
                 {"second": lambda p: torch.einsum("bi,bj->bij", p, p)},
+                {"second": lambda p: p.unsqueeze(2) * p.unsqueeze(1)},
+                {"second": lambda p: p[:, None] * p[None, :]},
+                {"second": lambda p: torch.outer(p.flatten(), p.flatten())},
+                {"first": torch.diag},
+                {"first": entry_by_entry, "second": lambda p: 0},
+                {
+                    "first": lambda p: torch.stack([torch.diag(row) for row in p]),
+                    "second": lambda p: torch.stack([torch.outer(row, row) for row in p]),
+                },
                 {"second": lambda p: p[..., None] @ reversed_axes(p[..., None])},
             ),
         ),

@@ -39,6 +39,7 @@ from attncourse.checks.mistakes import (
     dot,
     filled_with,
     linear,
+    lowered_by,
     made,
     module_class,
 )
@@ -120,6 +121,9 @@ def bilinear(layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_k))},
     return module_class("BilinearScore", layers, forward=forward, **options)
 
 
+KEY_FIRST = mistakes.ROLES_EXCHANGED.likewise({"prepare": lambda query, key: (key, query)})
+
+
 def additive_layers(d_q, d_k, d_hidden):
     return linear({"W_q": (d_q, d_hidden), "W_k": (d_k, d_hidden), "w": (d_hidden, 1)})
 
@@ -162,6 +166,19 @@ def attend(
     return answer
 
 
+def with_sequences(mask):
+    return mask.unsqueeze(1) if mask is not None and mask.ndim == 2 else mask
+
+
+def least(scores):
+    return scores.masked_fill(scores == -math.inf, math.inf).amin(-1, keepdim=True)
+
+
+def middle(scores):
+    seen = scores > -math.inf
+    return scores.where(seen, 0).sum(-1, keepdim=True) / seen.sum(-1, keepdim=True)
+
+
 def in_place(scores, hidden, mask):
     return hidden if mask is None else scores.copy_(hidden)
 
@@ -174,7 +191,31 @@ OTHER_BENDS = (
     *(F.relu, F.sigmoid, F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan),
     *(torch.exp, torch.sin, lambda x: F.gelu(x, approximate="tanh"), lambda x: x.clamp(-1, 1)),
     lambda x: x.softmax(-1),
+    lambda x: (x / 2).tanh(),
 )
+
+
+def by_its_axes(query, key):
+    b, m, h = query.shape
+    return query.reshape(b, m, 1, h) + key.unsqueeze(1)
+
+
+def each_in_runs(x, others):
+    return x.repeat_interleave(others.shape[-2], -2)
+
+
+def all_in_turn(x, others):
+    return torch.cat([x] * others.shape[-2], -2)
+
+
+def paired(repeat, repeat_key):
+    """All pairs below one another, cut into m rows of n."""
+
+    def pair(query, key):
+        hidden = repeat(query, key) + repeat_key(key, query)
+        return hidden.unflatten(-2, (query.shape[-2], key.shape[-2]))
+
+    return {"pair": pair}
 
 
 def one_for_all_keys(query, key):
@@ -326,8 +367,8 @@ BILINEAR = Exercise(
         ),
         *(
             s.naming(**{"query @ key.mT": "query @ self.W @ key.mT", "the dot product": "q W kᵀ"})
-            for s in mistakes.OF_A_SCORE
-            if s not in (mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)
+            for s in (KEY_FIRST, *mistakes.OF_A_SCORE)
+            if s not in (mistakes.ROLES_EXCHANGED, mistakes.ALREADY_WEIGHTS, mistakes.SQUASHED)
         ),
         mistakes.SQUASHED.called("a tanh around it").said(
             "You squash the score, into −1 to 1 or 0 to 1. The tanh belongs to the additive score, "
@@ -408,6 +449,14 @@ ADDITIVE = Exercise(
                     "project": lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()),
                     "bend": lambda self, hidden: hidden,
                 },
+                {
+                    "project": lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k)),
+                    "bend": lambda self, hidden: hidden,
+                },
+                {
+                    "project": lambda self, q, k: (self.W_q(q), self.W_k(k).tanh()),
+                    "bend": lambda self, hidden: hidden,
+                },
             ),
         ),
         Slip(
@@ -456,7 +505,30 @@ ADDITIVE = Exercise(
             "`unsqueeze(1)` and `unsqueeze(0)` are right without a batch, `unsqueeze(2)` and "
             "`unsqueeze(1)` for one batch axis. Count from the end: −2 for queries, −3 for keys.",
             {"pair": lambda query, key: query.unsqueeze(1) + key.unsqueeze(0)},
-            also=({"pair": lambda query, key: query.unsqueeze(2) + key.unsqueeze(1)},),
+            also=(
+                {"pair": lambda query, key: query.unsqueeze(2) + key.unsqueeze(1)},
+                {"pair": lambda query, key: query[:, :, None, :] + key[:, None, :, :]},
+                {"pair": lambda query, key: query[:, None, :] + key[None, :, :]},
+                {"pair": by_its_axes},
+                {
+                    "pair": lambda query, key: query.unsqueeze(2) + key.unsqueeze(1),
+                    "finish": lambda scores: scores.squeeze(3),
+                },
+            ),
+        ),
+        Slip(
+            "the repeated rows do not meet",
+            "You repeat queries and keys, but not so that query i meets every key in row i. Give "
+            "them axes of length 1, (..., m, 1, h) and (..., 1, n, h), and repeat nothing.",
+            paired(each_in_runs, each_in_runs),
+            also=(paired(all_in_turn, all_in_turn), paired(all_in_turn, each_in_runs)),
+        ),
+        Slip(
+            "the last axis is kept",
+            "`w` makes an axis of length 1, and your scores still have it: (..., m, n, 1). Take it "
+            "away, `.squeeze(-1)`.",
+            {"finish": lambda scores: scores},
+            also=({"finish": lambda scores: scores.squeeze(-2)},),
         ),
         Slip(
             "squeezed too much",
@@ -620,10 +692,13 @@ ATTEND = Exercise(
         ),
         Slip(
             "the weights do not blend",
-            "You transpose the weights, or multiply entry by entry. Row i holds query i's weights "
-            "on all keys, and a blend adds up over these: `weights @ values`.",
+            "You transpose weights or values, or multiply entry by entry. Row i holds query i's "
+            "weights on all keys, and a blend adds up over these: `weights @ values`.",
             {"mix": lambda weights, values: weights.mT @ values},
-            also=({"mix": lambda weights, values: weights * values},),
+            also=(
+                {"mix": lambda weights, values: weights * values},
+                {"mix": lambda weights, values: weights @ values.mT},
+            ),
         ),
         Slip(
             "scores and values exchanged",
@@ -635,11 +710,33 @@ ATTEND = Exercise(
             {"mix": lambda weights, values: torch.bmm(weights, values)},
             also=({"mix": lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v)},),
         ),
-        mistakes.TOO_LITTLE_OFF,
+        mistakes.TOO_LITTLE_OFF.likewise(*(lowered_by(-math.log(x)) for x in (1e-8, 1e-9, 1e-10))),
         *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
         mistakes.NOT_LOW_ENOUGH.likewise(filled_with(-1e4)),
         *mistakes.OF_THE_MASKS_SHAPE,
         mistakes.GUARD_AFTER_THE_MASK,
+        Slip(
+            "an axis is added to a mask of two axes",
+            "You take a mask of two axes for (b, n) and put an axis between them. Such a mask is "
+            "(m, n) here, for every sequence. It broadcasts to the scores as it is: add nothing.",
+            {"hide": lambda s, mask: mistakes.hide(s, with_sequences(mask))},
+        ),
+        Slip(
+            "another number than the maximum is subtracted",
+            "You subtract each row's smallest score, or its mean. exp of a score far above that "
+            "still overflows: subtract the largest.",
+            {"normalize": lambda s: mistakes.no_max_subtracted(s - least(s))},
+            also=({"normalize": lambda s: mistakes.no_max_subtracted(s - middle(s))},),
+        ),
+        Slip(
+            "the scores are clipped",
+            "You cut the scores off at a bound, so that all beyond it weigh the same. Their "
+            "differences count, however large they are: subtract each row's largest score.",
+            {"prepare": lambda scores, values: scores.clamp(-50, 50)},
+            lambda bound: {"prepare": lambda scores, values: scores.clamp(-bound, bound)},
+            (10, 20, 30, 80, 88, 100, 500, 700, 1e4),
+            also=({"prepare": lambda scores, values: scores.clamp(max=50)},),
+        ),
         Slip(
             "the scores are masked in place",
             "`masked_fill_`, with the underscore, writes −∞ into the caller's scores. "

@@ -165,7 +165,8 @@ SWAPS = drawing(3, 1338, "that begins with swaps of two")
 SEVEN, FIVE = row("n=7 d=3"), row("n=5 d=3")
 # With fewer tokens, many an order would be its own inverse, or leave the first in its place.
 FIVE_BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [3.0, 1.0], [2.0, 5.0]]),))
-FALLING = Case((np.arange(34.0)[::-1].reshape(17, 2),))
+# So many that hardly an order leaves the first in its place.
+FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
 RISING = Case((np.arange(14.0).reshape(7, 2),))
 ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
 MILLIONS = FIVE.but(factor=1e7, given=ONE_TO_TWO, note="tokens in the millions")
@@ -195,7 +196,7 @@ UP_TO_ATOL = tried(
     ("scaled_features", FIVE.but(given={"atol": 0.0})),
     ("drifting", FIVE.but(note="outside the default tolerance")),
     ("drifting", FIVE.but(given={"atol": 5e-3})),
-    ("first_raised", row("n=17 d=3", given={"atol": 0.5})),
+    ("first_raised", row("n=101 d=3", given={"atol": 0.5})),
     ("numbered", MILLIONS),
     ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )
@@ -303,6 +304,19 @@ OF_SELF_ATTENTION = (
         "larger score with it, and its exp overflows. Subtract each row's maximum.",
         top=lambda S, axis, x: np.diagonal(S, axis1=-2, axis2=-1)[..., None],
     ),
+    slip(
+        "a maximum along another axis",
+        "You subtract from each score the largest of its column, so that the scores of a row are "
+        "moved by different numbers, and their weights change. Subtract each row's own maximum.",
+        top=[lambda S, axis, x: S.max(axis=-2, keepdims=True), lambda S, axis, x: S.max(axis=0)],
+    ),
+    slips.LOST_AXIS.by(
+        {"total": lambda e, axis, z: e.sum(axis=axis)},
+        also=({"top": lambda S, axis, x: S.max(axis=axis)},),
+    ).said(
+        "Without `keepdims=True` the sums or the maxima have an axis too few, and that of row i "
+        "lines up with column i. With it they stand in a column: one beside each row."
+    ),
     *soft.OF_THE_MAXIMUM,
     *soft.OF_THE_WEIGHTS,
     soft.ANOTHER_FACTOR,
@@ -349,6 +363,16 @@ OF_THE_MIXTURE = (
         finish=lambda U, X, A: A,
     ),
     slip(
+        "the weights come back too",
+        "You return the output and the weights. Return one thing, the output.",
+        finish=lambda U, X, A: (U, A),
+    ),
+    slip(
+        "mixed twice",
+        "You mix the tokens, and what comes out once more. One product `A @ X` is all.",
+        mix=lambda A, X: A @ (A @ X),
+    ),
+    slip(
         "the softmax comes after mixing",
         "You mix first, then take a softmax of the result or divide it by its sum. It is the "
         "weights that sum to 1: softmax of the scores, then the product with X.",
@@ -369,7 +393,10 @@ OF_THE_MIXTURE = (
         mix=[one_after_the_other(anew=False), one_after_the_other(anew=True)],
     ),
     slips.INPUT_ADDED,
-    slips.ONE_VECTOR,
+    slips.ONE_VECTOR.likewise({"finish": lambda U, X, A: U.mean(-2)}).said(
+        "You add all rows up into one, or average them. Every token has a row of its own: keep the "
+        "token axis."
+    ),
     slips.AVERAGED_AGAIN,
     slips.CUT,
 )
@@ -471,12 +498,13 @@ OF_EQUIVARIANCE = (
     ),
     slip(
         "only orders of one kind are tried",
-        "You try the reversal, rotations or one swap alone, and what is alike under these passes: "
-        "a centred window looks the same from both ends. Try several random permutations.",
+        "You try the reversal, rotations or swaps alone, and what is alike under these passes: a "
+        "centred window looks the same from both ends. Try several random permutations.",
         draw=[
             lambda n, rng: [np.arange(n)[::-1]],
             lambda n, rng: [np.roll(np.arange(n), k) for k in range(1, n)],
             lambda n, rng: [np.r_[1, 0, 2:n]],
+            lambda n, rng: [np.r_[:k, k + 1, k, k + 2 : n] for k in range((n - 1) // 2, n - 1)],
             lambda n, rng: [np.roll(np.arange(n), 1)],
         ],
     ),

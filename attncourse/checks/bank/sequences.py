@@ -89,6 +89,30 @@ def strict(text):
     return text
 
 
+def asserted(text):
+    assert set(text) <= set(ALPHABET)
+    return text
+
+
+def by_table(text):
+    return "".join({letter: letter for letter in ALPHABET}[letter] for letter in text)
+
+
+def within(text, n):
+    assert len(text) <= n
+    return text
+
+
+def by_place(text, n):
+    last = range(n)[len(text) - 1]
+    return text[: last + 1]
+
+
+def by_slice(text, n):
+    torch.zeros(n)[: len(text)] = torch.zeros(len(text))
+    return text
+
+
 def numbered(text):
     return [1 + ALPHABET.index(letter) for letter in text]
 
@@ -148,20 +172,41 @@ ENCODE = Exercise(
         ),
         slip(
             "other letters are not checked",
-            "A star or a B gets an id, 0 or another. `str.find` says −1 for a letter that is "
-            "missing and `dict.get` None or 0; refuse what is not in the alphabet.",
+            "What is no amino acid, a B say, gets an id, 0 or another. `str.find` says −1 for a "
+            "letter that is missing and `dict.get` None or 0; `isalpha` takes B and X for letters. "
+            "Refuse what is not in the alphabet.",
             {
                 "check": lambda text: text,
                 "number": lambda t: [1 + ALPHABET.find(a) % 22 for a in t],
             },
-            check=lambda text: text,
+            check=[
+                lambda text: text,
+                lambda text: refuse_if(not text.isalpha()) or text,
+                lambda text: refuse_if(not (text.isalpha() and text.isascii())) or text,
+            ],
             number=by_order(ALPHABET),
+        ),
+        slip(
+            "another error than ValueError",
+            "What has to be refused stops your function with another error: a `dict` raises "
+            "KeyError, a place that is not there IndexError, `assert` AssertionError. Test for it "
+            "and raise `ValueError`.",
+            {"check": asserted, "fit": within},
+            {"fit": within},
+            {"fit": by_place},
+            {"fit": by_slice},
+            {"check": by_table, "fit": by_place},
+            {"check": by_table, "fit": by_slice},
+            check=[asserted, by_table],
         ),
         slip(
             "other letters are dropped",
             "You leave out letters that are not in the alphabet, and what stood beside them moves "
             "together. A sequence with such a letter is refused.",
-            check=lambda text: "".join(a for a in text if a in ALPHABET),
+            check=[
+                lambda text: "".join(a for a in text if a in ALPHABET),
+                lambda text: strict("".join(a for a in text if a not in " -*")),
+            ],
         ),
         slip(
             "white space is stripped",
@@ -181,10 +226,13 @@ ENCODE = Exercise(
             fit=lambda text, n: refuse_if(len(text) >= n) or text,
         ),
         slip(
-            "one letter too many is let through",
-            "A sequence one letter longer than `max_length` passes. Refuse where "
+            "longer sequences are let through",
+            "A sequence longer than `max_length` passes, be it by one letter. Refuse where "
             "`len(sequence) > max_length`.",
-            fit=lambda text, n: refuse_if(len(text) > n + 1) or text,
+            fit=[
+                lambda text, n: refuse_if(len(text) > n + 1) or text,
+                lambda text, n: text,
+            ],
         ),
         slip(
             "padded in front",
@@ -227,6 +275,11 @@ ENCODE = Exercise(
             "An embedding is asked with whole numbers: return a tensor of dtype `torch.int64`. "
             "`torch.zeros(n)` is float32 unless you say `dtype`.",
             dtype=[torch.float32, torch.int32, torch.uint8],
+        ),
+        slip(
+            "no tensor comes back",
+            "You return a NumPy array or a list. A torch tensor is asked for.",
+            finish=[lambda ids, n: ids.numpy(), lambda ids, n: ids.tolist()],
         ),
         slip(
             "one-hot rows",
@@ -438,6 +491,31 @@ def each_alone(texts, near):
     return [[i] for i in range(len(texts))]
 
 
+def runs(order, texts, near):
+    """Clusters of sequences that follow one another in this order."""
+    clusters = []
+    for i in order:
+        if clusters and near(texts[clusters[-1][-1]], texts[i]):
+            clusters[-1].append(i)
+        else:
+            clusters.append([i])
+    return clusters
+
+
+def families(texts, near):
+    """The clusters of several sequences."""
+    return [part for part in components(texts, near) if len(part) > 1]
+
+
+def named_once(texts, indices):
+    """Of equal sequences the first alone."""
+    return [i for i in indices if texts.index(texts[i]) == i]
+
+
+def the_others_once(texts, test, near):
+    return named_once(texts, sorted(set(range(len(texts))) - set(test)))
+
+
 def around_the_first(texts, near):
     """A sequence joins the first cluster whose first member is near."""
     clusters = []
@@ -577,8 +655,9 @@ SPLIT = Exercise(
         splitting,
         slip(
             "a random split",
-            "You shuffle single sequences, so a near-copy of what was learned lands in the test. "
-            "Find the clusters first, and shuffle those.",
+            "You shuffle single sequences, or cut a cluster to get the size right, so a near-copy "
+            "of what was learned lands in the test. Find the clusters first, and give whole ones "
+            "to a side.",
             link=each_alone,
         ),
         slip(
@@ -600,6 +679,7 @@ SPLIT = Exercise(
             {"near": lambda far, most: far <= most + 1},
             lambda more: {"near": lambda far, most: far <= most + more},
             (1, 2, 3),
+            also=({"distance": Levenshtein.normalized_distance},),
         ),
         slip(
             "max_distance is taken for 1",
@@ -626,10 +706,21 @@ SPLIT = Exercise(
             distance=lambda a, b: sum(x != y for x, y in zip(a, b, strict=False)),
         ),
         slip(
-            "only neighbours of one sequence",
-            "You compare with the first member of a cluster. A near-copy of a near-copy belongs to "
-            "it as well: follow the chain to its end.",
+            "chains of near-copies are not followed",
+            "You compare with one member of a cluster, or ask for all to be near. A near-copy of a "
+            "near-copy belongs to it as well: follow the chain to its end.",
             link=around_the_first,
+        ),
+        slip(
+            "each sequence is compared with the next alone",
+            "You compare neighbours in the list, as it is given or sorted. Near-copies may stand "
+            "anywhere in it: compare all pairs.",
+            link=[
+                lambda texts, near: runs(range(len(texts)), texts, near),
+                lambda texts, near: runs(
+                    sorted(range(len(texts)), key=lambda i: texts[i]), texts, near
+                ),
+            ],
         ),
         slip(
             "clusters that meet are not joined",
@@ -664,9 +755,22 @@ SPLIT = Exercise(
         slip(
             "the same sequence only once",
             "You lose sequences that occur several times. Each keeps its own index.",
-            rest=lambda texts, test, near: [
-                i for i in sorted(set(range(len(texts))) - set(test)) if texts.index(texts[i]) == i
-            ],
+            {
+                "link": lambda texts, near: [
+                    named_once(texts, part) for part in components(texts, near)
+                ],
+                "rest": the_others_once,
+            },
+            rest=the_others_once,
+        ),
+        slip(
+            "sequences without a near-copy are lost",
+            "A graph that is made of edges alone lacks whoever has none. Add all nodes first: "
+            "a single sequence is a cluster too.",
+            link=families,
+            rest=lambda texts, test, near: sorted(
+                {i for part in families(texts, near) for i in part} - set(test)
+            ),
         ),
         slip(
             "clusters that a random split cuts go to train",
@@ -688,7 +792,7 @@ SPLIT = Exercise(
             generator=lambda seed: np.random.default_rng(),
         ),
         slip(
-            "the test side is not sorted",
+            "a side is not sorted",
             "Your indices stand in the order in which they were drawn. Sort each side.",
             finish=lambda train, test, texts: (np.array(train, int), np.array(test[::-1], int)),
         ),
@@ -766,7 +870,7 @@ def balanced_edges(rng: Rng) -> list[Case]:
 
 
 def balanced_kinds(rng: Rng) -> list[Case]:
-    labels, guesses = answers(rng, 29, 4)
+    labels, guesses = answers(rng, 19, 4)
     return [
         Case((as_letters(labels), as_letters(guesses)), note="classes are strings"),
         Case((as_letters(labels).tolist(), as_letters(guesses).tolist()), note="lists of strings"),
@@ -858,6 +962,7 @@ BALANCED = Exercise(
             "You go through the classes that were predicted and miss those that were never. Take "
             "`np.unique(labels)`.",
             {"classes": lambda labels, guesses: np.unique(guesses)},
+            {"classes": np.intersect1d},
             classes=lambda labels, guesses: np.unique(guesses),
             recall=recall_or_zero,
         ),
@@ -866,6 +971,11 @@ BALANCED = Exercise(
             "You go through 0, 1, 2, … up to the largest label, as `np.bincount` does. Classes "
             "that no label has have no recall, and classes may be strings.",
             {"classes": lambda labels, guesses: range(int(labels.max()) + 1)},
+            {
+                "classes": lambda labels, guesses: sorted(
+                    {*range(int(labels.max()) + 1)} & {*labels}
+                )
+            },
             classes=lambda labels, guesses: range(int(labels.max()) + 1),
             recall=recall_or_zero,
         ),
@@ -909,9 +1019,25 @@ BALANCED = Exercise(
             "corrected for chance",
             "You rescale so that a guess has 0. The plain mean recall is asked: a guess has "
             "1/classes.",
-            finish=lambda value, recalls: float(
-                (value - 1 / len(recalls)) / max(1 - 1 / len(recalls), 1e-9)
-            ),
+            finish=[
+                lambda value, recalls: float(
+                    (value - 1 / len(recalls)) / max(1 - 1 / len(recalls), 1e-9)
+                ),
+                lambda value, recalls: float(
+                    (value * len(recalls) - 1) / (len(recalls) - 1) if len(recalls) > 1 else value
+                ),
+            ],
+        ),
+        slip(
+            "the hits of a class among all",
+            "You divide the hits of each class by the number of all sequences. Divide by how many "
+            "have this label.",
+            recall=lambda labels, guesses, c: np.mean((labels == c) & (guesses == c)),
+        ),
+        slip(
+            "divided in whole numbers",
+            "`//` gives whole numbers: a recall below 1 becomes 0. A share is divided with `/`.",
+            recall=lambda labels, guesses, c: recall_or_zero(labels, guesses, c) // 1,
         ),
         slip(
             "the recalls, not their mean",
@@ -928,6 +1054,7 @@ BALANCED = Exercise(
         slip(
             "lists are compared as a whole",
             "`labels == predictions` of two lists is one True or False. Begin with `np.asarray`.",
+            {"read": lambda labels, guesses: (labels, guesses)},
             read=lambda labels, guesses: (
                 (labels, guesses)
                 if isinstance(labels, np.ndarray)
@@ -1015,7 +1142,11 @@ def known_intervals(rng: Rng) -> list[Case]:
         ("mean", (np.array([4.0]),), "one row"),
     )
     # Two resamples in three hold the last row.
-    rare = ("largest", (np.array([0.0] * 8 + [1.0]),), "0 in one resample of three, 1 in the others")
+    rare = (
+        "largest",
+        (np.array([0.0] * 8 + [1.0]),),
+        "0 in one resample of three, 1 in the others",
+    )
     return [
         Case(
             (name, arrays, options, 3),
@@ -1070,16 +1201,17 @@ def by_deviation(found, level):
     return found.mean() - half, found.mean() + half
 
 
-def drawn_once(n_rows=None):
-    """The same rows for every resample of a call."""
-    kept: dict = {}
+class DrawnOnce:
+    """A generator that draws rows once for all resamples of a call."""
 
-    def rows(rng, n):
-        if kept.get("rng") is not rng or kept["n"] != n:
-            kept.update(rng=rng, n=n, rows=rng.integers(n, size=n))
-        return kept["rows"]
+    def __init__(self, rng):
+        self.rng = np.random.default_rng() if rng is None else rng
+        self.rows = None
 
-    return rows
+    def integers(self, n, size):
+        if self.rows is None:
+            self.rows = self.rng.integers(n, size=size)
+        return self.rows
 
 
 BOOTSTRAP = Exercise(
@@ -1116,14 +1248,34 @@ BOOTSTRAP = Exercise(
         ),
         slip(
             "each array has rows of its own",
-            "You draw new rows for every array, and a prediction meets another receptor's label. "
-            "Draw once for each resample, and pick these rows from all.",
-            choose=lambda rng, rows, n, k: [rows(rng, n) for _ in range(k)],
+            "You draw new rows for every array, or for the first alone, and a prediction meets "
+            "another receptor's label. Draw once for each resample, and pick these rows from all.",
+            choose=[
+                lambda rng, rows, n, k: [rows(rng, n) for _ in range(k)],
+                lambda rng, rows, n, k: [rows(rng, n), *[np.arange(n)] * (k - 1)],
+            ],
+        ),
+        slip(
+            "the entries are drawn, not the rows",
+            "An array with several axes is flattened, as `np.take` and `np.ravel` do, and you draw "
+            "single numbers of it. Rows are along the first axis: `array[rows]`.",
+            pick=lambda array, rows: np.ravel(array)[rows],
+        ),
+        slip(
+            "lists, not arrays",
+            "You hand the statistic lists of rows. It gets arrays: `np.asarray(array)[rows]`.",
+            pick=lambda array, rows: [array[i] for i in rows],
+        ),
+        slip(
+            "mirrored at the sample's own value",
+            "You take 2 · t − quantile, t being the statistic of the sample itself: the basic "
+            "bootstrap. The ends asked for are the quantiles themselves.",
+            whole=lambda value, found, level: 2 * value() - np.asarray(found, dtype=float),
         ),
         slip(
             "resamples of another size",
-            "Your resamples have fewer rows than the sample. A smaller sample varies more: draw as "
-            "many as there are.",
+            "Your resamples have fewer rows than the sample, or more. How much a score varies "
+            "depends on that: draw as many as there are.",
             rows=[
                 lambda rng, n: rng.integers(n, size=max(1, n // 2)),
                 lambda rng, n: rng.integers(n, size=max(1, n - 1)),
@@ -1138,12 +1290,15 @@ BOOTSTRAP = Exercise(
             rows=[
                 lambda rng, n: rng.integers(max(1, n - 1), size=n),
                 lambda rng, n: rng.integers(min(1, n - 1), n, size=n),
+                lambda rng, n: rng.integers(n - 1, size=n),
+                lambda rng, n: rng.integers(0, n - 1, size=n),
+                lambda rng, n: rng.integers(1, n, size=n),
             ],
         ),
         slip(
             "the rows are drawn once",
             "You draw rows before the loop, so all resamples are the same. Draw inside it.",
-            rows=drawn_once(),
+            generator=DrawnOnce,
         ),
         Slip(
             "another number of resamples",
@@ -1207,7 +1362,10 @@ BOOTSTRAP = Exercise(
             "the level is not used",
             "Your interval is the same for every level. Its ends are the quantiles "
             "(1 − level)/2 and (1 + level)/2.",
-            ends=lambda found, level: np.quantile(found, [0.025, 0.975]),
+            ends=[
+                lambda found, level: np.quantile(found, [0.025, 0.975]),
+                lambda found, level: np.quantile(found, [0.05, 0.95]),
+            ],
         ),
         slip(
             "the generator is not used",

@@ -11,6 +11,7 @@ from attncourse.checks import slips
 from attncourse.checks.cases import Count, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import dtype_of
 from attncourse.checks.exercise import (
+    Between,
     Case,
     Criterion,
     Exercise,
@@ -93,6 +94,8 @@ def refuses_ids(rest) -> Criterion:
         "an id above n_vocab": [9, 1, 0],
         "a second id above n_vocab": [1, 9, 0],
         "no id that exists": [-1, 7],
+        "no id above 0": [-2, -1],
+        "no id below n_vocab": [4, 9],
         "an id below 0 in the first of two sequences": [[0, -1], [1, 2]],
         "an id above n_vocab in the first of two sequences": [[9, 0], [1, 2]],
     }
@@ -163,7 +166,8 @@ COSINE_NUMBERS = COSINE_CASES(
     COSINE_ROWS.single,
     *COSINE_ROWS.integers,
     COSINE_ROW.but(factor={"X": 1e7, "Y": 1e3}, note="in the millions"),
-    COSINE_ROW.but(factor=1e-4, note="short"),
+    COSINE_ROW.but(factor={"X": 1e-4}, note="short in X"),
+    COSINE_ROW.but(factor={"Y": 1e-4}, note="short in Y"),
     COSINE_ROW.but(cancel=True, note="the entries of each add up to 0"),
     once_more(COSINE_BY_HAND),
 )
@@ -212,9 +216,15 @@ OF_WORDS = (
     ),
     slip(
         "another case than that of `lower`",
-        "Your tokens keep their capitals, so `The` and `the` are two, or `casefold` makes "
-        "`strasse` of `straße`. Start from `text.lower()`.",
-        prepare=[str, str.casefold],
+        "Your tokens hold capitals, so `The` and `the`, or `Élan` and `élan`, are two; or "
+        "`casefold` makes `strasse` of `straße`. Start from `text.lower()`.",
+        {"finish": lambda found: [t.lower() if t.isascii() else t for t in found], "prepare": str},
+        prepare=[
+            str,
+            str.casefold,
+            str.upper,
+            lambda text: re.sub("[A-Z]+", lambda m: m[0].lower(), text),
+        ],
     ),
     slip(
         "punctuation is dropped",
@@ -242,7 +252,7 @@ OF_WORDS = (
         {"mark": r"[.,!?;:]"},
         lambda marks: {"mark": f"[{re.escape(marks)}]"},
         (*LISTS, string.punctuation),
-        ({"mark": r"[^\w\s$+<=>^`|~€]"},),
+        tuple({"mark": rf"[^\w\s{lost}]"} for lost in ("$+<=>^`|~€", *INSIDE)),
     ),
     Slip(
         "some marks stay glued to words",
@@ -264,6 +274,7 @@ OF_WORDS = (
         "Your pattern takes `?!`, or a mark with what follows, as one token. Each mark is a token "
         r"of its own: `re.findall(r'\w+|[^\w\s]', …)`, without a `+` behind the bracket.",
         {"cut": lambda text, pattern: [t for t in re.split(r"(\W+)", text) if t.strip()]},
+        {"cut": lambda text, pattern: [s for t in re.split(r"\b", text) if (s := t.strip())]},
         mark=[r"[^\w\s]+", r"\S+"],
     ),
     slip(
@@ -295,6 +306,24 @@ OF_WORDS = (
             *(rf"[^\W{lost}]+" for lost in LOST),
             r"[^\W\d]+|\d+",
         ],
+    ),
+    slip(
+        "no tokens are one empty token",
+        "Where nothing is found you return a list with an empty string. A text without tokens has "
+        "the empty list, `[]`.",
+        finish=lambda found: found or [""],
+    ),
+    slip(
+        "the mark behind a word is lost",
+        "You store a word where another character ends it, and forget that character. Store the "
+        "mark too, behind its word.",
+        cut=lambda text, pattern: re.findall(r"(\w+|[^\w\s])(?:(?<=\w)\W)?", text),
+    ),
+    slip(
+        "the pattern's groups are returned",
+        "Round brackets make `re.findall` return what they hold, a tuple where there are two "
+        "pairs. Leave them out, or write `(?:…)`.",
+        cut=lambda text, pattern: re.findall(r"(\w+)|([^\w\s])", text),
     ),
     slip(
         "words of one letter are dropped",
@@ -406,11 +435,14 @@ OF_IDS = (
     ),
     slip(
         "a wrong id beside right ones passes",
-        "You look at the first id alone, or ask whether `all` are out of range. One wrong id "
-        "anywhere is to raise `ValueError`: `((ids < 0) | (ids >= n_vocab)).any()`.",
+        "You look at the first id alone, ask whether `all` are out of range, or whether some are "
+        "too low `and` some too high. One wrong id anywhere is to raise `ValueError`: "
+        "`((ids < 0) | (ids >= n_vocab)).any()`.",
         {"refuse": lambda ids, n_vocab: ((ids < 0) | (ids >= n_vocab)).all(), "take": compared},
         refuse=[
             lambda ids, n_vocab: ((ids < 0) | (ids >= n_vocab)).all(),
+            lambda ids, n_vocab: (ids < 0).all() or (ids >= n_vocab).all(),
+            lambda ids, n_vocab: (ids < 0).any() and (ids >= n_vocab).any(),
             lambda ids, n_vocab: outside(ids[..., :1], n_vocab),
         ],
     ),
@@ -443,9 +475,11 @@ OF_ONE_HOT = (
     ),
     slip(
         "one row for the whole text",
-        "You put the ones of all ids into a single row: which tokens occur, or how often, with the "
-        "order lost. Return one row for each id.",
+        "You put the ones of all ids into a single row, or into every row: which tokens occur, or "
+        "how often, with the order lost. Return one row for each id, with a single 1.",
         finish=[
+            lambda H, ids: 0 * H + H.reshape(-1, H.shape[-1]).max(0),
+            lambda H, ids: 0 * H + H.max(-2, keepdims=True),
             lambda H, ids: H.max(-2),
             lambda H, ids: H.sum(-2),
             lambda H, ids: H.reshape(-1, H.shape[-1]).max(0),
@@ -470,6 +504,11 @@ OF_ONE_HOT = (
     ),
 )
 OF_EMBED = (
+    slip(
+        "the vectors are divided by their lengths",
+        "You give every vector the length 1. `embed` is the lookup alone: rows come as they are.",
+        finish=lambda X, ids: over(X, np.linalg.norm(X, **EACH_ROW)),
+    ),
     slip(
         "multiplied by √d",
         "You multiply the vectors by √d, as the first Transformer does after its lookup. `embed` "
@@ -533,6 +572,25 @@ def in_pairs(S, X, Y):
     return over(dots(X, Y), np.linalg.norm(X, axis=-1) * np.linalg.norm(Y, axis=-1))
 
 
+GUARDS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+
+
+def rooted(guard):
+    return lambda X, **along: np.sqrt((X * X).sum(**along) + guard)
+
+
+def products_of_lengths(X, Y):
+    return dots(np.linalg.norm(X, **EACH_ROW), np.linalg.norm(Y, **EACH_ROW))
+
+
+def over_guarded(guard):
+    return lambda S, X, Y: dots(X, Y) / (products_of_lengths(X, Y) + guard)
+
+
+def at_least(bound):
+    return lambda X, **along: np.maximum(np.linalg.norm(X, **along), bound)
+
+
 OF_COSINES = (
     slips.COLUMNS,
     slips.LOST_AXIS.called("the lengths lost their axis"),
@@ -541,7 +599,40 @@ OF_COSINES = (
         "Each row has a length of its own: `axis=-1, keepdims=True`."
     ),
     slips.ZERO_BY_ZERO.likewise({"over_x": np.divide}, {"over_y": np.divide}),
-    slips.GUARD,
+    slips.GUARD.likewise(
+        *({"measure": rooted(guard)} for guard in GUARDS),
+        *({"finish": over_guarded(guard)} for guard in GUARDS),
+    ),
+    Slip(
+        "short vectors are taken for longer ones, or for zero",
+        "You divide by 1, or by some other bound, where a length is less, or return 0 there. "
+        "A vector of length 0.001 counts like any other: only one of 0 gets another divisor.",
+        {"measure": at_least(1.0)},
+        lambda bound: {"measure": at_least(bound)},
+        Between(6e-3, 30.0),
+        (
+            {"divide": lambda X, lengths: over(X, lengths) * (lengths >= 0.1)},
+            {"finish": lambda S, X, Y: dots(X, Y) / np.maximum(products_of_lengths(X, Y), 1)},
+        ),
+    ),
+    slip(
+        "a vector of zeros has another similarity than 0",
+        "You give a vector of zeros some other number, such as 1. It has no direction, so its "
+        "similarity with everything is 0.",
+        finish=lambda S, X, Y: np.where(products_of_lengths(X, Y) == 0, 1, S),
+    ),
+    slip(
+        "no similarity is negative",
+        "You cut negative cosines off, drop their sign or move them to 0 … 1. Vectors that point "
+        "away from each other have a cosine below 0, down to −1.",
+        finish=[
+            lambda S, X, Y: np.abs(S),
+            lambda S, X, Y: np.maximum(S, 0),
+            lambda S, X, Y: (S + 1) / 2,
+            lambda S, X, Y: S**2,
+        ],
+    ),
+    slips.CUT.likewise({"divide": lambda X, lengths: over(X, lengths).astype(X.dtype)}),
     slips.IN_PLACE,
     slips.TRANSPOSED,
     slip(
@@ -692,7 +783,10 @@ EMBED = Exercise(
         leaves_arguments_alone(),
     ),
     misconceptions=made(
-        lookup, *OF_EMBED, *(s.naming(n_vocab="len(table)") for s in OF_IDS), *slips.OF_RESULTS
+        lookup,
+        *OF_EMBED,
+        *(s.naming(n_vocab="len(table)") for s in OF_IDS),
+        *slips.OF_RESULTS,
     ),
     hints=(
         "`one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?",

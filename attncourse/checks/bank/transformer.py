@@ -199,20 +199,24 @@ def norming(
     centre=mean,
     around=lambda x, centred: centred,
     average=mean,
+    spread=lambda x, variance: variance,
     power=lambda variance, eps: (variance + eps).sqrt(),
     small=lambda eps: eps,
     divide=lambda centred, size: centred / size,
     scale=lambda x, gain, bias: x if gain is None else gain * x,
     shift=lambda x, gain, bias: x if bias is None else x + bias,
     roles=lambda gain, bias: (gain, bias),
+    read=lambda x: x,
+    back=lambda normed, x: normed,
 ):
     """``layer_norm`` made of decisions; ``around`` is what the variance is the mean square of."""
 
     def layer_norm(x, gain=None, bias=None, eps=1e-5):
         gain, bias = roles(gain, bias)
+        given, x = x, read(x)
         centred = x - centre(x)
-        variance = average(around(x, centred).square())
-        x = divide(centred, power(variance, small(eps)))
+        variance = spread(x, average(around(x, centred).square()))
+        x = back(divide(centred, power(variance, small(eps))), given)
         return shift(scale(x, gain, bias), gain, bias)
 
     return layer_norm
@@ -328,6 +332,17 @@ def dropped(self, output):
     return F.dropout(output, self.rate, self.training)
 
 
+def sums_dropped(x, steps):
+    """Dropout falls on every sum, in post-norm before its norm."""
+    for step in steps:
+        block, (_, branch, norm, _) = step.func.__self__, step.args
+        if block.pre_norm:
+            x = dropped(block, x + branch(norm(x)))
+        else:
+            x = norm(dropped(block, x + branch(x)))
+    return x
+
+
 def width_of(d_model, d_ff):
     return 4 * d_model if d_ff is None else d_ff
 
@@ -359,9 +374,11 @@ def block_class(
     pick=lambda pre_norm: pre_norm,
     pre=before,
     post=after,
-    bare=lambda number, count: False,
+    bare=lambda number: False,
+    unnormed=lambda number: False,
     norms=lambda names: names,
     drop=dropped,
+    spared=lambda number: False,
     take=lambda self, x: x,
     walk=in_turn,
     finish=lambda self, x: x,
@@ -369,8 +386,8 @@ def block_class(
     """A block made of decisions.
 
     ``branches(self, *given)`` are its branches in order, ``pre`` and ``post`` how one is put into
-    the stream, ``bare`` which lack a residual, ``drop`` what becomes of an output, ``walk`` how
-    they follow each other.
+    the stream, ``bare`` which lack a residual, ``unnormed`` a norm and ``spared`` dropout, ``drop``
+    what becomes of an output, ``walk`` how they follow each other.
     """
 
     class Block(nn.Module):
@@ -388,17 +405,20 @@ def block_class(
             steps = [
                 partial(
                     self.one,
-                    alone if bare(number, len(own)) else step,
-                    branch,
-                    getattr(self, norm),
+                    alone if bare(number) else step,
+                    branch if spared(number) else partial(self.dropping, branch),
+                    nn.Identity() if unnormed(number) else getattr(self, norm),
                     x,
                 )
                 for number, (branch, norm) in enumerate(zip(own, named, strict=True))
             ]
             return finish(self, walk(x, steps))
 
+        def dropping(self, branch, x):
+            return drop(self, branch(x))
+
         def one(self, step, branch, norm, first, x):
-            return step(x, lambda y: drop(self, branch(y)), norm, first)
+            return step(x, branch, norm, first)
 
     if name == "EncoderBlock":
         Block.forward = lambda self, x, mask=None: self.run(x, mask)
@@ -491,6 +511,9 @@ SUM = "`x + self.dropout(branch)`"
 
 def of_the_stream(layers) -> tuple[Slip, ...]:
     """What goes wrong around the branches, whatever these are."""
+    places = range(3 if layers is decoder_layers else 2)
+    swaps = ([2, 1, 0], [1, 0, 2]) if layers is decoder_layers else ([1, 0],)
+    norms = ([0, 2, 1], [0, 0, 1], [0, 0, 2], [0, 1, 1]) if layers is decoder_layers else ()
     return (
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
@@ -519,10 +542,15 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             also=(
                 {"pre": norm_and_branch},
                 {"post": branch_and_norm},
-                {"bare": lambda number, count: number == 0},
-                {"bare": lambda number, count: number == count - 1},
-                {"bare": lambda number, count: number == 1},
+                *({"bare": lambda number, i=i: number == i} for i in places),
             ),
+        ),
+        Slip(
+            "x += changes what was handed over",
+            "`x += …` writes into the caller's x, which then holds other numbers, and gradients "
+            "may fail. Write `x = x + …`, which makes a new tensor.",
+            {"pre": lambda x, branch, norm, first: x.add_(branch(norm(x)))},
+            also=({"post": lambda x, branch, norm, first: norm(x.add_(branch(x)))},),
         ),
         Slip(
             "the residual begins behind the norm",
@@ -532,10 +560,19 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         ),
         Slip(
             "the branch is normalised, not the sum",
-            "In post-norm you normalise the branch alone, or x alone. The norm comes after the "
-            "addition: norm(x + branch(x)).",
+            "In post-norm you normalise before you add: what the branch returns, x, or both x and "
+            "what the branch reads. The norm comes after the addition: norm(x + branch(x)).",
             {"post": lambda x, branch, norm, first: x + norm(branch(x))},
-            also=({"post": lambda x, branch, norm, first: norm(x) + branch(x)},),
+            also=(
+                {"post": lambda x, branch, norm, first: norm(x) + branch(x)},
+                {"post": lambda x, branch, norm, first: norm(x) + branch(norm(x))},
+            ),
+        ),
+        Slip(
+            "the norm behind the branch in pre-norm",
+            "With pre_norm=True you normalise what a branch returns. What it reads is normalised: "
+            "x + branch(norm(x)).",
+            {"pre": lambda x, branch, norm, first: x + norm(branch(x))},
         ),
         Slip(
             "every residual from the block's first input",
@@ -561,6 +598,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             also=(
                 {"pre": lambda x, branch, norm, first: x + branch(x)},
                 {"post": lambda x, branch, norm, first: x + branch(x)},
+                *({"unnormed": lambda number, i=i: number == i} for i in places),
             ),
         ),
         Slip(
@@ -599,14 +637,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             also=(
                 {"norms": lambda names: [names[0]] * len(names)},
                 {"norms": lambda names: [names[-1]] * len(names)},
-                *(
-                    (
-                        {"norms": lambda n: [n[1], n[0], n[2]]},
-                        {"norms": lambda n: [n[0], n[2], n[1]]},
-                    )
-                    if layers is decoder_layers
-                    else ()
-                ),
+                *({"norms": lambda names, o=o: [names[i] for i in o]} for o in (*norms, *swaps)),
             ),
         ),
         Slip(
@@ -622,20 +653,24 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             library_norms(layers),
         ),
         Slip(
-            "all branches read the first input",
-            "You compute the branches side by side, from the same x, and add them all. Here they "
-            "come one after the other: each reads what those before it have added.",
+            "branches side by side",
+            "You compute branches side by side, from the same x, and add them all. Here they come "
+            "one after the other: each reads what those before it have added.",
             {"walk": all_at_once},
+            also=(
+                ({"walk": lambda x, steps: steps[2](all_at_once(x, steps[:2]))},)
+                if layers is decoder_layers
+                else ()
+            ),
         ),
         Slip(
             "the branches in another order",
             "You take the branches in another order. Attention comes first, the feed-forward layer "
             "last.",
             {"walk": lambda x, steps: in_turn(x, steps[::-1])},
-            also=(
-                ({"walk": lambda x, steps: in_turn(x, [steps[1], steps[0], steps[2]])},)
-                if layers is decoder_layers
-                else ()
+            also=tuple(
+                {"walk": lambda x, steps, o=order: in_turn(x, [steps[i] for i in o])}
+                for order in swaps[1:]
             ),
         ),
         Slip(
@@ -668,10 +703,21 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             also=(with_sizes(n_heads=lambda d_model, **_: d_model),),
         ),
         Slip(
-            "no dropout",
-            "dropout is never used. In training every branch's output loses that share of its "
-            f"numbers before it is added: {SUM}, with an `nn.Dropout(dropout)`.",
+            "no dropout on what the branches return",
+            "You use no dropout, or only on what a branch reads. In training every branch's output "
+            f"loses that share of its numbers before it is added: {SUM}, with an "
+            "`nn.Dropout(dropout)`.",
             {"drop": lambda self, output: output},
+        ),
+        Slip(
+            "dropout on some of the branches",
+            "One branch loses numbers and another does not. In training dropout falls on what "
+            f"every branch returns: {SUM} each time.",
+            {"spared": lambda number: number > 0},
+            also=(
+                *({"spared": lambda number, i=i: number == i} for i in places),
+                *({"spared": lambda number, i=i: number != i} for i in places[1:]),
+            ),
         ),
         Slip(
             "dropout stays on in eval()",
@@ -688,6 +734,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
                 {"take": dropped, "drop": lambda self, output: output},
                 {"finish": dropped},
                 {"take": dropped},
+                {"walk": sums_dropped, "drop": lambda self, output: output},
                 {
                     "drop": lambda self, output: output,
                     "walk": lambda x, steps: in_turn(
@@ -778,6 +825,7 @@ def scheduling(
     size=lambda d_model: d_model**-0.5,
     rise=lambda step, warmup: step * warmup**-1.5,
     fall=lambda step, warmup: step**-0.5,
+    parts=lambda size, rise, fall: (size, rise, fall),
     join=lambda rise, fall, step, warmup: min(rise, fall),
     finish=lambda rate: rate,
 ):
@@ -785,8 +833,8 @@ def scheduling(
 
     def noam_schedule(step, d_model, warmup):
         step, warmup = roles(start(step), warmup)
-        risen, fallen = rise(step, warmup), fall(step, warmup)
-        return finish(size(d_model) * join(risen, fallen, step, warmup))
+        factor, *both = parts(size(d_model), rise(step, warmup), fall(step, warmup))
+        return finish(factor * join(*both, step, warmup))
 
     return noam_schedule
 
@@ -945,6 +993,13 @@ NORM = Exercise(
             also=({"power": lambda variance, eps: variance.sqrt() + eps**0.5},),
         ),
         Slip(
+            "eps is not added to the variance",
+            "You add the square of eps or its root, or take the larger of variance and eps. The "
+            "root is that of their sum: `(variance + eps).sqrt()`.",
+            {"power": lambda variance, eps: variance.clamp(min=eps).sqrt()},
+            also=({"small": lambda eps: eps**2}, {"small": lambda eps: eps**0.5}),
+        ),
+        Slip(
             "no eps",
             "You leave eps out. A row whose entries are all equal has variance 0, and 0/0 is NaN.",
             {"small": lambda eps: 0},
@@ -1063,6 +1118,19 @@ NORM = Exercise(
             also=({"centre": lambda x: x.mean(-1)}, {"average": lambda x: x.mean(-1)}),
         ),
         Slip(
+            "the variance as a difference of squares",
+            "The mean of the squares less the square of the mean is the variance on paper. In rows "
+            "far from 0 both are large, and the digits that tell them apart are lost: subtract the "
+            "mean first.",
+            {"spread": lambda x, variance: mean(x.square()) - mean(x).square()},
+        ),
+        Slip(
+            "computed in float32",
+            "You turn x into float32, which keeps seven digits of float64. Stay in the dtype of x.",
+            {"read": lambda x: x.float()},
+            also=({"read": lambda x: x.float(), "back": lambda normed, x: normed.to(x.dtype)},),
+        ),
+        Slip(
             "no gradient through mean and variance",
             "The numbers are right, but you detach mean or variance, as if they were constants. "
             "They move with x, and the gradient has to know.",
@@ -1170,6 +1238,12 @@ FEED_FORWARD = Exercise(
             "Your layer bends by the GELU whatever `activation` says. Keep the function in "
             "`__init__` and call it in `forward`.",
             {"keep": lambda activation, default: default},
+        ),
+        Slip(
+            "the activation is called in `__init__`",
+            "You take `activation` for a class and call it, `activation()`. It is a function from "
+            "tensors to tensors: keep it as it is, and call it in `forward`.",
+            {"keep": lambda activation, default: activation() if activation else default},
         ),
         Slip(
             "the activation in the wrong place",
@@ -1317,6 +1391,7 @@ ENCODER = Exercise(
             row("n=12 d_model=12 h=3 d_ff=12", note="n, d_model and d_ff are the same"),
             row("n=5 d_model=32 h=2 d_ff=3", then="n=3"),
             ONE.but(then={}, note=OTHER_NUMBERS),
+            ONE.but(options={"pre_norm": True}, note="pre_norm=True is given"),
             row("n=1 d_model=8 h=2 d_ff=5", note="one token"),
             *(
                 ONE.but(zero=zero, note="some weights are 0")
@@ -1412,6 +1487,7 @@ DECODER = Exercise(
             row("m=3 n=5 d_model=4 h=1 d_ff=7", note="one head"),
             row("m=5 n=3 d_model=32 h=2 d_ff=3", then="m=3 n=2"),
             TWO.but(then={}, note=OTHER_NUMBERS),
+            TWO.but(options={"pre_norm": True}, note="pre_norm=True is given"),
             row("m=1 n=7 d_model=8 h=2 d_ff=5", note="one token"),
             row("m=7 n=1 d_model=8 h=2 d_ff=5", note="a memory of one token"),
             *(
@@ -1437,6 +1513,7 @@ DECODER = Exercise(
             3,
             TWO.but(given=ONLY_SELF, note="mask alone"),
             TWO.but(given=ONLY_MEMORY, note="memory_mask alone"),
+            SQUARE.but(given=ONLY_SELF, note="mask alone, m = n"),
             TWO.but(given=ONLY_SELF | {"memory_mask": hole("1 n")}, note="both"),
             SQUARE.but(given=ONLY_SELF | {"memory_mask": hole("m n")}, note="both, m = n"),
             SQUARE.but(
@@ -1712,8 +1789,17 @@ SCHEDULE = Exercise(
         ),
         Slip(
             "step and warmup exchanged",
-            "You use the one for the other: the signature is (step, d_model, warmup).",
+            "You use the one for the other, everywhere or in the rise. The signature is (step, "
+            "d_model, warmup), and the rise is step · warmup^(−3/2).",
             {"roles": lambda step, warmup: (warmup, step)},
+            also=({"rise": lambda step, warmup: warmup * step**-1.5},),
+        ),
+        Slip(
+            "d_model in one of the two parts",
+            "d_model^(−1/2) stands before the minimum and counts for rise and fall. You multiply "
+            "one of the two by it.",
+            {"parts": lambda size, rise, fall: (1, rise, size * fall)},
+            also=({"parts": lambda size, rise, fall: (1, size * rise, fall)},),
         ),
         Slip(
             "a peak of 1",

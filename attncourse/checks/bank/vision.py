@@ -4,6 +4,8 @@ Cutting and putting back move numbers and do not change them. So an answer is to
 the axes alone: c channels, r rows and s columns of patches, and in a patch p rows and q columns.
 """
 
+from itertools import permutations
+
 import numpy as np
 import torch
 from torch.nn import functional as F
@@ -182,6 +184,27 @@ def by_number(x, p):
     return x.unflatten(-1, (p, -1)).unflatten(-3, (p, -1))
 
 
+def far_apart(x, p):
+    """Every (H/p)-th row and (W/p)-th column for a patch."""
+    return by_number(x, p).transpose(-4, -3).transpose(-2, -1)
+
+
+def exchanged(x, p):
+    """W / p rows and H / p columns."""
+    return x.reshape(*x.shape[:-2], x.shape[-1] // p, p, x.shape[-2] // p, p)
+
+
+def unpacked(x, axes):
+    """x, which has to have so many axes, or Python says that it has not."""
+    if axes == 2:
+        _, _ = x.shape
+    elif axes == 3:
+        _, _, _ = x.shape
+    else:
+        _, _, _, _ = x.shape
+    return x
+
+
 def overlapping(x, p):
     return x.unfold(-2, p, 1).unfold(-2, p, 1).transpose(-3, -2)
 
@@ -224,8 +247,9 @@ def patching(
     return patchify
 
 
-def laid_out(x, p, rows, columns):
-    return x.unflatten(-1, (-1, p, p)).unflatten(-4, (rows, columns))
+def laid_out(x, p, rows, columns, c=None):
+    c = x.shape[-1] // p**2 if c is None else c
+    return x.reshape(*x.shape[:-2], rows, columns, c, p, p)
 
 
 def as_image(x):
@@ -274,6 +298,24 @@ def windowing(
         return finish(join(move(cut(x, window), order)), x, window)
 
     return window_partition
+
+
+def tokens_in(order):
+    """The axes in this order, and one reshape to windows of tokens."""
+    return {"order": order, "join": lambda x: x, "finish": as_windows}
+
+
+def as_windows(windows, x, w):
+    return windows.reshape(*x.shape[:-3], -1, w * w, x.shape[-3])
+
+
+def image_in(order):
+    """The axes of patches in this order, and one reshape to an image."""
+    return {
+        "move": lambda x, axes: moved(x, axes, order),
+        "join": lambda x: x,
+        "finish": lambda x, height, width: x.reshape(*x.shape[:-5], -1, height, width),
+    }
 
 
 # --- usual mistakes of cutting ---------------------------------------------------------------
@@ -325,9 +367,15 @@ HALF_TESTED = Slip(
     "You test the height or the width, or whether the pixels are enough for whole patches. Both "
     "sides must be divisible.",
     {"refuse": lambda height, width, side: refused(height, height, side)},
-    also=(
-        {"refuse": lambda height, width, side: refused(width, width, side)},
-        {"refuse": lambda height, width, side: refused(height * width, 0, side**2)},
+    also=tuple(
+        {"refuse": test, "take": take}
+        for test in (
+            lambda height, width, side: refused(height, height, side),
+            lambda height, width, side: refused(width, width, side),
+            lambda height, width, side: refused(height * width, 0, side**2),
+            lambda height, width, side: refused(height * width, 0, side),
+        )
+        for take in (lambda x, p: x, cropped, filled_up)
     ),
 )
 BY_NUMBER = Slip(
@@ -347,10 +395,55 @@ OVERLAPPING = Slip(
 )
 FROM_THE_FRONT = Slip(
     "axes counted from the front",
-    "`b, c, H, W = images.shape` or a `permute` of six axes fits exactly one batch axis. Count "
-    "from the end, and unpack `*batch, c, H, W = images.shape`.",
+    "`b, c, H, W = images.shape` or a `permute` of six axes fits exactly one batch axis, and "
+    "without `b` none. Count from the end, and unpack `*batch, c, H, W = images.shape`.",
     {"move": one_batch_axis},
-    also=({"finish": lambda patches, images, p: patches.reshape(-1, *patches.shape[-2:])},),
+    also=(
+        {"finish": lambda patches, images, p: patches.reshape(-1, *patches.shape[-2:])},
+        {"take": lambda x, p: unpacked(x, 4)},
+        {"take": lambda x, p: unpacked(x, 3)},
+    ),
+)
+EXCHANGED = Slip(
+    "height and width exchanged",
+    "You cut the image into W / patch rows of H / patch patches. Rows go with the height.",
+    {"cut": exchanged},
+    also=({"take": lambda x, p: x.mT},),
+)
+LAST_DROPPED = Slip(
+    "the last row and column of patches are left out",
+    "Your loop stops too early: `range(0, H - patch, patch)` ends before the last patch. "
+    "`range(0, H, patch)` reaches it.",
+    {"take": lambda x, p: x[..., :-p, :-p]},
+)
+
+
+def orders(right, *named):
+    """All other orders of these axes but those that have a name of their own."""
+    return tuple(o for o in map("".join, permutations(right)) if o not in (right, *named))
+
+
+def joined_in(order):
+    """The axes in this order, and one reshape to the shape that is asked for."""
+    join = {
+        "finish": lambda x, images, p: x.reshape(*images.shape[:-3], -1, images.shape[-3] * p**2)
+    }
+    return {"order": order} | join
+
+
+ANOTHER_ORDER = Slip(
+    "the axes are joined in another order",
+    "Your axes change places in another way than is needed before they are joined. Write down the "
+    "order that the result has, the axis that runs fastest last, and permute to that.",
+    joined_in("rpscq"),
+    joined_in,
+    orders("rscpq", "rpscq", "srcpq", "rscqp", "rspqc", "srcqp", "crspq", "crpsq"),
+)
+FAR_APART = Slip(
+    "patches of pixels that lie far apart",
+    "The axes of patches and of pixels are exchanged: your patches hold every (H / patch)-th row. "
+    "Pixels of one patch are neighbours: `reshape(…, H // patch, patch, W // patch, patch)`.",
+    {"cut": far_apart},
 )
 
 # --- exercises -------------------------------------------------------------------------------
@@ -393,6 +486,10 @@ PATCHIFY = Exercise(
         SQUARE,
         OVERLAPPING,
         FROM_THE_FRONT,
+        EXCHANGED,
+        FAR_APART,
+        LAST_DROPPED,
+        ANOTHER_ORDER,
         Slip(
             "one patch a column",
             "You return (..., c·patch², n), as `F.unfold` does. A token is a row: `.mT`.",
@@ -480,6 +577,32 @@ UNPATCHIFY = Exercise(
             "height and width exchanged",
             "You lay out W / patch rows of H / patch patches. Rows go with the height.",
             {"grid": lambda patches, p, height, width: (width // p, height // p)},
+            also=(
+                {
+                    "grid": lambda patches, p, height, width: (width // p, height // p),
+                    "finish": lambda x, height, width: x.reshape(*x.shape[:-2], height, width),
+                },
+            ),
+        ),
+        Slip(
+            "the pixels of a patch stay in one run",
+            "You join the axes as (rows, columns, row inside, column inside), so a patch lies in "
+            "one run. A row of the image goes through several patches: row and row inside stand "
+            "side by side, then column and column inside.",
+            {
+                "move": lambda x, axes: moved(x, axes, "crspq"),
+                "join": lambda x: x,
+                "finish": lambda x, height, width: x.reshape(*x.shape[:-4], height, width),
+            },
+        ),
+        FAR_APART.by({"move": lambda x, axes: moved(x, axes, "cprqs")}).said(
+            "You join row inside and row of patches in this order, so neighbouring pixels end up "
+            "far apart. The row of patches comes first, the row inside it second."
+        ),
+        ANOTHER_ORDER.by(
+            image_in("cpsrq"),
+            image_in,
+            orders("crpsq", "cpsrq", "crspq", "cprqs", "crqsp", "rscpq"),
         ),
         Slip(
             "the image is turned",
@@ -492,10 +615,16 @@ UNPATCHIFY = Exercise(
             {"finish": lambda images, height, width: images.movedim(-3, -1)},
         ),
         Slip(
-            "sides counted in patches",
-            "You take height and width for the numbers of patches. They are in pixels; divide by "
-            "patch.",
+            "sizes that are too large",
+            "Your axes hold more numbers than the patches have. Height and width are in pixels: "
+            "divide them by patch. c is the length of a patch over patch².",
             {"grid": lambda patches, p, height, width: (height, width)},
+            also=(
+                {
+                    "grid": lambda patches, p, height, width: (height, width),
+                    "cut": lambda x, p, r, s: laid_out(x, p, r, s, -1),
+                },
+            ),
         ),
         SQUARE.by({"grid": square}).said(
             "You take the root of n for both sides. Rows are height / patch, columns width / patch."
@@ -503,17 +632,19 @@ UNPATCHIFY = Exercise(
         Slip(
             "a fixed number of channels",
             "You write 3 channels, or 1, into the code. c is the length of a patch over patch².",
-            {"cut": lambda x, p, r, s: x.unflatten(-1, (3, p, p)).unflatten(-4, (r, s))},
-            also=({"cut": lambda x, p, r, s: x.unflatten(-1, (1, p, p)).unflatten(-4, (r, s))},),
+            {"cut": lambda x, p, r, s: laid_out(x, p, r, s, 3)},
+            also=({"cut": lambda x, p, r, s: laid_out(x, p, r, s, 1)},),
         ),
         FROM_THE_FRONT.by(
             {"move": lambda x, axes: torch.einsum("brscpq->bcrpsq", x)},
             also=(
                 {"finish": lambda images, height, width: images.reshape(-1, *images.shape[-3:])},
+                {"cut": lambda x, p, r, s: laid_out(unpacked(x, 3), p, r, s)},
+                {"cut": lambda x, p, r, s: laid_out(unpacked(x, 2), p, r, s)},
             ),
         ).said(
-            "`b, n, p = patches.shape` or a `permute` of six axes fits exactly one batch axis. "
-            "Count from the end, and unpack `*batch, n, _ = patches.shape`."
+            "`b, n, p = patches.shape` or a `permute` of six axes fits exactly one batch axis, and "
+            "without `b` none. Count from the end, and unpack `*batch, n, _ = patches.shape`."
         ),
     ),
     hints=(
@@ -565,12 +696,7 @@ WINDOW_PARTITION = Exercise(
             "Your windows hold every (H/w)-th token, or the axes of windows and tokens are "
             "exchanged. Tokens of one window are neighbours.",
             {"order": "pqrsd"},
-            also=(
-                {
-                    "cut": lambda x, w: by_number(x, w).transpose(-4, -3).transpose(-2, -1),
-                    "order": "rspqd",
-                },
-            ),
+            also=({"cut": far_apart},),
         ),
         BY_NUMBER.called("the side taken for the number of windows").said(
             "You make `window` rows and columns of windows. It is the side of one, in tokens."
@@ -582,9 +708,28 @@ WINDOW_PARTITION = Exercise(
         OVERLAPPING.said(
             "Your windows begin at every token. They lie side by side: the step is their side."
         ),
-        FROM_THE_FRONT.by({"move": lambda x, to: torch.einsum(f"bdrpsq->b{to}", x)}).said(
-            "`b, H, W, d = x.shape` or a `permute` of six axes fits exactly one batch axis. Count "
-            "from the end, and unpack `*batch, H, W, d = x.shape`."
+        FROM_THE_FRONT.by(
+            {"move": lambda x, to: torch.einsum(f"bdrpsq->b{to}", x)},
+            also=(
+                {"take": lambda x, w: unpacked(x, 4)},
+                {"take": lambda x, w: unpacked(x, 3)},
+                {
+                    "take": lambda x, w: unpacked(x, 4),
+                    "finish": lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:]),
+                },
+            ),
+        ).said(
+            "`b, H, W, d = x.shape` or a `permute` of six axes fits exactly one batch axis, and "
+            "without `b` none. Count from the end, and unpack `*batch, H, W, d = x.shape`."
+        ),
+        EXCHANGED.said(
+            "You cut the grid into W / window rows of H / window windows. Rows go with the height."
+        ),
+        LAST_DROPPED.naming(patches="windows", patch="window"),
+        ANOTHER_ORDER.by(
+            tokens_in("rpqsd"),
+            tokens_in,
+            orders("rspqd", "rpqsd", "srpqd", "rsqpd", "srqpd", "rpsqd", "rsdpq"),
         ),
         Slip(
             "windows and batch in one axis",
@@ -599,8 +744,10 @@ WINDOW_PARTITION = Exercise(
         ),
         Slip(
             "features before tokens",
-            "You return (..., n_windows, d, window²). A token is a row: features come last.",
+            "Your features stand before the tokens of a window, or stood there when you joined the "
+            "axes, as after `unfold`. A token is a row: features come last.",
             {"finish": lambda windows, x, w: windows.mT},
+            also=({"finish": lambda windows, x, w: windows.mT.reshape(windows.shape)},),
         ),
         Slip(
             "the windows are shifted",
@@ -798,6 +945,25 @@ EMBED_IMAGE = Exercise(
             {"place": lambda x, positions: x + positions.roll(1, 0)},
         ),
         Slip(
+            "the patches' positions begin at row 0",
+            "The class token and the first patch both get row 0. The class token has that, and the "
+            "patches those from 1 on: first join, then add.",
+            {
+                "place": lambda x, positions: (
+                    x + torch.cat([positions[:1], positions[:1], positions[1:-1]])
+                )
+            },
+        ),
+        Slip(
+            "positions are added twice",
+            "You add positions to the patches, and again to all tokens. Once is enough.",
+            {
+                "place": lambda x, positions: (
+                    in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]) + positions
+                )
+            },
+        ),
+        Slip(
             "no positions",
             "You leave positions out: the patches could stand in any order.",
             {"place": lambda x, positions: x},
@@ -847,6 +1013,9 @@ EMBED_IMAGE = Exercise(
         TURNED_INSIDE.by({"cut": patching(**TURNED_INSIDE.options)}),
         CHANNELS_LAST.by({"cut": patching(**CHANNELS_LAST.options)}),
         CHANNEL_BY_CHANNEL.by({"cut": patching(**CHANNEL_BY_CHANNEL.options)}),
+        EXCHANGED.by(
+            {"cut": patching(**EXCHANGED.options)}, also=({"cut": patching(**EXCHANGED.also[0])},)
+        ),
         Slip(
             "the weight transposed",
             "`F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d): "
@@ -857,11 +1026,22 @@ EMBED_IMAGE = Exercise(
             "tokens multiplied by √d",
             "You scale the tokens by √d, as some language models do. Here nothing is scaled.",
             {"finish": lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions},
-            also=({"finish": lambda x, bias, positions: x * x.shape[-1] ** 0.5},),
+            also=(
+                {"finish": lambda x, bias, positions: x * x.shape[-1] ** 0.5},
+                {"project": lambda x, weight, bias: (x @ weight + bias) * len(bias) ** 0.5},
+            ),
         ),
-        FROM_THE_FRONT.by({"first": lambda token, tokens: token.expand(len(tokens), 1, -1)}).said(
-            "`expand(len(images), 1, -1)` fits exactly one batch axis. An image may come alone, or "
-            "with several: `class_token.expand(*tokens.shape[:-2], 1, -1)`."
+        FROM_THE_FRONT.by(
+            {"first": lambda token, tokens: token.expand(len(tokens), 1, -1)},
+            also=(
+                {"cut": lambda images, patch: vision.patchify(unpacked(images, 4), patch)},
+                {"first": lambda token, tokens: token[None]},
+                {"join": lambda first, tokens: torch.cat([first, tokens], 1)},
+            ),
+        ).said(
+            "`expand(len(images), 1, -1)` and axis 1 fit exactly one batch axis, "
+            "`class_token[None]` none. Any number may come: axis −2, and "
+            "`class_token.expand(*tokens.shape[:-2], 1, -1)`."
         ),
     ),
     hints=(
@@ -925,6 +1105,12 @@ ATTENTION_ON_IMAGE = Exercise(
             "Your largest share is 1. Divide by the sum, so that all together are 1.",
             {"share": lambda rest, weights: rest / rest.amax(-1, keepdim=True)},
             also=({"share": lambda rest, weights: spread_out(rest)},),
+        ),
+        Slip(
+            "divided by 1 minus the class token's weight",
+            "That is the sum of the others only where the row sums to 1 exactly, and its gradient "
+            "is another one. Divide by the sum.",
+            {"share": lambda rest, weights: rest / (1 - weights[..., :1])},
         ),
         Slip(
             "a second softmax",
