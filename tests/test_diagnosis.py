@@ -474,7 +474,41 @@ def test_a_refusal_is_known_whatever_its_words():
 
 def test_another_error_than_the_one_asked_for_is_told_as_that():
     verdict = examine("tokens.one_hot", asserts, seed=4)
-    assert verdict.symptom.endswith("right, but another error than ValueError is raised")
+    assert verdict.diagnosis.name == "another error than ValueError"
+
+
+def test_what_is_not_refused_is_told():
+    verdict = examine("tokens.embed", lambda ids, table: table[np.abs(ids) % len(table)], seed=4)
+    assert verdict.diagnosis.name.startswith("what is to be refused") or verdict.diagnosis.wrong
+
+
+def test_a_forgotten_return_and_a_minus_of_truth_values_are_named():
+    def forgets(query, key):
+        scores = query @ key.mT
+        scores.sum()
+
+    verdict = examine("kqv.attention_scores", forgets, seed=4)
+    assert verdict.diagnosis.name == "nothing is returned"
+
+    def subtracts(scores, values, mask=None):
+        if mask is not None:
+            scores = scores.masked_fill(1 - mask, -torch.inf)
+        return scores.softmax(-1) @ values
+
+    verdict = examine("scoring.attend", subtracts, seed=4)
+    assert verdict.diagnosis.name == "truth values are subtracted"
+
+
+def test_batches_are_told_apart_where_batches_are_refused_too():
+    def one_hot(ids, n_vocab):
+        if (ids < 0).any() or (ids >= n_vocab).any():
+            raise ValueError
+        rows = np.zeros((ids.shape[0], n_vocab))
+        rows[np.arange(ids.shape[0]), ids] = 1
+        return rows
+
+    verdict = examine("tokens.one_hot", one_hot, seed=4)
+    assert "batch axis" in verdict.diagnosis.name
 
 
 @pytest.mark.parametrize("answer", [True, False])

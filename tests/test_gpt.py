@@ -723,7 +723,21 @@ def test_a_model_and_a_choice_are_made_beside_the_answer():
     assert {kind for kind, *_ in seen} == {nn.Module}
     assert {length for _, length, *_ in seen} == {4, 6}
     assert not any(training for _, _, training, _ in seen)
-    assert len({choose for *_, choose in seen}) == 4  # none, and three
+    assert any(choose is None for *_, choose in seen)
+    assert len([choose for *_, choose in seen if choose]) > 3
+
+
+def test_a_choice_is_asked_for_the_last_token_alone():
+    def every_token(model, ids, n_new, choose=None):
+        choose = choose or (lambda logits: logits.argmax(-1))
+        for _ in range(n_new):
+            chosen = choose(model(ids[..., -model.max_length :]))
+            ids = torch.cat([ids, chosen[..., -1:]], dim=-1)
+        return ids
+
+    verdict = judge(exercises()["gpt.generate"], every_token, 1)
+    assert not verdict.passed
+    assert "rows of logits for" in verdict.full
 
 
 @pytest.mark.parametrize(

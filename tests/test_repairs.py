@@ -262,6 +262,16 @@ def test_memory_is_bounded_while_variants_run_and_free_afterwards(monkeypatch):
     assert place("kqv.project", something_too_much) is None
 
 
+def test_a_variant_that_fills_memory_is_given_up(monkeypatch):
+    def filling(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(repairs, "problem_with", filling)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    assert place("kqv.project", something_too_much) is None
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
 def test_changes_leave_the_tree_as_it_was():
     text = ast.parse(textwrap.dedent(ast.unparse(ast.parse(CODE))))
     definition, before = text.body[0], ast.dump(text)

@@ -91,7 +91,7 @@ class Change:
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     """All changes of a definition, those first that are likely to be needed."""
     tree = list(nodes(definition))
-    for look in (exchanged, left_out, added, given_by_name):
+    for look in (left_out, exchanged, shortened, added, given_by_name):
         for parent, field, node in tree:
             for kind, words, new in look(parent, node, definition):
                 apply = put(parent, field, node, new)
@@ -213,8 +213,6 @@ def left_out(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
     elif isinstance(node, ast.BoolOp):
         for value in node.values:
             yield MUCH, side, value
-    elif isinstance(node, ast.UnaryOp) and not is_number(node):
-        yield MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield MUCH, f"Without `.{node.attr}` in {{}}", node.value
     elif isinstance(node, ast.Call):
@@ -222,20 +220,26 @@ def left_out(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
             yield MUCH, f"Without `.{node.func.attr}(…)` in {{}}", node.func.value
         if node.args:
             yield MUCH, "With the first argument alone in place of {}", node.args[0]
+    elif isinstance(node, ast.IfExp):
+        yield MUCH, "With one case alone in {}", node.body
+        yield MUCH, "With one case alone in {}", node.orelse
+    elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.Raise | ast.If):
+        yield MUCH, "Without {}", ast.Pass()
+        if isinstance(node, ast.If):
+            yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
+
+
+def shortened(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
+    if isinstance(node, ast.UnaryOp) and not is_number(node):
+        yield MUCH, "Without the sign in front of {}", node.operand
+    elif isinstance(node, ast.Call):
         for keyword in node.keywords:
             rest = [k for k in node.keywords if k is not keyword]
             yield MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=rest)
         if len(node.args) > 1:
             yield MUCH, "Without the last argument in {}", like(node, args=node.args[:-1])
-    elif isinstance(node, ast.IfExp):
-        yield MUCH, "With one case alone in {}", node.body
-        yield MUCH, "With one case alone in {}", node.orelse
     elif isinstance(node, ast.Slice) and (node.lower or node.upper or node.step):
         yield MUCH, "Without the bounds {}", ast.Slice()
-    elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.Raise | ast.If):
-        yield MUCH, "Without {}", ast.Pass()
-    if isinstance(node, ast.If):
-        yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
 
 
 # --- something more ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from attncourse.checks.exercise import (
     parts_of,
 )
 from attncourse.checks.options import branches
-from attncourse.checks.outcome import Outcome, Unusable, copy_of, quiet, run
+from attncourse.checks.outcome import Outcome, Unusable, copy_of, is_unwritten, quiet, run
 from attncourse.checks.signatures import other_signature
 from attncourse.checks.symptoms import (
     changed_throughout,
@@ -68,7 +68,7 @@ def diagnose(
 
     ``default`` looks for a default that is another one.
     """
-    looks = [t.outcome.error is NotImplementedError for t in trials if t.stands_out]
+    looks = [is_unwritten(t.outcome) for t in trials if t.stands_out]
     if all(looks):
         return Finding()  # not written yet
     search = Search(exercise, trials, seed)
@@ -98,7 +98,7 @@ def diagnose(
         attempt, rest = changed
         return Finding(attempt.misconception, f"the result is {rest}", search.mended(attempt))
     whole = symptom_of(trials, lambda n: again(seed + n))
-    if whole and whole.mistake:
+    if whole and whole.mistake and whole.sure:
         return Finding(whole.mistake)
     if whole and whole.sure:
         return Finding(symptom=whole.text)
@@ -110,6 +110,8 @@ def diagnose(
     if part is not None:
         found = symptom_of(search.beside(part), None)
         return Finding(part.misconception, found.text if found else "", search.mended(part))
+    if whole and whole.mistake:
+        return Finding(whole.mistake)
     return Finding(symptom=whole.text if whole else "")
 
 

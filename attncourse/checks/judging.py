@@ -16,7 +16,7 @@ from attncourse.checks.diagnosis import Finding, diagnose
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.ignoring import ignored
 from attncourse.checks.index import guide_address, index
-from attncourse.checks.outcome import is_tensor, named_arguments
+from attncourse.checks.outcome import is_tensor, is_unwritten, named_arguments
 from attncourse.checks.repairs import repaired
 from attncourse.checks.symptoms import listed
 from attncourse.checks.trials import Trial, try_out
@@ -83,6 +83,8 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         found = placed(found, repaired(exercise, implementation, trials, seed))
     if ended and not found.mistake and not found.symptom:
         found = replace(found, symptom=ignoring(exercise, implementation, trials, seed))
+    if found.mistake and found.rest == found.mistake.name:
+        found = replace(found, rest="")  # it is told already
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
     return Verdict(
         exercise.target,
@@ -98,7 +100,7 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         guide=guide_address(exercise, found.mistake),
         picture=picture(trials) if exercise.picture else None,
         variant=exercise.variant,
-        unwritten=all(t.outcome.error is NotImplementedError for t in trials if t.wrong)
+        unwritten=all(is_unwritten(t.outcome) for t in trials if t.wrong)
         and not any(c.earned for c in criteria),
     )
 

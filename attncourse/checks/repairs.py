@@ -18,7 +18,7 @@ from typing import Any
 
 from attncourse.checks.changes import Change, changes
 from attncourse.checks.exercise import Exercise, Misconception
-from attncourse.checks.outcome import is_students, quiet, run
+from attncourse.checks.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trials import Trial, problem_with, try_out
 
 if sys.platform == "win32":
@@ -63,7 +63,7 @@ def repaired(
     """The mistake that one change in the code of ``implementation`` mends; None if none does."""
     if hasattr(type(implementation), "attncourse_outcomes"):
         return None  # it lives in another process
-    unwritten = all(t.outcome.error is NotImplementedError for t in trials if t.stands_out)
+    unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
     source = None if unwritten else source_of(implementation)
     if source is None:
         return None
@@ -88,16 +88,22 @@ def repaired(
                 return False
         return not any(t.stands_out for t in try_out(limited, variant, seed + 1))
 
-    with bounded_memory() as bounded:
-        if not bounded or mends():
-            return None  # wrong for another reason than what stands in the definition
+    def first_that_mends() -> Change | None:
         for change in changes(source.definition):
             if time.thread_time() > ends or hung > 1:
                 return None
             with change.applied():
                 if mends():
-                    return told(source, change)
-    return None
+                    return change
+        return None
+
+    try:
+        with bounded_memory() as bounded:
+            # Wrong for another reason than what stands in the definition, if that alone is right.
+            change = None if not bounded or mends() else first_that_mends()
+    except MemoryError:  # also while an error is put into words
+        return None
+    return told(source, change) if change else None
 
 
 @contextmanager
@@ -128,7 +134,7 @@ def told(source: Source, change: Change) -> Misconception:
     piece = source.text(change.node)
     if isinstance(change.node, ast.stmt) or len(piece.splitlines()) > 1:
         piece = line
-    there = "" if piece == line else f", in the line `{line}`,"
+    there = "" if 2 * len(piece) > len(line) else f", in the line `{line}`,"
     words = change.words.format(f"`{piece}`")
     return Misconception(change.kind, f"{words}{there} every result is right.")
 

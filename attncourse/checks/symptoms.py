@@ -259,6 +259,12 @@ UNFIT = (
         "`x is not None`; entry by entry choose `np.where` or `torch.where`.",
     ),
     (
+        r".*(with a bool tensor|on a bool tensor|boolean (?:subtract|negative))",
+        "truth values are subtracted",
+        "Neither torch nor NumPy takes a minus of truth values. `~mask` exchanges True and False; "
+        "`mask.to(x.dtype)`, in NumPy `mask.astype(float)`, makes numbers of them.",
+    ),
+    (
         ".*(leaf Variable that requires grad is being used in an in-place)",
         "a parameter is written to while gradients are recorded",
         "`copy_` and `+=` on a parameter are steps that torch would have to go back through. Write "
@@ -296,6 +302,21 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
+def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every call that does not raise gives None back, where something else was asked for."""
+    ended = [t for t in trials if t.wrong and t.outcome.kind == "value" and t.case.raises is None]
+    if not ended or any(t.outcome.value is not None or t.expected.value is None for t in ended):
+        return None
+    if any(not t.wrong for t in trials if t.case.raises is None):
+        return None
+    mistake = Misconception(
+        "nothing is returned",
+        "Your function gives None back. Is there a `return` at the end, and on every way through "
+        "it? What works in place, `list.sort()` say, gives None back as well.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
 def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
     """Axes of length 1 are gone: those of a batch, or of the only token."""
     wrong = [t for t in trials if t.wrong]
@@ -313,7 +334,8 @@ SQUEEZED = "the result is the expected one without its axes of length 1"
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     """What alone is wrong has more batch axes, or fewer, than what is right."""
     wrong, right = (
-        {batch_axes(t, trials) for t in trials if t.wrong is bad} for bad in (True, False)
+        {batch_axes(t, trials) for t in trials if t.wrong is bad and t.case.raises is None}
+        for bad in (True, False)
     )
     told = [t.case.note + t.criterion.name for t in trials if t.wrong]
     if not wrong or not right or wrong & right or not all("batch" in text for text in told):
@@ -786,7 +808,8 @@ def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
         times = f"the expected one times {c:.4g}" if abs(c) > 1e-9 else "0 everywhere"
         words = NAMED[near] if near is not None else times
         yield words, lambda w: w * c
-    gaps = (got - want)[np.isfinite(want)]
+    with np.errstate(all="ignore"):
+        gaps = (got - want)[np.isfinite(want)]
     if gaps.size and np.isfinite(gaps).all():
         c = float(np.median(gaps))
         yield f"the expected one {'plus' if c > 0 else 'minus'} {abs(c):.4g}", lambda w: w + c
@@ -885,10 +908,20 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
         kinds = {t.outcome.kind for t in wrong}
         if None in wanted or len(kinds) > 1:
             return None
-        words = "what should raise an error does not"
+        error = listed(w.__name__ for w in wanted)
+        mistake = Misconception(
+            "what is to be refused is not",
+            f"Your results are right. What the text rules out is to raise {error} and gets an "
+            f"answer: `if …: raise {error}(…)`, before anything is computed.",
+        )
         if kinds == {"raised"}:
-            words = f"another error than {listed(w.__name__ for w in wanted)} is raised"
-        return Symptom(f"the result is right, but {words}", False)
+            mistake = Misconception(
+                f"another error than {error}",
+                f"Your results are right, and what the text rules out stops with an error, but "
+                f"with another one than {error}. `assert` raises an AssertionError; write "
+                f"`if …: raise {error}(…)`.",
+            )
+        return Symptom(mistake.name, False, mistake)
     notes = dict.fromkeys(t.case.note for t in wrong)
     if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
         return Symptom(f"the result is right but for this input: {'; '.join(notes)}", False)
@@ -950,6 +983,7 @@ LOOKS = (
     cut_gradients,
     other_dtype,
     unfit,
+    nothing_returned,
     rounded,
     squeezed,
     unbatched,

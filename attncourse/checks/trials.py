@@ -9,7 +9,7 @@ import numpy as np
 from attncourse.checks.asking import asking
 from attncourse.checks.compare import Problem, difference
 from attncourse.checks.exercise import Case, Criterion, Exercise
-from attncourse.checks.outcome import Outcome, Unusable, run
+from attncourse.checks.outcome import Outcome, Unusable, is_unwritten, run
 
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
@@ -99,7 +99,7 @@ def problem_with(
             return None
         return Problem("raised", f"raised {outcome.text}, expected {wanted}")
     if outcome.kind == "raised":
-        if outcome.error is NotImplementedError:
+        if is_unwritten(outcome):
             return Problem("unwritten", NOT_WRITTEN)
         if told:
             return Problem("unusable", outcome.text)

@@ -20,7 +20,14 @@ def call_on_model(
     model.eval()
     if not choose:
         return implementation(model, ids, n_new)
-    return implementation(model, ids, n_new, CHOICES[choose])
+
+    def chosen(logits: Any) -> Any:
+        rows, sequences = logits[..., 0].numel(), ids[..., 0].numel()
+        if rows != sequences:
+            raise Unusable(f"`choose` got {rows} rows of logits for {sequences} sequences")
+        return CHOICES[choose](logits)
+
+    return implementation(model, ids, n_new, chosen)
 
 
 def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
@@ -101,11 +108,13 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> dict[
     def drawn(generator: Any, others: int) -> Any:
         return tokens_in(call_seeded(others, implementation, logits, generator=generator), logits)
 
+    free = [drawn(None, others=seed) for seed in seeds]
     one, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
     first = drawn(one, others=1)
     return {
         "equal generators draw the same tokens": bool((first == drawn(like_it, others=2)).all()),
         "other generators draw other tokens": bool((first != drawn(other, others=1)).any()),
+        "without one torch's own numbers decide": bool((free[0] != free[1]).any()),
         "a generator that goes on draws other tokens": bool((first != drawn(one, others=1)).any()),
     }
 
