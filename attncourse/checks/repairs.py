@@ -9,7 +9,6 @@ to find.
 import ast
 import inspect
 import linecache
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,10 +20,10 @@ from attncourse.checks.exercise import Exercise, Misconception
 from attncourse.checks.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trials import Trial, problem_with, try_out
 
-if sys.platform == "win32":
-    resource = None
-else:
+try:
     import resource
+except ImportError:  # Windows
+    resource = None
 
 SECONDS = 1.5  # of processor time for all variants
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends

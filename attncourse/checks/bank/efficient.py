@@ -145,7 +145,7 @@ FAR_BELOW = Case(
 )
 FAR_BELOW_MASKED = Case(
     (100 * FAR_BELOW.args[0], *FAR_BELOW.args[1:]),
-    {"mask": torch.tensor([[True, False, True], [True, True, False]]), "block": 2},
+    {"mask": torch.tensor([[True, False, True], [False, True, True]]), "block": 2},
     note="scores around −100000, with a mask",
 )
 

@@ -126,14 +126,6 @@ def causal(scores):
     return torch.ones_like(scores, dtype=torch.bool).tril()
 
 
-def scaled_late(hidden):
-    return {
-        "scale": lambda scores, factor: scores,
-        "normalize": hidden,
-        "after": lambda scores, mask, factor: (scores * factor).softmax(-1),
-    }
-
-
 CAUSAL = Slip(
     "causal where nobody asked for it",
     "You hide later keys without a mask, or besides it. `None` allows everything; which keys a "
@@ -353,7 +345,6 @@ ATTENTION = Exercise(
             ATTENTION_CASES(
                 NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
                 NARROW.but(given={"scale": 0.0}),
-                NARROW.but(given={"mask": hole("m n"), "scale": 0.0}, note="every score is 0"),
                 NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
             ),
         ),
@@ -414,13 +405,6 @@ ATTENTION = Exercise(
             "You multiply both query and key by the scale, and their products hold it twice. "
             "Multiply one of them by it, or the scores.",
             {"scale": lambda scores, factor: scores * factor**2},
-        ),
-        Slip(
-            "scaled after masking",
-            "You multiply by the scale where the mask has put −∞, or −1e9, already. Times a scale "
-            "of 0 that is NaN, or 0. Scale the scores first, then mask them.",
-            scaled_late(lambda hidden: hidden),
-            also=(scaled_late(lambda hidden: hidden.clamp(min=-1e9)),),
         ),
     ),
     hints=(

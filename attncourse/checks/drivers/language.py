@@ -23,7 +23,7 @@ def call_on_model(
 
     def chosen(logits: Any) -> Any:
         rows, sequences = logits[..., 0].numel(), ids[..., 0].numel()
-        if rows != sequences:
+        if rows > sequences:
             raise Unusable(f"`choose` got {rows} rows of logits for {sequences} sequences")
         return CHOICES[choose](logits)
 
