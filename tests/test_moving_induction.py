@@ -114,6 +114,7 @@ def test_the_first_state_is_the_same_with_and_without_a_script(reader):
         .map(cell => cell.textContent)"""
     drawn = reader.figure.evaluate(cells, ".am-stage")
     reader.page.emulate_media(media="print")
+    reader.figure.locator(".am-first").wait_for(state="attached")
     assert reader.figure.evaluate(cells, ".am-first") == drawn
 
 
