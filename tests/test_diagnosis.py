@@ -532,3 +532,37 @@ def test_the_arguments_in_an_example_have_the_names_that_they_have_in_the_call()
             arrays = dict(named_arguments(exercise, case))
             assert expected in arrays, (case.use, list(arrays))
             assert torch.is_tensor(arrays[expected])
+
+
+def test_what_is_changed_in_place_is_named_where_gradients_suffer_from_it():
+    def in_place(query, key, value, mask=None, *, scale=None):
+        with torch.no_grad():
+            query.mul_(query.shape[-1] ** -0.5 if scale is None else scale)
+        scores = query @ key.mT
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(-1) @ value
+
+    verdict = examine("kqv.scaled_dot_product_attention", in_place, seed=4)
+    assert verdict.diagnosis.name == "query is changed in place", verdict.full
+
+
+def test_a_mistake_in_one_branch_is_known_where_gradients_are_taken_too():
+    def linear_attention(query, key, value, causal=False):
+        q, k = (torch.nn.functional.elu(x) + 1 for x in (query, key))
+        if causal:
+            return efficient.linear_attention(query, key, value, causal=True)
+        return q @ (k.mT @ value) / k.sum(-2, keepdim=True).sum(-1, keepdim=True)
+
+    verdict = examine("efficient.linear_attention", linear_attention, seed=4)
+    assert verdict.diagnosis is not None, verdict.full
+    assert "causal" in verdict.diagnosis.explanation
+
+
+def test_nothing_but_nan_does_not_say_what_is_used():
+    def attend(scores, values, mask=None):
+        weights = scores.softmax(-1)
+        return (weights if mask is None else weights / 0 * mask) @ values
+
+    verdict = examine("scoring.attend", attend, seed=4)
+    assert "depend" not in verdict.symptom

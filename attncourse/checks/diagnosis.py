@@ -518,7 +518,7 @@ def by_hand(outcome: Outcome) -> bool:
 
 def without_numbers(text: str) -> str:
     """An error's message without sizes and without the line that raised it."""
-    return re.sub(r"\d+", "#", text.split(" (in the line")[0])
+    return re.sub(r"-?\d+", "#", text.split(" (in the line")[0])
 
 
 def is_value(trial: Trial) -> bool:

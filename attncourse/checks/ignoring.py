@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from attncourse.checks.asking import asking
 from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.exercise import Case, Exercise
@@ -44,7 +46,13 @@ def comparable(trial: Trial) -> bool:
     if not trial.wrong or trial.expected.kind != "value" or trial.outcome.kind != "value":
         return False
     few = len(trial.case.args) + len(trial.case.kwargs) <= MOST
-    return few and as_numbers(trial.expected.value) is not None
+    return few and as_numbers(trial.expected.value) is not None and not has_nan(trial.outcome.value)
+
+
+def has_nan(value: Any) -> bool:
+    """Whether NaN is in a result, which hides what it is made of."""
+    array = as_numbers(value)
+    return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
 def exchanges(

@@ -6,6 +6,7 @@ does, but only there.
 
 from collections.abc import Iterator
 
+from attncourse.checks.drivers.calls import call_with_each_gradient, call_with_gradients
 from attncourse.checks.exercise import call_it
 from attncourse.checks.trials import Trial
 
@@ -15,7 +16,9 @@ ENOUGH = 2  # cases on either side
 def options_of(trial: Trial) -> set[str]:
     """What a call says besides its arrays: ``mask is given``, ``pre_norm=False``."""
     kwargs = trial.case.kwargs
-    named = dict(kwargs) if trial.case.use is call_it else {}
+    use = trial.case.use
+    handed_on = getattr(use, "func", use) in (call_it, call_with_gradients, call_with_each_gradient)
+    named = dict(kwargs) if handed_on else {}
     for key in ("make", "config"):  # what a module is built from
         made = kwargs.get(key, ())
         for settings in made if isinstance(made, tuple) else (made,):
