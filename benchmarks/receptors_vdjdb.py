@@ -124,13 +124,15 @@ def main(path: str, out: str = "") -> None:
 def motif(chosen: dict, sequences: list[str], labels: np.ndarray, classes: list[str]) -> dict:
     """How many receptors bear the letters RS inside, and who points at them, of those of the flu.
 
-    Pointing is having the highest place on either letter; chance is 2 letters of the length.
+    Pointing is having the highest place on either letter; chance is 2 letters of the length, and
+    the middle points at the middle letter of every loop.
     """
     flu = labels == classes.index(FLU)
     inside = np.array([one.find("RS", 3, len(one) - 4) for one in sequences])
     bearing = flu & (inside >= 0)
     some = [one for one, bears in zip(sequences, bearing, strict=True) if bears]
     starts, answers = inside[bearing], labels[bearing]
+    middle = np.eye(max(map(len, some)))[[len(one) // 2 for one in some]]
     attention, kmers = chosen["attention pooling"], chosen["k-mers"]
 
     def hits(weights: np.ndarray) -> float:
@@ -145,6 +147,7 @@ def motif(chosen: dict, sequences: list[str], labels: np.ndarray, classes: list[
         "attention": hits(attention.weights(some)),
         "attention ablated": hits(ablated(attention, some, answers)),
         "k-mers": hits(kmers.weights(some, answers)),
+        "the middle": hits(middle),
     }
 
 

@@ -259,11 +259,11 @@ def test_hands_queries_and_keys_turn_as_the_package_turns_them(opened):
         rng = np.random.default_rng(seed)
         d, base = 2 * int(rng.integers(1, 9)), float(rng.uniform(2, 20000))
         q, k = rng.normal(size=(2, 2))
-        m, n, pair = int(rng.integers(100)), int(rng.integers(100)), int(rng.integers(d // 2))
-        asked = {"m": m, "n": n, "pair": pair, "d": d, "base": base}
+        s, t, pair = int(rng.integers(100)), int(rng.integers(100)), int(rng.integers(d // 2))
+        asked = {"s": s, "t": t, "pair": pair, "d": d, "base": base}
         found = reader.compute({"q": q.tolist(), "k": k.tolist(), **asked})
-        close(found["encoding"], sinusoidal_encoding(m + 1, d, base)[m].numpy())
-        turned = roped(q, m, pair, d, base), roped(k, n, pair, d, base)
+        close(found["encoding"], sinusoidal_encoding(s + 1, d, base)[s].numpy())
+        turned = roped(q, s, pair, d, base), roped(k, t, pair, d, base)
         close(found["query"], turned[0])
         close(found["key"], turned[1])
         close(found["score"], turned[0] @ turned[1])
@@ -272,29 +272,29 @@ def test_hands_queries_and_keys_turn_as_the_package_turns_them(opened):
 @needs_browser
 def test_the_score_depends_on_the_distance_alone(opened):
     q, k = (0.3, -1.2), (2.0, 0.7)
-    reader = opened(moving.position_dial(q, k, m=3, n=20))
+    reader = opened(moving.position_dial(q, k, s=3, t=20))
     for pair, name in enumerate(("1", "0.1", "0.01", "0.001")):
         reader.button(name).click()
         scores, drawn = [], set()
-        for m, n in ((0, 17), (30, 47), (43, 60)):
-            control(reader, "m").fill(str(m))
-            control(reader, "n").fill(str(n))
-            close(reader.now["query"], roped(q, m, pair, 8, 10000))
-            close(reader.now["key"], roped(k, n, pair, 8, 10000))
-            close(reader.now["encoding"], sinusoidal_encoding(61, 8)[m].numpy())
-            assert "distance m − n = −17," in reader.says
+        for s, t in ((0, 17), (30, 47), (43, 60)):
+            control(reader, "s").fill(str(s))
+            control(reader, "t").fill(str(t))
+            close(reader.now["query"], roped(q, s, pair, 8, 10000))
+            close(reader.now["key"], roped(k, t, pair, 8, 10000))
+            close(reader.now["encoding"], sinusoidal_encoding(61, 8)[s].numpy())
+            assert "distance s − t = −17," in reader.says
             scores.append(reader.now["score"])
             drawn.add(control(reader, "dot").get_attribute("cx"))
             hand = control(reader, "hand-1").get_attribute("d")
             x, y = (float(part) for part in hand.split("l")[1].split(","))
-            close([x / 28, -y / 28], [math.sin(m / 10), math.cos(m / 10)])
+            close([x / 28, -y / 28], [math.sin(s / 10), math.cos(s / 10)])
         close(scores, scores[0])
         assert len(drawn) == 1
 
 
 @needs_browser
 def test_both_move_on_and_stop_at_the_ends(opened):
-    reader = opened(moving.position_dial(m=59, n=1))
+    reader = opened(moving.position_dial(s=59, t=1))
     score = reader.now["score"]
     reader.button("Both on by 1").click()
     assert "Query at 60, key at 2," in reader.says
@@ -594,7 +594,7 @@ def test_two_figures_do_not_disturb_each_other_and_words_never_run(opened):
         moving.mean_shift_circle(np.tile([0.0, 1.0], (200, 1)), kappa=40),
         moving.width_slider([0.0, 0.0]),
         moving.width_slider([10.0] * 5 + [-10.0] * 5, d_k=1024),
-        moving.position_dial((0.01, 0.0), (100.0, 0.0), m=0, n=60, base=1e9),
+        moving.position_dial((0.01, 0.0), (100.0, 0.0), s=0, t=60, base=1e9),
         moving.heads_off([[[1.0]]], [[[0.0]]], ["a"], [[0.0]]),
         moving.three_weights(TRIANGLE * 1e6, (2, -2, 2)),
         moving.worked_row([[0.0]], ["nothing"]),

@@ -13,7 +13,7 @@ def model() -> Drawings:
         "The ids of n tokens become vectors, n by d model: a row of the table of tokens plus a row "
         "of the table of positions. They go through a stack of blocks under a causal mask and a "
         "norm. A last layer gives n vocab logits for each token. From the last row a token is "
-        "chosen, and it is put behind the others.",
+        "chosen, and it is put after the others.",
         height=330,
     )
     ids = picture.box(50, 4, "ids", "(n)", width=150)
@@ -25,7 +25,7 @@ def model() -> Drawings:
         picture.arrow(start, end)
     picture.arrow(token, ids, via=((270, 309), (270, 25)), role="quiet", dashed=True)
     picture.text(262, 160, "written", "quiet", size=12, anchor="end")
-    picture.text(262, 176, "behind", "quiet", size=12, anchor="end")
+    picture.text(262, 176, "after", "quiet", size=12, anchor="end")
     picture.text(132, 284, "last row: choose", "quiet", size=12, anchor="start")
     return beside(picture, chances())
 

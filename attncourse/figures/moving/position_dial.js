@@ -1,10 +1,10 @@
 const part = partsOf(root), {q, k, base, hands, last, names, size, unit, high, middle} = data;
 const turned = ([x, y], angle) => [x * Math.cos(angle) - y * Math.sin(angle), x * Math.sin(angle) + y * Math.cos(angle)];
-/** Row m of the encoding with d features; q and k turned by m and n with frequency `pair`, and their score. */
-root.compute = ({q, k, m, n, pair, d, base}) => {
+/** Row s of the encoding with d features; q and k turned by s and t with frequency `pair`, and their score. */
+root.compute = ({q, k, s, t, pair, d, base}) => {
   const pace = Array.from({length: d / 2}, (_, i) => base ** (-2 * i / d));
-  const query = turned(q, m * pace[pair]), key = turned(k, n * pace[pair]);
-  return {pace, encoding: pace.flatMap(w => [Math.sin(m * w), Math.cos(m * w)]), query, key, score: dot(query, key)};
+  const query = turned(q, s * pace[pair]), key = turned(k, t * pace[pair]);
+  return {pace, encoding: pace.flatMap(w => [Math.sin(s * w), Math.cos(s * w)]), query, key, score: dot(query, key)};
 };
 const longer = size / Math.max(Math.hypot(...q), Math.hypot(...k)), tall = high / Math.hypot(...q) / Math.hypot(...k);
 const at = name => Number(part(name).value);
@@ -15,9 +15,9 @@ const turnedArrow = (name, role, vector) => {
     + `<text x="${170 + x * far}" y="${129 - y * far}" text-anchor="middle" style="fill:var(--${role})">${name}</text>`;
 };
 const show = () => {
-  const m = at("m"), n = at("n"), now = root.now = root.compute({q, k, m, n, pair, d: 2 * hands, base});
-  part("m-now").textContent = m;
-  part("n-now").textContent = n;
+  const s = at("s"), t = at("t"), now = root.now = root.compute({q, k, s, t, pair, d: 2 * hands, base});
+  part("s-now").textContent = s;
+  part("t-now").textContent = t;
   now.pace.forEach((_, i) => {
     const [sin, cos] = now.encoding.slice(2 * i);
     part(`hand-${i}`).setAttribute("d", `M${44 + 84 * i},56l${28 * sin},${-28 * cos}`);
@@ -32,18 +32,18 @@ const show = () => {
   part("arc").firstChild.setAttribute("d", `M${170 + a},${124 - b}A30,30 0 ${a * e - b * c < 0 ? 1 : 0} 0 ${170 + c},${124 - e}`);
   const line = Array.from({length: 4 * last + 1}, (_, i) => i / 2 - last).map(x => [170 + unit * x, middle - tall * scoreAt(x)]);
   part("curve").setAttribute("d", `M${line.join("L")}`);
-  part("dot").setAttribute("cx", 170 + unit * (m - n));
+  part("dot").setAttribute("cx", 170 + unit * (s - t));
   part("dot").setAttribute("cy", middle - tall * now.score);
   const angle = Math.atan2(now.query[1], now.query[0]) - Math.atan2(now.key[1], now.key[0]);
   const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
-  tell(root, `Query at ${m}, key at ${n}, ω = ${names[pair]}: distance m − n = ${shown(m - n, 0)}, `
+  tell(root, `Query at ${s}, key at ${t}, ω = ${names[pair]}: distance s − t = ${shown(s - t, 0)}, `
     + `angle from k to q ${shown(degrees, 0)}°, score ${shown(now.score, 3)}.`);
-  part("back").disabled = !m || !n;
-  part("on").disabled = Math.max(m, n) === last;
+  part("back").disabled = !s || !t;
+  part("on").disabled = Math.max(s, t) === last;
 };
-const both = by => () => { for (const name of ["m", "n"]) part(name).value = at(name) + by; show(); };
+const both = by => () => { for (const name of ["s", "t"]) part(name).value = at(name) + by; show(); };
 part("back").onclick = both(-1);
 part("on").onclick = both(1);
-part("m").oninput = part("n").oninput = show;
+part("s").oninput = part("t").oninput = show;
 pick(root, "pace", i => { pair = i; show(); });
 show();

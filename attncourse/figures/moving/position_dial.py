@@ -24,14 +24,14 @@ UNIT, HIGH, MIDDLE = 2.5, 75, 118  # the curve: a position, the highest score, a
 
 
 def position_dial(
-    q=(0.6, 0.9), k=(0.9, 0.35), m: int = 12, n: int = 5, base: float = 10000.0
+    q=(0.6, 0.9), k=(0.9, 0.35), s: int = 12, t: int = 5, base: float = 10000.0
 ) -> Moving:
-    """Hands of the sinusoidal encoding at position m, and a query and a key turned by RoPE.
+    """Hands of the sinusoidal encoding at position s, and a query and a key turned by RoPE.
 
-    q, k: ``(2,)``, one pair of features each, of lengths between 0.01 and 100. m, n: the first
+    q, k: ``(2,)``, one pair of features each, of lengths between 0.01 and 100. s, t: the first
     positions of the query and of the key, 0 to 60. base: of the frequencies ``base**(−2i / 8)`` of
-    the four hands, radians per position. A reader moves m and n and chooses the frequency by which
-    q and k turn; their angle and their score depend on m − n alone, and the curve shows that score.
+    the four hands, radians per position. A reader moves s and t and chooses the frequency by which
+    q and k turn; their angle and their score depend on s − t alone, and the curve shows that score.
 
     Raises ``ValueError`` for other vectors, positions or bases.
     """
@@ -42,34 +42,34 @@ def position_dial(
         raise ValueError(
             f"q and k: expected two numbers each, of lengths 0.01 to 100, got {q!r} and {k!r}"
         )
-    if not all(isinstance(at, int) and 0 <= at <= LAST for at in (m, n)):
-        raise ValueError(f"m and n: expected whole numbers from 0 to {LAST}, got {m!r} and {n!r}")
+    if not all(isinstance(at, int) and 0 <= at <= LAST for at in (s, t)):
+        raise ValueError(f"s and t: expected whole numbers from 0 to {LAST}, got {s!r} and {t!r}")
     if not 1 <= base <= 1e9:
         raise ValueError(f"base: expected a number from 1 to 1e9, got {base!r}")
     pace = base ** (-2 * np.arange(HANDS) / (2 * HANDS))  # (4,) radians per position
     names = [f"{x:.3g}" for x in pace]
     chosen = 1
-    (score,) = scores(pair, [m - n], pace[chosen])
+    (score,) = scores(pair, [s - t], pace[chosen])
     return Moving(
         "position_dial",
         "Positions turn",
         side_by_side(
-            pictures(clocks(m, pace, names, chosen)),
+            pictures(clocks(s, pace, names, chosen)),
             controls(
-                slider("m", '<span class="am-query">query</span> at m', 0, LAST, m),
-                slider("n", '<span class="am-key">key</span> at n', 0, LAST, n),
+                slider("s", '<span class="am-query">query</span> at s', 0, LAST, s),
+                slider("t", '<span class="am-key">key</span> at t', 0, LAST, t),
                 button("back", "Both back by 1"),
                 button("on", "Both on by 1"),
             ),
             controls(choice("pace", "turn by ω =", names, chosen)),
         )
-        + pictures(arrows(pair, m, n, pace[chosen]), curve(pair, m - n, pace[chosen])),
+        + pictures(arrows(pair, s, t, pace[chosen]), curve(pair, s - t, pace[chosen])),
         "In a browser that runs scripts, two sliders move the query and the key to other "
         "positions, and buttons choose how fast they turn.",
         {"q": pair[0].tolist(), "k": pair[1].tolist(), "base": base, "hands": HANDS, "last": LAST}
         | {"chosen": chosen, "names": names, "size": SIZE, "unit": UNIT, "high": HIGH}
         | {"middle": MIDDLE},
-        f"Query at {m}, key at {n}: distance m − n = {m - n}, score {signed(score, 3)}.",
+        f"Query at {s}, key at {t}: distance s − t = {s - t}, score {signed(score, 3)}.",
     )
 
 
@@ -80,20 +80,20 @@ def turned(vector: np.ndarray, angle: float) -> np.ndarray:
 
 
 def scores(pair: np.ndarray, distances, pace: float) -> list[float]:
-    """The score of q and k at distances m − n, turning by ``pace`` at each position."""
+    """The score of q and k at distances s − t, turning by ``pace`` at each position."""
     return [float(turned(pair[0], at * pace) @ pair[1]) for at in distances]
 
 
-def clocks(m: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
+def clocks(s: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
     """A clock for each frequency: a hand that points at (sin, cos), straight up at position 0."""
     picture = Diagram(
         "Four clocks",
         "Four clocks, each with a hand that turns with the position, the first fastest.",
         height=154,
     )
-    picture.text(170, 15, "PE(m): a hand for each frequency ω", bold=True)
+    picture.text(170, 15, "PE(s): a hand for each frequency ω", bold=True)
     for i, name in enumerate(names):
-        x, angle = 44 + 84 * i, m * pace[i]
+        x, angle = 44 + 84 * i, s * pace[i]
         look = "am-clock am-turns" if i == chosen else "am-clock"
         picture.parts.append(
             f'<circle data-part="clock-{i}" cx="{x}" cy="56" r="32" '
@@ -107,29 +107,29 @@ def clocks(m: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
     return picture
 
 
-def arrows(pair: np.ndarray, m: int, n: int, pace: float) -> Diagram:
+def arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
     """The query and the key, turned by their positions, and faintly as they were."""
     picture = Diagram(
         "A query and a key that turn",
-        "Two arrows from the middle of a circle: the query, turned by m times ω, and the key, "
-        "turned by n times ω. Dashed lines show them unturned.",
+        "Two arrows from the middle of a circle: the query, turned by s times ω, and the key, "
+        "turned by t times ω. Dashed lines show them unturned.",
         height=230,
     )
     size = SIZE / np.linalg.norm(pair, axis=1).max()
-    picture.text(170, 15, "q and k, turned by m ω and n ω", bold=True)
+    picture.text(170, 15, "q and k, turned by s ω and t ω", bold=True)
     picture.parts.append(f'<circle cx="170" cy="124" r="{SIZE}" class="ad-thin"/>')
-    for vector, role, name, at in zip(pair, ("query", "key"), "qk", (m, n), strict=True):
+    for vector, role, name, at in zip(pair, ("query", "key"), "qk", (s, t), strict=True):
         x, y = vector * size
         picture.path(f"M170,124l{x:.1f},{-y:.1f}", role, thick=1, dashed=True)
         x, y = turned(vector, at * pace) * size
         far = 1 + 13 / np.hypot(x, y)
         live(picture, name, arrow(170, 124, 170 + x, 124 - y, role, 3) + label(x, y, far, role))
-    live(picture, "arc", arc(turned(pair[0], m * pace), turned(pair[1], n * pace)))
+    live(picture, "arc", arc(turned(pair[0], s * pace), turned(pair[1], t * pace)))
     return picture
 
 
 def arc(query: np.ndarray, key: np.ndarray) -> str:
-    """The angle from the key to the query, which the distance m − n alone decides."""
+    """The angle from the key to the query, which the distance s − t alone decides."""
     (a, b), (c, d) = (30 * vector / np.linalg.norm(vector) for vector in (key, query))
     wide = int(a * d - b * c < 0)  # more than half a turn, anticlockwise
     way = f"M{170 + a:.1f},{124 - b:.1f}A30,30 0 {wide} 0 {170 + c:.1f},{124 - d:.1f}"
@@ -145,10 +145,10 @@ def label(x: float, y: float, far: float, role: str) -> str:
 
 
 def curve(pair: np.ndarray, distance: int, pace: float) -> Diagram:
-    """The score against the distance m − n, with a dot where the sliders are."""
+    """The score against the distance s − t, with a dot where the sliders are."""
     picture = Diagram(
         "Score against distance",
-        f"A wave: the score of q and k for distances m − n from −{LAST} to {LAST}, with a dot at "
+        f"A wave: the score of q and k for distances s − t from −{LAST} to {LAST}, with a dot at "
         "the distance that the sliders give.",
         height=230,
     )
@@ -157,7 +157,7 @@ def curve(pair: np.ndarray, distance: int, pace: float) -> Diagram:
     heights = MIDDLE - unit * np.array(scores(pair, places, pace))
     line = "L".join(f"{170 + UNIT * x:.1f},{y:.1f}" for x, y in zip(places, heights, strict=True))
     (score,) = scores(pair, [distance], pace)
-    picture.text(170, 15, "score q · k against distance m − n", bold=True)
+    picture.text(170, 15, "score q · k against distance s − t", bold=True)
     picture.path(f"M20,{MIDDLE}H320M170,{MIDDLE - HIGH - 8}V{MIDDLE + HIGH + 8}", "quiet", thick=1)
     for x in (-LAST, 0, LAST):
         picture.text(170 + UNIT * x, 222, signed(x, 0), anchor="end" if x > 0 else "middle")
