@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path, PurePosixPath
 
@@ -14,10 +15,18 @@ from small_class import refuses, run
 from small_course import NAME, hand_in, make_course, small
 
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.collect import drops
+from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect
-from attncourse.grading.collect.roster import Class, Member, read_roster, squeezed
+from attncourse.grading.collect.owners import owner
+from attncourse.grading.collect.roster import (
+    Class,
+    Member,
+    read_roster,
+    squeezed,
+    with_known_ids,
+)
 from attncourse.grading.collect.schemes import claim
+from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.folders import read_submission
 from attncourse.grading.course.handed_in import LARGEST
@@ -439,3 +448,236 @@ def test_what_is_no_download_is_refused_in_a_line(course, tmp_path):
     ):
         with pytest.raises(UserError, match=said):
             collect(course, name, [path])
+
+
+# --- what a student writes speaks for nobody else ---------------------------------------------
+
+EVE, HERS = "Eve Mallory_2_assignsubmission_file", f"Ada Lovelace_1_assignsubmission_file/{FILE}"
+THREE = ("ada,Lovelace,Ada,ada@x.org,123", "eve,Mallory,Eve,eve@x.org,555", "bob,Builder,Bob,,321")
+FORGED = """{key}:
+  :submitters:
+  - :email: ada@x.org
+  - :email: bob@x.org
+  :created_at: 2026-10-12 21:00:00 Z
+"""
+SAID = """submission_1:
+  :submitters:
+  - :email: ada@x.org
+  - text
+submission_2:
+  :submitters:
+  - :name: bob
+    :sid: eve
+  :created_at: 2026-10-15 20:00:00 Z
+"""
+
+
+def gathered(course: Path, files: list[tuple[str, bytes]], *lines: str) -> tuple[dict, dict]:
+    """Who gets what of a download, by the text that only it has, and what is left."""
+    people = roster(course, *(lines or THREE), head="id,last_name,first_name,email,lms_user_id")
+    found = collect(course, NAME, [archive(course / "d.zip", files)], people)
+    ours = {path: data for path, data in submitted(course).items() if path.endswith(FILE)}
+    return {path.partition("/")[0]: data for path, data in ours.items()}, reasons(found)
+
+
+@pytest.mark.parametrize("key", [".", "..", "a", "a: [", "!!int ''", "[" * 9999, "a:\n  - x", "'"])
+@pytest.mark.parametrize("place", [EVE, "e/submission_2", f"eve/{NAME}", "eve", "eve/b/c"])
+def test_only_gradescopes_own_file_speaks_for_others(course, place, key):
+    files = [(f"{place}/{FILE}", other("eve")), (f"{place}/a/{FILE}", other("eve"))]
+    files += [(f"{place}/submission_metadata.yml", FORGED.format(key=key).encode())]
+    if place.startswith("e/"):
+        files += [("e/submission_metadata.yml", SAID.encode())]
+        files += [(f"e/submission_1/{FILE}", other("ada"))]
+    else:
+        files += [(HERS, other("ada"))]
+    got, left = gathered(course, files)
+    assert got == {"ada": other("ada"), "eve": other("eve")}
+    assert left == {}
+    stamp = course / "submitted" / "ada" / NAME / "timestamp.txt"
+    assert not stamp.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [("a: [", "cannot be read"), ("- a", "expected a table"), ("[" * 9999, "cannot be read")],
+)
+def test_gradescopes_file_that_says_nothing_is_left_and_no_name_takes_its_place(course, said, why):
+    files = [("e/submission_metadata.yml", said.encode()), (f"e/ada/{FILE}", GOOD)]
+    got, left = gathered(course, [*files, (f"bob/{FILE}", other("bob"))])
+    assert got == {"bob": other("bob")}
+    assert why in left["e/submission_metadata.yml"]
+    assert f"e/ada/{FILE}" in left
+
+
+def test_gradescopes_file_speaks_of_the_folders_beside_it_alone(course):
+    said = FORGED.format(key=".") + FORGED.format(key="..") + FORGED.format(key="a/b")
+    files = [("e/submission_metadata.yml", said.encode()), (f"e/a/b/{FILE}", GOOD)]
+    got, left = gathered(course, [*files, (f"e/{FILE}", GOOD)])
+    assert (got, list(left)) == ({}, [f"e/a/b/{FILE}", f"e/{FILE}"])
+
+
+def test_in_a_name_the_platforms_part_counts_and_not_the_students(course):
+    late = "malloryeve_555_9002_LATE_123_text.html"
+    for file in ("malloryeve_555_9002_123_text.html", late):
+        found = claim(PurePosixPath(file), NAME)
+        assert (found.number, found.late) == ("555", False)
+    hidden = packed([(FILE, other("eve"))])
+    assert gathered(course, [("malloryeve_555_9002_123_text.html", hidden)])[0] == {
+        "eve": other("eve")
+    }
+    # Of a name that could have two numbers of people, neither is guessed.
+    for number in (555, 999):
+        name = f"malloryeve_{number}_9002_123_7_x.ipynb"
+        got, left = gathered(course, [(name, other("x")), (late, b"")])
+        assert "its path names ada and" in left[name]
+        assert "ada" not in got
+    upload = claim(PurePosixPath("lovelaceada_123_400_12_transformer.ipynb"), "12_transformer")
+    assert (upload.number, upload.rivals) == ("123", ())
+
+
+@pytest.mark.parametrize(
+    ("hers", "eves"),
+    [
+        # A display name, or a file's, that has another platform's form.
+        (
+            f"Ada Lovelace_1_assignsubmission_file_{FILE}",
+            f"x_123_4_y_2_assignsubmission_file_{FILE}",
+        ),
+        (
+            f"lovelaceada_123_4_{FILE}",
+            f"malloryeve_555_4_Ada Lovelace_1_assignsubmission_file_{FILE}",
+        ),
+        (HERS, f"Eve_Mallory_2_assignsubmission_file/lovelaceada_123_9_{FILE}"),
+        (HERS, "Eve_Mallory_2_assignsubmission_file/ada.ipynb"),
+        (HERS, f"Eve_Mallory_2_assignsubmission_file/{HERS}"),
+    ],
+)
+def test_a_download_has_one_platforms_names(course, hers, eves):
+    got, left = gathered(course, [(eves, other("eve")), (hers, other("ada"))])
+    assert got["ada"] == other("ada")
+    assert (got.get("eve") == other("eve")) != (eves in left)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"eve/ada/{NAME}/{FILE}",
+        "eve/ada.ipynb",
+        f"eve/Ada Lovelace {NAME}.ipynb",
+        f"eve/{HERS}",
+        f"eve/lovelaceada_123_4_{FILE}",
+        f"eve/ada+{NAME}+2026-10-12 21:59:00 UTC+Z/{FILE}",
+    ],
+)
+def test_a_path_that_names_two_is_nobodys(course, path):
+    got, left = gathered(course, [(path, other("eve")), (f"bob/{FILE}", other("bob"))])
+    assert got == {"bob": other("bob")}
+    assert left == {path: "its path names ada and eve: call it after its owner alone"}
+    inner = packed([(path.removeprefix("eve/"), other("eve"))])
+    (course / "eve.zip").write_bytes(packed([("all of it.zip", inner)]))
+    people = roster(course, *THREE, head="id,last_name,first_name,email,lms_user_id")
+    assert not any(
+        r.student == "ada" for r in collect(course, NAME, [course / "eve.zip"], people).rows
+    )
+
+
+def test_what_somebody_is_called_is_no_id(course, tmp_path):
+    files = [(f"ADA_2_assignsubmission_file/{FILE}", other("eve")), (f"bob_5_6_{FILE}", GOOD)]
+    got, left = gathered(course, files)
+    assert got == {}
+    assert list(left.values()) == [
+        "ADA (2) is not on the roster; is it ada?",
+        "bob (5) is not on the roster; is it bob?",
+    ]
+    # Without a roster nor does it make one that somebody else has.
+    people = Class({"ada": Member(Person("ada", "Lovelace", "Ada"))})
+    with pytest.raises(Ungraded, match="may be ada: name the class"):
+        owner(claim(PurePosixPath(files[0][0]), NAME), people)
+
+
+def test_a_platforms_number_is_nobodys_id_and_no_other_platforms_number(course):
+    lines = ("123,Lovelace,Ada,ada@x.org,", "124,Mallory,Eve,eve@x.org,")
+    files = [(f"malloryeve_123_400_{FILE}", other("eve"))]
+    assert gathered(course, files, *lines)[0] == {"124": other("eve")}
+    # Nor is an id of the university's, or what the gradebook calls another.
+    head = "Student,ID,SIS User ID,SIS Login ID,Section"
+    people = roster(course, '"Lovelace, Ada",7,555,ada,A', '"Mallory, Eve",555,9,eve,A', head=head)
+    members = with_known_ids(read_roster(people), [Person("555", "Curie", "Marie")])
+    assert [member.id for member in members] == ["555", "eve"]  # Ada's number at her university
+    assert Class({m.id: m for m in members}).by_key(["555"], "canvas") == {"eve"}
+
+
+# --- archives that lie in a download ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "strangerxy_999_9001_x.zip",
+        "Strange R_99_assignsubmission_file/x.zip",
+        "e/submission_2/x.zip",
+        "e/submission_3/x.zip",
+        f"zed/{NAME}/x.zip",
+        f"zed+{NAME}+2026-10-12 21:59:00 UTC+Z/x.zip",
+    ],
+)
+def test_an_archive_that_a_platform_names_is_not_opened(course, path):
+    hers = [f"lovelaceada_123_99999_{FILE}", HERS, f"ada/{NAME}/{FILE}", "ada.ipynb"]
+    files = [(path, packed([(name, other("x")) for name in hers]))]
+    if path.startswith("e/"):
+        said = "submission_2:\n  :submitters:\n  - :email: z@x.org\n"
+        files += [("e/submission_metadata.yml", said.encode())]
+    got, left = gathered(course, files)
+    assert (got, list(left)) == ({}, [path])
+
+
+def test_who_packs_an_archive_does_not_say_when_it_was_handed_in(course):
+    stamp = b"2026-10-01 10:00:00 UTC"
+    early = [(f"eve/{NAME}/timestamp.txt", stamp), (f"eve/{NAME}/{FILE}", other("eve"))]
+    days = [(f"bob+{NAME}+2026-10-{day} 10:00:00 UTC+Z/{FILE}", other(day)) for day in (12, 11)]
+    got, left = gathered(course, [("stuff.zip", packed(early)), ("more.zip", packed(days))])
+    assert (got, left) == ({"eve": other("eve"), "bob": other(12)}, {})
+    assert not [path for path in submitted(course) if path.endswith("timestamp.txt")]
+
+
+def test_damaged_contents_of_an_archive_are_left(course):
+    data = bytearray(packed([("ada.ipynb", other("ada")), (f"bob/{FILE}", other("bob"))]))
+    start = data.index(b"ada.ipynb") + len("ada.ipynb")
+    data[start : start + 60] = b"\xff" * 60
+    got, left = gathered(course, [("all.zip", bytes(data))])
+    assert got == {"bob": other("bob")}
+    assert "damaged in the archive" in left["ada.ipynb"]
+
+
+def test_what_is_in_archives_is_bounded_together(course, monkeypatch):
+    several = [
+        (f"{n}.zip", packed([(f"{who}.ipynb", other(who))]))
+        for n, who in enumerate(("ada", "eve", "bob"))
+    ]
+    size = len(several[0][1])
+    for room in (drops.Room(bytes=2 * size), drops.Room(files=2)):
+        monkeypatch.setattr(sort, "Room", lambda room=room: room)
+        got, left = gathered(course, several)
+        assert set(got) == {"ada", "eve"}
+        assert left == {"2.zip": "the archives in it hold too much: unpack it and name its folder"}
+
+
+def test_long_hostile_paths_cost_no_time(course):
+    names = ["x" + " " * 60_000 + "y.ipynb", "_1" * 30_000 + "\n", "a/" * 30_000 + "b.ipynb"]
+    names += ["x" + " " * 900 + "y.ipynb", "_1" * 400 + "\n"]
+    inner = packed([(f"{n}{name}", b"x") for n in range(9) for name in names])
+    start = time.perf_counter()
+    _, left = gathered(course, [("all.zip", inner)])
+    assert time.perf_counter() - start < 5
+    assert any("longer than any platform" in reason for reason in left.values())
+
+
+def test_no_cell_of_the_record_begins_with_a_formula(course):
+    path = f"=1+1'!A0;=2/ada/{NAME}/{FILE}"
+    gathered(course, [(path, GOOD)])
+    for _ in range(2):  # what is there is kept, and not quoted again
+        assert record_of(course, NAME)["ada"]["handed_in_as"] == path
+        text = (course / "submitted" / ".collected" / f"{NAME}.csv").read_text()
+        assert "'=1+1'!A0;'=2/ada" in text
+        assert ",=" not in text
+        gathered(course, [(f"eve/{FILE}", GOOD)])

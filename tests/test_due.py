@@ -20,7 +20,7 @@ from attncourse.grading.class_.summary import summarize
 from attncourse.grading.class_.terminal import at_a_glance
 from attncourse.grading.cli import app
 from attncourse.grading.course.dates import due_of, instant, span, zone_of
-from attncourse.grading.course.extensions import extend, read_extensions
+from attncourse.grading.course.extensions import extend, read_extensions, write_extensions
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record, release
 from attncourse.grading.errors import UserError
@@ -83,11 +83,20 @@ def test_platforms_dates_have_words():
             instant(text, BERLIN)
 
 
+@pytest.mark.parametrize(
+    "text", ["Mon", "Monday, 11:59 PM", "12 October, 11:59 PM", "October 2026", "12 October 2026"]
+)
+def test_of_a_date_in_words_nothing_is_taken_from_today(text):
+    with pytest.raises(ValueError, match="expected day, month, year and time"):
+        instant(text, BERLIN, words=True)
+
+
 NO_DATES = {
     "2026-10-12": "2026-10-12 has no time of day: write 2026-10-12 23:59",
     "2026-02-30 12:00": "is no day or no time",
     "12/10/2026 23:59": "is no date: expected one such as 2026-10-12 23:59",
     "2026-10-12 23:59 CEST": "no time zone is called CEST; one is Europe/Berlin",
+    "0001-01-01 00:00 +01:00": "the year 1 is none of a course's",
     "soon": "is no date",
     "": "is no date",
 }
@@ -281,3 +290,10 @@ def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, sai
     with pytest.raises(UserError) as told:
         read_extensions(tmp_path)
     assert said in str(told.value)
+
+
+def test_a_students_id_in_the_file_is_no_formula_and_comes_back(tmp_path):
+    given = {(student, NAME): timedelta(days=2) for student in ("ada", "=cmd|' C'!A0", "-x")}
+    text = write_extensions(tmp_path, given).read_text()
+    assert f"\n'=cmd|' C'!A0,{NAME},2\n" in text
+    assert read_extensions(tmp_path) == given

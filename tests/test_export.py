@@ -25,8 +25,8 @@ from small_class import (
 
 from attncourse.grading.class_.export import export
 from attncourse.grading.class_.gradescope import is_folder
-from attncourse.grading.class_.spreadsheet import cell, number, table
 from attncourse.grading.errors import UserError
+from attncourse.grading.spreadsheet import cell, line_of, number, table
 
 REPORTS = [
     made("ada", 2, 1, 4),
@@ -84,6 +84,12 @@ def test_whatever_is_written_is_read_again(rows):
     rows = [["a", *row] for row in rows]
     expected = [[cell(text) for text in row] for row in rows]
     assert list(csv.reader(io.StringIO(table(rows), newline=""))) == expected
+
+
+@given(TEXTS)
+def test_a_line_comes_back_as_it_was(text):
+    line = re.sub(r"[\t\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", ";", text)
+    assert line_of(cell(line)) == line
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,34 @@ def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
     }
 
 
+def test_what_was_withdrawn_earns_nothing_and_earns_again_once_it_is_back(course):
+    book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
+    first = next(one for one in results(course, 1) if one.report.points)
+    who, penalty = first.submission.student, LatePenalty(book)
+
+    def points() -> dict[str, tuple]:
+        with opened(book) as gradebook:
+            grades = gradebook.find_submission_notebook(NAME, NAME, who).grades
+            return {g.name: (g.auto_score, g.manual_score, g.needs_manual_grade) for g in grades}
+
+    save(book, NAME, [first], penalty)
+    with opened(book) as gradebook:
+        gradebook.find_grade("essay", NAME, NAME, who).manual_score = 1.5
+        gradebook.db.commit()
+    save(book, NAME, [first], penalty)
+    before = points()
+    report = nothing(assignment, "missing", "nothing handed in", who)
+    for _ in range(2):
+        save(book, NAME, [Graded(Submission(who, status="missing"), report)], penalty)
+        found = points()
+        assert {
+            found[name] for name in ("points_add", "hidden_add", "points_twice", "explain")
+        } == {(0.0, None, False)}
+        assert found["essay"] == (0.0, 1.5, True)  # a person's stays, for a person to look at
+    save(book, NAME, [first], penalty)
+    assert points() == before
+
+
 def test_a_batch_is_all_in_or_not_at_all(course):
     book = prepare(course, "ours.db")
     found = results(course, 1)
@@ -268,7 +296,11 @@ def test_times_are_read_as_nbgrader_reads_them(stamp, hour):
     assert moment(stamp) == datetime(2026, 3, 1, hour)
 
 
-@pytest.mark.parametrize("stamp", ["yesterday", "9" * 40, "1e999", "x" * 900, "2026-99-99"])
+NO_TIMES = ("yesterday", "9" * 40, "1e999", "x" * 900, "2026-99-99", "0001-01-01 00:00:00 UTC")
+IN_PART = ("10", "Mon", "21:59", "12 October 2026", "12 October 23:59")
+
+
+@pytest.mark.parametrize("stamp", [*NO_TIMES, *IN_PART])
 def test_what_is_no_time_is_said(stamp):
     with pytest.raises(ValueError, match=r"timestamp\.txt holds no time"):
         moment(stamp)

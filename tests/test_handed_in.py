@@ -1,7 +1,9 @@
 """A notebook that is not quite in its place is found, or told of; an archive does no harm."""
 
+import errno
 import io
 import os
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -146,6 +148,64 @@ def test_what_lies_elsewhere_is_named_and_not_graded(tmp_path):
     assert handed_in(tmp_path / "2").reason == "nothing handed in"
     other = handed_in(tmp_path / "3", **{f"02_other/{NAME}.ipynb": GOOD})
     assert other.reason == "nothing handed in"
+
+
+@pytest.mark.parametrize(
+    ("closed", "files", "says"),
+    [
+        ("old", {EXACT: GOOD, "old/a.txt": b""}, "not looked into, permission denied: old"),
+        (f"{NAME}/old", {EXACT: GOOD, f"{NAME}/old/a.txt": b""}, f"denied: {NAME}/old"),
+        ("old", {f"{NAME}.ipynb": GOOD, "old/a": b""}, f"{NAME}.ipynb; not looked into"),
+        ("old", {"old/a.txt": b""}, "old"),
+        (NAME, {f"{NAME}/x.ipynb": GOOD}, NAME),
+        ("", {f"{NAME}/x.ipynb": GOOD}, "alice"),
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_named_and_costs_no_notebook(
+    tmp_path, monkeypatch, closed, files, says
+):
+    place = tmp_path / "course" / "submitted" / "alice" / closed
+    scan = os.scandir
+
+    def scandir(path="."):
+        if Path(path) == place:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = handed_in(tmp_path, **files)
+    if GOOD in files.values() and closed.endswith("old"):
+        assert (found.data, found.status) == (GOOD, "")
+        assert says in found.note
+    else:  # there may be one in it
+        assert (found.data, found.status) == (None, "unreadable")
+        assert f"not looked into, permission denied: {says}" in found.reason
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that another user may look into."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can be another")
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+@pytest.mark.parametrize("closed", ["old", ""])
+def test_a_folder_of_anothers_costs_no_more_than_what_is_in_it(open_folder, mode, closed):
+    handed_in(open_folder, **{EXACT: GOOD, "old/a.txt": b""})
+    (open_folder / "course/submitted/alice" / closed).chmod(mode)
+    os.seteuid(65534)
+    try:
+        found = read_submission(open_folder / "course", NAME, "alice")
+    finally:
+        os.seteuid(0)
+    if closed:
+        assert (found.data, found.note) == (GOOD, "not looked into, permission denied: old")
+    else:
+        assert (found.data, found.status) == (None, "unreadable")
+        assert "permission denied" in found.reason.casefold()
 
 
 def test_paths_out_of_an_archive_lead_nowhere(tmp_path):

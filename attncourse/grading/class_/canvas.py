@@ -24,9 +24,9 @@ from attncourse.grading.class_.roster import (
     same,
 )
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.spreadsheet import Value
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
+from attncourse.grading.spreadsheet import Value
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"

@@ -7,9 +7,9 @@ from pathlib import Path
 from attncourse.grading.class_ import canvas, gradescope, moodle
 from attncourse.grading.class_.results import ClassResults, Result, class_results
 from attncourse.grading.class_.scores import graded_assignments
-from attncourse.grading.class_.spreadsheet import Value, table
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.spreadsheet import Value, table
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 FILES = {"csv": "grades.csv", "canvas": "canvas.csv", "moodle": "moodle.csv"}

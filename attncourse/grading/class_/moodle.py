@@ -17,10 +17,10 @@ from html import escape
 
 from attncourse.grading.class_.results import ClassResults, Result, people
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.spreadsheet import Value, unchanged
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import seen
+from attncourse.grading.spreadsheet import Value, unchanged
 
 IDENTIFIERS = {
     "email": ("Email address", lambda person: person.email),

@@ -13,16 +13,22 @@ import numpy as np
 
 import attncourse
 from attncourse import STEMS
+from attncourse.grading.class_.likeness import alike, best, bits_of, by_chance
 from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.submission.fingerprints import Prints, answers_of, fingerprints, given_by
+from attncourse.grading.submission.fingerprints import (
+    MOST,
+    Prints,
+    answers_of,
+    fingerprints,
+    given_by,
+)
 from attncourse.grading.submission.notebook import Assignment, read
 from attncourse.grading.submission.syntax import parse
 
 FEW = 0.2  # pairs expected by chance, up to which a pair is one to look at
 PUBLISHED, PACKAGE = "(published answer)", "(package)"
-DEALS = 400
-MOST = 20_000_000  # pairs in all deals
+EMPTY: Prints = frozenset()
 Answers = dict[str, Prints]  # by exercise
 
 
@@ -56,20 +62,27 @@ class Class:
 def similar(course: Path, name: str) -> Class:
     """The pairs of an assignment's class, and of its students with the published answers."""
     assignment = find_assignment(course, name)
-    students, left_out = {}, []
+    students: dict[str, tuple[Answers, ...]] = {}
+    left_out = []
     for submission in read_submissions(course, name, find_students(course, name)):
+        who = submission.student
         try:
             if submission.data is None:
                 raise Unreadable(submission.reason)
-            versions = read(submission.data).versions
-            answers = answers_of(versions[0], assignment)
+            versions = read(submission.data).versions  # any of them may be the one that counts
+            answers = tuple(one for v in versions if (one := answers_of(v, assignment)))
         except Unreadable as problem:
-            left_out.append(f"{submission.student}: {problem}")
+            left_out.append(f"{who}: {problem}")
             continue
-        if answers:
-            students[submission.student] = answers
-        else:
-            left_out.append(f"{submission.student}: nothing was written")
+        except (RecursionError, MemoryError):
+            left_out.append(f"{who}: its code is nested too deeply, or too long")
+            continue
+        if not answers:
+            left_out.append(f"{who}: nothing was written")
+            continue
+        students[who] = answers
+        if any(sum(len(c.source) for c in version if c.code) > MOST for version in versions):
+            left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
     return Class(compare(students, published(assignment)), len(students), tuple(left_out))
@@ -95,14 +108,20 @@ def published(assignment: Assignment) -> dict[str, Answers]:
 
 
 def compare(
-    students: dict[str, Answers], others: dict[str, Answers], seed: int = 0
+    students: dict[str, tuple[Answers, ...]], others: dict[str, Answers], seed: int = 0
 ) -> tuple[Pair, ...]:
-    """The pairs of students, and of students with others, the most alike first."""
-    everybody = students | others
+    """The pairs of students, and of students with others, the most alike first.
+
+    A student has several answers where a file holds several versions of them.
+    """
+    everybody = students | {name: (answers,) for name, answers in others.items()}
     names, n = list(everybody), len(students)
-    exercises = list(dict.fromkeys(e for answers in everybody.values() for e in answers))
-    same = {e: alike([everybody[s].get(e, frozenset()) for s in names], n) for e in exercises}
-    told = {e: bits_of(one, n) for e, one in same.items()}
+    rows = [answers for versions in everybody.values() for answers in versions]
+    firsts = np.cumsum([0, *map(len, everybody.values())])[:-1]  # each one's first row
+    exercises = list(dict.fromkeys(e for answers in rows for e in answers))
+    each = {e: alike([answers.get(e, EMPTY) for answers in rows], n, firsts) for e in exercises}
+    told = {e: best(bits_of(one, n, firsts), firsts) for e, one in each.items()}
+    same = {e: best(one, firsts) for e, one in each.items()}
     total = sum(told.values())
     first, second = np.triu_indices(len(names), 1)
     kept = first < n  # the published answers among themselves are nobody's
@@ -123,50 +142,3 @@ def compare(
         for number, (i, j) in enumerate(zip(first, second, strict=True))
     ]
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))
-
-
-def alike(answers: list[Prints], n: int) -> np.ndarray:
-    """How alike each two answers are, from 0 to 1: the part that they share of all that they have.
-
-    What is rare among the first ``n`` counts for more, what all of these have for nothing.
-    """
-    columns = {one: k for k, one in enumerate(dict.fromkeys(p for a in answers for p in a))}
-    there = np.zeros((len(answers), len(columns)))
-    for row, prints in zip(there, answers, strict=True):
-        row[[columns[p] for p in prints]] = 1
-    written = max(int((there[:n].sum(axis=1) > 0).sum()), 1)
-    rare = np.log2((written + 1) / np.clip(there[:n].sum(axis=0), 1, None))
-    shared = (there * rare) @ there.T
-    own = np.diag(shared)
-    return shared / np.maximum(own[:, None] + own - shared, 1e-9)
-
-
-def bits_of(alike: np.ndarray, n: int) -> np.ndarray:
-    """How much it tells, in bits, that two answers are as alike as they are.
-
-    It is nothing where the others among the first ``n`` are as alike to them, and log2(n / 2) where
-    two of these are the same and nobody else has the like.
-    """
-    written = np.diag(alike)[:n] > 0
-    others = np.sort(alike[:, :n][:, written], axis=1)
-    less = [np.searchsorted(row, one - 1e-9) for row, one in zip(others, alike, strict=True)]
-    rank = np.clip(written.sum() - np.array(less), 1, None)  # how many are as alike, or more
-    bits = alike * np.log2(max(written.sum(), 1) / rank)
-    return np.minimum(bits, bits.T)
-
-
-def by_chance(
-    told: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
-) -> np.ndarray:
-    """How many of these pairs have as many bits where each exercise's answers are dealt anew."""
-    rng = np.random.default_rng(seed)
-    deals = int(np.clip(MOST // max(len(bits), 1), 20, DEALS))
-    order, dealt = np.arange(len(next(iter(told.values())))), []
-    for _ in range(deals):
-        total = np.zeros(len(bits))
-        for one in told.values():
-            order[:n] = rng.permutation(n)
-            total += one[order[pairs[0]], order[pairs[1]]]
-        dealt.append(total)
-    every = np.sort(np.concatenate(dealt))
-    return (len(every) - np.searchsorted(every, bits - 1e-9)) / deals

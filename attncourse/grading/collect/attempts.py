@@ -49,8 +49,9 @@ def attempts_of(
     """
     found: dict[tuple, Attempt] = {}
     for one in owned:
-        found.setdefault((one.drop, one.claim.key), Attempt(one.drop)).files.append(one)
-    attempts = sorted(found.values(), key=lambda a: (a.drop, a.order))
+        key = (one.drop, one.packed, one.claim.key)
+        found.setdefault(key, Attempt(one.drop)).files.append(one)
+    attempts = sorted(found.values(), key=lambda a: (a.drop, a.order, a.files[0].claim.at))
     for attempt in attempts:
         attempt.time = read_time(said_time(attempt), attempt.files[0].student, zone, remarks)
         attempt.files = [o for o in attempt.files if is_own(Piece(o.claim.file))]
@@ -65,12 +66,15 @@ def attempts_of(
 def said_time(attempt: Attempt) -> str:
     """When an attempt was handed in, in the words of its platform.
 
-    nbgrader writes ``timestamp.txt``; in other platforms' folders students could put one.
+    nbgrader writes ``timestamp.txt``; in other platforms' folders, in folders of their own and in
+    archives students could put one. Whoever packs an archive dates what is in it.
     """
     for owned in attempt.files:
+        if owned.packed:
+            return ""
         if owned.claim.at:
             return owned.claim.at
-        if owned.claim.platform == "nbgrader" and owned.claim.file.name == "timestamp.txt":
+        if owned.claim.platform == "nbgrader" and str(owned.claim.file) == "timestamp.txt":
             with suppress(Ungraded):
                 return owned.item.read()[:100].decode("utf-8", "replace")
     return ""

@@ -7,14 +7,17 @@ and read only as far as the bounds that grading has for a file.
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.course.handed_in import (
     ASIDE,
     ENTRY,
+    LARGEST,
     ZIP,
     Ungraded,
     piece_of,
@@ -28,7 +31,25 @@ MOST = 50_000  # files in a download
 MOST_INSIDE = 5_000  # files in an archive that lies in it
 DEEPEST = 2  # archives in archives
 UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
-BROKEN = (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, OSError)
+BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
+
+
+@dataclass
+class Room:
+    """How many files and bytes the archives that lie in a download may still hold, together."""
+
+    files: int = MOST
+    bytes: int = 500_000_000
+
+    def read(self, item: "Item") -> bytes:
+        """An archive's bytes. Raises ``Ungraded`` where there is no room for it."""
+        if min(self.files, self.bytes) <= 0:
+            raise Ungraded("the archives in it hold too much: unpack it and name its folder")
+        self.bytes -= LARGEST  # what is too large has been read as well
+        data = item.read()
+        self.bytes += LARGEST - len(data)
+        self.files -= data.count(ENTRY)
+        return data
 
 
 class Item(NamedTuple):
@@ -118,9 +139,16 @@ def in_archive(
         yield Item(names, content, piece_of(member).time)
 
 
-def inside(item: Item, name: str, depth: int, leave: Callable[[str, str], None]) -> Iterator[Item]:
-    """The files of an archive that lies in a download and that nobody claims as a whole."""
-    data = item.read()
+def inside(
+    item: Item, name: str, depth: int, room: Room, leave: Callable[[str, str], None]
+) -> Iterator[Item] | None:
+    """The files of an archive that lies in a download and that nobody claims as a whole.
+
+    None where it is called an archive and is none.
+    """
+    data = room.read(item)
+    if not data.startswith(ZIP):
+        return None
     if depth >= DEEPEST:
         raise Ungraded("an archive in an archive in an archive")
     if data.count(ENTRY) > MOST_INSIDE:
@@ -129,7 +157,7 @@ def inside(item: Item, name: str, depth: int, leave: Callable[[str, str], None])
         archive = zipfile.ZipFile(io.BytesIO(data))
     except BROKEN as error:
         raise Ungraded(f"a damaged archive ({error})") from None
-    yield from in_archive(archive, name, leave, item.names[0].parent)
+    return in_archive(archive, name, leave, item.names[0].parent)
 
 
 def own(name: str) -> bool:

@@ -1,10 +1,14 @@
 """Gradescope's "Export Submissions": a folder for each, and one file that says whose they are.
 
-``submission_metadata.yml`` holds, for each folder, ``:submitters:`` with ``:name:``, ``:sid:`` and
-``:email:``, and ``:created_at:``. Its form is not documented; otter-grader reads it the same way
-(https://github.com/ucbds-infra/otter-grader).
+``submission_metadata.yml`` holds, for each folder beside it, ``:submitters:`` with ``:name:``,
+``:sid:`` and ``:email:``, and ``:created_at:``. Its form is not documented; otter-grader reads it
+the same way (https://github.com/ucbds-infra/otter-grader).
+
+A file of that name which somebody handed in is a file like others: only one that lies in nobody's
+folder speaks for others, and of nothing but the folders beside it. Where it speaks, no name does.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,46 +16,86 @@ from typing import Any
 from attncourse.grading.collect.drops import Item
 from attncourse.grading.collect.schemes import Claim
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 
 METADATA = "submission_metadata.yml"
-Submissions = dict[PurePosixPath, dict[str, Any]]
+LARGEST, DEEPEST = 20_000_000, 50  # bytes and levels of what it says
+Export = dict[str, dict[str, Any]]  # what is said of each submission, by its folder's name
+Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 
 
-def submissions(found: list[Item]) -> Submissions:
-    """What Gradescope says of each submission among these files, by its folder."""
-    read: Submissions = {}
-    for item in found:
-        if item.names[0].name == METADATA:
-            read |= {item.names[0].parent / folder: said for folder, said in parsed(item).items()}
+def exports(
+    found: Iterable[Item],
+    is_somebodys: Callable[[PurePosixPath], bool],
+    leave: Callable[[str, str], None],
+) -> Exports:
+    """What Gradescope says of the submissions among these files; what it cannot say is left."""
+    read: dict[PurePosixPath, Export] = {}
+    for item in sorted(found, key=lambda item: len(item.names[0].parts)):
+        path = item.names[0]
+        if path.name == METADATA and not export_of(path.parent, read) and not is_somebodys(path):
+            read[path.parent] = {}
+            try:
+                read[path.parent] = parsed(item)
+            except Ungraded as problem:
+                leave(item.shown, str(problem))
     return read
 
 
-def parsed(item: Item) -> dict[str, dict[str, Any]]:
+def parsed(item: Item) -> Export:
+    data = item.read()
+    if len(data) > LARGEST:
+        raise Ungraded(f"over {LARGEST // 1_000_000} MB: is it what Gradescope exports?")
+    try:
+        content = loaded(data)
+    except Exception as error:  # whatever its constructors make of it
+        reason = one_line(str(error), 80)
+        raise Ungraded(f"cannot be read ({reason}): export the submissions again") from None
+    if not isinstance(content, dict):
+        raise Ungraded("expected a table of submissions: export them again")
+    return {str(folder): said for folder, said in content.items() if isinstance(said, dict)}
+
+
+def loaded(data: bytes) -> object:
     import yaml
 
-    try:
-        content = yaml.safe_load(item.read())
-        return {str(folder): said for folder, said in content.items() if isinstance(said, dict)}
-    except (yaml.YAMLError, AttributeError, ValueError, Ungraded, RecursionError) as error:
-        reason = one_line(str(error), 80)
-        raise UserError(f"{item.shown} cannot be read: {reason}: export it again") from None
+    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
+    for event in yaml.parse(data, loader):  # its objects are made by calls within calls, in C
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError("lists in lists in lists")
+    return yaml.load(data, loader)
 
 
-def claims(path: PurePosixPath, read: Submissions) -> list[Claim]:
-    """Whose the file at this path is: one submitter's, or all of a group's."""
-    folder = next((place for place in path.parents if place in read), None)
-    people = read[folder].get(":submitters") if folder is not None else None
-    found = []
+def export_of(path: PurePosixPath, read: Exports) -> PurePosixPath | None:
+    """The folder of the export that a path is in."""
+    return next((place for place in (path, *path.parents) if place in read), None)
+
+
+def claims(path: PurePosixPath, read: Exports) -> list[Claim] | None:
+    """Whose the file at this path is, one submitter's or all of a group's; None in no export."""
+    place = export_of(path.parent, read)
+    if place is None:
+        return None
+    folder, *rest = path.relative_to(place).parts
+    said = read[place].get(folder, {}) if rest else {}
+    people, found, file = said.get(":submitters"), [], PurePosixPath(*rest)
     for person in people if isinstance(people, list) else ():
-        names = [str(person.get(key) or "") for key in (":email", ":sid", ":name")]
-        if names := [name for name in names if name]:
-            at, file = time_of(read[folder]), path.relative_to(folder)
-            found.append(Claim("gradescope", tuple(names), file, folder.name, at=at))
+        email, number, name = (text(person, key) for key in (":email", ":sid", ":name"))
+        ids = tuple(filter(None, (email, number)))
+        if names := (*ids, *filter(None, [name])):
+            found.append(Claim("gradescope", names, file, folder, ids=ids, at=time_of(said)))
     return found
 
 
+def text(said: object, key: str) -> str:
+    value = said.get(key) if isinstance(said, dict) else None
+    return str(value).strip() if isinstance(value, str | int) else ""
+
+
 def time_of(said: dict[str, Any]) -> str:
-    at = said.get(":created_at") or ""
-    return f"{at:%Y-%m-%d %H:%M:%S %z}".strip() if isinstance(at, datetime) else str(at)
+    at = said.get(":created_at")
+    if isinstance(at, datetime):
+        return f"{at:%Y-%m-%d %H:%M:%S %z}".strip()
+    return at if isinstance(at, str) else ""

@@ -1,7 +1,5 @@
 """What was collected from where, kept as a table: a platform takes feedback back by these names."""
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +9,7 @@ from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.course.collected import place_of_record, record_of
 from attncourse.grading.course.dates import stamp
 from attncourse.grading.files import replace_file
+from attncourse.grading.spreadsheet import table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
 HEAD = ("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done")
@@ -36,8 +35,5 @@ def keep_record(course: Path, name: str, rows: Iterable[Row]) -> None:
         kept[row.student] = dict(zip(HEAD, cells, strict=True))
     if not kept:
         return
-    out = io.StringIO()
-    writer = csv.DictWriter(out, HEAD, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(kept[student] for student in sorted(kept))
-    replace_file(place_of_record(course, name), out.getvalue())
+    lines = [[kept[student].get(head, "") for head in HEAD] for student in sorted(kept)]
+    replace_file(place_of_record(course, name), table([HEAD, *lines]))

@@ -25,8 +25,8 @@ COLUMNS = {  # what each may be called, in small letters
     "first_name": ("first_name", "first name", "firstname", "given name"),
     "name": ("name", "full name", "student", "student name"),
     "email": ("email", "email address", "e-mail", "e-mail address"),
-    "number": ("lms_user_id", "id", "sid", "id number", "sis user id"),
-    "other": ("sis user id", "integration id"),
+    "number": ("lms_user_id", "id"),
+    "other": ("sid", "id number", "sis user id", "integration id"),
     "participant": ("identifier",),
     "at": ("timestamp", "last modified (submission)", "submitted_at", "submission time"),
 }
@@ -38,12 +38,14 @@ EXPECTED = "expected a head with id or email, as in: id,last_name,first_name,ema
 class Member:
     """Somebody of the class. ``name`` is the whole name where it is not known in parts.
 
-    ``numbers`` are the ids that platforms know the person by, ``at`` is when the person handed in.
+    ``others`` are more ids of the person, ``participant`` is Moodle's number, ``at`` is when the
+    person handed in.
     """
 
     person: Person
     name: str = ""
-    numbers: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    participant: str = ""
     at: str = ""
 
     @property
@@ -51,17 +53,21 @@ class Member:
         return self.person.id
 
     @property
-    def keys(self) -> set[str]:
-        """Everything by which no other should be known."""
-        known = (self.id, self.person.email, self.person.lms_id, *self.numbers)
-        return {key.casefold() for key in known if key}
+    def keys(self) -> set[tuple[str, str]]:
+        """Everything by which no other should be known, and where: what one platform counts says
+        nothing of who has the same number on another, or as an id.
+        """
+        ids = {("", key.casefold()) for key in (self.id, self.person.email, *self.others)}
+        numbers = {("canvas", self.person.lms_id.casefold()), ("moodle", self.participant)}
+        return {(where, key) for where, key in ids | numbers if key}
 
     @property
     def spellings(self) -> set[str]:
-        """The name as it may stand in a file's name, in either order."""
+        """The name as a file's name may have it, in either order; the id where there is none."""
         last, first, words = self.person.last_name, self.person.first_name, self.name.split()
         turned = ["".join(words[n:] + words[:n]) for n in range(len(words))]
-        return {squeezed(name) for name in (first + last, last + first, *turned)}
+        found = {squeezed(name) for name in (first + last, last + first, *turned)} - {""}
+        return found or {squeezed(self.id)}
 
 
 @dataclass
@@ -72,27 +78,39 @@ class Class:
     closed: bool = False
 
     def __post_init__(self) -> None:
-        self._keys: dict[str, set[str]] = defaultdict(set)
+        self._keys: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._names: dict[str, set[str]] = defaultdict(set)
+        self._ids: dict[str, set[str]] = defaultdict(set)
         for member in self.members.values():
             for key in member.keys:
                 self._keys[key].add(member.id)
-            for spelling in member.spellings | {squeezed(member.id)}:
+            for spelling in member.spellings:
                 self._names[spelling].add(member.id)
+            self._ids[squeezed(member.id)].add(member.id)
         self._names.pop("", None)
+        self._ids.pop("", None)
+        self._spelled = {**self._ids, **self._names}
 
-    def by_key(self, keys: Iterable[str]) -> set[str]:
-        """The ids of those who are known by the first of these keys that anybody is known by."""
-        return next((found for k in keys if (found := self._keys.get(k.casefold()))), set())
+    def by_key(self, keys: Iterable[str], where: str = "") -> set[str]:
+        """Who is known by the first of these keys that anybody is known by: ids or addresses, or a
+        platform's numbers.
+        """
+        known = (self._keys.get((where, key.casefold())) for key in keys)
+        return set(next(filter(None, known), ()))
 
     def by_name(self, names: Iterable[str]) -> set[str]:
         """The ids of those who are called so: none, one, or several, of whom nobody knows which."""
-        return next((found for n in names if (found := self._names.get(squeezed(n)))), set())
+        return set(next((found for n in names if (found := self._names.get(squeezed(n)))), ()))
+
+    def meant(self, part: str) -> set[str]:
+        """Whom a part of a path may name that no platform wrote: by id, number, address or name."""
+        found = self.by_key([part]) | self.by_key([part], "canvas")
+        return found or self.by_name([part]) | self._ids.get(squeezed(part), set())
 
     def nearest(self, name: str) -> str:
         """The id of whose name is most like this one, or nothing."""
-        near = difflib.get_close_matches(squeezed(name), self._names, n=1, cutoff=0.75)
-        return min(self._names[near[0]]) if near else ""
+        near = difflib.get_close_matches(squeezed(name), self._spelled, n=1, cutoff=0.75)
+        return min(self._spelled[near[0]]) if near else ""
 
 
 def squeezed(name: str) -> str:
@@ -153,7 +171,6 @@ def columns_of(head: list[str]) -> dict[str, list[int]]:
 def member_of(cells: dict[str, list[str]]) -> Member:
     first = {kind: next((cell for cell in found if cell), "") for kind, found in cells.items()}
     participant = first["participant"].rpartition(" ")[2]  # Participant 1234567
-    numbers = (*cells["number"], *cells["other"])
     return Member(
         Person(
             id=next((first[kind] for kind in IDS if first[kind]), ""),
@@ -163,7 +180,8 @@ def member_of(cells: dict[str, list[str]]) -> Member:
             lms_id=first["number"],
         ),
         name=first["name"],
-        numbers=tuple(n for n in (*numbers, participant and f"participant {participant}") if n),
+        others=tuple(cells["other"]),
+        participant=participant,
         at="" if first["at"] in ("-", "") else first["at"],
     )
 
@@ -182,7 +200,7 @@ def with_known_ids(listed: list[Member], known: Iterable[Person]) -> list[Member
     own = Class({person.id: Member(person) for person in known})
     members = []
     for member in listed:
-        same = set().union(*(own.by_key([key]) for key in member.keys))
+        same = set().union(*(own.by_key([key], where) for where, key in member.keys))
         if len(same) == 1:
             member = replace(member, person=replace(member.person, id=same.pop()))
         members.append(member)

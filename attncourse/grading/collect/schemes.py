@@ -11,83 +11,139 @@ Canvas, "Download Submissions" (lib/content_zipper.rb in https://github.com/inst
 LATE where Canvas counts it so, the user's id, the attachment's id, and the file's name.
 
 nbgrader: ``ada/05_kqv/a.ipynb``, and in its exchange ``ada+05_kqv+2026-10-12 21:59:00 UTC+…/``.
+
+The outermost part of a path that has such a form says whose the file is: the platform wrote it, and
+what stands below it a student has named.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-MOODLE = re.compile(r"(?P<name>[^_]+)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)_?")
+LONGEST, DEEPEST = 1000, 50  # characters and folders of a path: no platform writes more
+
+MOODLE = re.compile(r"(?s)(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)_?")
 CANVAS = re.compile(
-    r"(?P<name>.+?)_(?P<late>LATE_|late_)?(?P<number>[1-9]\d*)_(?P<order>[1-9]\d*)_(?P<file>.+)"
+    r"(?s)(?P<name>.+?)_(?:LATE_|late_)?(?P<number>[1-9]\d{0,18})_(?P<order>[1-9]\d{0,18})_"
+    r"(?P<file>.+)"
 )
-TYPED = re.compile(r"(?P<name>.+?)_(?P<late>LATE_|late_)?(?P<number>[1-9]\d*)_(text|link)\.html")
+TYPED = re.compile(
+    r"(?s)(?P<name>.+?)_(?:LATE_|late_)?(?P<number>[1-9]\d{0,18})_(?P<file>(?:text|link)\.html)"
+)
+# Where else in one name a number could stand, were the student's part of it the platform's.
+NUMBERS = {
+    "moodle": re.compile(r"_(\d+)(?=_assignsubmission_[a-z])"),
+    "canvas": re.compile(r"_([1-9]\d*)(?=_[1-9]\d*_.)"),
+}
 EXCHANGE = re.compile(
     r"(?P<name>.+)\+(?P<assignment>[^+]+)\+(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* \S+?)(\+.*)?"
 )
-COPY = re.compile(r"\s*(\(\d+\)|-\d+)$")
+COPY = re.compile(r"(\(\d+\)|-\d+)$")
 
 
 class Claim(NamedTuple):
-    """Whose a file may be. ``names`` are ids, addresses or names of a person, the likeliest first.
+    """Whose a file may be. ``names`` are ids, addresses or names of a person, the likeliest first,
+    ``ids`` those of them that are no names.
 
     Files of a download with one ``key`` were handed in together. ``number`` is the platform's of
-    the person, ``order`` rises with time, ``at`` is the time in the platform's own words.
+    the person, ``rivals`` are what else in the name could be that number, ``order`` rises with
+    time, ``at`` is the time in the platform's own words. ``outer`` and ``inner`` are the parts of
+    the path above and below the one that made the claim, which may name somebody as well.
     """
 
     platform: str
     names: tuple[str, ...]
     file: PurePosixPath
     key: str
+    ids: tuple[str, ...] = ()
     number: str = ""
+    rivals: tuple[str, ...] = ()
     order: int = 0
     at: str = ""
     late: bool = False
+    outer: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
 
 
-def claim(path: PurePosixPath, assignment: str) -> Claim | None:
-    """Whose the file at this path is, or None where the path names nobody."""
+def claim(
+    path: PurePosixPath, assignment: str, likely: str = "", around: tuple[str, ...] = ()
+) -> Claim | None:
+    """Whose the file at this path is, or None where the path names nobody.
+
+    A part that could be Moodle's and Canvas' is read as that of the ``likely`` one. ``around`` are
+    the names of what the file was in.
+    """
     for place, part in enumerate(path.parts):
-        last, rest = place == len(path.parts) - 1, path.parts[place + 1 :]
-        if found := MOODLE.match(part) if last else MOODLE.fullmatch(part):
-            file = part[found.end() :] if last else "/".join(rest)
-            if file:
-                return moodle(found, file)
-        if not last and (found := EXCHANGE.fullmatch(part)):
+        rest, outer = path.parts[place + 1 :], (*around, *path.parts[:place])
+        for form in sorted(FORMS, key=lambda form: form != likely):
+            if found := FORMS[form](part, rest, assignment):
+                return found._replace(outer=outer)
+        if rest and (found := EXCHANGE.fullmatch(part)):
             if found["assignment"].casefold() != assignment.casefold():
                 return None
-            file = PurePosixPath(*rest)
-            return Claim("nbgrader", (found["name"],), file, part, at=found["at"])
-        if place and not last and part.casefold() == assignment.casefold():
-            owner, below = path.parts[place - 1], plain(PurePosixPath(*rest), assignment)
-            names = (owner, *(below.names if below else ()))
-            return Claim("nbgrader", names, PurePosixPath(*rest), owner)
-    return canvas(path.name, assignment) or plain(path, assignment)
+            file, at = PurePosixPath(*rest), found["at"]
+            return Claim("nbgrader", (found["name"],), file, part, at=at, outer=outer)
+        if place and rest and part.casefold() == assignment.casefold():
+            *outer, owner = outer
+            below, file = plain(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
+            inner = below.names if below else ()
+            return Claim("nbgrader", (owner,), file, owner, outer=tuple(outer), inner=inner)
+    return plain(path, assignment, around)
 
 
-def moodle(found: re.Match[str], file: str) -> Claim:
+def likeliest(paths: Iterable[PurePosixPath], assignment: str) -> str:
+    """Whose form most files of a download have. What one student calls files does not change it."""
+    votes = dict.fromkeys(FORMS, 0)
+    for path in paths:
+        for form, read in FORMS.items():
+            votes[form] += read(path.name, (), assignment) is not None
+    return max(votes, key=lambda form: votes[form])
+
+
+def moodle(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
+    """A claim by a folder's name as Moodle gives it, or by a file's."""
+    found = MOODLE.fullmatch(part) if rest else MOODLE.match(part)
+    file = PurePosixPath(*rest) if rest else PurePosixPath(part[found.end() :] if found else "")
+    if not found or not file.name:
+        return None
     name, number = found["name"].strip(), found["number"]
-    return Claim("moodle", (name,), PurePosixPath(file), f"{name}_{number}", number)
+    rivals = () if rest else rivals_of(part, "moodle", number, assignment)
+    return Claim("moodle", (name,), file, f"{name}_{number}", (), number, rivals)
 
 
-def canvas(name: str, assignment: str) -> Claim | None:
+def canvas(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
     """A claim by a file's name as Canvas gives it."""
-    if found := TYPED.fullmatch(name):
-        file, order = PurePosixPath(f"{found[4]}.html"), 0
-    elif found := CANVAS.fullmatch(name):
-        file, order = PurePosixPath(found["file"]), int(found["order"])
-        if f"{order}_{file}".startswith(assignment):  # ada_2026_12_transformer.ipynb is no Canvas'
-            return None
+    if rest:
+        return None
+    if found := CANVAS.fullmatch(part):
+        order = int(found["order"])
+        if f"{order}_{found['file']}".startswith(assignment):
+            return None  # ada_2026_12_transformer.ipynb is no Canvas'
+    elif found := TYPED.fullmatch(part):
+        order = 0
     else:
         return None
-    late, number = bool(found["late"]), found["number"]
-    return Claim("canvas", (found["name"],), file, f"{number}", number, order, late=late)
+    number, file = found["number"], PurePosixPath(found["file"])
+    late = part[found.end("name") :].casefold().startswith("_late_")
+    rivals = rivals_of(part, "canvas", number, assignment)
+    return Claim("canvas", (found["name"],), file, number, (), number, rivals, order, late=late)
 
 
-def plain(path: PurePosixPath, assignment: str) -> Claim | None:
-    """A claim by what may be a name in a path: a folder's, the nearest first, or the file's own."""
+FORMS = {"moodle": moodle, "canvas": canvas}
+
+
+def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:
+    """The other numbers that a name could mean, but for one right before the assignment's name."""
+    found = NUMBERS[form].finditer(part)
+    other = {m[1] for m in found if not part.startswith(assignment, m.end() + 1)}
+    return tuple(other - {number})
+
+
+def plain(path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()) -> Claim | None:
+    """A claim by what may be a name in a path: the file's own, or a folder's, the nearest first."""
     stem = COPY.sub("", path.name.partition(".")[0])
     own = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")
-    names = (own, *reversed(path.parts[:-1]))
+    names = (own, *reversed((*around, *path.parts[:-1])))
     names = tuple(name for name in dict.fromkeys(names) if name)
     return Claim("", names, PurePosixPath(path.name), "") if names else None

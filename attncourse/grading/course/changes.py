@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
+from attncourse.grading.spreadsheet import cell as defused
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -102,7 +103,7 @@ def keep(place: Path, rows: list[tuple]) -> Path:
     if not before:
         writer.writerow(HEAD)
     for row in rows:
-        writer.writerow([one_line(v) if isinstance(v, str) else v for v in row])
+        writer.writerow([defused(one_line(v)) if isinstance(v, str) else v for v in row])
     return replace_file(place, before + out.getvalue())
 
 

@@ -6,6 +6,7 @@ as well; where the course names none, such a date is refused and never guessed.
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -21,6 +22,8 @@ ISO = re.compile(
     r"\s*(?P<zone>[+-]\d\d:?\d\d|[A-Za-z][\w+/-]*)?"
 )
 NO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+YEARS = range(2000, 2200)  # in which a course can be
+OTHER_DAYS = datetime(2000, 1, 1), datetime(2001, 2, 2, 1, 1)
 MONTH = re.compile(r"[^\W\d_]{3,}")  # a month as a word: 10/06 may be of June or of October
 
 
@@ -88,6 +91,7 @@ def instant(text: str, zone: ZoneInfo | None, *, words: bool = False) -> datetim
                 "Europe/Berlin, or set c.NbGraderAPI.timezone in nbgrader_config.py"
             )
         local = local.replace(tzinfo=zone)
+    require_year(local)
     return local.astimezone(UTC).replace(tzinfo=None)
 
 
@@ -106,9 +110,26 @@ def worded(text: str) -> datetime:
     from dateutil.parser import parse
 
     try:
-        return parse(text)
+        return complete(parse, text, *OTHER_DAYS)
     except (ValueError, OverflowError):
-        raise ValueError(f"{one_line(text, 60)} is no date that is understood") from None
+        shown = one_line(text, 60)
+        raise ValueError(f"{shown} is no date: expected day, month, year and time") from None
+
+
+def complete(parse: Callable[..., datetime], text: str, *others: datetime) -> datetime:
+    """What a parser reads, if it is all in the text: it says the same on whichever day it is read.
+
+    Raises ``ValueError`` where it does not.
+    """
+    first, second = (parse(text, default=other) for other in others)
+    if first != second:
+        raise ValueError(f"{one_line(text, 60)} is no whole date")
+    return first
+
+
+def require_year(moment: datetime) -> None:
+    if moment.year not in YEARS:
+        raise ValueError(f"the year {moment.year} is none of a course's")
 
 
 def stamp(moment: datetime) -> str:

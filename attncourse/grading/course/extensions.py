@@ -17,6 +17,8 @@ from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.spreadsheet import cell as defused
+from attncourse.grading.spreadsheet import line_of
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -49,7 +51,7 @@ def read_extensions(course: Path) -> Extensions:
             raise UserError(
                 f"{path}, line {rows.line_num}: expected a number of days, got {row['days']}"
             ) from None
-        found[row["student"].strip(), row["assignment"].strip()] = length
+        found[line_of(row["student"].strip()), line_of(row["assignment"].strip())] = length
     return found
 
 
@@ -87,7 +89,7 @@ def write_extensions(course: Path, found: Extensions) -> Path:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEAD)
     for (student, name), length in sorted(found.items()):
-        writer.writerow((student, name, f"{length / timedelta(days=1):g}"))
+        writer.writerow((defused(student), defused(name), f"{length / timedelta(days=1):g}"))
     return replace_file(course / FILE, out.getvalue())
 
 

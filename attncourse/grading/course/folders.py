@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from attncourse.grading.course.choosing import SHOWN
 from attncourse.grading.course.handed_in import ASIDE, NOTHING, find, read_file
@@ -88,11 +89,15 @@ def nobodys(course: Path, name: str) -> list[str]:
     """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
     with os.scandir(course / "submitted") as entries:
         files = sorted(e.name for e in entries if e.name[0] != "." and not is_place(e))
-    files = [printable(file, 60) for file in files if file not in ASIDE]
+    files = [file for file in files if file not in ASIDE]
     if not files:
         return []
-    listed = ", ".join(files[:SHOWN]) + (", …" if len(files) > SHOWN else "")
-    way_out = f"attncourse collect {name} {course / 'submitted' / files[0]}"
+    shown = [printable(file, 60) for file in files]
+    listed = ", ".join(shown[:SHOWN]) + (", …" if len(files) > SHOWN else "")
+    typed = next((file for file, seen in zip(files, shown, strict=True) if file == seen), None)
+    way_out = "give one a name that can be typed, and name it to attncourse collect"
+    if typed is not None:
+        way_out = f"attncourse collect {name} {quote(str(course / 'submitted' / typed))}"
     return [f"in no student's folder and not graded: {listed}: {way_out}"]
 
 
@@ -114,11 +119,11 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
         return Submission(stand_in(student), status="unreadable", reason=reason, named=False)
     home = course / "submitted" / student
     place = home / name
-    for folder in (home, place):
-        if folder.is_symlink():
-            reason = f"{folder.relative_to(course)} is a symbolic link, not a folder"
-            return Submission(student, status="unreadable", reason=reason)
     try:
+        for folder in (home, place):
+            if folder.is_symlink():
+                reason = f"{folder.relative_to(course)} is a symbolic link, not a folder"
+                return Submission(student, status="unreadable", reason=reason)
         found = find(home, name, course / "solutions")
         if found.data is None:
             status = "missing" if found.reason.startswith(NOTHING) else "unreadable"

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.course.choosing import (
+    SHOWN,
     Piece,
     Ungraded,
     choose,
@@ -23,6 +24,7 @@ from attncourse.grading.course.choosing import (
     newest,
 )
 from attncourse.grading.errors import Unreadable
+from attncourse.grading.harmless import printable
 from attncourse.grading.submission.notebook import read
 
 LARGEST = 50_000_000  # bytes of a file, or of what is packed in one, that are still read
@@ -51,12 +53,13 @@ def find(home: Path, name: str, solutions: Path) -> Found:
     newest of it and of what a browser calls *(1)*; else the only one in the assignment's folder,
     or the only one anywhere whose name begins like the assignment's; as a notebook, else in a zip
     archive, else saved as text. Folders of other assignments, those that are in ``solutions``, are
-    not looked into. Notebooks and archives that do not count are named in the note. Raises
-    ``OSError`` for a file that cannot be read.
+    not looked into. Notebooks and archives that do not count are named in the note, and so are
+    folders that cannot be read. Raises ``OSError`` for a file that counts and cannot be read.
     """
     exact = PurePosixPath(name, f"{name}.ipynb")
     others = {path.name.casefold() for path in solutions.glob("[!.]*") if path.name != name}
-    files = list(pieces(home, others))
+    closed: list[str] = []
+    files = list(pieces(home, others, closed))
     try:
         if os.path.lexists(home / exact):
             near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
@@ -67,10 +70,11 @@ def find(home: Path, name: str, solutions: Path) -> Found:
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
     except Ungraded as problem:
-        return Found(None, reason=str(problem))
+        return Found(None, reason="; ".join([*unseen(closed), str(problem)]))
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
     said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
     said += [f"also there and not graded: {listing(rest)}"] if rest else []
+    said += unseen(closed)
     return Found(data, "; ".join(said), folder=home.joinpath(*chosen.path.parts[:-1][:1]))
 
 
@@ -97,25 +101,44 @@ def in_folder(files: list[Piece], name: str) -> Piece:
     raise Ungraded(NOTHING + found)
 
 
-def pieces(home: Path, skipped: set[str]) -> Iterator[Piece]:
-    """The files of a student's folder, but for hidden ones and other assignments'."""
+def unseen(closed: list[str]) -> list[str]:
+    """What to say of folders that could not be read: there may be something in them."""
+    more = ", …" if len(closed) > SHOWN else ""
+    listed = ", ".join(printable(path, 100) for path in closed[:SHOWN]) + more
+    return [f"not looked into, permission denied: {listed}"] if closed else []
+
+
+def pieces(home: Path, skipped: set[str], closed: list[str]) -> Iterator[Piece]:
+    """The files of a student's folder, but for hidden ones and other assignments'.
+
+    ``closed`` gets the folders that this process may not read.
+    """
     waiting, left = [PurePosixPath()], MOST
     while waiting and left > 0:
         folder = waiting.pop()
         if not folder.parts and not home.is_dir():
             return
-        with os.scandir(home / folder) as entries:
-            listed = sorted(islice(entries, left), key=lambda entry: entry.name)
+        try:
+            listed = entries_of(home / folder, left)
+        except PermissionError:
+            closed.append(str(folder) if folder.parts else home.name)
+            continue
         left -= len(listed)
-        for entry in listed:
+        for entry, time in listed:
             path = folder / entry.name
             if entry.name.startswith(".") or entry.name in ASIDE:
                 continue
             if not entry.is_dir(follow_symlinks=False):
-                plain = entry.is_file(follow_symlinks=False)
-                yield Piece(path, entry.stat(follow_symlinks=False).st_mtime if plain else 0.0)
+                yield Piece(path, time)
             elif len(path.parts) <= DEEPEST and entry.name.casefold() not in skipped:
                 waiting.append(path)
+
+
+def entries_of(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
+    """What lies in a folder, by name, and when each plain file was changed."""
+    with os.scandir(folder) as entries:
+        listed = sorted(islice(entries, most), key=lambda entry: entry.name)
+    return [(e, e.stat().st_mtime if e.is_file(follow_symlinks=False) else 0.0) for e in listed]
 
 
 def require_notebook(data: bytes, piece: Piece, name: str) -> None:
@@ -154,13 +177,13 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
     return content, f"{chosen.shown}, {inner}"
 
 
-def piece_of(member: zipfile.ZipInfo) -> Piece:
-    """An entry of an archive, with the time that it bears."""
+def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> Piece:
+    """An entry of an archive, with the time that it bears; by its path there, or by another."""
     try:
         time = datetime(*member.date_time).timestamp()
     except (ValueError, OverflowError):
         time = 0.0
-    return Piece(PurePosixPath(member.filename), time)
+    return Piece(PurePosixPath(member.filename if path is None else path), time)
 
 
 def is_own(piece: Piece) -> bool:

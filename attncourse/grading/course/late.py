@@ -1,8 +1,10 @@
 """When something was handed in, and what being late costs: nbgrader's rules and its plugin."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 
+from attncourse.grading.course.dates import complete, require_year
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
 from attncourse.grading.errors import UserError
@@ -39,15 +41,24 @@ class LatePenalty:
 
 
 def moment(stamp: str) -> datetime | None:
-    """The time, in UTC, that ``timestamp.txt`` says. Raises ``ValueError`` where it says none."""
+    """The time, in UTC, that ``timestamp.txt`` says. Raises ``ValueError`` where it says none.
+
+    nbgrader takes what is missing, in *Monday* or *10* say, from the day on which it reads.
+    """
+    from dateutil.parser import parse
     from nbgrader.utils import parse_utc
 
     if not stamp:
         return None
+    words = stamp.split(" ")
+    day = " ".join(words[:2]) if len(words) == 3 else stamp  # of three, the last is a zone
     try:
-        return parse_utc(stamp)
+        complete(partial(parse, ignoretz=True), day, datetime(2000, 1, 1), datetime(2001, 2, 2))
+        found = parse_utc(stamp)
+        require_year(found)
     except Exception as error:  # whatever a student's file makes of it
         raise ValueError(f"timestamp.txt holds no time: {stamp[:40]!r}") from error
+    return found
 
 
 def seconds_late(

@@ -27,6 +27,7 @@ BREAKS = r"\t\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 FORMULA = re.compile(rf"[\s\x00-\x1f\x7f-\x9f{QUOTES}{UNSEEN}]*{SIGN}|[\t\r\n]")
 BLANK = rf"(?:[^\S{BREAKS}]|[{QUOTES}{UNSEEN}\x00-\x08])*"
 INSIDE = re.compile(rf"(?<=[;{BREAKS}])(?={BLANK}{SIGN})")
+ADDED = re.compile(rf"(?<=[;{BREAKS}])'(?={BLANK}{SIGN})")
 LONGEST = 32_000  # characters; what is beyond 32767 runs over into other cells in Excel
 
 
@@ -42,6 +43,13 @@ def cell(value: Value) -> str:
         return number(value)
     value = INSIDE.sub("'", short(value, LONGEST))
     return f"'{value}" if FORMULA.match(value) else value
+
+
+def line_of(cell: str) -> str:
+    """The line of text that a cell was made of, if it was one line."""
+    if cell.startswith("'") and FORMULA.match(cell[1:]):
+        cell = cell[1:]
+    return ADDED.sub("", cell)
 
 
 def number(value: float) -> str:
