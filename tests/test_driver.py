@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -130,6 +131,29 @@ def test_a_file_in_no_students_folder_is_named(tmp_path, marker, capsys):
     said = f"attncourse collect {NAME} {tmp_path / 'submitted' / 'ada.ipynb'}\n"
     listed = "note: in no student's folder and not graded: ada.ipynb, all.zip: "
     assert listed + said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("names", "shown", "typed"),
+    [
+        (["[bold]y[link=https:evil]z;.zip"], "[bold]y[link=https:evil]z;.zip", 0),
+        (["\x1b[31ma.zip", "b c.zip"], "?[31ma.zip, b c.zip", 1),
+        (["\x1b[31ma.zip"], "?[31ma.zip", None),
+    ],
+)
+def test_a_files_name_is_no_markup_and_no_command(tmp_path, marker, capsys, names, shown, typed):
+    class_of(tmp_path, 1)
+    for name in names:
+        (tmp_path / "submitted" / name).write_bytes(b"x")
+    grade(tmp_path)
+    said = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("note: in no"))
+    listed, command = said.rsplit(": ", 1)
+    assert listed == f"note: in no student's folder and not graded: {shown}"
+    if typed is None:
+        assert command.startswith("give one a name that can be typed")
+    else:
+        path = str(tmp_path / "submitted" / names[typed])
+        assert shlex.split(command) == ["attncourse", "collect", NAME, path]
 
 
 def test_a_changed_check_assignment_or_limit_means_a_run(tmp_path, marker, monkeypatch):

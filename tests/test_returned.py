@@ -16,11 +16,12 @@ from small_course import STUB, cell, graded, make_course, notebook, small, solut
 from attncourse.grading.class_.results import Result
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
-from attncourse.grading.feedback.command import give_feedback, own_code
+from attncourse.grading.feedback import page as page_module
+from attncourse.grading.feedback.command import give_feedback, own_work
 from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import FORMS, Page, owners_of, place_of, read_download
 from attncourse.grading.feedback.told import told
-from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -157,6 +158,43 @@ def test_what_a_person_gave_and_wrote_is_on_the_page_and_what_waits_is_told():
     assert "Not final" not in html
 
 
+def why(answer: str, name: str = "why") -> dict:
+    """A question's cell with an answer in text."""
+    made = cell(f"## 3 · Why\n\n{answer}", name, code=False, solution=True, grade=True, points=3)
+    return made
+
+
+def with_why(*answers: str) -> bytes:
+    return notebook(*json.loads(small())["cells"], *map(why, answers))
+
+
+ASKING = Assignment(NAME, read_cells(with_why("### BEGIN SOLUTION\nSo.\n### END SOLUTION")))
+
+
+def test_a_text_answer_is_rendered_once_and_has_an_end(monkeypatch):
+    rendered: list[str] = []
+    render = page_module.page_markdown
+    monkeypatch.setattr(
+        page_module, "page_markdown", lambda text: rendered.append(text) or render(text)
+    )
+    report = made("ada", 2, 1, 4)
+    html = page_of(report, with_why("One half.", "The other."), ASKING)
+    assert "One half." in html
+    assert "The other." in html
+    page_of(report, with_why(*(f"{'word ' * 3000}{n}" for n in range(30))), ASKING)
+    assert len(rendered) == 2
+    assert len(rendered[1]) <= LONGEST
+    stub = "YOUR ANSWER HERE"
+    page_of(report, with_why(stub, "More."), ASKING)
+    assert "More." in rendered[2]
+
+
+def test_other_cells_have_an_end_as_well():
+    cells = [cell(f"x{n} = '{'y' * 15_000}'") for n in range(60)]
+    data = notebook(*json.loads(small())["cells"], *cells)
+    assert len(page_of(made("ada", 2, 1, 4), data)) < 2 * ROOM
+
+
 def test_a_late_or_unreadable_submission_says_so():
     report = made("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",))
     html = page_of(report, b"{", penalty=0.0)
@@ -215,9 +253,7 @@ def test_names_of_downloads(form, filename, prefix):
 
 
 def one_page(student: str, data: bytes | None, first: str = "", last: str = "") -> Page:
-    report = made(student, 2, 1, 4)
-    person = Person(student, last, first)
-    return Page(replace(result_of(report), person=person), data, f"the page of {student}")
+    return Page(Person(student, last, first), data, f"the page of {student}")
 
 
 def download(folder: Path, files: dict[str, bytes], name: str = "download.zip") -> Path:
@@ -252,6 +288,50 @@ def test_a_page_goes_to_whoever_handed_in_the_same_file_and_else_to_the_name(tmp
     canvas = {"nunezjose_1_2_x.ipynb": b"", "otherann_3_4_x.ipynb": b""}
     _, places = read_download(download(tmp_path, canvas), NAME)
     assert set(owners_of(places, pages, {})) == {"s17", "ann-other"}
+
+
+END = "_assignsubmission_file_"
+ADA, EVE = small(add=ADD), small() + b" "
+
+
+def owned(folder: Path, files: dict[str, bytes], *pages: Page, **came_as: str) -> dict[str, str]:
+    _, places = read_download(download(folder, files), NAME)
+    return {
+        student: place.who for student, place in owners_of(places, list(pages), came_as).items()
+    }
+
+
+@pytest.mark.parametrize("eve", ["eve-mallory", "eve", "s2"])
+@pytest.mark.parametrize("shape", ["moodle", "canvas"])
+def test_what_lies_beside_a_notebook_is_no_reason_to_be_given_its_page(tmp_path, eve, shape):
+    """Eve keeps a copy of Ada's notebook beside her own; Ada has no place."""
+    files = {
+        "moodle": {f"Eve Mallory_2{END}/{NAME}.ipynb": EVE, f"Eve Mallory_2{END}/o/a.ipynb": ADA},
+        "canvas": {f"malloryeve_2_77_{NAME}.ipynb": EVE, "malloryeve_2_78_a.ipynb": ADA},
+    }[shape]
+    found = owned(tmp_path, files, one_page("ada-lovelace", ADA), one_page(eve, EVE))
+    assert list(found) == [eve]
+
+
+def test_a_place_whose_name_is_anothers_is_nobody_elses(tmp_path):
+    """All that Eve's place holds is Ada's notebook, and hers is another by now."""
+    files = {f"Eve Mallory_2{END}/{NAME}.ipynb": ADA}
+    ada = one_page("ada-lovelace", ADA)
+    assert owned(tmp_path, files, ada, one_page("eve", EVE)) == {}
+    assert owned(tmp_path, files, ada, one_page("eve-mallory", None)) == {
+        "eve-mallory": "Eve Mallory"
+    }
+
+
+def test_a_path_in_a_students_folder_says_nothing_of_where_it_came_from(tmp_path):
+    files = {f"Ada L_1{END}/{NAME}.ipynb": b"1", f"Eve M_2{END}/{NAME}.ipynb": b"2"}
+    pages = one_page("s1", ADA), one_page("s2", EVE)
+    assert owned(tmp_path, files, *pages, s1="Ada L_1", s2="Eve M_2") == {
+        "s1": "Ada L",
+        "s2": "Eve M",
+    }
+    inner = f"Eve M_2{END}/Ada L_1{END}/{NAME}.ipynb"
+    assert place_of(inner, FORMS["moodle"]).key == "Eve M_2"
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -292,6 +372,20 @@ def test_the_command_writes_pages_links_them_and_packs_them_to_be_given_back(tmp
     assert held[f"Bob X_1_assignsubmission_file_/{NAME}.html"] == bob
 
 
+def test_who_has_no_page_keeps_the_place(tmp_path):
+    """Eve, placed by hand, handed in again since grading; Ada handed in elsewhere."""
+    course = make_course(tmp_path, **{"ada-lovelace": ADA, "eve-mallory": EVE})
+    ada, eve = replace(graded_add(), student="ada-lovelace"), made("eve-mallory", 2, 1, 4)
+    write_reports(course, [ada, eve])
+    place = course / "autograded" / "eve-mallory" / NAME / f"{NAME}.ipynb"
+    place.parent.mkdir(parents=True)
+    place.write_text(autograded(small(twice="print(1)"), SMALL, eve))
+    zipped = download(tmp_path, {f"Eve Mallory_2{END}/{NAME}.ipynb": ADA})
+    with pytest.raises(UserError, match="none of these students is in"):
+        give_feedback(course, NAME, download=zipped)
+    assert not (course / "reports" / NAME / "feedback-moodle.zip").exists()
+
+
 def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     course = course_of_two(tmp_path)
     place = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
@@ -301,7 +395,22 @@ def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(small())
     with pytest.raises(UserError, match="ada has handed in again since the report"):
         give_feedback(course, NAME, "ada")
-    assert own_code(place.read_text()) != own_code(autograded(small(), SMALL, graded_add()))
+    assert own_work(place.read_text()) != own_work(autograded(small(), SMALL, graded_add()))
+
+
+def test_an_answer_in_text_that_came_after_its_report_gets_no_page(tmp_path):
+    course = make_course(tmp_path, ada=with_why("First."))
+    solved = with_why("### BEGIN SOLUTION\nSo.\n### END SOLUTION")
+    (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(solved)
+    report = made("ada", 2, 1, 4)
+    write_reports(course, [report])
+    place = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
+    place.parent.mkdir(parents=True)
+    place.write_text(autograded(with_why("First."), ASKING, report))
+    assert give_feedback(course, NAME, "ada").lines
+    (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(with_why("Second."))
+    with pytest.raises(UserError, match="ada has handed in again since the report"):
+        give_feedback(course, NAME, "ada")
 
 
 def test_each_thing_that_cannot_be_done_is_one_line(tmp_path):

@@ -2,21 +2,24 @@
 
 import ast
 import inspect
+import json
 import random
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
 import test_masking
 from conftest import ROOT
-from small_course import NAME, hand_in, make_course, small
+from small_course import NAME, cell, hand_in, make_course, small
 from typer.testing import CliRunner
 
+from attncourse.grading.class_ import similar as similar_module
+from attncourse.grading.class_.likeness import alike
 from attncourse.grading.class_.similar import (
     FEW,
     PACKAGE,
     PUBLISHED,
-    alike,
     compare,
     published,
     similar,
@@ -83,19 +86,19 @@ def test_the_package_is_compared_too():
 # --- who is alike ---------------------------------------------------------------------------------
 
 
-def honest_class(rng: random.Random, n: int) -> dict[str, dict[str, frozenset]]:
+def honest_class(rng: random.Random, n: int) -> dict[str, tuple[dict[str, frozenset]]]:
     """Students who take one of the bank's right answers to each exercise, whichever."""
     bank = {
         target: [fingerprints(ast.parse(inspect.getsource(f))) for f in functions]
         for target, functions in test_masking.RIGHT.items()
     }
-    return {f"student-{k}": {t: rng.choice(ways) for t, ways in bank.items()} for k in range(n)}
+    return {f"student-{k}": ({t: rng.choice(ways) for t, ways in bank.items()},) for k in range(n)}
 
 
 def test_what_is_rare_counts_for_more():
     words = ("all rare a", "all rare b", "all common c", "all common d", "all common e", "all f")
     class_ = [frozenset((word,) for word in answer.split()) for answer in words]
-    found = alike(class_, len(class_))
+    found = alike(class_, len(class_), np.arange(len(class_)))
     assert found[0, 1] > found[2, 3] > found[0, 5] > 0
     assert np.allclose(np.diag(found), 1)
 
@@ -115,10 +118,10 @@ def test_a_copy_of_rare_answers_stands_out_and_one_of_common_answers_does_not():
     def own():
         return frozenset({("a",), (str(rng.random()),), (str(rng.random()),)})
 
-    students = {f"student-{k}": {e: own() if k < 10 else common for e in exercises}
+    students = {f"student-{k}": ({e: own() if k < 10 else common for e in exercises},)
                 for k in range(30)}  # fmt: skip
     students["copy"] = students["student-3"]
-    first, *others = compare(students, {"the book": students["student-7"]})
+    first, *others = compare(students, {"the book": students["student-7"][0]})
     assert {first.first, first.second} in ({"student-3", "copy"}, {"student-7", "the book"})
     assert {others[0].first, others[0].second} in ({"student-3", "copy"}, {"student-7", "the book"})
     assert first.by_chance <= others[0].by_chance <= FEW
@@ -166,6 +169,71 @@ def test_the_command_lists_pairs_and_who_was_not_compared(course):
     assert "Alike is not copied" in done.output
     assert not trace.exists()
     assert max(map(len, done.output.splitlines())) <= 80
+
+
+def deep(depth: int) -> str:
+    sums = "def add(a, b):\n    return a + b\ny = 1" + " + 1" * depth
+    return sums + "\nif y: pass\n" + "".join(f"elif y == {n}: y = {n}\n" for n in range(depth // 2))
+
+
+def test_however_deep_code_is_nested_it_is_compared(tmp_path):
+    assert fingerprints(ast.parse(deep(1500)))
+    course = make_course(tmp_path)
+    for student in ("ada", "bob"):
+        hand_in(course, student, small(deep(1500)))
+    hand_in(course, "cy", small(f"def add(a, b):\n    return a + b - 0x{'f' * 6000}"))
+    found = similar(course, NAME)
+    assert (found.compared, found.left_out) == (3, ())
+
+
+def test_one_that_cannot_be_walked_is_left_out_alone(course, monkeypatch):
+    def failing(cells, assignment):
+        if any("torn" in cell.source for cell in cells):
+            raise RecursionError
+        return answers_of(cells, assignment)
+
+    monkeypatch.setattr(similar_module, "answers_of", failing)
+    hand_in(course, "torn", small("def add(a, b):\n    return torn"))
+    found = similar(course, NAME)
+    assert found.compared == 26
+    assert found.left_out == ("torn: its code is nested too deeply, or too long",)
+
+
+def test_each_side_of_a_conflict_is_compared(course):
+    """Vera's rare answers come last; whichever side is graded, the pair is told."""
+    own = small("def add(a, b):\n    return b - -a", "def twice(a):\n    return a + a")
+    copied = small(f"def add(a, b):\n    {RARE[0]}", f"def twice(a):\n    {RARE[1]}")
+    torn = b"<<<<<<< a\n" + own + b"\n=======\n" + copied + b"\n>>>>>>> b\n"
+    hand_in(course, "hid", torn)
+    (course / "submitted" / "walt" / NAME / f"{NAME}.ipynb").write_bytes(own)
+    pairs = {frozenset((p.first, p.second)): p for p in similar(course, NAME).to_look_at}
+    assert pairs[frozenset(("hid", "vera"))].exercises == {"add": 1.0, "twice": 1.0}
+
+
+def test_much_code_costs_little_and_hides_no_answer(course):
+    """What is beyond the bound is told of; the answers come first."""
+    lines = "\n".join(f"q{n}.a{n} = f{n}({n} + {n + 1}, g{n}[{n}])" for n in range(2000))
+    junk = [cell(f"j = {n}\n{lines}") for n in range(9)]
+    copied = json.loads((course / f"submitted/vera/{NAME}/{NAME}.ipynb").read_bytes())
+    copied["cells"] = [*junk, *copied["cells"]]
+    hand_in(course, "walt", json.dumps(copied).encode())
+    found = similar(course, NAME)
+    assert found.left_out == ("walt: the part of its code that is beyond 100000 characters",)
+    (pair,) = [p for p in found.to_look_at if {p.first, p.second} == {"vera", "walt"}]
+    assert pair.exercises["add"] == pair.exercises["twice"] == 1
+    cells = read_cells(json.dumps(copied).encode())
+    prints_ = answers_of(cells, find_assignment(course, NAME))
+    assert sum(map(len, prints_.values())) < 50_000
+
+
+def test_what_only_one_has_takes_no_room():
+    class_ = [frozenset((f"{k}.{n}",) for n in range(1000)) for k in range(200)]
+    tracemalloc.start()
+    found = alike(class_, len(class_), np.arange(len(class_)))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 150e6
+    assert np.allclose(found, np.eye(200))
 
 
 def test_two_are_needed(tmp_path):

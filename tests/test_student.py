@@ -13,8 +13,10 @@ from test_cli import refuses, run
 
 from attncourse import MILESTONES
 from attncourse.checks import exercises
+from attncourse.grading.cli import step
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
+from attncourse.grading.student import selfcheck
 from attncourse.grading.student.assemble import assemble
 from attncourse.grading.student.package import has_reached, reached, texts_of
 from attncourse.grading.student.progress import Progress, progress, progress_table, summary
@@ -150,6 +152,78 @@ def test_progress_on_the_command_line(tmp_path):
     refuses(run("progress", tmp_path / "empty"), "no notebook with exercises")
 
 
+TELLS = "import os\nopen({!r}, 'w').write('ran')\n" + MIX
+
+
+def test_what_runs_is_in_a_jail_wherever_there_is_one(tmp_path):
+    trace = tmp_path / "trace"
+    path = released(tmp_path, "02_mixing", mix=TELLS.format(str(trace)))
+    done = run("progress", tmp_path)
+    assert (done.returncode, trace.exists()) == (0, False), done
+    run("check", path)
+    assert not trace.exists()
+
+
+def test_what_students_handed_in_is_not_counted_as_ones_own(tmp_path):
+    released(tmp_path, "02_mixing", mix=MIX)
+    for student in ("amara", "bela"):
+        released(tmp_path / "submitted" / student / "03_lookup", "03_lookup", softmax="def softmax")
+    found = progress(tmp_path, LIMITS)
+    assert set(found.places.values()) == {tmp_path / "02_mixing.ipynb"}
+    assert found.left_out == (
+        "2 notebooks in submitted/STUDENT/…: students handed them in, and "
+        "attncourse grade ASSIGNMENT runs them",
+    )
+    amara = tmp_path / "submitted" / "amara"
+    assert set(progress(amara, LIMITS).places.values()) == {amara / "03_lookup/03_lookup.ipynb"}
+    with pytest.raises(UserError, match="students handed them in"):
+        progress(amara.parent, LIMITS)
+
+
+def test_without_a_jail_nothing_runs_that_somebody_handed_in(tmp_path, monkeypatch):
+    monkeypatch.setattr(selfcheck, "missing_floor", lambda: ["user"])
+    trace = tmp_path / "trace"
+    place = tmp_path / "submitted" / "amara" / "02_mixing"
+    path = released(place, "02_mixing", mix=TELLS.format(str(trace)))
+    for refused in (
+        lambda: progress(place.parent, LIMITS),
+        lambda: selfcheck.check_file(path, LIMITS),
+        lambda: assemble([path], tmp_path / "mine", LIMITS),
+    ):
+        with pytest.raises(UserError, match="handed in by amara, and there is no jail"):
+            refused()
+    assert not trace.exists()
+    own = released(tmp_path, "02_mixing", mix=MIX)
+    assert progress(tmp_path, LIMITS).states["mixing.mix"] == "done"
+    assert selfcheck.check_file(own, LIMITS).sandbox is False
+
+
+def test_a_files_name_is_no_markup(tmp_path):
+    released(tmp_path, "03_lookup", "a [/] [link=https:x] 03_lookup.ipynb", dot="def dot")
+    done = run("progress", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert step(1, 2, "[/] [b]x\x1b").plain == "1 of 2: [/] [b]x\u241b"
+
+
+ACTS = "x\x1b]0;PWN\x07\x1b[31m"
+
+
+def test_a_notebooks_own_names_do_nothing_in_a_terminal(tmp_path):
+    path = released(tmp_path, "05_kqv")
+    content = json.loads(path.read_text())
+    asked = next(c for c in content["cells"] if c["id"] == "explain_views")
+    asked["metadata"]["nbgrader"]["grade_id"] = ACTS
+    path.write_text(json.dumps(content))
+    shown = run("check", path).stdout
+    assert "x ]0;PWN [31m is not answered yet" in shown
+    assert "\x1b" not in shown
+    content["cells"].append(solution(ACTS, "x = 1"))
+    path.write_text(json.dumps(content))
+    refused = run("assemble", path, cwd=tmp_path)
+    refuses(refused, "asks for x ]0;PWN [31m, which", "does not know")
+    assert "\x1b" not in refused.stderr
+
+
 # --- assemble -------------------------------------------------------------------------------------
 
 
@@ -273,6 +347,19 @@ def test_nothing_is_written_into_another_folder(tmp_path):
         assemble([path], tmp_path / "mine", LIMITS)
     refuses(run("assemble", path, "-o", tmp_path / "yours"), "called mine")
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+
+
+@pytest.mark.parametrize("there", ["mine", "mine/mixing.py"])
+def test_what_cannot_be_written_is_one_line(tmp_path, there):
+    path = released(tmp_path, "02_mixing", mix=MIX)
+    place = tmp_path / there
+    if there == "mine":
+        place.write_text("dear")
+    else:
+        place.mkdir(parents=True)
+        (tmp_path / "mine" / "__init__.py").write_text("# mine")
+    words = ("cannot write", there, "a directory", "name another folder with -o")
+    refuses(run("assemble", path, cwd=tmp_path), *words)
 
 
 def test_assemble_on_the_command_line(tmp_path):

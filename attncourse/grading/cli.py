@@ -5,12 +5,16 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import plain
 from attncourse.grading.stopping import stopping
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 app = typer.Typer(
     add_completion=False,
@@ -32,8 +36,13 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        print(f"attncourse: {error}", file=sys.stderr)
+        tell(str(error))
         sys.exit(2)
+
+
+def tell(line: str) -> None:
+    """Prints a remark on standard error. Names in it are other people's: they act on nothing."""
+    print(f"attncourse: {plain(line)}", file=sys.stderr)
 
 
 def show_version(asked: bool) -> None:
@@ -75,6 +84,13 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
+def step(number: int, of: int, name: str) -> "Text":
+    """How far something has come: a name is text, whatever markup it looks like."""
+    from rich.text import Text
+
+    return Text(plain(f"{number} of {of}: {name}"))
+
+
 @app.command()
 def check(
     notebook: Annotated[Path, typer.Argument(help="Your notebook.")], timeout: Timeout = 120
@@ -86,7 +102,7 @@ def check(
 
     with stopping("nothing was changed"):
         report = check_file(notebook, Limits.of(timeout))
-    print(own_verdicts(report))
+    print(plain(own_verdicts(report)))
     raise typer.Exit(0 if report.points == report.maximum else 1)
 
 
@@ -105,13 +121,13 @@ def progress(
     console = Console()
     with stopping("nothing was changed"), console.status("reading …") as status:
         found = progress_in(
-            folder, Limits.of(timeout), lambda n, of, name: status.update(f"{n} of {of}: {name}")
+            folder, Limits.of(timeout), lambda n, of, name: status.update(step(n, of, name))
         )
     console.print(progress_table(found))
     for line in summary(found).splitlines():
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     for reason in found.left_out:
-        print(f"attncourse: not counted: {reason}", file=sys.stderr)
+        tell(f"not counted: {reason}")
 
 
 @app.command()
@@ -133,9 +149,9 @@ def assemble(
             notebooks,
             output,
             Limits.of(timeout),
-            lambda n, of, name: status.update(f"{n} of {of}: {name}"),
+            lambda n, of, name: status.update(step(n, of, name)),
         )
-    print(made)
+    print(plain(str(made)))
 
 
 @app.command()
@@ -194,7 +210,7 @@ def release(
     for name in one_or_all(assignment, everything, lambda: releasable(course)):
         written, changed = make_release(course, name, db, variant)
         for change in changed:
-            print(f"attncourse: {name}: {change}", file=sys.stderr)
+            tell(f"{name}: {change}")
         for path in written:
             print(f"{path} written", flush=True)
         if found := variants_in(course).get(name):
@@ -351,7 +367,7 @@ def feedback(
     with stopping("some pages may be written"):
         done = give_feedback(course, assignment, student, db=db, download=download)
     for remark in done.remarks:
-        print(f"attncourse: {remark}", file=sys.stderr)
+        tell(remark)
     print("\n".join(done.lines))
 
 
@@ -402,7 +418,7 @@ def export(
         identifier=identifier,
     )
     for remark in done.remarks:
-        print(f"attncourse: {remark}", file=sys.stderr)
+        tell(remark)
     print(f"{done.number} written to {done.path}")
 
 

@@ -125,17 +125,16 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
     """Enters the points of a batch of submissions, in one transaction.
 
     Who handed in nothing becomes known as a student and gets no submission, so that the
-    formgrader shows it as missing.
+    formgrader shows it as missing. Where there is one, of what was withdrawn, it earns nothing.
     """
     named = [result for result in results if result.submission.named]
     with opened(book) as gradebook:
         db, assignment = gradebook.db, gradebook.find_assignment(name)
         sheets = [describe(notebook, name) for notebook in assignment.notebooks]
         enter_students(db, [result.submission.student for result in named])
-        handed_in = [result for result in named if result.report.status != "missing"]
         given = read_extensions(book.course).items()
         extended = {student: length for (student, of), length in given if of == name}
-        entries = enter_submissions(db, assignment.id, handed_in, extended)
+        entries = enter_submissions(db, assignment.id, named, extended)
         for sheet in sheets:
             enter_notebook(db, sheet, entries, assignment.duedate, penalty)
         db.commit()
@@ -175,6 +174,8 @@ def enter_submissions(
     entries = []
     for result in results:
         row = {"assignment_id": assignment, "student_id": result.submission.student}
+        if result.report.status == "missing" and tuple(row.values()) not in rows.found:
+            continue
         when = time_of(result.submission)
         row |= {} if when is None else {"timestamp": when}
         more = extended.get(result.submission.student)
@@ -229,7 +230,9 @@ def enter_points(grades: Rows, sheet: Sheet, entry: Entry, place: str) -> float:
 
 
 def points_of(grade_id: str, entry: Entry) -> float | None:
-    """A cell's points; None where a person has to say."""
+    """A cell's points; None where a person has to say, which is of something that is there."""
+    if entry.report.status == "missing":
+        return 0.0
     if grade_id in entry.report.cells:
         return entry.report.cells[grade_id].points
     return 0.0 if entry.unchanged.get(grade_id) else None

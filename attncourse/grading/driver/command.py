@@ -20,6 +20,7 @@ from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import Journal, holds_results, open_journal
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import plain
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report
 
@@ -93,12 +94,12 @@ def grade_course(
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
     for note in (*journal.notes, *changes, *nobodys(course, name)):
-        console.print(f"note: {note}", soft_wrap=True)
+        tell(console, f"note: {note}")
     show(console, tally, name, who_was_late(course, name, db))
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
         said = f"a person gives the points of {', '.join(asked)}: open nbgrader's formgrader"
-        console.print(f"note: {said}", soft_wrap=True)
-    console.print(closing(tally, str(book)), soft_wrap=True)
+        tell(console, f"note: {said}")
+    tell(console, closing(tally, str(book)))
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
     return tally
 
@@ -139,11 +140,16 @@ def show(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"
         console.print(class_table(reports, console.width, late), crop=False)
         return
     counts = ", ".join(f"{n} {status}" for status, n in sorted(tally.statuses.items()))
-    console.print(
+    tell(
+        console,
         f"{tally.total} students: {counts}; {tally.full} with full marks, {len(late)} late, "
         f"{tally.attention} to look at. The class at a glance: attncourse report {name}",
-        soft_wrap=True,
     )
+
+
+def tell(console: "Console", line: str) -> None:
+    """Prints a line as it is: names in it are files' and students', and none of them is markup."""
+    console.print(plain(line), soft_wrap=True, highlight=False, markup=False)
 
 
 def closing(tally: Tally, book: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attncourse.grading.class_.page import feedback_page, write_page
 from attncourse.grading.class_.results import Result, class_results, read_report
+from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import count, summarize
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
@@ -65,7 +66,10 @@ def give_feedback(
     folder = course / "feedback"
     done.lines.append(f"{count(len(pages), 'page')} written to {folder}/STUDENT/{name}/{name}.html")
     if download is not None:
-        place, number = give_back(course, name, download, pages, done.remarks.append)
+        people = {r.student: r.person for r in found.results}
+        people |= {who: Person(who) for who in sorted(ungraded)}
+        whole = pages + without_page(course, name, people, pages)
+        place, number = give_back(course, name, download, whole, done.remarks.append)
         done.lines.append(f"{count(number, 'page')} to give back in {place}")
     report = write_page(course, summarize(found))
     done.lines.append(f"linked from {report}")
@@ -93,7 +97,15 @@ def write(course: Path, assignment: Assignment, r: Result) -> Page:
         raise UserError(f"{who} has handed in again since the report was made: {again}")
     content = page(assignment, submission.data or b"", r, report)
     replace_file(place, content)
-    return Page(r, submission.data, content)
+    return Page(r.person, submission.data, content)
+
+
+def without_page(
+    course: Path, name: str, people: dict[str, Person], pages: list[Page]
+) -> list[Page]:
+    """The rest of the class with what they handed in: a download may have places of theirs."""
+    rest = people.keys() - {page.student for page in pages}
+    return [Page(people[who], read_submission(course, name, who).data) for who in sorted(rest)]
 
 
 def no_report(name: str, student: str) -> str:
@@ -102,18 +114,24 @@ def no_report(name: str, student: str) -> str:
 
 
 def handed_in_again(before: Path, now: str) -> bool:
-    """Whether it is another notebook than the graded one: verdicts would stand beside other code.
+    """Whether it is another notebook than the graded one: verdicts would stand beside other work.
 
     ``before`` is what grading has left in ``autograded/``, ``now`` what it would leave today.
     """
     try:
-        return own_code(before.read_text(encoding="utf-8")) != own_code(now)
+        return own_work(before.read_text(encoding="utf-8")) != own_work(now)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False  # there is nothing to compare with
 
 
-def own_code(notebook: str) -> list[str]:
-    """The code of a graded notebook that is not the instructor's."""
-    cells = [cell for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
+def own_work(notebook: str) -> list[str]:
+    """What of a graded notebook earns points and is not the instructor's: code, and any answer."""
+    cells = json.loads(notebook)["cells"]
     marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
-    return ["".join(c["source"]) for c, m in zip(cells, marks, strict=True) if not m.get("locked")]
+    return [
+        "".join(cell["source"])
+        for cell, mark in zip(cells, marks, strict=True)
+        if (cell["cell_type"] == "code" and not mark.get("locked"))
+        or mark.get("solution")
+        or mark.get("task")
+    ]

@@ -22,51 +22,64 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_.results import Result
 from attncourse.grading.class_.scores import Person
+from attncourse.grading.course.choosing import Piece, Ungraded, choose
 from attncourse.grading.course.collected import record_of
-from attncourse.grading.course.handed_in import Ungraded, unpacked, unpacked_member
+from attncourse.grading.course.handed_in import is_own, piece_of, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
 from attncourse.grading.harmless import one_line
 
-MOODLE = re.compile(r"(?P<owner>(?P<who>[^_/]+)_\d+_assignsubmission_file)(?P<rest>_?/|_(?=[^/]))")
-CANVAS = re.compile(r"(?P<owner>(?P<who>[^_/]+)(?:_LATE)?_\d+_\d+)(?P<rest>_)[^/]+")
+MOODLE = re.compile(r"(?P<key>(?P<who>[^_/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
+CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
 FORMS = {"moodle": MOODLE, "canvas": CANVAS}
 DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same pages are the same zip
 
 
 class Page(NamedTuple):
-    """A student's page, and the notebook that it is about."""
+    """A person of the class, the notebook that they handed in, and their page where there is one.
 
-    result: Result
+    The page is about that notebook.
+    """
+
+    person: Person
     notebook: bytes | None
-    content: str
+    content: str = ""
 
     @property
     def student(self) -> str:
-        return self.result.student
+        return self.person.id
 
 
 class Place(NamedTuple):
-    """Where a download has a student's files: the path without the file's name, and whose it is."""
+    """Where a download has a student's files: the path without the file's name, and whose it is.
+
+    ``key`` is the same of all places of one student.
+    """
 
     prefix: str
     who: str
+    key: str
 
 
 def give_back(
     course: Path, name: str, download: Path, pages: list[Page], remark: Callable[[str], None]
 ) -> tuple[Path, int]:
-    """Writes the zip; its path, and how many pages are in it. Who has no place in it is told."""
+    """Writes the zip; its path, and how many pages are in it. Who has no place in it is told.
+
+    ``pages`` are the whole class: who has no page may have a place, which is nobody else's.
+    """
     form, places = read_download(download, name)
-    came_as = {s: row.get("handed_in_as") or "" for s, row in record_of(course, name).items()}
-    owners = owners_of(places, pages, came_as)
+    rows = record_of(course, name).items()
+    came_as = {s: place_of(row.get("handed_in_as") or "", FORMS[form]) for s, row in rows}
+    found = owners_of(places, pages, {s: place.key for s, place in came_as.items() if place})
+    written = [page for page in pages if page.content]
+    owners = {p.student: found[p.student] for p in written if p.student in found}
     if not owners:
         raise UserError(f"none of these students is in {download}: is it {name}'s download?")
     made = BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for page in pages:
+        for page in written:
             place = owners.get(page.student)
             if place is None:
                 remark(f"not in {download.name}, not to be given back: {one_line(page.student)}")
@@ -82,17 +95,25 @@ def give_back(
 
 
 def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
-    """Which platform a download is of, and for each place in it what files there are."""
+    """Which platform a download is of, and each student's place in it with what was handed in.
+
+    That is the one file that grading would choose, whatever else lies beside it.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if not m.is_dir()]
             for form, pattern in FORMS.items():
-                places: dict[Place, set[bytes]] = defaultdict(set)
+                files: dict[str, dict[Piece, tuple[Place, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
                     if (place := place_of(member.filename, pattern)) is not None:
-                        places[place] |= contents(archive, member, name)
-                if places:
-                    return form, dict(places)
+                        piece = piece_of(member, member.filename.partition(place.prefix)[2])
+                        files[place.key][piece] = place, member
+                if files:
+                    chosen = (chosen_of(theirs, name) for theirs in files.values())
+                    return form, {
+                        place: contents(archive, member, name) if member else set()
+                        for place, member in chosen
+                    }
     except (OSError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"cannot read {path}: {reason}") from None
@@ -106,8 +127,19 @@ def place_of(filename: str, pattern: re.Pattern[str]) -> Place | None:
     """Where a file of a download stands. Folders around the student's are left away."""
     for part in re.findall(r"[^/]+/?", filename):
         if found := pattern.match(part):
-            return Place(found["owner"] + found["rest"], found["who"])
+            return Place(found[0], found["who"], found["key"])
     return None
+
+
+def chosen_of(
+    files: dict[Piece, tuple[Place, zipfile.ZipInfo]], name: str
+) -> tuple[Place, zipfile.ZipInfo | None]:
+    """A student's place, and the file that counts there; None where nobody can know which."""
+    try:
+        piece = choose([piece for piece in files if is_own(piece)], name)
+    except Ungraded:
+        piece = None
+    return files[piece] if piece else (next(iter(files.values()))[0], None)
 
 
 def contents(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> set[bytes]:
@@ -124,19 +156,31 @@ def owners_of(
 ) -> dict[str, Place]:
     """Each student's place: where it was collected from, or what holds the same notebook, or name.
 
-    ``came_as`` are the paths that submissions were collected by. What fits several is left out.
+    ``came_as`` are the keys of the places that submissions were collected from. Of a notebook that
+    several have, the place's name decides; it is never one whose name is another's. What fits
+    several is left out, and ``pages`` are the whole class, so that it is known what does.
     """
     files = {p.student: {sha256(p.notebook).digest()} if p.notebook else set() for p in pages}
-    fits: tuple[Callable[[Page, Place], bool], ...] = (
-        lambda page, place: place.prefix in came_as.get(page.student, ""),
-        lambda page, place: bool(files[page.student] & places[place]),
-        lambda page, place: bool(spelled(place.who) & spellings(page.result.person)),
+    names = {p.student: spelled(p.person.full_name) | spelled(p.person.id) for p in pages}
+    words = {p.student: words_of(f"{p.person.full_name} {p.person.id}") for p in pages}
+    shown = {place: (spelled(place.who), words_of(place.who)) for place in places}
+
+    def alike(student: str, place: Place) -> bool:
+        whole, parts = shown[place]
+        return bool(whole & names[student] or parts & words[student])
+
+    named = {place: {s for s in names if alike(s, place)} for place in places}
+    fits: tuple[Callable[[str, Place], bool], ...] = (
+        lambda s, place: place.key == came_as.get(s),
+        lambda s, place: bool(files[s] & places[place]) and s in named[place],
+        lambda s, place: bool(files[s] & places[place]) and not named[place],
+        lambda s, place: bool(shown[place][0] & names[s]),
     )
     found: dict[str, Place] = {}
     for fit in fits:
-        rest = [page for page in pages if page.student not in found]
+        rest = [s for s in names if s not in found]
         free = [place for place in places if place not in found.values()]
-        found |= pairs([(p.student, place) for p in rest for place in free if fit(p, place)])
+        found |= pairs([(s, place) for s in rest for place in free if fit(s, place)])
     return found
 
 
@@ -147,16 +191,21 @@ def pairs(fitting: list[tuple[str, Place]]) -> dict[str, Place]:
     return {s: place for s, place in fitting if students[s] == 1 and places[place] == 1}
 
 
-def spellings(person: Person) -> set[str]:
-    """How a platform may write a person's name, from the gradebook or from the folder's name."""
-    return spelled(person.full_name) | spelled(person.id)
-
-
 def spelled(name: str) -> set[str]:
     """A name without accents and signs, with its words in order of the alphabet and as they are.
 
     Canvas writes the last name before the first and no sign between them.
     """
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    words = re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)))
+    words = split(name)
     return {"".join(words), "".join(words[-1:] + words[:-1]), " ".join(sorted(words))} - {""}
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a name, initials aside."""
+    return {word for word in split(name) if len(word) > 1}
+
+
+def split(name: str) -> list[str]:
+    """The words of a name, without accents and signs."""
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)))

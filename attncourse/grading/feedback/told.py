@@ -1,13 +1,13 @@
 """What a student is told of each exercise: the answer as it stood, its verdicts, its points."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attncourse.grading.class_.results import Result
 from attncourse.grading.class_.summary import TOLERANCE
 from attncourse.grading.harmless import message, plain, short
-from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released
+from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released, shortened
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import Part, bare, parts_of
@@ -80,8 +80,8 @@ def told(assignment: Assignment, cells: tuple[Cell, ...], r: Result, report: Rep
             asked = own.get(name, cell)
             one = found[name] = Told(name, label_of(name, asked))
             one.comment = plain(r.comments.get(name, ""))
-            one.answers = answers(parts, asked)
             stub = given[asked.grade_id].strip()
+            one.answers = in_one(answers(parts, asked), stub)
             one.empty = all(c.source.strip() in ("", stub) for c in one.answers)
         add(one, cell, r, report)
     for grade_id in r.cells:
@@ -124,16 +124,31 @@ def answers(parts: list[Part], asked: Cell) -> list[Cell]:
     bound = names(asked.source).bound if asked.code and names(asked.source) else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
-    return [shown(part.cell) for _, part in chosen]
+    return [shown(part.cell) for part in shortened([part for _, part in chosen])]
+
+
+def in_one(cells: list[Cell], stub: str) -> list[Cell]:
+    """The cells with what is text in one: an answer is rendered once, however it was split.
+
+    What was left as given is no part of it where there is more.
+    """
+    texts = [cell for cell in cells if not cell.code]
+    if len(texts) < 2:
+        return cells
+    written = [cell for cell in texts if cell.source.strip() not in ("", stub)] or texts[:1]
+    whole = replace(written[0], source="\n\n".join(cell.source for cell in written))
+    return [shown(whole), *(cell for cell in cells if cell.code)]
 
 
 def others(assignment: Assignment, cells: tuple[Cell, ...], seen: list[Told]) -> Iterator[Cell]:
     """The student's own cells that answer nothing by themselves: helpers, trials."""
     given = given_texts(assignment)
     used = {cell.source for one in seen for cell in one.answers}
-    for part in parts_of(cells, assignment)[0]:
+    parts = parts_of(cells, assignment)[0]
+    own = [part for part in parts if part.runs and bare(part.cell.source) not in given]
+    for part in shortened(own):
         cell = shown(part.cell)
-        if part.runs and bare(part.cell.source) not in given and cell.source not in used:
+        if cell.source not in used:
             yield cell
 
 

@@ -16,12 +16,14 @@ from attncourse import STEMS
 from attncourse.checks.index import index
 from attncourse.checks.verdict import given_right
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained
+from attncourse.grading.harmless import one_line
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
-from attncourse.grading.student.package import Chapter, definitions, tried, write
+from attncourse.grading.student.package import WAY_OUT, Chapter, definitions, tried, write
 from attncourse.grading.student.progress import INSTRUCTORS, attempted
-from attncourse.grading.student.selfcheck import chapter_of, check_cells, read_file
+from attncourse.grading.student.selfcheck import chapter_of, check_cells, handed_in_by, read_file
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import plain
 from attncourse.grading.submission.syntax import parse
@@ -123,14 +125,15 @@ def given_right_ones(chapters: list[Chapter], limits: Limits) -> list[Chapter]:
 
 def require_ours(folder: Path) -> None:
     """Raises ``UserError`` where a folder of that name is no package of this kind."""
-    if folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir()):
+    with explained(folder, WAY_OUT):
+        other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
+    if other:
         raise UserError(f"{folder} holds something else: move it, or name another folder with -o")
 
 
 def require_one_student(notebooks: Sequence[Path]) -> None:
     """Raises ``UserError`` where folders, submitted/STUDENT/…, say that students are mixed."""
-    folders = [path.resolve().parts for path in notebooks]
-    students = sorted({p[p.index("submitted") + 1] for p in folders if "submitted" in p[:-2]})
+    students = sorted({handed_in_by(path) for path in notebooks} - {""})
     if len(students) > 1:
         raise UserError(
             f"these are notebooks of {' and '.join(students)}: name one student's, a package is "
@@ -146,7 +149,7 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
     theirs = {c.grade_id for c in cells if c.solution and c.code}
     if theirs - ours:
         raise UserError(
-            f"{path} asks for {', '.join(sorted(theirs - ours))}, which attncourse "
+            f"{path} asks for {one_line(', '.join(sorted(theirs - ours)), 200)}, which attncourse "
             f"{attncourse.__version__} does not know: install the version the notebook is of, "
             "or download the notebook again and copy your answers"
         )

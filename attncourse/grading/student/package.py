@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attncourse import MILESTONES, STEMS
-from attncourse.grading.files import replace_file
+from attncourse.grading.files import explained, replace_file
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import plain
@@ -24,6 +24,7 @@ from attncourse.grading.submission.syntax import bound_names, first_line, names_
 
 INSTALLS = "#@title"  # the cell that Colab needs
 MARK = "# Made by attncourse assemble: "  # and a hash of what follows
+WAY_OUT = "; name another folder with -o"
 REACHED = "reached.json"  # in the package's folder: the milestones
 CHECK = """
 import importlib, json, sys
@@ -156,10 +157,11 @@ def write(folder: Path, chapters: Sequence[Chapter]) -> tuple[Path, ...]:
     copies = []
     for name, text in texts_of(chapters).items():
         path = folder / name
-        if path.exists() and not untouched(path):
-            copies.append(free_name(path))
-            shutil.copyfile(path, copies[-1])
-        replace_file(path, text, way_out="; name another folder with -o")
+        with explained(path, WAY_OUT):
+            if path.exists() and not untouched(path):
+                copies.append(free_name(path))
+                shutil.copyfile(path, copies[-1])
+        replace_file(path, text, way_out=WAY_OUT)
     return tuple(copies)
 
 

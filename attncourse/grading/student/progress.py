@@ -12,13 +12,20 @@ from rich.text import Text
 from attncourse import MILESTONES, STEMS
 from attncourse.checks.index import index
 from attncourse.checks.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED
+from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.student.package import REACHED, reached
-from attncourse.grading.student.selfcheck import chapter_of, check_cells, read_file
+from attncourse.grading.student.selfcheck import (
+    SUBMITTED,
+    chapter_of,
+    check_cells,
+    handed_in_by,
+    read_file,
+)
 from attncourse.grading.submission.notebook import Cell
 
 STUB = "raise NotImplementedError()"
@@ -65,14 +72,18 @@ def progress(
 ) -> Progress:
     """What the notebooks in a folder, and in those below it, amount to.
 
-    Where two notebooks hold an exercise, the better answer counts. ``seen`` hears of each notebook
+    Where two notebooks hold an exercise, the better answer counts. What students handed in counts
+    in no folder but their own, and does not run. ``seen`` hears of each notebook
     that has been judged: how many, of how many, and its name. Raises ``UserError`` for a folder
     without a notebook of the course.
     """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks")
-    found, left_out = [], []
-    for path in notebooks_in(folder):
+    every = notebooks_in(folder)
+    whose = handed_in_by(folder / "any")
+    paths = [path for path in every if handed_in_by(path) == whose]
+    found, left_out = [], students_own(len(every) - len(paths))
+    for path in paths:
         try:
             data, cells = read_file(path)
             stem = chapter_of(cells, path.stem)
@@ -108,7 +119,8 @@ def progress(
                 elif target.startswith(f"{stem}."):
                     places.setdefault(target, path)
             seen(number, len(found), path.name)
-    packages = sorted(path.parent for path in folder.rglob(f"mine/{REACHED}"))
+    marks = sorted(folder.rglob(f"mine/{REACHED}"))
+    packages = [path.parent for path in marks if handed_in_by(path) == whose]
     met = {name for package in packages for name in reached(package)}
     return Progress(states, places, tuple(left_out), tuple(met))
 
@@ -117,6 +129,14 @@ def notebooks_in(folder: Path) -> list[Path]:
     """All notebooks below a folder, but for those in hidden folders."""
     paths = (path for path in folder.rglob("*.ipynb") if path.is_file())
     return sorted(p for p in paths if not any(x[0] == "." for x in p.relative_to(folder).parts))
+
+
+def students_own(number: int) -> list[str]:
+    """What to say of so many notebooks that students handed in."""
+    if not number:
+        return []
+    what = f"{count(number, 'notebook')} in {SUBMITTED}/STUDENT/…"
+    return [f"{what}: students handed them in, and attncourse grade ASSIGNMENT runs them"]
 
 
 def attempted(cells: Iterable[Cell]) -> list[str]:

@@ -9,6 +9,8 @@ import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import Known, index
 from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
@@ -20,14 +22,16 @@ from attncourse.checks import examine as _examine
 _examine("{target}", {name}, variant="{variant}").earned
 """
 OURS = """\
-from importlib.util import module_from_spec as _made, spec_from_file_location as _found
-_ours = _made(_found("ours", {path!r}))
-_ours.__spec__.loader.exec_module(_ours)
+from types import ModuleType as _Module
+_ours = _Module("ours")
+exec({source!r}, vars(_ours))
 {name} = _ours.{name}
-"""  # an answer of ours, from the chapter itself: on one's own machine nothing is hidden
+"""  # an answer of ours, with the chapter's own text: in a jail the file is not there
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
 EMPTY = "YOUR ANSWER HERE"
+LONGEST = 60  # characters of a name that a notebook gives
+SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
 NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
@@ -53,15 +57,37 @@ def questions(cells: tuple[Cell, ...]) -> list[str]:
     asked = [cell for cell in cells if cell.grade and cell.solution and not cell.code]
     states = ("is not answered yet" if EMPTY in cell.source else "is answered" for cell in asked)
     return [
-        f"{cell.grade_id} {state}: a person gives its {cell.points:g} points"
+        f"{one_line(cell.grade_id, LONGEST)} {state}: a person gives its {cell.points:g} points"
         for cell, state in zip(asked, states, strict=True)
     ]
 
 
 def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits) -> Report:
-    """The same of a file that has been read."""
-    report = grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=False)
+    """The same of a file that has been read, in a jail wherever there is one.
+
+    Without one, what somebody handed in does not run: only one's own work is trusted.
+    """
+    sandbox = not missing_floor()
+    if not sandbox:
+        require_own(path)
+    report = grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=sandbox)
     return replace(report, notes=tuple(named(note, cells) for note in report.notes))
+
+
+def handed_in_by(path: Path) -> str:
+    """Whose a file is by its place, submitted/STUDENT/…; "" where it is in no such folder."""
+    folders = path.resolve().parts[:-1]
+    place = folders.index(SUBMITTED) + 1 if SUBMITTED in folders else len(folders)
+    return "".join(folders[place : place + 1])
+
+
+def require_own(path: Path) -> None:
+    """Raises ``UserError`` for what somebody handed in, where there is no jail to run it in."""
+    if student := handed_in_by(path):
+        raise UserError(
+            f"{path} was handed in by {one_line(student)}, and there is no jail here to run it in: "
+            "attncourse doctor says what is missing"
+        )
 
 
 def read_file(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
@@ -98,10 +124,10 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
     stem = chapter_of(cells, file_stem)
     chosen = [known for known in index().values() if known.stem == stem]
     torch = any(re.search(r"^\s*(import|from) torch\b", c.source, re.M) for c in cells if c.code)
-    ours = str(Path(attncourse.__file__).with_name(f"{stem}.py"))
+    ours = Path(attncourse.__file__).with_name(f"{stem}.py").read_text(encoding="utf-8")
     answers = [Cell("import torch" if torch else "", solution=True)]  # which a lane starts with
     answers += [
-        Cell(OURS.format(path=ours, name=known.name), grade_id=known.name, solution=True)
+        Cell(OURS.format(source=ours, name=known.name), grade_id=known.name, solution=True)
         for known in chosen
     ]
     silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]

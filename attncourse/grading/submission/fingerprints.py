@@ -3,11 +3,13 @@
 Every statement is a run of the nodes of its syntax tree, and each few neighbours in it are a
 fingerprint (Schleimer, Wilkerson and Aiken 2003; answers are short, so all of them are kept). A
 program's own names, its texts and its type hints are left out; what it takes from libraries and its
-numbers stay. The code is read and never run.
+numbers stay. The code is read and never run, and no walk goes as deep as a tree may be.
 """
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import as_released
@@ -16,6 +18,7 @@ from attncourse.grading.submission.source import plain
 from attncourse.grading.submission.syntax import parse
 
 NEIGHBOURS = 4
+MOST = 100_000  # characters of a submission's code
 OTHER = "other cells"
 Prints = frozenset[tuple[str, ...]]
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -23,10 +26,14 @@ LEFT_OUT = ("annotation", "returns", "type_comment", "ctx", "kind", "type_ignore
 
 
 def answers_of(cells: tuple[Cell, ...], assignment: Assignment) -> dict[str, Prints]:
-    """The fingerprints of a submission's own code by exercise, without what was given."""
+    """The fingerprints of a submission's own code by exercise, without what was given.
+
+    Of more than ``MOST`` characters, it is the answers first and then as much else as fits.
+    """
     exercises = [c.grade_id for c in assignment.cells if c.solution and c.code]
     given = given_by(assignment)
-    own = [step.source for step in plan(cells, assignment)[0] if step.kind == "cell"]
+    steps = plan(as_much_as_fits(cells, exercises), assignment)[0]
+    own = [step.source for step in steps if step.kind == "cell"]
     found: dict[str, set] = {}
     for source in own:
         tree = parse(source)
@@ -38,6 +45,20 @@ def answers_of(cells: tuple[Cell, ...], assignment: Assignment) -> dict[str, Pri
     return {where: frozenset(prints) for where, prints in found.items() if prints}
 
 
+def as_much_as_fits(cells: tuple[Cell, ...], exercises: list[str]) -> tuple[Cell, ...]:
+    """The cells without those beyond the room for them, in their order; answers take it first."""
+    answer = re.compile(
+        rf"^(?:class|(?:async )?def)\s+(?:{'|'.join(map(re.escape, exercises))})\b", re.M
+    )
+    kept, room = set(), MOST
+    for n, cell in sorted(enumerate(cells), key=lambda one: not answer.search(one[1].source)):
+        if cell.code and room > 0:
+            kept.add(n)
+            room -= len(cell.source)
+    return tuple(cell for n, cell in enumerate(cells) if n in kept or not cell.code)
+
+
+@lru_cache(maxsize=8)
 def given_by(assignment: Assignment) -> Prints:
     """The fingerprints of what students were given: stubs, signatures, code around the answers."""
     texts = [as_released(c.source, answer=c.solution) for c in assignment.cells if c.code]
@@ -68,38 +89,56 @@ def own_names(tree: ast.Module) -> set[str]:
     return found
 
 
-def statements(node: ast.AST, own: set[str]) -> Iterator[list[str]]:
+def statements(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
     """The run of nodes of every statement; those inside of others are runs of their own."""
-    for name, value in ast.iter_fields(node):
-        if name not in BODIES or not isinstance(value, list):
-            continue
-        for inner in value:
-            if not is_text(inner):
-                yield list(nodes(inner, own))
-                yield from statements(inner, own)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        for name in BODIES:
+            value = getattr(node, name, None)
+            for inner in value if isinstance(value, list) else ():
+                if not is_text(inner):
+                    yield list(nodes(inner, own))
+                    waiting.append(inner)
 
 
-def nodes(node: ast.AST, own: set[str]) -> Iterator[str]:
+def nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
     """A statement's nodes, in order, without the statements inside."""
-    if isinstance(node, ast.Name):
-        yield "name" if node.id in own else node.id
-        return
-    if isinstance(node, ast.Constant):
-        yield "text" if isinstance(node.value, str | bytes) else repr(node.value)
-        return
-    yield type(node).__name__
-    if isinstance(node, ast.JoinedStr):
-        return
-    if isinstance(node, ast.Attribute):
-        yield "." if node.attr in own or is_self(node.value) else f".{node.attr}"
-    if isinstance(node, ast.keyword):
-        yield f"{node.arg}=" if node.arg not in own else "name="
-    for name, value in ast.iter_fields(node):
-        if name in LEFT_OUT or (name in BODIES and isinstance(value, list)):
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            yield "name" if node.id in own else node.id
             continue
-        for inner in value if isinstance(value, list) else [value]:
-            if isinstance(inner, ast.AST):
-                yield from nodes(inner, own)
+        if isinstance(node, ast.Constant):
+            yield constant(node.value)
+            continue
+        yield type(node).__name__
+        if isinstance(node, ast.JoinedStr):
+            continue
+        if isinstance(node, ast.Attribute):
+            yield "." if node.attr in own or is_self(node.value) else f".{node.attr}"
+        if isinstance(node, ast.keyword):
+            yield f"{node.arg}=" if node.arg not in own else "name="
+        waiting += reversed(children(node))
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """A node's own nodes, those that are statements and what is left out aside."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if name not in LEFT_OUT and not (name in BODIES and isinstance(value, list)):
+            values = value if isinstance(value, list) else [value]
+            found += [inner for inner in values if isinstance(inner, ast.AST)]
+    return found
+
+
+def constant(value: object) -> str:
+    """A number as it is, in a form that has no longest one; all texts are alike."""
+    if isinstance(value, str | bytes):
+        return "text"
+    return hex(value) if type(value) is int else repr(value)
 
 
 def is_text(node: ast.AST) -> bool:
