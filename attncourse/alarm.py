@@ -82,6 +82,7 @@ class Stopwatch:
         self.look = seconds / 2  # when to see next what it does with its time
         self.seen: tuple = (0.0, 0.0, None)  # worked, passed and queued by then
         self.starving: bool | None = None  # when it was last seen
+        self.up = False  # once it is, it stays so
 
     def worked(self) -> float:
         """Seconds of processor time since the start."""
@@ -94,17 +95,23 @@ class Stopwatch:
     def left(self) -> float:
         """Seconds on the clock in which time cannot be up yet; 0 once it is."""
         worked, passed = self.worked(), self.passed()
-        if worked >= self.seconds or passed >= PATIENCE * self.seconds:
+        self.up = self.up or worked >= self.seconds or passed >= PATIENCE * self.seconds
+        if self.up:
             return 0.0
         ends = [self.seconds - worked, PATIENCE * self.seconds - passed]
         if not self.sleeps:
             if passed >= self.look:
                 self.look = passed + self.seconds / 2  # an alarm may ring again while it looks
                 self.look_at(worked, passed)
-                if passed >= NAP * self.seconds and not self.starving:
+                self.up = passed >= NAP * self.seconds and not self.starving
+                if self.up:
                     return 0.0
             ends.append(self.look - passed)
         return max(min(ends), 0.001)
+
+    def extend(self, seconds: float) -> None:
+        """Allows so many seconds more, where time is not up."""
+        self.seconds += seconds
 
     def look_at(self, worked: float, passed: float) -> None:
         """Sees whether it uses the processor as far as others let it, since the last look."""

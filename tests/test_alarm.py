@@ -254,3 +254,13 @@ def test_what_had_half_of_the_processor_was_starved_or_waited(monkeypatch):
     for others in (True, False):
         monkeypatch.setattr(alarm, "crowded", lambda others=others: others)
         assert half.starved() is others
+
+
+def test_time_that_is_up_stays_up(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(alarm.time, "monotonic", lambda: next(clock) / 2)
+    idle = Stopwatch(3, lambda: 0.0, lambda: 0.0)
+    found = [idle.left() for _ in range(20)]
+    ended = found.index(0)
+    assert ended > 0
+    assert not any(found[ended:])

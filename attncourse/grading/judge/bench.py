@@ -111,7 +111,10 @@ class Bench:
             return nothing(assignment, "unreadable", reason, student)
         reports = [
             replace(
-                self.grade_version(cells, reading.notes, assignment, student, seed), version=number
+                self.grade_version(
+                    cells, reading.notes, assignment, student, seed, len(reading.versions)
+                ),
+                version=number,
             )
             for number, cells in enumerate(reading.versions)
         ]
@@ -125,9 +128,12 @@ class Bench:
         assignment: Assignment,
         student: str,
         seed: int,
+        versions: int,
     ) -> Report:
+        """The report on one of so many versions, which share the time of a submission."""
         steps, mended = plan(cells, assignment)
-        checker = Checker(steps, assignment, seed, self.limits)
+        limits = replace(self.limits, submission=self.limits.submission / versions)
+        checker = Checker(steps, assignment, seed, limits)
 
         def heard(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
@@ -164,7 +170,9 @@ class Bench:
         memory = max((use["memory"] for use in used), default=0.0)
         printed = {"limit": self.limits.output, "used": None, "met": checker.used.get("output")}
         return {
-            "submission": use_of(checker.whole.worked(), self.limits.submission),
+            "submission": use_of(
+                max(checker.whole.worked() - checker.granted, 0.0), checker.limits.submission
+            ),
             "call": use_of(checker.used["call"], self.limits.call),
             "cpu": use_of(cpu, self.limits.cpu),
             "memory": use_of(memory, self.limits.memory),

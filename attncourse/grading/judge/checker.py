@@ -14,7 +14,7 @@ import numpy as np
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp, within
 from attncourse.checks import observe
-from attncourse.grading.judge.desk import desk_for, disturbed, loads
+from attncourse.grading.judge.desk import binds, desk_for, disturbed, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.remote.session import DEAF, GRACE, Ended, OutOfTime, Session
 from attncourse.grading.judge.sentence import NOWHERE, Said, said_of
@@ -34,7 +34,7 @@ CONTROL = re.compile(
 RESTARTS = 20
 REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 MESSAGE = 2000  # characters of an error's text that are worth keeping
-LAST_MINUTE = 10.0  # seconds for the tests that were left for last where the time is over
+LAST_MINUTE = 10.0  # seconds, and those of the cells, for late tests where the time is over
 NOTHING = object()
 TEST = "<test>"  # what a traceback calls the test that runs
 
@@ -72,8 +72,11 @@ class Checker:
         self.session: Session | None = None
         self.restarts = 0
         self.tested = False  # whether a test has run in the present process
-        self.at = self.reached = 0  # the present step; those whose cells have run in this process
-        self.helped = False  # whether a cell was mended by running it again
+        self.at = 0  # the present step
+        self.order = list(range(len(steps)))  # in which a process has the steps' cells
+        self.reached = 0  # how many of these the present process has had
+        self.took = 0.0  # seconds of processor time for the cells, the first time
+        self.granted = 0.0  # seconds beyond the limit, to run them again
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
         self.aside: dict[int, tuple[dict, set]] = {}  # late tests: what there was in their places
         self.left: dict[int, dict[str, Any]] = {}  # what late tests have bound
@@ -115,10 +118,13 @@ class Checker:
                 if self.is_late(step):
                     self.aside[number] = dict(self.namespace), set(self.laid_out)
                     continue
+                began = self.spent()
                 self.outcomes[number] = self.step(number)
+                if self.own(number):
+                    self.took += self.spent() - began
                 heard(number, self.outcomes[number])
-            self.again(heard)
             self.last(heard)
+            self.again(heard)
         except OutOfTime:
             where = self.steps[self.at].name if self.outcomes_missing() else ""
             self.starved |= self.whole.starved()
@@ -215,37 +221,57 @@ class Checker:
         return self.catch_up(before)
 
     def catch_up(self, before: int) -> bool:
-        """Runs the cells before a step that this process has not had, but for such as end it."""
-        for number in range(self.reached, before):
+        """Runs the cells before a step that this process has not had, but for such as end it.
+
+        Where cells run a second time, each test comes after all of them.
+        """
+        before = before if len(self.order) == len(self.steps) else len(self.order)
+        for place in range(self.reached, before):
+            number = self.order[place]
             step = self.steps[number]
             if step.kind != "test" and number not in self.fatal:
                 late = self.outcomes[number].kind == "timeout"
-                self.cell(step, REPLAY if late else self.limits.cell)
+                outcome = self.cell(step, REPLAY if late else self.limits.cell)
                 if self.session.ended:
                     self.fatal.add(number)
                     self.hang_up()
                     return self.restart(before)
+                if place >= len(self.steps):
+                    self.outcomes[number] = outcome
         self.reached = max(self.reached, before)
         return True
 
     def again(self, heard: Heard) -> None:
         """Cells that missed a name which a later cell defines get it now, as in a notebook.
 
-        The tests that gave less than full marks are run again after them.
+        In a fresh process all cells run, and then once more those that missed a name, with the
+        later ones that bind the same names: what a notebook binds last stays. The tests that gave
+        less than full marks are run there, so that nobody is asked twice in one process.
         """
         missed = [n for n, o in self.outcomes.items() if o.error == "NameError" and self.own(n)]
-        if not missed or self.session is None:
+        if not missed:
             return
-        for number in missed:
-            outcome = self.step(number)
-            self.helped |= outcome.kind == "none"
-            self.outcomes[number] = outcome
+        self.order += mended_order(self.steps, missed)
+        self.run_anew()
+        if not self.restart(len(self.steps)):
+            return
+        if all(self.outcomes[number].kind != "none" for number in missed):
+            return
         for number in list(self.outcomes):
-            if self.helped and not self.own(number) and self.session is not None:
+            known = self.own(number) or self.is_late(self.steps[number])
+            if not known and not earns_all(self.outcomes[number]):
                 second = self.step(number)
                 if earns_more(second, self.outcomes[number]):
                     self.outcomes[number] = second
                     heard(number, second)
+        for number in self.aside:
+            self.run_late(number, heard)
+
+    def run_anew(self) -> None:
+        """Gives up the present process; the next one's time for the same cells is ours."""
+        self.hang_up()
+        self.granted += self.took
+        self.whole.extend(self.took)
 
     def own(self, number: int) -> bool:
         return self.steps[number].kind != "test"
@@ -256,19 +282,17 @@ class Checker:
         Where a later cell changes what one of them relies on, they run in a fresh process, each
         after the cells before it. Nothing that those cells say a second time is listened to.
         """
-        spoilt = disturbed(self.steps, list(self.aside))
-        for fresh in [False] * (self.helped or not spoilt) + [True] * spoilt:
-            if fresh:
-                self.hang_up()
-            for number in self.aside:
-                self.run_late(number, heard)
+        if disturbed(self.steps, list(self.aside)):
+            self.run_anew()
+        for number in self.aside:
+            self.run_late(number, heard)
 
     def last_minute(self, heard: Heard) -> None:
         """Runs those whose places were before the step at which the time was over."""
         come_to = max(self.at, *self.outcomes, 0)
         missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
         self.hang_up()
-        self.whole = self.watch(LAST_MINUTE)
+        self.whole = self.watch(LAST_MINUTE + self.took)
         with suppress(OutOfTime):
             for number in missing:
                 self.run_late(number, heard)
@@ -326,6 +350,7 @@ class Checker:
         self.begins(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
+        self.session.lent.end()
         outcome.hidden = self.is_late(step)
         outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
         if self.session.unasked:
@@ -337,14 +362,16 @@ class Checker:
         left = max(self.limits.submission - self.whole.worked(), 0.01)
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
-        watch = self.watch(min(left, self.limits.cell + GRACE))
+        longest = self.limits.cell + GRACE
+        watch = self.watch(min(left, longest))
         try:
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
-            if isinstance(error, TimeUp) and not self.whole.left():
+            over = not self.whole.left() or (left <= longest and not watch.left())
+            if isinstance(error, TimeUp) and over:
                 raise OutOfTime from None
             late = {} if watch.left() else {"watch": watch}
             outcome = self.failure(error, self.limits.cell if late else self.limits.call, **late)
@@ -405,6 +432,12 @@ class Checker:
         if isinstance(error, Ended | WireError):
             return StepOutcome("lost", f"was not run to its end: the submission {error}")
         return StepOutcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+
+
+def mended_order(steps: list[Step], missed: list[int]) -> list[int]:
+    """The cells that missed a name, and those behind one of them that bind the same names."""
+    bound = {n: binds(step.source) for n, step in enumerate(steps) if step.kind != "test"}
+    return [n for n in bound if n in missed or any(m < n and bound[m] & bound[n] for m in missed)]
 
 
 def earns_all(outcome: StepOutcome | None) -> bool:

@@ -78,6 +78,8 @@ class Worker:
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
         self.graphs: dict[int, tuple[list, list]] = {}
         self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
+        self.bound_by: dict[int, tuple[str, ...]] = {}  # by handle; and for what comes of it
+        self.inherited: tuple[str, ...] = ()  # by the handles that this request makes
         self.count = 0
         self.asked = ""  # the name of the present request
         self.ready: list[dict[str, Any]] = []  # replies that go out together
@@ -95,7 +97,7 @@ class Worker:
 
         What comes of cases goes out every few milliseconds, to a careful checker one by one.
         """
-        self.asked = request["id"]
+        self.asked, self.inherited = request["id"], ()
         for number in request["drop"]:
             self.forget(number)
         together = TOGETHER if request.get("careful") is False else 0.0
@@ -170,6 +172,9 @@ class Worker:
                 values[name] = encoder.encode(value)
             except Unsendable:
                 values[name] = {"o": self.handle(value)}
+            number = self.numbers.get(id(value))
+            if number is not None and self.forbids.get(name):
+                self.bound_by[number] = self.forbids[name]
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -180,7 +185,7 @@ class Worker:
         kwargs = decoder.decode(request["kwargs"])
         before = [image(value) for value in (*args, *kwargs.values())]
         use = USES[request["use"]]
-        forbids = self.forbidden_to(args[0]) if args else ()
+        forbids = self.inherited = self.forbidden_to(args[0]) if args else ()
         refused = self.watch_for(forbids)
         with gradients(request):
             args, kwargs, leaves = unleafed(args, kwargs, decoder, request)
@@ -219,7 +224,10 @@ class Worker:
         return self.refused
 
     def forbidden_to(self, used: Any) -> tuple[str, ...]:
-        """What an object may not use that a test uses: an answer, or what it has made."""
+        """What an object may not use that a test uses: an answer, or what came of one."""
+        bound = self.bound_by.get(self.numbers.get(id(used), 0), ())
+        if bound:
+            return bound
         owner = getattr(used, "__self__", used)
         for name, found in self.forbids.items():
             answer = self.namespace.get(name, NOTHING)
@@ -285,6 +293,7 @@ class Worker:
     def forget(self, number: int) -> None:
         self.graphs.pop(number, None)
         self.modules.pop(number, None)
+        self.bound_by.pop(number, None)
         gone = self.handles.pop(number, None)
         self.numbers.pop(id(gone), None)
 
@@ -293,6 +302,8 @@ class Worker:
         if number is None:
             number = self.numbers[id(value)] = self.new_number()
             self.handles[number] = value
+            if self.inherited:
+                self.bound_by[number] = self.inherited
         return number
 
     def handle(self, value: Any) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""What an exercise forbids is watched in every test that uses the answer, not only in its check."""
+
+import pytest
+from small_course import graded, notebook, solution
+
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.submission.notebook import Assignment, read_cells
+
+SDPA = """
+from torch.nn import functional as F
+
+def scaled_dot_product_attention(query, key, value, mask=None, scale=None):
+    return F.scaled_dot_product_attention(query, key, value, mask, scale=scale)
+"""
+BILINEAR = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Other(nn.Module):
+    def __init__(self, d_q, d_k):
+        super().__init__()
+        self.W = nn.Parameter(torch.randn(d_q, d_k) / d_q**0.5)
+
+    def score(self, query, key):
+        pairs = query[..., :, None, :], key[..., None, :, :]
+        pairs = [p.contiguous() for p in torch.broadcast_tensors(*pairs)]
+        return F.bilinear(*pairs, self.W[None])[..., 0]
+
+    forward = score
+
+class BilinearScore(nn.Module):
+    def __new__(cls, d_q, d_k):
+        return Other(d_q, d_k)
+"""
+ATTENTION = "scaled_dot_product_attention(x, x, x)"
+FORBIDDEN = "Forbidden"
+
+
+def message(target: str, answer: str, use: str) -> str:
+    """What a test that uses an answer, beside the exercise's check, says of it."""
+    name = target.split(".")[1]
+    check = f'from attncourse.checks import check\ncheck("{target}", {name})'
+    test = f"import torch\nx = torch.ones(2, 2)\nassert {use}.shape == (2, 2)"
+    tests = graded("checked", check, 9), graded("tested", test, 1)
+    asked = Assignment("01_watched", read_cells(notebook(solution("a", f"{name} = 0"), *tests)))
+    data = notebook(solution("a", answer), *tests)
+    report = grade(data, asked, limits=Limits(submission=60, cell=10, call=5), seed=1)
+    return report.cells["tested"].message
+
+
+@pytest.mark.parametrize("disguise", ["", "scaled_dot_product_attention.__self__ = 5"])
+def test_a_function_is_watched_whatever_it_says_of_itself(disguise):
+    told = message("kqv.scaled_dot_product_attention", SDPA + disguise, ATTENTION)
+    assert FORBIDDEN in told
+
+
+@pytest.mark.parametrize("use", ["(x, x)", ".forward(x, x)", ".score(x, x)"])
+def test_what_an_answer_makes_is_watched_whatever_it_is(use):
+    told = message("scoring.BilinearScore", BILINEAR, "BilinearScore(2, 2)" + use)
+    assert FORBIDDEN in told
+
+
+def test_what_is_no_answer_may_use_what_it_likes():
+    own = SDPA.replace("def scaled_dot_product_attention", "def mine")
+    answer = own + "\ndef scaled_dot_product_attention(*x):\n    return x[0]\n"
+    assert message("kqv.scaled_dot_product_attention", answer, "mine(x, x, x)") == ""
