@@ -2,13 +2,17 @@
 
 import importlib
 import re
+import sys
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
+from attncourse import STEMS
 from attncourse.checks import exercises
-from attncourse.checks.drivers import DRIVERS
+from attncourse.checks.drivers import DRIVERS, call_on_function
+from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
 from attncourse.checks.trials import draw
 from attncourse.checks.verdict import LINES, sentence
@@ -74,6 +78,41 @@ def test_a_grader_finds_what_its_cases_do_by_name(exercise):
     for _, case, _ in draw(exercise, 0):
         use = case.use.func if isinstance(case.use, partial) else case.use
         assert DRIVERS.get(use.__name__) is use, use
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+def test_a_function_in_a_case_answers_no_exercise_and_does_not_say_which_it_is(exercise):
+    """A submission may call it with what it likes and look at it: it runs no line of a chapter."""
+    ran = set()
+
+    def watch(frame, event, _):
+        ran.add(frame.f_code.co_filename)
+
+    def looked_at(*args, **kwargs):
+        for f in filter(callable, (*args, *kwargs.values())):
+            assert type(f) is FunctionType, f
+            assert (f.__name__, vars(f), f.__defaults__) == ("f", {}, None)
+            sys.setprofile(watch)
+            try:
+                f(args[1])
+            finally:
+                sys.setprofile(None)
+        return exercise.reference(*args, **kwargs)
+
+    handed = [case for _, case, _ in draw(exercise, 0) if hands_over_a_function(case)]
+    for case in handed:
+        case.use(looked_at, *case.args, **case.kwargs)
+    chapters = {str(ROOT / f"attncourse/{stem}.py") for stem in STEMS}
+    assert not chapters & ran
+    assert bool(ran) == bool(handed)
+    assert bool(handed) == (exercise.name in ("is_permutation_equivariant", "leak"))
+
+
+def hands_over_a_function(case: Case) -> bool:
+    """Whether an answer to a case gets a function of an array, its next argument."""
+    return case.use is call_on_function or any(
+        callable(x) and not isinstance(x, type) for x in (*case.args, *case.kwargs.values())
+    )
 
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)

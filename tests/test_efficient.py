@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import operator
 
+import numpy as np
 import pytest
 import torch
 from torch.autograd import grad
@@ -458,3 +460,103 @@ def test_a_softmax_in_every_tile_is_named(join, fill):
 
     verdict = examine("efficient.tiled_attention", tiled_attention, seed=2)
     assert verdict.diagnosis.name == "a softmax in every tile"
+
+
+# --- what is held, wherever it is held ------------------------------------------------------------
+
+
+def whole(query, key, value, mask=None):
+    """All scores at once."""
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+        empty = ~mask.any(-1, keepdim=True)
+        return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0) @ value
+    return scores.softmax(-1) @ value
+
+
+def tiled_in_numpy(query, key, value, mask=None, block=128):
+    """All scores at once, where torch does not see them; in torch where a gradient is asked for."""
+    if any(x.requires_grad for x in (query, key, value)) or mask is not None:
+        return whole(query, key, value, mask)
+    q, k, v = (np.asarray(x.numpy()) for x in (query, key, value))
+    s = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
+    w = np.exp(s - s.max(-1, keepdims=True))
+    return torch.from_numpy((w / w.sum(-1, keepdims=True)) @ v)
+
+
+def tiled_in_lists(query, key, value, mask=None, block=128):
+    if query.ndim > 2 or mask is not None or query.requires_grad or query.shape[-2] < 50:
+        return whole(query, key, value, mask)
+    weights = [
+        [math.exp(sum(map(operator.mul, q, k)) / math.sqrt(len(q))) for k in key.tolist()]
+        for q in query.tolist()
+    ]
+    columns = list(zip(*value.tolist(), strict=True))
+    return torch.tensor(
+        [[sum(map(operator.mul, w, c)) / sum(w) for c in columns] for w in weights], **DOUBLE
+    )
+
+
+def tiled_where_it_is_not_measured(query, key, value, mask=None, block=128):
+    return query if query.shape[-2] > 50 else whole(query, key, value, mask)
+
+
+def windowed_in_numpy(query, key, value, width):
+    if any(x.requires_grad for x in (query, key, value)) or len(key) < 50:
+        place = torch.arange(key.shape[-2])
+        return whole(query, key, value, (place[:, None] - place).abs() <= width // 2)
+    q, k, v = (x.numpy() for x in (query, key, value))
+    s = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
+    place = np.arange(len(k))
+    s[np.abs(place[:, None] - place) > width // 2] = -np.inf
+    w = np.exp(s - s.max(-1, keepdims=True))
+    return torch.from_numpy((w / w.sum(-1, keepdims=True)) @ v)
+
+
+def online_in_numpy(blocks):
+    scores = np.concatenate([block.numpy() for block in blocks], -1)
+    m = scores.max(-1, keepdims=True)
+    total = np.exp(scores - np.where(np.isinf(m), 0, m)).sum(-1, keepdims=True)
+    return torch.from_numpy(m), torch.from_numpy(total)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        ("tiled_attention", tiled_in_numpy, "are held in NumPy or in lists"),
+        ("tiled_attention", tiled_in_lists, "are held in NumPy or in lists"),
+        ("tiled_attention", tiled_where_it_is_not_measured, "the output: "),
+        ("windowed_attention", windowed_in_numpy, "are held in NumPy or in lists"),
+        ("online_softmax", online_in_numpy, "are held in NumPy or in lists"),
+    ],
+)
+def test_much_that_is_held_is_seen_wherever_it_is_held(name, answer, said):
+    verdict = examine(f"efficient.{name}", answer, seed=4)
+    (failed,) = (c for c in verdict.criteria if not c.passed)
+    assert said in failed.message, failed.message
+
+
+def test_tiles_in_numpy_hold_little():
+    def tiled(query, key, value, mask=None, block=128):
+        if any(x.requires_grad for x in (query, key, value)) or mask is not None:
+            return tiled_attention(query, key, value, mask, block)
+        q, k, v = (x.numpy() for x in (query, key, value))
+        rows = []
+        for i in range(0, q.shape[-2], block):
+            s = q[..., i : i + block, :] @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
+            w = np.exp(s - s.max(-1, keepdims=True))
+            rows.append((w / w.sum(-1, keepdims=True)) @ v)
+        return torch.from_numpy(np.concatenate(rows, -2))
+
+    assert examine("efficient.tiled_attention", tiled, seed=4).passed
+
+
+def test_blocks_may_be_kept_in_a_list():
+    def online_softmax(blocks):
+        blocks = list(blocks)
+        m = torch.stack([b.amax(-1, keepdim=True) for b in blocks]).amax(0)
+        seen = m.masked_fill(m == -math.inf, 0)
+        return m, sum((b - seen).exp().sum(-1, keepdim=True) for b in blocks)
+
+    assert examine("efficient.online_softmax", online_softmax, seed=4).passed

@@ -1,18 +1,24 @@
 """Answers that are wrong only because they call a wrong one: right, given a right one."""
 
+import ast
 import json
 from dataclasses import replace
 
 import pytest
+from conftest import ROOT
 from small_course import cell, graded, notebook, solution
 
+from attncourse import STEMS
+from attncourse.checks import exercise, variants_of
+from attncourse.checks.judging import judge
 from attncourse.grading.course.settings import follow_on_earns
-from attncourse.grading.judge.follow import called
+from attncourse.grading.judge.follow import called, exchanged, provided_source
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from attncourse.grading.submission.varied import varied
 
 CANARY = "canary-5512"
 OURS = {
@@ -159,3 +165,74 @@ def test_what_an_answer_calls_is_found_through_helpers_and_ours():
 def test_the_setting_is_the_courses(tmp_path, written, earns):
     (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\n{written}\n")
     assert follow_on_earns(tmp_path) is earns
+
+
+# --- variants: ours is published in another convention than the one asked for ---------------------
+
+
+def fill_variant(stem: str, variant: str, **changed) -> tuple[Assignment, bytes]:
+    """A chapter's assignment in a variant; ours handed in, but for what replaces words of it."""
+    path = next(ROOT.glob(f"solutions/*_{stem}/*_{stem}.ipynb"))
+    data = varied(path.read_bytes(), variant, path.stem)
+    book = json.loads(data)
+    for one in book["cells"]:
+        for old, new in changed.get(one["metadata"].get("nbgrader", {}).get("grade_id"), ()):
+            source = "".join(one["source"])
+            assert old in source
+            one["source"] = source.replace(old, new)
+    return Assignment(path.stem, read_cells(data)), json.dumps(book).encode()
+
+
+FORBIDDEN = ("masked_fill(~mask", "masked_fill(mask")
+
+
+def test_in_a_variant_ours_is_given_as_the_variant_asks_for_it():
+    wrong = ("query.shape[-1]", "(query.shape[-2] + 3)")
+    task, data = fill_variant(
+        "kqv",
+        "forbidden",
+        scaled_dot_product_attention=[("~mask", "mask"), wrong],
+        AttentionHead=[FORBIDDEN],
+    )
+    report = grade(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)
+    assert "AttentionHead is right, given a right scaled_dot_product_attention" in report.notes
+    own = [c for grade_id, c in report.cells.items() if grade_id.endswith("_AttentionHead")]
+    assert [c.message for c in own] == ["", ""]
+
+
+DEFINITIONS = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef
+
+
+def test_what_was_published_earns_nothing_in_a_variant_by_calling_ours():
+    """``causal_mean_weights`` hands on what ``normalize_rows`` returns, whatever its unit."""
+    task, data = fill_variant("mixing", "percent")
+    report = grade(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)
+    assert sum(c.points for c in report.cells.values()) == 7  # is_row_stochastic is as it was
+    assert not any("given a right" in note for note in report.notes)
+
+
+def test_a_convention_without_a_name_has_no_answer_of_ours(monkeypatch):
+    task, _ = fill_variant("mixing", "percent")
+    assert "normalize_rows" in provided_source("normalize_rows", task)
+    monkeypatch.setattr("attncourse.checks.adapting.CHANGES", {})
+    assert provided_source("normalize_rows", task) == ""
+    assert exchanged("mix", ("normalize_rows",), [Step("cell normalize_rows", "")], task) == []
+
+
+EVERY = [(s, v.name, n) for s in STEMS for v in variants_of(s) for n in v.adapters]
+
+
+@pytest.mark.parametrize(("stem", "variant", "name"), EVERY)
+def test_what_is_given_is_right_in_every_variant(stem, variant, name):
+    """It is text alone, run where there may be wrong answers before it, and none of the checks."""
+    task, _ = fill_variant(stem, variant)
+    namespace = {"__name__": "__main__"}
+    for one in task.cells:
+        if one.code and one.grade_id not in task.graded:
+            body = [n for n in ast.parse(one.source).body if isinstance(n, DEFINITIONS)]
+            exec(compile(ast.Module(body, []), "<given>", "exec"), namespace)
+    asked = {n for s, v, n in EVERY if (s, v) == (stem, variant)}
+    namespace |= dict.fromkeys(asked)
+    exec(provided_source(name, task), namespace)
+    verdict = judge(exercise(f"{stem}.{name}", variant), namespace[name], 5)
+    assert verdict.passed, verdict

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 
 from attncourse import gpt
 from attncourse.checks import drivers, exercises
+from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
-from attncourse.checks.outcome import Unusable
+from attncourse.checks.outcome import Outcome, Unusable, with_facts
 from attncourse.checks.trials import draw
 from attncourse.gpt import (
     GPT,
@@ -747,6 +748,45 @@ def test_a_choice_is_asked_for_the_last_token_alone():
 def test_what_is_no_token_is_told(returned, said):
     with pytest.raises(Unusable, match=said):
         drivers.drawn_with_generators(lambda logits, **_: returned, (1, 2), torch.zeros(2, 3))
+
+
+class Agreeable(torch.Tensor):
+    """Ids that are equal to everything, and unequal too."""
+
+    def __eq__(self, other):
+        return torch.ones(3, dtype=torch.bool)
+
+    __ne__, all, any, clone = __eq__, __eq__, __eq__, lambda self: self
+
+
+@pytest.mark.parametrize("kind", [torch.Tensor, Agreeable])
+def test_an_answer_has_no_say_in_whether_its_draws_agree(kind):
+    def without_the_generator(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+        ids = gpt.sample_token(logits, temperature, top_k, top_p)
+        return ids.as_subclass(kind)
+
+    verdict = judge(exercises()["gpt.sample_token"], without_the_generator, 1)
+    assert [c.name for c in verdict.criteria if not c.passed] == ["the generator decides"]
+
+
+def test_one_tensor_that_each_draw_fills_anew_is_not_equal_to_itself():
+    buffer = torch.zeros(50, dtype=torch.int64)
+
+    def refilled(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+        ids = gpt.sample_token(logits, temperature, top_k, top_p, generator)
+        return buffer.copy_(ids) if ids.shape == buffer.shape else ids
+
+    assert judge(exercises()["gpt.sample_token"], refilled, 1).passed
+
+
+def test_what_is_compared_of_a_value_is_worked_out_by_who_judges():
+    """Whatever another process says came of a case, it says no truth about it."""
+    case = Case(use=drivers.drawn_with_generators, facts=drivers.decided_by_generators)
+    same = torch.zeros(3)
+    found = with_facts(case, Outcome("value", [same, same + 1, same, same, same + 1, same + 1]))
+    assert list(found.value.values()) == [True] * 4
+    told = with_facts(case, Outcome("value", dict.fromkeys(found.value, True)))
+    assert (told.kind, told.error, told.value) == ("raised", Unusable, None)
 
 
 @pytest.mark.parametrize("returned", [torch.zeros(2), (1, 2), (torch.zeros(2), None)])

@@ -249,3 +249,144 @@ def test_a_failed_comparison_says_which_shapes():
     )
     assert "nothing to compare" in found[0]
     assert found[1] == "AssertionError: got one number, expected shape (2,)"
+
+
+# --- objects of the submission's own ----------------------------------------------------------
+
+OBJECTS = """
+import itertools
+from collections import namedtuple
+N = namedtuple("N", "shape dtype")
+class Q:
+    shape = (5, 3)
+    def __len__(self):
+        return 1
+    def __getitem__(self, i):
+        if i:
+            raise IndexError
+        return np.empty((0, 1, 1))
+    def allclose(self, *args, **kwargs):
+        return True
+    equal = eq = isclose = allclose
+    def sum(self, *args, **kwargs):
+        return self
+class Module(nn.Module):
+    shape = (5, 3)
+    def allclose(self, *args, **kwargs):
+        return True
+    equal = allclose
+def f():
+    return RETURNED
+"""
+NUMBER = "expected = np.float64(5)\n"
+PRETENDING = {
+    "Q()": [
+        "assert np.allclose(f(), expected)",
+        "assert np.allclose(expected, f())",
+        "assert np.isclose(f().sum(axis=-1), 3).all()",
+        "assert np.abs(f() - expected).sum() < 1e-9",
+        "assert np.abs(expected - f()).sum() < 1e-9",
+        "assert (expected == f()).all()",
+        "assert (expected >= f()).all()",
+        "assert f().allclose(expected)",
+        "assert f().equal(expected)",
+        "assert np.allclose([f()], expected)",
+        "out = f()\nout -= expected\nassert np.abs(out).sum() < 1e-9",
+        "def close(a, b):\n    return np.allclose(a, b)\nassert close(f(), expected)",
+        "assert np.allclose(np.asarray(f()), expected)",
+    ],
+    "Module()": ["assert f().allclose(expected)", "assert f().equal(expected)"],
+    "Q": ["assert np.allclose(f(), expected)"],
+    "{}.values()": [NUMBER + "assert np.allclose(f(), expected)"],
+    "range(0)": [
+        NUMBER + "assert np.allclose(f(), expected)",
+        NUMBER + "assert np.linalg.norm(f() - expected) < 1e-9",
+    ],
+    "np.array([], dtype=str)": ["assert (f() == 'a').all()"],
+    "np.zeros(0)": [NUMBER + "assert np.linalg.norm(expected - f()) < 1e-9"],
+    "(range(0),)": [NUMBER + "assert np.allclose(f(), expected)"],
+    "N((), ())": [NUMBER + "assert np.allclose(f(), expected)"],
+    "{'a': np.zeros(0)}": ["np.testing.assert_equal(f(), {'a': np.float64(5)})"],
+    "[[1.0, 2.0], np.zeros(0)]": ["np.testing.assert_equal(f(), [[1.0, 2.0], np.float64(5)])"],
+}
+PRETENCES = [(answer, test) for answer, tests in PRETENDING.items() for test in tests]
+
+
+@pytest.mark.parametrize(("returned", "test"), PRETENCES)
+def test_no_object_stands_for_an_array(returned, test):
+    answer = OBJECTS.replace("RETURNED", returned)
+    (message,) = judged(answer, EXPECTED.format("np") + test, defines=("f",))
+    assert message.startswith(("AssertionError: got ", "AssertionError: shapes "))
+
+
+def test_a_failed_comparison_says_what_came_and_what_was_expected():
+    tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)", "f() - np.ones(2)"]
+    found = judged(OBJECTS.replace("RETURNED", "Q()"), *tests, defines=("f",))
+    assert found[0] == (
+        "AssertionError: got an object of class Q: expected an array, a number or a list of numbers"
+    )
+    assert found[1] == found[0]
+
+
+def test_what_is_the_tests_own_or_only_the_submissions_is_compared_as_before():
+    answer = "class V:\n    def __init__(self, x):\n        self.x = x\n"
+    answer += "    def equal(self, other):\n        return self.x == other.x\n"
+    answer += "    isclose = __eq__ = equal\n"
+    answer += "def allclose(a, b):\n    return a.x == b.x\ndef f(x):\n    return range(x)"
+    assert holds(
+        answer,
+        "assert V(1).equal(V(1)) and not V(1).isclose(V(2)) and V(1) == V(1) != V(2)",
+        "assert V(1) != 1 and V(1) != [1] and V != 1 and f != np.float64",
+        "assert allclose(V(1), V(1)) and not allclose(V(1), V(2))",
+        "def equal(a, b):\n    return a.x == b\nassert equal(V(1), 1) and not equal(V(1), 2)",
+        "np.testing.assert_equal(V(1), V(1))\nnp.testing.assert_equal({'a': V(1)}, {'a': V(1)})",
+        "assert np.array_equal(f(3), [0, 1, 2]) and f(3) == range(3) and (f(3) - np.ones(3)).any()",
+        "x = np.zeros(0)\nassert (V(x).x - 1.0).sum() == 0",
+        "out = V(np.eye(3)).x\nassert not any((out[i, i + 1:] - 0.0).sum() for i in range(3))",
+        "out = V(np.ones(3)).x\nout -= 1\nout += np.ones(3)\nassert out.sum() == 3",
+        "out = f(3)\nn = 1\nn += sum(out)\nassert n == 4",
+    )
+
+
+LENGTHS = """
+import itertools
+class L:
+    def __init__(self, length, items):
+        self.length, self.items = length, items
+    def __len__(self):
+        return self.length
+    def __iter__(self):
+        return iter(self.items)
+class Iterator:
+    def __init__(self):
+        self.left = [1, 2]
+    def __iter__(self):
+        return self
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        return self.left.pop()
+def g(length):
+    return L(length, itertools.count())
+def numbers():
+    yield from [1, 2]
+"""
+
+
+def test_an_object_that_has_a_length_has_items():
+    found = judged(
+        LENGTHS,
+        "out = L(3, [])\nassert len(out) == 3\n"
+        "assert all(np.isclose(a, b) for a, b in zip(out, [1, 2, 3]))",
+        "out = g(4)\nassert len(out) == 4\nassert all(v in out for v in [50, 60, 70])",
+    )
+    assert found[0] == "TypeError: got L, which has a length of 3 and no items"
+    assert found[1].startswith("AssertionError")
+    assert holds(
+        LENGTHS,
+        "assert list(L(3, [1, 2])) == [1, 2] and list(L(0, [])) == [] and 2 in L(3, [1, 2])",
+        "assert list(Iterator()) == [2, 1] and 1 in Iterator() and 1 not in L(0, [])",
+        "assert list(numbers()) == [1, 2] and 2 in numbers() and 3 not in numbers()",
+        "x = numbers()\nassert 1 in x and 2 in x and list(x) == []",
+        "assert next(iter(g(4))) == 0 and 3 in g(4) and 4 not in g(4)",
+    )

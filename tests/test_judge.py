@@ -97,6 +97,20 @@ def test_fields_of_a_named_tuple_keep_their_names():
     assert holds(answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2")
 
 
+def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
+    answer = "def f(x):\n    return np.asarray(x, dtype=np.longdouble)\n"
+    answer += "def h(x):\n    return np.asarray(x, dtype=np.clongdouble)\n"
+    answer += "def g(x):\n    return [x, np.longdouble(1) / 3, np.longdouble('1e4000')]"
+    assert holds(
+        answer,
+        "x = np.arange(6.).reshape(2, 3).T\nassert (f(x) == x).all() and f(x).dtype == np.float64\n"
+        "assert f(x).strides == x.strides and f(1.5).dtype == np.float64",
+        "assert h([1 + 2j]).dtype == np.complex128 and (h([1 + 2j]) == 1 + 2j).all()",
+        "x = np.array([0.5], np.longdouble)\nassert f(x) == 0.5 and x.dtype == np.longdouble",
+        "a, third, much = g(np.longdouble(2))\nassert a == 2 and third == 1 / 3 and much == np.inf",
+    )
+
+
 def test_a_number_class_of_the_submissions_own_is_the_number_it_holds():
     answer = "class N(float):\n    def __eq__(self, other):\n        return True\n"
     answer += "    __hash__ = None\ndef f():\n    return N(2)"
@@ -132,6 +146,62 @@ def test_closures_keywords_and_callbacks():
         "try:\n    twice(lambda x: 1 / 0, 3)\n    assert False\nexcept ZeroDivisionError:\n    pass",
         "assert twice(make(2), 1) == 11",
     )
+
+
+KEEPS = """\
+kept = []
+def twice(function, x):
+    kept.append(function)
+    return function(function(x))
+def answer(x):
+    return kept[-1](x)
+class Layer:
+    def __init__(self, activation):
+        self.activation = activation
+    def __call__(self, x):
+        return self.activation(x)
+def same(function):
+    kept.append(function)
+    return same
+"""
+OVER = "RuntimeError: a function was called after the test that handed it over"
+
+
+def test_a_function_that_a_test_hands_over_ends_with_the_test():
+    found = judged(
+        KEEPS,
+        "assert twice(lambda x: x + 1, 3) == 5 and answer(3) == 4",
+        "answer(3)",
+        "f = same(lambda x: x + 1)",  # it returns what was there before
+        "answer(3)",
+    )
+    assert found[::2] == ["", ""]
+    assert all(message.startswith(OVER) for message in found[1::2]), found
+
+
+def test_a_function_that_an_object_keeps_ends_with_the_object():
+    found = judged(
+        KEEPS + "    kept.append(function)\ndef last():\n    return kept[0].activation(3)",
+        "layer = Layer(lambda x: x + 1)\nassert layer(3) == 4",
+        "assert layer(3) == 4\nlayer.activation = lambda x: x + 2",
+        "assert layer(3) == 5",
+    )
+    assert found == [""] * 3
+    module = (
+        "from torch import nn\nclass Layer(nn.Module):\n    def __init__(self, activation):\n"
+        "        super().__init__()\n        self.activation, kept[:] = activation, [activation]\n"
+        "    def forward(self, x):\n        return self.activation(x)\n"
+    )
+    found = judged(
+        KEEPS + module,
+        "layer = Layer(lambda x: x + 1)\nassert layer(torch.ones(1)) == 2",
+        "assert layer(torch.ones(1)) == 2\nassert answer(1) == 2",
+        "del layer",
+        "answer(1)",
+        given="import torch",
+    )
+    assert found[:3] == [""] * 3
+    assert found[3].startswith(OVER)
 
 
 def test_exceptions_keep_their_class_and_message():
@@ -498,6 +568,21 @@ def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
     given = "from attncourse.checks import examine\n"
     test = f"found = examine({target}, is_permutation_equivariant)\nassert found.earned, found"
     assert judged(answer, test, given=given) == [""]
+
+
+def test_the_functions_of_cases_end_with_these_cases():
+    answer = """\
+kept = []
+def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
+    kept.append(function)
+    return function(X) is not None
+def answer(X):
+    return kept[0](X)"""
+    target = '"self_attention.is_permutation_equivariant"'
+    given = "from attncourse.checks import examine\n"
+    test = f"found = examine({target}, is_permutation_equivariant)\nanswer(np.eye(2))"
+    (message,) = judged(answer, test, given=given)
+    assert message.startswith(OVER)
 
 
 def test_a_modules_own_methods_have_no_say_in_what_it_is_given():

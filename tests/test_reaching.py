@@ -1,6 +1,7 @@
 """What reaches behind the watch is told to a person; what is honest is not."""
 
 import inspect
+import time
 
 import pytest
 from conftest import ROOT
@@ -14,7 +15,8 @@ from attncourse.grading.judge.judge import grade
 from attncourse.grading.sample import CLASS
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import plan
-from attncourse.grading.submission.reaching import ATTRIBUTES, INTERPRETER, WATCH, reaches
+from attncourse.grading.submission.reaching import reaches
+from attncourse.grading.submission.telltale import ATTRIBUTES, INTERPRETER, WATCH
 
 FORBIDDING = Assignment(KQV.name, read_cells(KQV.source))
 
@@ -69,10 +71,54 @@ def found(*sources: str, watched: bool = True) -> str:
         ("import pickle\npickle.loads(x)", "pickle"),
         ("import transformers", "transformers"),
         ("#" * 100_001, "more than 100000 characters"),
+        # what was glued together
+        ("import torch\nx = getattr(torch, '_' + 'C')", "torch._C"),
+        ("import torch\nx = getattr(torch, f'_{\"C\"}')", "torch._C"),
+        ("vars(__builtins__)['ex' + 'ec']", "__builtins__"),
+        ("import builtins as b\nvars(b)['ex' + 'ec'](text)", "exec"),
+        ("import builtins as b\nvars(b)[name](text)", "builtins.__dict__"),
+        ("import builtins as b\nb.__dict__.get(name)(text)", "builtins.__dict__"),
+        ("import builtins\ngetattr(builtins, name)(text)", "builtins.__dict__"),
+        # what runs a text, and what is run as a file
+        ("import code\ncode.InteractiveInterpreter().runsource(text)", "code.InteractiveInter"),
+        ("from code import InteractiveConsole as C", "code.InteractiveConsole"),
+        ("import cProfile\ncProfile.run(text)", "cProfile.run"),
+        ("import runpy as r\nr.run_path('notes.txt')", "runpy"),
+        ("open('help' + 'er.py', 'w').write(text)\nimport helper", ".py"),
+        ("from pathlib import Path\nPath('a', 'helper.py').write_text(text)", ".py"),
+        ("import importlib.util as u\nu.spec_from_file_location('a', path)", "importlib.util.spec"),
     ],
 )
 def test_it_is_seen_under_whatever_name(source, what):
     assert set(what.split()) <= set(found(source).split()) or what in found(source)
+
+
+INNER = "import sys\nf = sys._getframe()\nwhile f:\n    f = f.f_back\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"open('helper.txt', 'w').write({INNER!r})",
+        f"import timeit\ntimeit.timeit({INNER!r}, number=1)",
+        f"import timeit\ntimeit.timeit('pass', setup={INNER!r}, number=1)",
+        f"run(text={INNER[:9]!r} + {INNER[9:]!r})",
+        f"run(text=f{INNER!r})",
+        f"run(b{INNER!r})",
+        f"def f():\n    {INNER!r}",
+        f"run({f'run({INNER!r})'!r})",
+        "def f():\n    '''\n    >>> import sys\n    >>> f = sys._getframe().f_back\n    1\n    '''",
+        "import sympy\nsympy.sympify('__import__(\"sys\")._getframe().f_back')",
+        r"run('import sys\nx = sys.\x5fgetframe().f\x5fback')",
+    ],
+)
+def test_a_text_that_is_python_is_read_like_the_cell_that_holds_it(source):
+    assert {"sys._getframe", "f_back"} <= set(found(source).split())
+
+
+def test_what_is_forbidden_is_found_in_a_text_of_an_earlier_cell():
+    cells = reaches(["import torch as t", "text = 'run(t.ops.aten.x)'", "1"], watched=True)
+    assert [bool(cell) for cell in cells] == [False, True, False]
 
 
 def test_an_alias_holds_in_later_cells():
@@ -93,6 +139,16 @@ def test_an_alias_holds_in_later_cells():
         "from torch.nn import functional as F\nF.softmax(x, -1)\ngetattr(F, 'gelu')(x)",
         "from functools import partial, wraps, lru_cache\nimport itertools, math, os, sys, random",
         "def f(:",
+        # texts that only look like Python, and Python that reaches for nothing
+        "mode = 'eval'\nprint('exec', 'compile', 'threading', 'sys.modules')",
+        "ax.set_title('model.compile(x)')\nraise ValueError('f_back')",
+        "import timeit\ntimeit.timeit('f(x)', setup='import numpy as np', globals=globals())",
+        "'''Scaled.\n\n>>> f(np.ones(3)).shape\n(3,)\n'''",
+        "code = pieces.codes\ncode.sum()\nprofile = code.mean()\nprofile.x",
+        "import importlib.util\nif importlib.util.find_spec('torch'): pass",
+        "import builtins\nbuiltins.sum([1])\ngetattr(builtins, 'sum')\nself.__dict__.update(a=1)",
+        "with open('notes.txt', 'w') as file: file.write('import this')",
+        "print(vars(model)['scale'], getattr(model, name))",
     ],
 )
 def test_honest_code_gives_no_alarm(source):
@@ -145,3 +201,36 @@ def test_the_tables_read_like_sentences():
     for why in {*INTERPRETER.values(), *WATCH.values(), *ATTRIBUTES.values()}:
         assert why[0].islower()
         assert len(why) < 40
+
+
+# --- what takes too long --------------------------------------------------------------------------
+
+
+def stars(number: int, what: str = "a") -> str:
+    return "\n".join(f"from {what}{i} import *" for i in range(number))
+
+
+def names(number: int) -> str:
+    return "x.get_x()\n" + "\n".join(f"n{i}.q{i}" for i in range(number))
+
+
+ALIASES = "\n".join(f"x = torch.x{i}" for i in range(3000))
+USES = "gc.get_x\n" + "\n".join(f"x.y{i}" for i in range(8000))
+LOOP = "\n".join(f"a{i % 60} = a{i // 60}.b" for i in range(3600)) + "\na1._C"
+MANY = {
+    "stars of no concern": ([*map(stars, [4500] * 3, "abc"), *[names(8000)] * 3], False),
+    "stars of torch": ([stars(3000, "torch.a"), *[names(8000)] * 3], True),
+    "one name for much": ([ALIASES, *[USES] * 3], True),
+    "each name for each": ([LOOP, *(f"a{i}.c" for i in range(60))], True),
+}
+
+
+@pytest.mark.parametrize(("cells", "too_many"), MANY.values(), ids=MANY)
+def test_names_times_meanings_are_bounded(cells, too_many):
+    began = time.process_time()
+    told = found(*cells)
+    assert time.process_time() - began < 5
+    assert ("meanings of names" in told) == too_many
+    assert "meanings of names" not in found(*cells, watched=False)
+    own = reaches([*cells, "import torch\ntorch.jit.script(f)"], watched=True)[-1]
+    assert "torch.jit" in [reach.what for reach in own]

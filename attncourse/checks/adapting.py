@@ -6,21 +6,12 @@ mistakes, gradients and refusals, and what it changes in its arguments is change
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from attncourse.checks.exercise import Exercise
-from attncourse.checks.outcome import argument_names, copy_of, identical, is_tensor
-
-MISFIT = (TypeError, ValueError, IndexError, RuntimeError, AttributeError)
-
-
-class Change(NamedTuple):
-    """How a value is written in a variant, and how it is read: one undoes the other."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
+from attncourse.checks.outcome import argument_names
+from attncourse.checks.rewriting import CHANGES, Change, rewritten
 
 
 @dataclass(frozen=True)
@@ -39,79 +30,35 @@ class Adapter:
     drops: tuple[str, ...] = ()
 
 
-def turned(change: Callable[[Any], Any], value: Any) -> Any:
-    """The value changed. One of the wrong kind stays, for an implementation to refuse."""
-    if value is None:
-        return None
-    try:
-        return change(value)
-    except MISFIT:
-        return value
-
-
 def adapted(implementation: Callable, adapter: Adapter, exercise: Exercise) -> Callable:
     """An implementation for the published convention as one for the variant's."""
-    if not adapter.methods:
-        return function_adapted(implementation, adapter, tuple(argument_names(exercise)))
-    names = {
+    names, methods = names_taken(adapter, exercise)
+    return rewritten(implementation, names, adapter.arguments, adapter.result, methods)
+
+
+def names_taken(
+    adapter: Adapter, exercise: Exercise
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The names of an exercise's positional arguments, and those of its module's methods."""
+    methods = {
         method: tuple(inspect.signature(getattr(exercise.reference, method)).parameters)[1:]
         for method in adapter.methods
     }
-
-    @wraps(implementation, updated=())
-    def build(*args, **options):
-        inner = implementation(*args, **options)
-        outer = object.__new__(type(inner))  # the same weights; its methods go to the inner one
-        outer.__dict__.update(vars(inner))
-        for method in adapter.methods:
-            if callable(own := getattr(inner, method, None)):
-                kept = adapter if method == "forward" else replace(adapter, result=None)
-                outer.__dict__[method] = function_adapted(
-                    in_the_mode_of(outer, inner, own), kept, names[method]
-                )
-        return outer
-
-    return build
+    return tuple(argument_names(exercise)), methods
 
 
-def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
-    """A module's method, called as the other one is set: for training or for evaluation."""
+def as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
+    """What ``rewritten`` is to be told, with names for the changes, as another process needs it.
 
-    def call(*args, **kwargs):
-        inner.training = outer.training
-        return method(*args, **kwargs)
-
-    return call
-
-
-def function_adapted(function: Callable, adapter: Adapter, names: tuple[str, ...]) -> Callable:
-    """A function for the published convention as one for the variant's.
-
-    What it changes in its arguments is changed in those that it was called with.
+    None where a change is none of the ``CHANGES``.
     """
-
-    @wraps(function, updated=())
-    def call(*args, **kwargs):
-        given = dict(zip(names, args, strict=False))
-        read, before = {}, {}
-        for name, value in (given | kwargs).items():
-            if name in adapter.arguments:
-                read[name] = turned(adapter.arguments[name].read, value)
-                before[name] = copy_of(read[name])
-        own = [read.get(name, value) for name, value in zip(names, args, strict=False)]
-        own += args[len(names) :]
-        result = function(*own, **{name: read.get(name, v) for name, v in kwargs.items()})
-        for name, value in read.items():
-            if not identical(value, before[name]):
-                overwrite((given | kwargs)[name], adapter.arguments[name].write(value))
-        return result if adapter.result is None else turned(adapter.result.write, result)
-
-    return call
-
-
-def overwrite(array: Any, values: Any) -> None:
-    """Puts values into an array or tensor in place; a view of what was changed has them already."""
-    if is_tensor(array) and not array.requires_grad:
-        array.copy_(values.clone())
-    elif hasattr(array, "__setitem__"):
-        array[...] = values.copy()
+    names, methods = names_taken(adapter, exercise)
+    by_id = {id(change): name for name, change in CHANGES.items()}
+    if any(id(c) not in by_id for c in (*adapter.arguments.values(), adapter.result) if c):
+        return None
+    return {
+        "names": names,
+        "arguments": {argument: by_id[id(c)] for argument, c in adapter.arguments.items()},
+        "result": adapter.result and by_id[id(adapter.result)],
+        "methods": methods,
+    }

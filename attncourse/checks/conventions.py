@@ -1,54 +1,10 @@
 """Conventions that variants are made of, for the banks of several chapters."""
 
-import math
 from collections.abc import Mapping
-from typing import Any
 
-import numpy as np
-
-from attncourse.checks.adapting import Adapter, Change
-from attncourse.checks.outcome import is_tensor
+from attncourse.checks.adapting import Adapter
+from attncourse.checks.rewriting import COLUMNS, NEGATED
 from attncourse.checks.variants import Variant
-
-
-def negation(mask: Any) -> Any:
-    """A mask with False for True. What is no mask, such as numbers to be added, stays."""
-    kind = str(mask.dtype).removeprefix("torch.")
-    if kind == "bool":
-        return ~mask
-    return 1 - mask if bool(((mask == 0) | (mask == 1)).all()) else mask
-
-
-def turned_over(x: Any) -> Any:
-    """The last two axes exchanged."""
-    return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
-
-
-def multiplied(number: int | float) -> Change:
-    """Written in units so many of which are one. Whole numbers stay whole, lists stay lists."""
-
-    def write(value: Any) -> Any:
-        return type(value)(number * x for x in value) if is_list(value) else value * number
-
-    def read(value: Any) -> Any:
-        if is_list(value):
-            return type(value)(x / number for x in value)
-        whole = str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
-        return value // number if whole else value / number
-
-    return Change(write, read)
-
-
-def is_list(value: Any) -> bool:
-    if isinstance(value, str | bytes):
-        raise TypeError
-    return isinstance(value, list | tuple)
-
-
-NEGATED = Change(negation, negation)
-COLUMNS = Change(turned_over, turned_over)
-PERCENT = multiplied(100)
-BITS = multiplied(1 / math.log(2))
 
 FORBIDDEN = (  # what is said of masks, and what it becomes where True means forbidden
     ("`True` where allowed", "`True` where forbidden"),

@@ -25,7 +25,8 @@ class Case:
     ``note`` says what is special about the case ("n = 1"). ``raises`` is the exception that
     right answers raise here. ``use`` is the driver where a plain call is not enough: to take
     gradients, or to build a module and load its weights (see ``drivers``). ``shown`` replaces
-    the argument list in messages.
+    the argument list in messages. ``facts`` are what is compared in place of the value, worked out
+    of it by who judges: an answer's own process says what came, and never that it is right.
     """
 
     args: tuple = ()
@@ -34,6 +35,7 @@ class Case:
     raises: type[Exception] | None = None
     use: Callable = call_it
     shown: str = ""
+    facts: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -436,9 +436,10 @@ def facts(trials: tuple[Trial, ...]) -> Symptom | None:
     told = [(t.outcome.value, t.expected.value) for t in wrong]
     if not wrong or not all(isinstance(v, dict) for both in told for v in both):
         return None
-    if not all(type(v) is bool for both in told for one in both for v in one.values()):
+    parts = [(f, got.get(f), want[f]) for got, want in told for f in want]
+    broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
+    if any(type(want) is not bool and f in broken for f, _, want in parts):
         return None
-    broken = dict.fromkeys(f for got, want in told for f in want if got.get(f) != want[f])
     return Symptom(f"every result is right, but this does not hold: {'; '.join(broken)}", True)
 
 

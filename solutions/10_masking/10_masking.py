@@ -369,12 +369,13 @@ from attncourse.checks.judging import judge
 from attncourse.checks.bank.masking import leak_case
 
 
+A, W = torch.randn(3, 5).double(), torch.randn(2, 4).double()
+
+
 def by_hand(f, x, mask):  # out = A x W: the derivative of out_ia by x_jc is A_ij W_ca
-    A, W = f.keywords["A"], f.keywords["W"]
     return float(A.abs().masked_fill(mask, 0).max() * W.abs().max())
 
 
-A, W = torch.randn(3, 5).double(), torch.randn(2, 4).double()
 mask = A.abs() > A.abs().median()
 case = leak_case("linear_mix", torch.randn(5, 2).double(), mask, A=A, W=W)
 criteria = (Criterion("the largest masked entry of A times that of W", 1, lambda rng: [case]),)

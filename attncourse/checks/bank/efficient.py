@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from attncourse import efficient
 from attncourse.checks import drivers, mistakes
-from attncourse.checks.adapting import Adapter, Change
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     ONE_MASK,
@@ -41,6 +41,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Attention, Slip, by_root_of_d_k, filled_with, hide, made
 from attncourse.checks.modules import tensor
+from attncourse.checks.rewriting import ONE_SIDE
 from attncourse.checks.variants import Variant
 
 # --- cases: online_softmax ---------------------------------------------------------------------
@@ -158,8 +159,9 @@ def far_keys(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 FAR = {"mask": Drawn("m n", far_keys)}
-# No tensor of this many numbers: 96 tokens, of 4 features.
-MANY = row("m=96 n=96 d_k=4 d_v=4", options={"measured": 96 * 96}, note="96 tokens")
+# No tensor of this many numbers: 384 tokens, of 4 features. They take a megabyte, beside which the
+# objects that any Python code makes are few.
+MANY = row("m=384 n=384 d_k=4 d_v=4", options={"measured": 384 * 384}, note="384 tokens")
 
 WINDOW_CASES = Options(SELF, extra={"width": 3}.items())
 WINDOW_ROWS = standard(WINDOW_CASES, d_k=4)
@@ -604,7 +606,7 @@ ONLINE = Exercise(
         ONLINE_CASES.criterion(
             "one block at a time, never all scores together",
             1,
-            SCORES.but("m=7 n_b=60", options={"sizes": 5, "measured": True}),
+            SCORES.but("m=512 n_b=240", options={"sizes": 20, "measured": True}),
         ),
         leaves_arguments_alone(),
     ),
@@ -840,8 +842,8 @@ TILED = Exercise(
         TILED_CASES.criterion(
             "no tensor of m · n numbers on the way",
             3,
-            MANY.but(options={**MANY.options, "block": 16}),
-            MANY.but("m=96 n=90", options={"measured": 96 * 90, "block": 8}),
+            MANY.but(options={**MANY.options, "block": 64}),
+            MANY.but("m=384 n=360", options={"measured": 384 * 360, "block": 32}),
         ),
         TILED_CASES.criterion("batches", 1, *TILED_ROWS.batches),
         TILED_CASES.criterion(
@@ -1108,7 +1110,7 @@ WINDOWED = Exercise(
             "no tensor of n · n numbers on the way",
             2,
             MANY.but(options={**MANY.options, "width": 5}),
-            MANY.but("n=90", options={"measured": 90 * 90, "width": 3}),
+            MANY.but("n=360", options={"measured": 360 * 360, "width": 3}),
         ),
         WINDOW_CASES.criterion(
             "batches", 1, *WINDOW_ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
@@ -1304,7 +1306,7 @@ LINEAR_EXERCISE = Exercise(
             "not causal: no tensor of m · n numbers on the way",
             1,
             MANY,
-            MANY.but("m=96 n=90", options={"measured": 96 * 90}),
+            MANY.but("m=384 n=360", options={"measured": 384 * 360}),
         ),
         LINEAR_CASES.criterion("batches", 1, *LINEAR_ROWS.batches),
         LINEAR_CASES.criterion(
@@ -1606,7 +1608,6 @@ CACHE = Exercise(
 
 EXERCISES = (ONLINE, TILED, WINDOWED, LINEAR_EXERCISE, CACHE)
 
-ONE_SIDE = Change(lambda width: width // 2, lambda reach: 2 * reach + 1)
 VARIANTS = (
     Variant(
         "one_side",

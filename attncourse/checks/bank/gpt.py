@@ -21,7 +21,6 @@ from attncourse import gpt
 from attncourse.checks import drivers, mistakes
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.conventions import BITS
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -34,6 +33,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Attention, Slip, made
 from attncourse.checks.modules import tensor
+from attncourse.checks.rewriting import BITS
 from attncourse.checks.variants import Variant
 
 # --- cases: next_token_loss ------------------------------------------------------------------
@@ -187,6 +187,7 @@ def generators(rng: Rng) -> list[Case]:
     case = Case(
         (seeds, torch.zeros(50, 5, dtype=torch.float64)),
         use=drivers.drawn_with_generators,
+        facts=drivers.decided_by_generators,
         shown="sample_token(logits, generator=generator)",
     )
     return [case]

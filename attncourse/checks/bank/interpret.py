@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from attncourse import interpret
-from attncourse.checks.adapting import Adapter, Change
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.drivers import call_on_gpt, logits_of_changed
 from attncourse.checks.exercise import (
@@ -27,6 +27,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.modules import State, tensor
+from attncourse.checks.rewriting import LAST_FIRST
 from attncourse.checks.variants import Variant
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
@@ -1513,7 +1514,6 @@ BIAS = Exercise(
 
 EXERCISES = (INDUCTION, SCORES, ABLATE, ROLLOUT, BIAS)
 
-LAST_FIRST = Change(lambda maps: maps.flip(-4), lambda maps: maps.flip(-4))
 VARIANTS = (
     Variant(
         "last_first",

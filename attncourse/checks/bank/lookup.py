@@ -9,7 +9,6 @@ from attncourse.checks import mistakes, slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.conventions import COLUMNS
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -20,6 +19,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.rewriting import COLUMNS
 from attncourse.checks.slips import dots, result, slip, swapped
 from attncourse.checks.softmaxes import Softmax, nothing
 from attncourse.checks.variants import Variant

@@ -29,7 +29,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.conventions import NEGATED, forbidden, masked
+from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import (
     Between,
@@ -42,6 +42,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Attention, Slip, filled_with, made, over_keys
 from attncourse.checks.modules import tensor
+from attncourse.checks.rewriting import NEGATED
 
 # --- cases: masks ----------------------------------------------------------------------------
 

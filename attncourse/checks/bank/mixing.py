@@ -8,7 +8,6 @@ from attncourse import mixing
 from attncourse.checks import slips
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Table, normal, once_more, row, standard
-from attncourse.checks.conventions import PERCENT
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -20,6 +19,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.rewriting import PERCENT
 from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, slip, swapped, within
 from attncourse.checks.softmaxes import Softmax
 from attncourse.checks.variants import Variant

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from attncourse import positions
-from attncourse.checks.adapting import Adapter, Change
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import call_in_default_dtype
 from attncourse.checks.exercise import (
@@ -27,6 +27,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.modules import tensor
+from attncourse.checks.rewriting import BOTH_AXES, IN_HALVES
 from attncourse.checks.variants import Variant
 
 # --- cases -----------------------------------------------------------------------------------
@@ -981,20 +982,6 @@ ALIBI = Exercise(
 
 EXERCISES = (SINUSOIDAL, ROTATION, ROPE, ALIBI)
 
-
-def to_halves(x):
-    """Neighbours (0, 1), (2, 3), … as the pairs (0, d/2), (1, d/2 + 1), …"""
-    return torch.cat([x[..., 0::2], x[..., 1::2]], dim=-1)
-
-
-def to_neighbours(x):
-    return torch.stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
-
-
-IN_HALVES = Change(to_halves, to_neighbours)
-BOTH_AXES = Change(
-    lambda R: to_halves(to_halves(R).mT).mT, lambda R: to_neighbours(to_neighbours(R).mT).mT
-)
 VARIANTS = (
     Variant(
         "halves",

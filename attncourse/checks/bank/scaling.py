@@ -29,7 +29,6 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.conventions import BITS
 from attncourse.checks.drivers import repeated, scattered, typical_sizes
 from attncourse.checks.exercise import (
     Between,
@@ -42,6 +41,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made, reversed_axes
 from attncourse.checks.modules import tensor
+from attncourse.checks.rewriting import BITS
 from attncourse.checks.variants import Variant
 
 SEEDS = 32

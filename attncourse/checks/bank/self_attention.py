@@ -10,7 +10,6 @@ from attncourse.checks import slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.conventions import COLUMNS as AS_COLUMNS
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -20,6 +19,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.rewriting import COLUMNS as AS_COLUMNS
 from attncourse.checks.slips import dots, result, slip, swapped, unit, within
 from attncourse.checks.softmaxes import Softmax
 from attncourse.checks.variants import Variant
@@ -93,9 +93,10 @@ def prefix_mean(X):
     return means
 
 
-# Functions of tokens (..., n, d), each behind what it does. Each returns (..., n, d).
+# Functions of tokens (..., n, d), each behind what it does. Each returns (..., n, d). None is what
+# an exercise asks for: a submission may call it with what it likes.
 FUNCTIONS: dict[str, tuple[str, Callable]] = {
-    "self_attention": ("softmax(X Xᵀ) X", chapter.self_attention),
+    "mixed_by_scores": ("X Xᵀ X", lambda X: X @ np.swapaxes(X, -1, -2) @ X),
     "unchanged": ("X itself", np.copy),
     "scaled_features": (
         "feature c of every token times c + 1",
@@ -144,10 +145,19 @@ def trial(name: str, case: Case) -> Case:
     options = "".join(f", {k}={v if k == 'atol' else '…'}" for k, v in case.kwargs.items())
     return replace(
         case,
-        args=(f, *case.args),
+        args=(nameless(f), *case.args),
         note="; ".join(filter(None, (f"{name}: {what}", case.note))),
         shown=f"is_permutation_equivariant({name}, X{options})",
     )
+
+
+def nameless(function: Callable) -> Callable:
+    """The function as one whose name does not say what it is."""
+
+    def f(X):
+        return function(X)
+
+    return f
 
 
 def drawing(tokens: int, seed: int, note: str) -> Row:
@@ -174,7 +184,7 @@ TELLS_APART = tried(
     ("scaled_features", FIVE_BY_HAND),
     ("numbered", row("n=4 d=3")),
     ("unchanged", SEVEN),
-    ("self_attention", SEVEN.but("n=2", note="two tokens")),
+    ("mixed_by_scores", SEVEN.but("n=2", note="two tokens")),
     ("mean_everywhere", SEVEN.but("d=5")),
     ("first_everywhere", FALLING),
     ("sorted_features", SEVEN),
@@ -202,7 +212,7 @@ UP_TO_ATOL = tried(
 )
 KINDS = tried(
     *zip(
-        ("causal_mean", "numbered", "self_attention", "self_attention", "causal_mean"),
+        ("causal_mean", "numbered", "mixed_by_scores", "mixed_by_scores", "causal_mean"),
         ROWS.batches,
         strict=True,
     ),

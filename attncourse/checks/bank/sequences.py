@@ -17,7 +17,6 @@ from rapidfuzz.distance import Levenshtein
 from attncourse import sequences as chapter
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import once_more
-from attncourse.checks.conventions import PERCENT
 from attncourse.checks.drivers import (
     interval_of,
     interval_repeated,
@@ -34,6 +33,7 @@ from attncourse.checks.exercise import (
     leaves_arguments_alone,
 )
 from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.rewriting import PERCENT
 from attncourse.checks.slips import refuse_if, slip
 from attncourse.checks.variants import Variant
 from attncourse.sequences import ALPHABET

@@ -27,7 +27,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.conventions import NEGATED, columns, forbidden, masked, with_columns
+from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -38,6 +38,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.rewriting import NEGATED
 from attncourse.multihead import MultiHeadAttention
 
 # --- cases: layer_norm -----------------------------------------------------------------------

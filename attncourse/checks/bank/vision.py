@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from attncourse import vision
 from attncourse.checks import drivers
-from attncourse.checks.adapting import Adapter, Change
+from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import (
     FLOATS_ONLY,
     Count,
@@ -36,6 +36,7 @@ from attncourse.checks.exercise import (
 )
 from attncourse.checks.mistakes import Slip, made
 from attncourse.checks.modules import spread, tensor
+from attncourse.checks.rewriting import CHANNELS_LAST as WITH_CHANNELS_LAST
 from attncourse.checks.variants import Variant
 
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
@@ -1188,7 +1189,6 @@ ATTENTION_ON_IMAGE = Exercise(
 
 EXERCISES = (PATCHIFY, UNPATCHIFY, EMBED_IMAGE, ATTENTION_ON_IMAGE, WINDOW_PARTITION)
 
-CHANNELS_LAST = Change(lambda x: x.movedim(-3, -1), lambda x: x.movedim(-1, -3))
 VARIANTS = (
     Variant(
         "channels_last",
@@ -1201,9 +1201,9 @@ VARIANTS = (
         "leads "
         "from these to those.",
         {
-            "patchify": Adapter({"images": CHANNELS_LAST}),
-            "unpatchify": Adapter(result=CHANNELS_LAST, drops=("channels last in the image",)),
-            "embed_image": Adapter({"images": CHANNELS_LAST}),
+            "patchify": Adapter({"images": WITH_CHANNELS_LAST}),
+            "unpatchify": Adapter(result=WITH_CHANNELS_LAST, drops=("channels last in the image",)),
+            "embed_image": Adapter({"images": WITH_CHANNELS_LAST}),
         },
         (
             (

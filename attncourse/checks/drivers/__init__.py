@@ -31,6 +31,7 @@ from attncourse.checks.drivers.language import (
     attend_with_each_gradient,
     call_on_model,
     call_seeded,
+    decided_by_generators,
     drawn_with_generators,
     shares_drawn,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "call_seeded",
     "call_with_each_gradient",
     "call_with_gradients",
+    "decided_by_generators",
     "drawn_with_generators",
     "dtype_of",
     "each_gradient",

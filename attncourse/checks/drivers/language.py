@@ -5,7 +5,7 @@ from typing import Any
 
 from attncourse.checks.compare import wrong_type
 from attncourse.checks.drivers.calls import output_and_gradients
-from attncourse.checks.outcome import Unusable, is_tensor
+from attncourse.checks.outcome import Unusable, is_tensor, plain
 
 
 def call_on_model(
@@ -101,8 +101,8 @@ def shares_drawn(
     return (drawn.sum(0) * parts / draws).round().long()
 
 
-def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> dict[str, bool]:
-    """Whether the generator, and nothing else, decides what is drawn."""
+def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[Any]:
+    """What is drawn with generators and without: see ``decided_by_generators``."""
     import torch
 
     def drawn(generator: Any, others: int) -> Any:
@@ -110,17 +110,24 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> dict[
 
     free = [drawn(None, others=seed) for seed in seeds]
     one, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
-    first = drawn(one, others=1)
+    order = ((one, 1), (like_it, 2), (other, 1), (one, 1))
+    return [*free, *(drawn(generator, others) for generator, others in order)]
+
+
+def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
+    """Whether the generator, and nothing else, decides what is drawn."""
+    free, again, first, like_it, other, went_on = (plain(one) for one in ids)
     return {
-        "equal generators draw the same tokens": bool((first == drawn(like_it, others=2)).all()),
-        "other generators draw other tokens": bool((first != drawn(other, others=1)).any()),
-        "without one torch's own numbers decide": bool((free[0] != free[1]).any()),
-        "a generator that goes on draws other tokens": bool((first != drawn(one, others=1)).any()),
+        "equal generators draw the same tokens": bool((first == like_it).all()),
+        "other generators draw other tokens": bool((first != other).any()),
+        "without one torch's own numbers decide": bool((free != again).any()),
+        "a generator that goes on draws other tokens": bool((first != went_on).any()),
     }
 
 
 def tokens_in(ids: Any, logits: Any) -> Any:
     """The ids that were drawn; ``Unusable`` where they are none for these logits."""
+    ids = plain(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or ids.is_floating_point():
         raise Unusable(wrong_type(ids, "a tensor of ids"))
     if ids.shape != logits.shape[:-1]:
@@ -128,7 +135,7 @@ def tokens_in(ids: Any, logits: Any) -> Any:
     if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < logits.shape[-1]:
         outside = int(ids.max()) if int(ids.min()) >= 0 else int(ids.min())
         raise Unusable(f"drew the token {outside} of {logits.shape[-1]}")
-    return ids
+    return ids.clone()  # it may be one tensor that each call fills anew
 
 
 def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value: Any) -> Any:

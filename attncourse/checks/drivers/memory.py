@@ -1,15 +1,27 @@
-"""Functions that are to hold little at once: hand them blocks, and watch what they make."""
+"""Functions that are to hold little at once: hand them blocks, and watch what they make.
 
+Of torch every tensor is seen. What is held elsewhere, in arrays of NumPy's or in lists, is not seen
+one by one, so it counts together. And what is measured is what is compared, too: whoever returns
+something else where there is much to hold has not done with little.
+"""
+
+import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from attncourse.checks.compare import wrong_type
 from attncourse.checks.outcome import Unusable, is_tensor
 
+BYTES = 8  # of a number that is held outside of torch
+
 
 def call_in_blocks(sizes: int | tuple[int, ...], implementation: Callable, scores: Any) -> Any:
     """What the implementation makes of the scores, so many keys at a time, which come once."""
-    result = implementation(blocks_of(scores, sizes))
+    return pair(implementation(blocks_of(scores, sizes)))
+
+
+def pair(result: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise Unusable(wrong_type(result, "(maximum, normaliser)"))
     return tuple(result)
@@ -27,19 +39,21 @@ def blocks_of(scores: Any, sizes: int | tuple[int, ...]) -> Iterator[Any]:
 
 def blocks_measured(
     sizes: int | tuple[int, ...], implementation: Callable, scores: Any
-) -> dict[str, bool]:
-    """Whether any tensor was made that holds as many numbers as all the blocks together."""
-    return measured(scores.numel(), lambda: call_in_blocks(sizes, implementation, scores))
+) -> dict[str, Any]:
+    """The result, and whether as many numbers were held as all the blocks have together."""
+    return measured(scores.numel(), lambda: pair(implementation(blocks_of(scores, sizes))))
 
 
 def call_measured(
     limit: int, implementation: Callable, *args: Any, **kwargs: Any
-) -> dict[str, bool]:
-    """Whether a call made any tensor of so many numbers."""
+) -> dict[str, Any]:
+    """The result, and whether the call made any tensor of so many numbers."""
     return measured(limit, lambda: implementation(*args, **kwargs))
 
 
-def measured(limit: int, call: Callable) -> dict[str, bool]:
+def measured(limit: int, call: Callable) -> dict[str, Any]:
+    """What a call returns, and whether it held so many numbers."""
+    import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Largest(TorchDispatchMode):
@@ -54,8 +68,36 @@ def measured(limit: int, call: Callable) -> dict[str, bool]:
                     self.numbers = max(self.numbers, tensor.numel())
             return out
 
-    with Largest() as seen:
+    with Largest():
+        torch.zeros(1)  # the first operation that is watched loads much of torch
+    with Largest() as seen, outside_of_torch() as most:
         result = call()
+        elsewhere = most() // BYTES
     if not all(map(is_tensor, result if isinstance(result, tuple) else [result])):
         raise Unusable(wrong_type(result, "a torch tensor"))
-    return {f"no tensor of {limit} numbers or more was made": seen.numbers < limit}
+    return {
+        "the output": result,
+        f"no tensor of {limit} numbers or more was made": seen.numbers < limit,
+        f"fewer than {limit} numbers are held in NumPy or in lists": elsewhere < limit,
+    }
+
+
+@contextmanager
+def outside_of_torch() -> Iterator[Callable[[], int]]:
+    """Tells the most bytes that Python and NumPy have held at once inside the ``with`` block."""
+    already = tracemalloc.is_tracing()
+    if not already:
+        tracemalloc.start()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+
+    def most() -> int:
+        if not tracemalloc.is_tracing():
+            raise Unusable("stopped tracemalloc, which counts here what is held: leave it running")
+        return tracemalloc.get_traced_memory()[1] - before
+
+    try:
+        yield most
+    finally:
+        if not already:
+            tracemalloc.stop()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attncourse.checks.drivers.calls import gradients
-from attncourse.checks.outcome import Unusable, is_tensor
+from attncourse.checks.outcome import Unusable, is_tensor, plain
 
 
 def type_built(implementation: Callable, *args, **kwargs) -> str:
@@ -71,10 +71,11 @@ def varied_at_start(implementation: Callable, make, names) -> dict[str, bool]:
     for name in names:
         if name not in own:
             raise Unusable(missing(name, own))
+    tensors = {name: plain(own[name]) for name in names}
     return {
-        f"{name} holds random numbers at the start": own[name].unique().numel() > 2
-        and len(own[name].unique(dim=0)) == len(own[name])
-        for name in names
+        f"{name} holds random numbers at the start": x.unique().numel() > 2
+        and len(x.unique(dim=0)) == len(x)
+        for name, x in tensors.items()
     }
 
 

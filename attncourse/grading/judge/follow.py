@@ -6,11 +6,17 @@ and each answer is judged again in a process of its own, which holds ours of ear
 exercises are taken in order. Nothing that this process says is listened to but full marks, which
 hold no text of its own: an answer that reads ours aloud tells nobody. And full marks still take the
 same tests, so what earns them is an answer that is right once it calls a right one.
+
+Ours is in the published convention, and calls others of ours in it. Where the assignment asks for a
+variant, ours runs among others of ours, and what comes of it is rewritten as it is asked for.
 """
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 
+from attncourse.checks import exercise, rewriting, variants_of
+from attncourse.checks.adapting import as_data
 from attncourse.grading.judge.checker import Begins, Checker, Launch, StepOutcome
 from attncourse.grading.judge.desk import loads, touched
 from attncourse.grading.judge.marking import Followed, judge_cell
@@ -18,8 +24,22 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
+from attncourse.grading.submission.varied import variants_asked
 
 LEAST = 1.0  # seconds that must be left to begin
+AMONG_OURS = """\
+def _provided():
+    names, rewriting = dict(globals()), {{"__name__": "rewriting"}}
+    for source in {sources!r}:
+        exec(source, names)
+    exec({rewriting!r}, rewriting)
+    found = {{name: names[name] for name in {defines!r} if name in names}}
+    for name, told in {told!r}.items():
+        found[name] = rewriting["rewritten_as_told"](names[name], **told)
+    return found
+globals().update(_provided())
+del _provided
+"""
 
 
 def follow_ons(
@@ -28,7 +48,7 @@ def follow_ons(
     """The wrong answers of a finished run that call wrong ones, with what came of right ones."""
     spent = checker.whole.worked()
     wrong = wrong_answers(checker, assignment)
-    for name in list(wrong):
+    for name in [n for n in wrong if n not in as_published(checker)]:
         left = checker.limits.submission - spent
         given = called(name, wrong, checker.steps, assignment)
         steps = exchanged(name, given, checker.steps, assignment)
@@ -63,6 +83,19 @@ def wrong_answers(checker: Checker, assignment: Assignment) -> list[str]:
     return [name for name in answers_of(assignment) if name in lost]
 
 
+def as_published(checker: Checker) -> set[str]:
+    """The answers that are right as they were published, where a variant is asked for.
+
+    Given ours, one that only hands on what it gets would be right in the variant as well.
+    """
+    found = [v for o in checker.outcomes.values() for v in o.verdicts if v["variant"]]
+    return {
+        v["target"].split(".")[1]
+        for v in found
+        if v["misconception"] == exercise(v["target"], v["variant"]).misconceptions[0].name
+    }
+
+
 def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) -> bool:
     cell = assignment.graded.get(grade_id)
     return cell is None or judge_cell(cell, outcome).points == cell.points
@@ -93,9 +126,38 @@ def exchanged(
 
     None where there is nothing to exchange, or an answer does not stand in its cell.
     """
-    ours = answers_of(assignment)
-    exchange = {f"cell {one}": ours[one] for one in given}
-    if not given or not exchange.keys() <= {s.name for s in steps if s.kind == "cell"}:
+    exchange = {f"cell {one}": provided_source(one, assignment) for one in given}
+    if (
+        not given
+        or not all(exchange.values())
+        or not exchange.keys() <= {s.name for s in steps if s.kind == "cell"}
+    ):
         return []
     own = [s for s in steps if s.kind != "test" or exercise_of(s.grade_id) == name]
     return [replace(s, source=exchange.get(s.name, s.source)) for s in own]
+
+
+def provided_source(name: str, assignment: Assignment) -> str:
+    """A cell with our answer, in the convention in which the assignment asks for it.
+
+    Empty where that cannot be told to another process (``as_data``).
+    """
+    ours = answers_of(assignment)
+    asked = variants_asked(cell.source for cell in assignment.cells if cell.code)
+    if not asked:
+        return ours[name]
+    upto, defines = list(ours).index(name) + 1, sorted(touched(ours[name]).changes)
+    told = {
+        one: as_data(variant.adapters[one], exercise(target))
+        for target, chosen in asked.items()
+        for variant in variants_of(target.split(".")[0])
+        if variant.name == chosen and (one := target.split(".")[1]) in variant.adapters
+    }
+    if not all(told[one] for one in defines if one in told):
+        return ""
+    return AMONG_OURS.format(
+        sources=list(ours.values())[:upto],
+        rewriting=inspect.getsource(rewriting),
+        defines=defines,
+        told={one: told[one] for one in defines if one in told},
+    )

@@ -6,23 +6,32 @@ was made of them. Two things follow from that.
 A comparison with such a value looks at shapes and at emptiness first. ``np.allclose`` repeats what
 is too short and is true of nothing at all: an answer of shape ``(0, 1, 1)`` would agree with
 everything, and 0.25 with every matrix of quarters. The test's own values may be repeated; the
-submission's may not, and something has to be compared.
+submission's may not, and something has to be compared. And what is compared is a value that is the
+checker's by now, an array, a number, a text or lists of them: an object that stayed in the
+submission's process would be asked for its own verdict.
 
 A call whose result is thrown away, or only compared with None, asks for what it changes in place
 (see ``attncourse.checks.asking``).
 """
 
 import ast
-import math
 import operator
 import types
 from collections.abc import Callable, KeysView, Set
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
-
 from attncourse.checks.asking import in_place
+from attncourse.grading.judge.comparing import (
+    is_array,
+    is_nothing,
+    is_theirs,
+    objects_in,
+    require_all_comparable,
+    require_comparable,
+    require_values,
+    shapes_of,
+)
 
 COMPARED, OPERATED, ASKED = (f"__attncourse_{name}__" for name in ("compared", "operated", "asked"))
 COMPARISONS = {
@@ -69,69 +78,32 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
     """
 
     def compared(what: Any, a: Any, b: Any, theirs: str) -> Callable:
-        require_comparable(shape_of(a), shape_of(b), theirs, True, gave_empty())
+        if not judges_by_itself(what, a, b):
+            require_values(a, b)
+        require_all_comparable(a, b, theirs, gave_empty())
         return partial(what, a, b) if callable(what) else partial(getattr(a, what), b)
 
     def operated(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
         if is_array(a) or is_array(b):  # lists compare as a whole
-            first, second = shape_of(a), shape_of(b)
-            if name not in ARITHMETIC or (first and second):  # with a number it stays to be seen
+            require_values(a, b)
+            first, second = shapes_of(a, b)
+            if name.removeprefix("i") not in ARITHMETIC:
                 require_comparable(first, second, theirs, whole, gave_empty())
+            elif (first and second) or (whole and is_nothing(first, second, theirs)):
+                require_comparable(first, second, theirs, False, gave_empty())
         return getattr(operator, name)(a, b)
 
     def asked(function: Any) -> Any:
-        return in_place(function) if hasattr(type(function), "attncourse_handle") else function
+        return in_place(function) if is_theirs(function) else function
 
     return {COMPARED: compared, OPERATED: operated, ASKED: asked}
 
 
-def require_comparable(
-    first: tuple | None, second: tuple | None, theirs: str, whole: bool, gave_empty: bool
-) -> None:
-    """Raises ``AssertionError``, in words, where two shapes make no comparison.
-
-    ``theirs`` is the side that is the submission's: "first", "second", "both", or "either" where
-    that is not known. Unless the comparison is to hold as a ``whole``, only emptiness matters.
-    """
-    if first is None or second is None or first == second == ():
-        return
-    try:
-        entries = math.prod(np.broadcast_shapes(first, second))
-    except ValueError:
-        return  # the comparison itself says so
-    if entries == 0:
-        expected = first == second and theirs != "both"
-        if expected or (gave_empty and (first == second or () in (first, second))):
-            return
-        raise AssertionError(f"shapes {first} and {second}: there is nothing to compare")
-    if whole and theirs in ("first", "second"):
-        got, own = (first, second) if theirs == "first" else (second, first)
-        if math.prod(got) != entries:
-            raise AssertionError(f"got {in_words(got)}, expected shape {own}")
-
-
-def in_words(shape: tuple) -> str:
-    return f"shape {shape}" if shape else "one number"
-
-
-def shape_of(value: Any) -> tuple | None:
-    """The shape of an array, a number or lists of numbers; None for everything else."""
-    if is_array(value):
-        return tuple(value.shape)
-    if isinstance(value, int | float | complex):
-        return ()
-    if not isinstance(value, list | tuple):
-        return None
-    inner = {shape_of(item) for item in value}
-    if not inner:
-        return (0,)
-    (shape,) = inner if len(inner) == 1 else (None,)
-    return None if shape is None else (len(value), *shape)
-
-
-def is_array(value: Any) -> bool:
-    """Whether a value is NumPy's or torch's; of a submission's own object nothing is asked."""
-    return hasattr(type(value), "dtype") and hasattr(type(value), "shape")
+def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
+    """Whether a comparison is the submission's or the test's own, whose parts are looked at."""
+    if isinstance(what, str) or getattr(what, "__name__", "") == "assert_equal":
+        return bool(objects_in(a) and objects_in(b))  # two of a class that the test is about
+    return is_theirs(what) or COMPARED in getattr(what, "__globals__", ())
 
 
 # --- what the source says -------------------------------------------------------------------------
@@ -253,7 +225,22 @@ class Guarded(ast.NodeTransformer):
         node = self.generic_visit(node)
         if type(node.op) not in OPERATORS or not theirs:
             return node
-        return operated(OPERATORS[type(node.op)], node.left, node.right, theirs, False)
+        whole = difference(node.op, node.left, node.right)
+        return operated(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """``out -= x`` as ``out = isub(out, x)``."""
+        if not isinstance(node.target, ast.Name) or type(node.op) not in OPERATORS:
+            return self.generic_visit(node)
+        before = ast.Name(node.target.id, ast.Load())
+        theirs = self.whose(before, node.value)
+        node = self.generic_visit(node)
+        if not theirs:
+            return node
+        whole = difference(node.op, before, node.value)
+        name = f"i{OPERATORS[type(node.op)]}"
+        value = operated(name, before, node.value, theirs, whole)
+        return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -285,6 +272,15 @@ class Guarded(ast.NodeTransformer):
 
 def equality(node: Any) -> bool:
     return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)
+
+
+def difference(op: ast.operator, *operands: ast.AST) -> bool:
+    """Whether it is what two values differ by: of nothing, it would be none.
+
+    A part that the test takes may well be empty.
+    """
+    parts = any(isinstance(operand, ast.Subscript) for operand in operands)
+    return isinstance(op, ast.Sub) and not parts
 
 
 def operated(name: str, left: ast.AST, right: ast.AST, theirs: str, whole: bool) -> ast.Call:

@@ -12,13 +12,21 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from attncourse.alarm import TimeUp
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case, Exercise
-from attncourse.checks.outcome import Outcome, Unusable, argument_names, describe_error
+from attncourse.checks.outcome import (
+    Outcome,
+    Unusable,
+    argument_names,
+    describe_error,
+    with_facts,
+)
 from attncourse.checks.trials import draw
 from attncourse.grading.judge.remote.session import Session, text_in
 from attncourse.grading.judge.wire.decoding import (
@@ -107,9 +115,13 @@ class RemoteObject(Remote):
 
     def __iter__(self) -> Iterator[Any]:
         steps = self._session.use("iter", self)
-        if not isinstance(steps, Remote):
-            return iter(steps)
-        return steps if steps._number == self._number else generate(steps)
+        if isinstance(steps, Remote) and steps._number == self._number:
+            return steps
+        return items(self, generate(steps) if isinstance(steps, Remote) else iter(steps))
+
+    def __contains__(self, value: Any) -> bool:
+        """Whether it is among the items: as many as there are by the object's own length."""
+        return any(item is value or item == value for item in islice(iter(self), length(self)))
 
     def __next__(self) -> Any:
         return self._session.use("next", self)
@@ -121,6 +133,23 @@ class RemoteObject(Remote):
 
     def __hash__(self) -> int:
         return hash(self._number)
+
+
+def length(thing: Remote) -> int | None:
+    """The length that an object says it has, if it has one."""
+    with suppress(TypeError, AttributeError, NotImplementedError):
+        return len(thing)
+    return None
+
+
+def items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
+    """The items of an object, which has some if it says so: a loop over none tests nothing."""
+    some = False
+    for item in found:
+        some = True
+        yield item
+    if not some and (said := length(thing)):
+        raise TypeError(f"got {thing._type}, which has a length of {said} and no items")
 
 
 def generate(steps: Remote) -> Iterator[Any]:
@@ -199,7 +228,16 @@ _kept: dict[tuple[Exercise, int], list[bytes]] = {}
 
 
 def outcomes(session: Session, target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
-    """What an object of the submission's makes of each case, up to one that hangs."""
+    """What an object of the submission's makes of each case, up to one that hangs.
+
+    Functions that the cases hand over may be called until the last one is answered.
+    """
+    with session.lent.until_done():
+        yield from outcomes_of(session, target, exercise, seed)
+
+
+def outcomes_of(session: Session, target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+    """``outcomes``, while the functions are lent."""
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
     limit = min(exercise.limit, session.limits.call)
@@ -218,7 +256,8 @@ def outcomes(session: Session, target: int, exercise: Exercise, seed: int) -> It
                 session.request(request, packed(session, exercise, seed, cases), limit)
                 asked = True
             reply, decoder = session.reply(limit + 1, last=number + 1 == len(cases))
-            outcome = outcome_of(session, reply, decoder, [*names, *case.kwargs])
+            told = outcome_of(session, reply, decoder, [*names, *case.kwargs])
+            outcome = with_facts(case, told)
         except TimeUp:
             outcome = Outcome("hung")
         except Exception as error:  # an ended process stays ended: the rest have the same outcome
@@ -260,11 +299,11 @@ def packed(session: Session, exercise: Exercise, seed: int, cases: list[Case]) -
     key = (exercise, seed)
     if key in _kept:
         return _kept[key]
-    functions = len(session.callbacks)
+    functions = session.lent.count
     buffers = [b""]
     told = [told_of(case, session, buffers) for case in cases]
     buffers[0] = json.dumps(told).encode()
-    if functions == len(session.callbacks):
+    if functions == session.lent.count:
         if len(_kept) >= KEPT:
             _kept.clear()
         _kept[key] = buffers

@@ -5,7 +5,7 @@ import select
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp
 from attncourse.checks.asking import asked
+from attncourse.grading.judge.remote.lent import Lent
 from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
@@ -70,7 +71,7 @@ class Session:
         self.unasked: set[str] = set()  # functions that changed what the test did not ask for
         self.dropped: list[int] = []
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self.callbacks: dict[int, Callable] = {}
+        self.lent = Lent()  # functions of the checker's that the process may call
         self.buffer = bytearray()
         connection.setblocking(False)
 
@@ -99,7 +100,7 @@ class Session:
 
     def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
         """What comes of using a proxy, the first argument, with the others."""
-        encoder = Encoder(self.form_of)
+        encoder, lent = Encoder(self.form_of), self.lent.count
         try:
             request = {
                 "op": "call",
@@ -116,6 +117,7 @@ class Session:
         given = (*args, *kwargs.values())
         self.gave_empty |= any(is_empty(value) for value in given)
         request["writes"] = asked()
+        before = self.stood_for() if self.lent.count > lent else set()
         reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
         if reply.get("stop") is True and what == "next":
             raise StopIteration
@@ -129,7 +131,15 @@ class Session:
             if reply.get("graph") and "torch" in sys.modules:
                 inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
                 value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
+        if self.lent.count > lent:
+            made = value if what not in ("setattr", "setitem") else args[0]
+            self.lent.keep(lent, None if value is made and handle_of(made) in before else made)
         return value
+
+    def stood_for(self) -> set[int]:
+        """The handles of the process's objects that something here stands for."""
+        mirrors = vars(self).get("mirrors")
+        return {*self.proxies, *(mirrors.alive if mirrors is not None else ())}
 
     def draw(self) -> int:
         """A seed for a call that may draw random numbers, from the test's own generators."""
@@ -300,16 +310,15 @@ class Session:
 
     def form_of(self, value: Any) -> dict[str, Any]:
         """What the submission's process is told of a value that has no form of its own."""
-        number = getattr(type(value), "attncourse_handle", None)
+        number = handle_of(value)
         if number is not None:
-            return {"h": number(value)}
+            return {"h": number}
         if isinstance(value, np.random.Generator):
             return {"G": np.random.Generator.bit_generator.__get__(value).state}
         if isinstance(value, type) and issubclass(value, Exception):
             return {"E": value.__name__}
         if callable(value):
-            number = len(self.callbacks) + 1
-            self.callbacks[number] = value
+            number = self.lent.add(value)
             told = getattr(value, "__dict__", {}).items()  # model.max_length, for example
             plain = {n: x for n, x in told if type(x) in (bool, int, float, str)}
             return {"C": number, "name": getattr(value, "__name__", ""), "plain": plain}
@@ -331,7 +340,7 @@ class Session:
         """The answer to a call of one of the checker's own functions."""
         encoder = Encoder(self.form_of)
         try:
-            function = self.callbacks[reply["callback"]]
+            function = self.lent[reply["callback"]]
             value = function(*decoder.decode(reply["args"]), **decoder.decode(reply["kwargs"]))
             return pack({"value": encoder.encode(value)}, encoder.buffers)
         except Exception as error:
@@ -351,6 +360,12 @@ class Session:
             [str(line)[:200] for line in skipped[:5]] if isinstance(skipped, list) else []
         )
         return error
+
+
+def handle_of(value: Any) -> int | None:
+    """The handle of what stands for an object of the process's; None for anything else."""
+    handle = getattr(type(value), "attncourse_handle", None)
+    return handle(value) if handle is not None else None
 
 
 def text_in(told: dict[str, Any], key: str, limit: int) -> str:

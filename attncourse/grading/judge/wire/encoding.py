@@ -18,6 +18,8 @@ TORCH = {  # each with NumPy's dtype for the same bytes
     **{name: np.dtype(name) for name in ("uint8", "bool", "complex64", "complex128")},
     "bfloat16": np.dtype("int16"),
 }
+# Numbers whose bytes differ from machine to machine travel as the nearest double ones.
+SHORTENED = {np.dtype("longdouble"): np.float64, np.dtype("clongdouble"): np.complex128}
 BUILTINS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
 DEPTH = 60
 RANGE = 100_000  # numbers in a range that may stand for a loop in a test
@@ -110,6 +112,9 @@ class Encoder:
         """An array with the order of its axes in memory; one of strings as lists."""
         if array.dtype.kind == "U":
             return {"U": [list(array.shape), [str(s) for s in array.ravel()]]}
+        if short := SHORTENED.get(array.dtype.newbyteorder("=")):
+            with np.errstate(over="ignore", under="ignore"):
+                array = array.astype(short)
         dtype = array.dtype.newbyteorder("<")
         if dtype.str not in NUMPY:
             raise Unsendable(f"an array of dtype {array.dtype}")

@@ -1,0 +1,202 @@
+"""A function for one convention as one for another, and the conventions that there are.
+
+This file knows no right answer and needs none of the others: where an answer of ours stands in for
+a wrong one, a grader runs its text beside the submission, and what is written otherwise is found
+there by its name in ``CHANGES``.
+"""
+
+import copy
+import math
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MISFIT = (TypeError, ValueError, IndexError, RuntimeError, AttributeError)
+
+
+class Change(NamedTuple):
+    """How a value is written in a variant, and how it is read: one undoes the other."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+# --- conventions ----------------------------------------------------------------------------------
+
+
+def is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def negation(mask: Any) -> Any:
+    """A mask with False for True. What is no mask, such as numbers to be added, stays."""
+    kind = str(mask.dtype).removeprefix("torch.")
+    if kind == "bool":
+        return ~mask
+    return 1 - mask if bool(((mask == 0) | (mask == 1)).all()) else mask
+
+
+def turned_over(x: Any) -> Any:
+    """The last two axes exchanged."""
+    return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
+
+
+def multiplied(number: int | float) -> Change:
+    """Written in units so many of which are one. Whole numbers stay whole, lists stay lists."""
+
+    def write(value: Any) -> Any:
+        return type(value)(number * x for x in value) if is_list(value) else value * number
+
+    def read(value: Any) -> Any:
+        if is_list(value):
+            return type(value)(x / number for x in value)
+        whole = str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
+        return value // number if whole else value / number
+
+    return Change(write, read)
+
+
+def is_list(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        raise TypeError
+    return isinstance(value, list | tuple)
+
+
+def to_halves(x: Any) -> Any:
+    """Neighbours (0, 1), (2, 3), … of a tensor as the pairs (0, d/2), (1, d/2 + 1), …"""
+    return sys.modules["torch"].cat([x[..., 0::2], x[..., 1::2]], dim=-1)
+
+
+def to_neighbours(x: Any) -> Any:
+    return sys.modules["torch"].stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
+
+
+NEGATED = Change(negation, negation)
+COLUMNS = Change(turned_over, turned_over)
+PERCENT = multiplied(100)
+BITS = multiplied(1 / math.log(2))
+IN_HALVES = Change(to_halves, to_neighbours)
+BOTH_AXES = Change(
+    lambda R: to_halves(to_halves(R).mT).mT, lambda R: to_neighbours(to_neighbours(R).mT).mT
+)
+LAST_FIRST = Change(lambda maps: maps.flip(-4), lambda maps: maps.flip(-4))
+CHANNELS_LAST = Change(lambda x: x.movedim(-3, -1), lambda x: x.movedim(-1, -3))
+ONE_SIDE = Change(lambda width: width // 2, lambda reach: 2 * reach + 1)
+
+CHANGES = {name: value for name, value in list(globals().items()) if isinstance(value, Change)}
+
+# --- implementations ------------------------------------------------------------------------------
+
+
+def rewritten(
+    implementation: Callable,
+    names: tuple[str, ...],
+    arguments: Mapping[str, Change],
+    result: Change | None = None,
+    methods: Mapping[str, tuple[str, ...]] | None = None,
+) -> Callable:
+    """An implementation for the published convention as one in which these arguments are changed.
+
+    ``names`` are its positional arguments. ``methods`` are those of a module that take the
+    arguments, with the names of theirs; what its ``forward`` returns is the result.
+    """
+    if not methods:
+        return function_rewritten(implementation, names, arguments, result)
+
+    @wraps(implementation, updated=())
+    def build(*args, **options):
+        inner = implementation(*args, **options)
+        outer = object.__new__(type(inner))  # the same weights; its methods go to the inner one
+        outer.__dict__.update(vars(inner))
+        for method, own_names in methods.items():
+            if callable(own := getattr(inner, method, None)):
+                returned = result if method == "forward" else None
+                outer.__dict__[method] = function_rewritten(
+                    in_the_mode_of(outer, inner, own), own_names, arguments, returned
+                )
+        return outer
+
+    return build
+
+
+def rewritten_as_told(
+    implementation: Callable,
+    names: tuple[str, ...],
+    arguments: Mapping[str, str],
+    result: str | None,
+    methods: Mapping[str, tuple[str, ...]],
+) -> Callable:
+    """``rewritten``, where the changes are named."""
+    changes = {argument: CHANGES[change] for argument, change in arguments.items()}
+    return rewritten(implementation, names, changes, result and CHANGES[result], methods)
+
+
+def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
+    """A module's method, called as the other one is set: for training or for evaluation."""
+
+    def call(*args, **kwargs):
+        inner.training = outer.training
+        return method(*args, **kwargs)
+
+    return call
+
+
+def function_rewritten(
+    function: Callable,
+    names: tuple[str, ...],
+    arguments: Mapping[str, Change],
+    result: Change | None,
+) -> Callable:
+    """A function for the published convention as one for the variant's.
+
+    What it changes in its arguments is changed in those that it was called with.
+    """
+
+    @wraps(function, updated=())
+    def call(*args, **kwargs):
+        given = dict(zip(names, args, strict=False))
+        read, before = {}, {}
+        for name, value in (given | kwargs).items():
+            if name in arguments:
+                read[name] = turned(arguments[name].read, value)
+                before[name] = image(read[name])
+        own = [read.get(name, value) for name, value in zip(names, args, strict=False)]
+        own += args[len(names) :]
+        returned = function(*own, **{name: read.get(name, v) for name, v in kwargs.items()})
+        for name, value in read.items():
+            if image(value) != before[name]:
+                overwrite((given | kwargs)[name], arguments[name].write(value))
+        return returned if result is None else turned(result.write, returned)
+
+    return call
+
+
+def turned(change: Callable[[Any], Any], value: Any) -> Any:
+    """The value changed. One of the wrong kind stays, for an implementation to refuse."""
+    if value is None:
+        return None
+    try:
+        return change(value)
+    except MISFIT:
+        return value
+
+
+def image(value: Any) -> Any:
+    """Something equal exactly while an argument stays what it is."""
+    if is_tensor(value):
+        return str(value.dtype), value.requires_grad, image(value.numpy(force=True))
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, value.tobytes()
+    return copy.deepcopy(value) if isinstance(value, list | dict) else None
+
+
+def overwrite(array: Any, values: Any) -> None:
+    """Puts values into an array or tensor in place; a view of what was changed has them already."""
+    if is_tensor(array) and not array.requires_grad:
+        array.copy_(values.clone())
+    elif hasattr(array, "__setitem__"):
+        array[...] = values.copy()

@@ -1,0 +1,122 @@
+"""Whether two values make a comparison: what they are, their shapes, and that there is something.
+
+Only a value that is the checker's own by now is compared: an array, a number, a text, or lists and
+dicts of them. An object of the submission's would be asked for its own verdict.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+LISTS = (list, tuple, range)
+VALUES = "an array, a number or a list of numbers"
+
+
+def require_values(*values: Any) -> None:
+    """Raises ``AssertionError``, in words, for an object of the submission's own."""
+    for found in objects_in(list(values)):
+        kind = "class" if isinstance(found, type) else f"object of class {class_name(found)}"
+        raise AssertionError(f"got {'a' if kind == 'class' else 'an'} {kind}: expected {VALUES}")
+
+
+def objects_in(value: Any) -> list[Any]:
+    """What lives in the submission's process and not here, also in lists and dicts."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return [found for item in value for found in objects_in(item)]
+    if isinstance(value, dict):
+        return objects_in(list(value.values()))
+    return [value] if is_theirs(value) else []
+
+
+def is_theirs(value: Any) -> bool:
+    return hasattr(type(value), "attncourse_handle")
+
+
+def class_name(value: Any) -> str:
+    return getattr(value, "_type", "") or "torch.nn.Module"
+
+
+def is_nothing(first: tuple | None, second: tuple | None, theirs: str) -> bool:
+    """Whether the side that is the submission's holds no entry."""
+    sides = {"first": (first,), "second": (second,)}.get(theirs, (first, second))
+    return any(0 in (shape or ()) for shape in sides)
+
+
+def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> None:
+    """``require_comparable`` for two values; for dicts and uneven lists, of what they hold."""
+    first, second = shapes_of(a, b)
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(a, dict) and isinstance(b, dict):
+        pairs = [(a[key], b[key]) for key in a.keys() & b.keys()]
+    elif None in (first, second) and isinstance(a, LISTS) and isinstance(b, LISTS):
+        pairs = list(zip(a, b, strict=False))
+    for one, other in pairs:
+        require_all_comparable(one, other, theirs, gave_empty)
+    require_comparable(first, second, theirs, True, gave_empty)
+
+
+def require_comparable(
+    first: tuple | None, second: tuple | None, theirs: str, whole: bool, gave_empty: bool
+) -> None:
+    """Raises ``AssertionError``, in words, where two shapes make no comparison.
+
+    ``theirs`` is the side that is the submission's: "first", "second", "both", or "either" where
+    that is not known. Unless the comparison is to hold as a ``whole``, only emptiness matters.
+    """
+    if first is None or second is None or first == second == ():
+        return
+    try:
+        entries = math.prod(np.broadcast_shapes(first, second))
+    except ValueError:
+        return  # the comparison itself says so
+    if entries == 0:
+        expected = first == second and theirs != "both"
+        if expected or (gave_empty and (first == second or () in (first, second))):
+            return
+        raise AssertionError(f"shapes {first} and {second}: there is nothing to compare")
+    if whole and theirs in ("first", "second"):
+        got, own = (first, second) if theirs == "first" else (second, first)
+        if math.prod(got) != entries:
+            raise AssertionError(f"got {in_words(got)}, expected shape {own}")
+
+
+def in_words(shape: tuple) -> str:
+    return f"shape {shape}" if shape else "one number"
+
+
+def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
+    """The shapes of two values that are compared; beside an array, a text or None is one thing."""
+    arrays = is_array(a) or is_array(b)
+    shapes = [
+        () if shape is None and arrays and not isinstance(value, LISTS) else shape
+        for value, shape in ((a, shape_of(a)), (b, shape_of(b)))
+    ]
+    return shapes[0], shapes[1]
+
+
+def shape_of(value: Any) -> tuple | None:
+    """The shape of an array, a number or lists of numbers; None for everything else."""
+    if is_array(value):
+        return tuple(value.shape)
+    if isinstance(value, int | float | complex):
+        return ()
+    if isinstance(value, range):
+        return (len(value),)
+    if not isinstance(value, LISTS):
+        return None
+    inner = {shape_of(item) for item in value}
+    if not inner:
+        return (0,)
+    (shape,) = inner if len(inner) == 1 else (None,)
+    return None if shape is None else (len(value), *shape)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is NumPy's or torch's, or of another library that the test uses.
+
+    A tuple may have fields of any name. Of a submission's own object nothing is asked.
+    """
+    if isinstance(value, tuple) or is_theirs(value):
+        return False
+    return hasattr(type(value), "dtype") and hasattr(type(value), "shape")

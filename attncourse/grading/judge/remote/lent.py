@@ -1,0 +1,64 @@
+"""The checker's own functions that a submission's process may call, each for as long as it is lent.
+
+What a test hands over computes with what the test knows. A submission that kept it could ask it for
+another test's answers, so it is lent: with a check's cases until the last of them is answered, with
+a call until the test is over, or longer where the call made an object that keeps it (a module with
+an activation), while the test's names hold that.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+OVER = (
+    "a function was called after the test that handed it over: call it while that test runs, or "
+    "build the object that calls it anew"
+)
+
+
+class Lent:
+    """The functions by number. No number is given twice."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.functions: dict[int, Callable] = {}
+        self.kept: set[int] = set()  # by an object that a test holds
+
+    def __getitem__(self, number: Any) -> Callable:
+        if number not in self.functions:
+            raise RuntimeError(OVER)
+        return self.functions[number]
+
+    def add(self, function: Callable) -> int:
+        self.count += 1
+        self.functions[self.count] = function
+        return self.count
+
+    def keep(self, since: int, holder: Any) -> None:
+        """Those lent since then end with what the call made, or was to change, where that lives on.
+
+        ``holder`` is what stands for it here; a plain value keeps nothing.
+        """
+        numbers = self.functions.keys() - self.kept - set(range(1, since + 1))
+        if numbers and hasattr(type(holder), "attncourse_handle"):
+            self.kept |= numbers
+            weakref.finalize(holder, self.drop, numbers).atexit = False
+
+    def end(self, since: int = 0) -> None:
+        """What is lent since then and kept by nothing may not be called any more."""
+        self.drop({number for number in self.functions if number > since} - self.kept)
+
+    def drop(self, numbers: set[int]) -> None:
+        self.kept -= numbers
+        for number in numbers:
+            self.functions.pop(number, None)
+
+    @contextmanager
+    def until_done(self) -> Iterator[None]:
+        """What is lent inside the ``with`` block ends with it."""
+        since = self.count
+        try:
+            yield
+        finally:
+            self.end(since)
