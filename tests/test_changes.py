@@ -12,7 +12,7 @@ from small_class import run
 from small_course import NAME, cell, graded, hand_in, make_course, notebook, small
 
 import exercises
-from attncourse.grading.course.changes import HEAD, KEPT, differences
+from attncourse.grading.course.changes import HEAD, KEPT, differences, keep
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record
 from attncourse.grading.feedback.command import give_feedback
@@ -191,6 +191,17 @@ def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):
         comment = gradebook.find_comment("explain_it", NAME, NAME, "ada")
         assert comment.manual_comment == "Say more."
     assert record(book, NAME) == []
+
+
+def test_what_is_kept_of_cells_that_are_gone_is_no_formula(tmp_path):
+    rows = [("=cmd|' C calc'!A0", "points_add", 1.0, None, None), ("ada", "add", None, None, "+1")]
+    for row in rows:
+        place = keep(tmp_path / KEPT, [row])
+    assert list(csv.reader(place.read_text().splitlines())) == [
+        list(HEAD),
+        ["'=cmd|' C calc'!A0", "points_add", "1.0", "", ""],
+        ["ada", "add", "", "", "'+1"],
+    ]
 
 
 def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_path):
