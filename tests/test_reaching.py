@@ -1,6 +1,7 @@
 """What reaches behind the watch is told to a person; what is honest is not."""
 
 import inspect
+import sys
 import time
 
 import pytest
@@ -91,6 +92,16 @@ def found(*sources: str, watched: bool = True) -> str:
 )
 def test_it_is_seen_under_whatever_name(source, what):
     assert set(what.split()) <= set(found(source).split()) or what in found(source)
+
+
+def test_what_is_nested_too_deeply_to_read_is_told():
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)  # Hypothesis has set more
+    try:
+        said = found("torch._C\ny = " + "+".join(["1"] * 9000))
+    finally:
+        sys.setrecursionlimit(usual)
+    assert said == "code nested very deeply"
 
 
 INNER = "import sys\nf = sys._getframe()\nwhile f:\n    f = f.f_back\n"

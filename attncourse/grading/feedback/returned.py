@@ -30,7 +30,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
 from attncourse.grading.harmless import one_line
 
-MOODLE = re.compile(r"(?P<key>(?P<who>[^_/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
+MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
 FORMS = {"moodle": MOODLE, "canvas": CANVAS}
 DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same pages are the same zip

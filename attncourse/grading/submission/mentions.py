@@ -7,7 +7,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from attncourse.grading.submission.source import plain
-from attncourse.grading.submission.syntax import LONGEST, parse, remembered
+from attncourse.grading.submission.syntax import LONGEST, parse, remembered, too_deep
 from attncourse.grading.submission.telltale import GETS, suspect
 
 DOTTED = re.compile(r"[A-Za-z_][\w.]{0,200}")
@@ -26,15 +26,17 @@ class Mentions(NamedTuple):
 
     aliases: frozenset[tuple[str, str]] = frozenset()
     paths: frozenset[str] = frozenset()
-    too_long: bool = False
+    too_much: str = ""  # why nobody can look through it
 
 
 @remembered
 def mentions(source: str) -> Mentions:
     """What a cell names and which names stand for what in it."""
     if len(source) > LONGEST:
-        return Mentions(too_long=True)
+        return Mentions(too_much=f"more than {LONGEST} characters")
     tree = parse(plain(source))
+    if tree is None and too_deep(plain(source)):
+        return Mentions(too_much="code nested very deeply")
     found = named_in(tree) if tree else set()
     return Mentions(
         aliases=frozenset((name, path) for name, path in found if name),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from attncourse.grading.submission.mentions import DEEPEST, Mentions, mentions
-from attncourse.grading.submission.syntax import LONGEST, remembered
+from attncourse.grading.submission.syntax import remembered
 from attncourse.grading.submission.telltale import (
     ATTRIBUTES,
     INTERPRETER,
@@ -120,8 +120,8 @@ class Meanings:
 
 def reached(cell: Mentions, meanings: Meanings, tables: Tables) -> Iterator[Reach]:
     """What one cell reaches for, each thing once."""
-    if cell.too_long and tables.watched:
-        yield Reach(f"more than {LONGEST} characters", "too many to look through")
+    if cell.too_much and tables.watched:
+        yield Reach(cell.too_much, "too much to look through")
     in_time = meanings.left >= 0
     told: dict[str, str] = {}
     for path in sorted({unaliased(p) for named in cell.paths for p in meanings.of(named)}):
