@@ -417,12 +417,17 @@ def pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     for t in trials:
         if t.outcome.kind != "value" or t.expected.kind != "value":
             continue
-        got, want = t.outcome.value, t.expected.value
-        if isinstance(want, dict) and isinstance(got, dict):
-            key = next(iter(want))
-            got, want = got.get(key), want[key]
-        found += paired(got, want, t)
+        found += paired(*returned(t), t)
     return found
+
+
+def returned(trial: Trial) -> tuple[object, object]:
+    """What was returned and what should be, without the gradients or facts beside it."""
+    got, want = trial.outcome.value, trial.expected.value
+    if isinstance(want, dict) and isinstance(got, dict):
+        key = next(iter(want))
+        return got.get(key), want[key]
+    return got, want
 
 
 def paired(got: object, want: object, trial: Trial) -> list[Pair]:
@@ -464,7 +469,7 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
 
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     """Of several results some are right throughout, the others are not."""
-    both = [(t.outcome.value, t.expected.value, t) for t in trials]
+    both = [(*returned(t), t) for t in trials]
     values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
         return None
