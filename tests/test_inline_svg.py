@@ -178,6 +178,14 @@ def test_what_is_no_figure_is_refused(text, message):
         inline(text, "one", "alt")
 
 
+@pytest.mark.parametrize("name", ["weights", "Greys"])
+def test_grey_pixels_are_refused(drawn, name):
+    fig, ax = plt.subplots()
+    ax.imshow(RNG.random((5, 7)), cmap=name)
+    with pytest.raises(SvgError, match=r"draw attncourse\.figures\.cells"):
+        inline(svg_of(fig), "one", "alt")
+
+
 def test_what_belongs_to_no_panel_is_refused(drawn):
     fig, _ = panels(2)
     fig.suptitle("above both")

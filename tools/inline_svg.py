@@ -7,10 +7,14 @@ not need is left out.
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
+import numpy as np
+from PIL import Image
 from svg_trim import rename, tidy, unwrap
 
 from attncourse.figures import style
@@ -33,6 +37,7 @@ NAMED = {
 # Of a figure's own size: on a wide screen at most, and a panel at least before it goes below.
 LARGEST, SMALLEST = 1.15, 0.86
 PIXELS = 4 / 3  # of CSS, in a point
+HARDLY = 16  # of 255: so little do a grey's red, green and blue differ
 COLOUR = re.compile(r"(?<!url\()#[0-9a-f]{6}\b")
 
 
@@ -43,7 +48,8 @@ class SvgError(ValueError):
 def inline(svg: str, name: str, alt: str) -> str:
     """The figure as HTML. name: begins every id, so it has to be unique. alt: what it shows.
 
-    Raises ``SvgError`` for text that is no SVG, and where something is drawn outside the panels.
+    Raises ``SvgError`` for text that is no SVG, for a grey picture of pixels, and where something
+    is drawn outside the panels.
     """
     try:
         root = ET.fromstring(svg)
@@ -54,6 +60,8 @@ def inline(svg: str, name: str, alt: str) -> str:
         element.attrib = {local(key): value for key, value in element.attrib.items()}
     if root.tag != "svg" or not root.get("viewBox"):
         raise SvgError(f"expected an SVG with a viewBox, got <{root.tag}>")
+    if any(is_grey(image) for image in root.iter("image")):
+        raise SvgError("grey pixels are lost on a dark page: draw attncourse.figures.cells")
     recolour(root)
     parts = {group: area(group) for group in root.iter("g") if is_panel(group)}
     tidy(root)
@@ -68,6 +76,12 @@ def inline(svg: str, name: str, alt: str) -> str:
 def local(name: str) -> str:
     """A name without its namespace, which HTML does not write."""
     return name.rpartition("}")[2]
+
+
+def is_grey(image: Element) -> bool:
+    """Whether a picture of pixels has no colour: on a page of its own brightness it vanishes."""
+    pixels = Image.open(io.BytesIO(base64.b64decode(image.get("href").partition(",")[2])))
+    return np.ptp(np.asarray(pixels.convert("RGB"), dtype=int), axis=-1).max() <= HARDLY
 
 
 def recolour(element: Element, pictured: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars
-from attncourse.figures.cells import hatch_masked
+from attncourse.figures.cells import cells, hatch_masked
 from attncourse.figures.code import show_source
 from attncourse.figures.curves import Curves
 from attncourse.figures.diagram import Diagram, beside
@@ -55,6 +55,7 @@ __all__ = [
     "Slider",
     "attention_view",
     "beside",
+    "cells",
     "curve_with_spread",
     "hatch_masked",
     "head_grid",

@@ -42,14 +42,14 @@ class Cells(AxesImage):
         return np.rint(np.clip(share, 0, 1) * LEVELS) / LEVELS
 
 
-def cells(ax: Axes, weights: np.ndarray, top: float = 1.0) -> Cells:
+def cells(ax: Axes, weights: np.ndarray, top: float = 1.0, aspect: str = "equal") -> Cells:
     """Draw weights ``(m, n)``, from 0 to ``top``, as `Axes.imshow` would; returns the image."""
     image = Cells(ax, cmap="weights", norm=Normalize(0, top))
     image.set_data(weights)
     image.set_extent(image.get_extent())
     image.set_clip_path(ax.patch)
     ax.add_image(image)
-    ax.set_aspect("equal")
+    ax.set_aspect(aspect)
     return image
 
 
