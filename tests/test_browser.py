@@ -8,7 +8,7 @@ import shutil
 import struct
 import threading
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from http.server import ThreadingHTTPServer
 from io import BytesIO
@@ -51,6 +51,17 @@ pytestmark = [
 def html(built) -> Path:
     """The folder of the built book."""
     return built
+
+
+@pytest.fixture(scope="module")
+def soup(html) -> Callable[[str], BeautifulSoup]:
+    """A page's markup by its name, each read once."""
+
+    @cache
+    def of(name: str) -> BeautifulSoup:
+        return BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
+
+    return of
 
 
 @pytest.fixture(scope="module")
@@ -159,20 +170,18 @@ def test_a_page_can_be_used_by_everybody(page):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_headings_go_down_one_level_at_a_time(html, name):
-    soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-    levels = [int(h.name[1]) for h in soup.select("article :is(h1, h2, h3, h4, h5, h6)")]
+def test_headings_go_down_one_level_at_a_time(soup, name):
+    levels = [int(h.name[1]) for h in soup(name).select("article :is(h1, h2, h3, h4, h5, h6)")]
     assert levels.count(1) == 1
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_picture_is_described(html, name):
-    soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-    plots = soup.select("article :is(.attn-plots, .attn-plot:not(.attn-plots > *))")
+def test_every_picture_is_described(soup, name):
+    plots = soup(name).select("article :is(.attn-plots, .attn-plot:not(.attn-plots > *))")
     assert all(plot.get("role") == "img" for plot in plots)
-    for image in [*soup.select("article img:not(.attn-badges img)"), *plots]:
+    for image in [*soup(name).select("article img:not(.attn-badges img)"), *plots]:
         text = image.get("alt") or image.get("aria-label", "")
         assert len(text) >= 30, image
         assert not re.fullmatch(r"\S*[0-9a-f]{12,}\S*|\S+\.(svg|png)", text), image
@@ -205,6 +214,27 @@ def test_the_strip_shows_where_a_chapter_is(page):
 
 
 @pytest.mark.parametrize("read", CHAPTERS, indirect=True)
+def test_an_answer_says_whether_it_is_right_and_keeps_count(page):
+    questions = page.locator(".attn-quiz")
+    assert 4 <= questions.count() <= 6
+    score = page.locator(".attn-score")
+    for number in range(questions.count()):
+        assert questions.nth(number).locator("details.attn-right").count() == 1
+    first = questions.nth(0)
+    wrong = first.locator("details:not(.attn-right)").nth(0)
+    wrong.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(score).to_contain_text("Not right. At the first try 0 of 1")
+    assert wrong.get_attribute("open") is not None
+    first.locator("details.attn-right > summary").click()
+    expect(score).to_contain_text("Right. At the first try 0 of 1")
+    questions.nth(1).locator("details.attn-right > summary").click()
+    expect(score).to_contain_text("Right. At the first try 1 of 2")
+    shown = "element => getComputedStyle(element, '::before').content"
+    assert "Not right" in wrong.locator("summary").evaluate(shown)
+
+
+@pytest.mark.parametrize("read", CHAPTERS, indirect=True)
 def test_letters_in_plots_can_be_read_on_a_phone(page):
     page.set_viewport_size(PHONE)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
@@ -221,16 +251,13 @@ def test_plots_follow_light_and_dark(reader):
     assert seen == {"rgb(31, 35, 40)", "rgb(230, 237, 243)"}
 
 
-def test_internal_links_resolve(html):
-    soups = {
-        path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        for path in html.rglob("*.html")
-        if "_static" not in path.parts
-    }
-    names = {path: {e["id"] for e in soup.select("[id]")} for path, soup in soups.items()}
+def test_internal_links_resolve(html, soup):
+    paths = [path for path in html.rglob("*.html") if "_static" not in path.parts]
+    pages = {path: soup(str(path.relative_to(html))) for path in paths}
+    names = {path: {e["id"] for e in page.select("[id]")} for path, page in pages.items()}
     checked, broken = 0, []
-    for path, soup in soups.items():
-        for element in soup.select("[href], [src]"):
+    for path, page in pages.items():
+        for element in page.select("[href], [src]"):
             target = element.get("href") or element.get("src") or ""
             if urlsplit(target).scheme or target.startswith("//") or target in ("", "#"):
                 continue
@@ -257,29 +284,6 @@ def test_the_search_finds_what_is_on_the_pages(reader):
     assert reader.elsewhere == reader.errors == []
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_an_answer_says_whether_it_is_right_and_keeps_count(reader, name):
-    reader.context.route("**/mathjax/**", lambda route: route.abort())  # it takes most of the time
-    page = reader.open(name)
-    questions = page.locator(".attn-quiz")
-    assert 4 <= questions.count() <= 6
-    score = page.locator(".attn-score")
-    for number in range(questions.count()):
-        assert questions.nth(number).locator("details.attn-right").count() == 1
-    first = questions.nth(0)
-    wrong = first.locator("details:not(.attn-right)").nth(0)
-    wrong.locator("summary").focus()
-    page.keyboard.press("Enter")
-    expect(score).to_contain_text("Not right. At the first try 0 of 1")
-    assert wrong.get_attribute("open") is not None
-    first.locator("details.attn-right > summary").click()
-    expect(score).to_contain_text("Right. At the first try 0 of 1")
-    questions.nth(1).locator("details.attn-right > summary").click()
-    expect(score).to_contain_text("Right. At the first try 1 of 2")
-    shown = "element => getComputedStyle(element, '::before').content"
-    assert "Not right" in wrong.locator("summary").evaluate(shown)
-
-
 def test_the_dark_button_makes_the_book_dark(reader):
     page = reader.open(CHAPTERS[0])
     theme = "document.documentElement.dataset.theme"
@@ -290,10 +294,9 @@ def test_the_dark_button_makes_the_book_dark(reader):
     assert seen == {"light", "dark"}
 
 
-def test_previous_and_next_lead_through_the_whole_book(html):
+def test_previous_and_next_lead_through_the_whole_book(html, soup):
     for name, following in pairwise(PAGES):
-        soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-        link = soup.select_one("a.right-next")["href"]
+        link = soup(name).select_one("a.right-next")["href"]
         assert (html / name).parent.joinpath(link).resolve() == html / following
 
 
@@ -568,15 +571,14 @@ def test_without_scripts_formulas_are_explained(browser, address):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_shared_link_says_what_it_leads_to(html, name):
-    soup = BeautifulSoup((html / name).read_text(encoding="utf-8"), "html.parser")
-    course = settings.load(ROOT)
-    assert soup.title.get_text().count(course.title) == 1
-    said = {m.get("property") or m.get("name"): m.get("content") for m in soup.select("meta")}
+def test_a_shared_link_says_what_it_leads_to(html, soup, name):
+    page, course = soup(name), settings.load(ROOT)
+    assert page.title.get_text().count(course.title) == 1
+    said = {m.get("property") or m.get("name"): m.get("content") for m in page.select("meta")}
     assert 20 <= len(said["description"]) <= 202
     assert said["og:description"] == said["description"]
-    assert said["og:title"] in soup.title.get_text()
-    assert said["og:url"] == soup.select_one("link[rel=canonical]")["href"] == course.site + name
+    assert said["og:title"] in page.title.get_text()
+    assert said["og:url"] == page.select_one("link[rel=canonical]")["href"] == course.site + name
     assert said["og:image"].startswith(course.site)
     picture = (html / said["og:image"].removeprefix(course.site)).read_bytes()
     assert struct.unpack(">II", picture[16:24]) == (1200, 630)
@@ -599,13 +601,12 @@ def test_a_missing_page_leads_back_from_any_depth(reader):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_page_offers_the_notebooks_that_colab_opens(html, name):
-    place, folder = html / name, Path(name).stem
-    soup = BeautifulSoup(place.read_text(encoding="utf-8"), "html.parser")
-    button = soup.select_one(".btn-download-notebook-button")["href"]
+def test_a_page_offers_the_notebooks_that_colab_opens(html, soup, name):
+    place, folder, page = html / name, Path(name).stem, soup(name)
+    button = page.select_one(".btn-download-notebook-button")["href"]
     offered = (place.parent / button).read_bytes()
     assert offered == (ROOT / "book" / f"{folder}.ipynb").read_bytes()
-    task = soup.select_one(".attn-task")
+    task = page.select_one(".attn-task")
     assert task.find_previous(["h1", "h2"]).get_text().rstrip("#").endswith("Exercises")
     source = ROOT / "exercises" / folder / f"{folder}.ipynb"
     assert (
@@ -619,7 +620,7 @@ def test_a_page_offers_the_notebooks_that_colab_opens(html, name):
     questions = sum(mark.get("grade", False) and mark["solution"] for mark in marks)
     words = f"{len(known) + questions} exercises, {points} points, about {minutes} minutes"
     assert words in task.get_text()
-    assert words in soup.select_one(".attn-line").get_text()
+    assert words in page.select_one(".attn-line").get_text()
 
 
 def test_pages_without_a_notebook_offer_none(html):

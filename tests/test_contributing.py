@@ -44,25 +44,8 @@ def run(root: Path, *command: str) -> str:
     return done.stdout
 
 
-def generate_and_test(root: Path, stem: str, name: str) -> None:
-    """What `make exercises` and `make test` run, on what was added."""
-    where = run(root, "python", "-c", "import attncourse; print(attncourse.__file__)")
-    assert Path(where.strip()).is_relative_to(root)
-    run(root, "python", "tools/exercises.py")
-    run(root, "python", "tools/exercises.py", "--check")
-    run(root, "lint-imports", "--no-cache")
-    tests = ["tests/test_checks.py", f"tests/test_{stem}.py", "tests/test_layout.py"]
-    out = run(root, "python", "-m", "pytest", "-p", "no:cacheprovider", *tests, "-vv", "-k",
-              f"{name} or layout or row")  # fmt: skip
-    assert "test_misconception_is_caught_and_named" in out
-    assert "test_right_answer_passes" in out
-    exercise = next((root / "exercises").glob(f"*_{stem}/*.ipynb")).read_text()
-    assert f"def {name}" in exercise
-    assert "YOUR CODE HERE" in exercise
-
-
-@pytest.mark.slow
-def test_adding_an_exercise(copy):
+def add_an_exercise(root: Path) -> None:
+    """What CONTRIBUTING.md has one write, at the ends of its files."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     steps = re.findall(
         r"`([\w/.]+\.py)`(?:, here at\s+its end)?:\n\n```python\n(.*?)```", text, re.S
@@ -74,9 +57,8 @@ def test_adding_an_exercise(copy):
         "solutions/02_mixing/02_mixing.py",
     ]
     for path, code in steps:
-        with (copy / path).open("a") as file:
+        with (root / path).open("a") as file:
             file.write("\n\n" + code)
-    generate_and_test(copy, "mixing", "exponential_weights")
 
 
 def add_numbered(fixture: Path, target: Path, number: int) -> None:
@@ -91,21 +73,21 @@ def add_numbered(fixture: Path, target: Path, number: int) -> None:
             place.write_text(text)
 
 
-@pytest.mark.slow
-def test_adding_a_chapter(copy):
+def add_a_chapter(root: Path) -> None:
+    """A chapter of one exercise, `smallest`, after the last."""
     last, number = STEMS[-1], len(STEMS) + 1
-    add_numbered(ROOT / "tests/fixtures/chapter", copy, number)
+    add_numbered(ROOT / "tests/fixtures/chapter", root, number)
 
     def edit(path: str, old: str, new: str) -> None:
-        text = (copy / path).read_text()
+        text = (root / path).read_text()
         assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
-        (copy / path).write_text(text.replace(old, new))
+        (root / path).write_text(text.replace(old, new))
 
     page = f"      - file: book/{number - 1:02d}_{last}\n"
     edit("_toc.yml", page, f"{page}      - file: book/{number:02d}_smallest\n")
     edit("attncourse/__init__.py", f'    "{last}",\n', f'    "{last}",\n    "smallest",\n')
     # The contracts may name modules whose chapters are still to come.
-    contracts = (copy / "pyproject.toml").read_text()
+    contracts = (root / "pyproject.toml").read_text()
     top = re.search(r'layers = \[\n    "attncourse\.(\w+)",\n', contracts)
     smallest = top[0].replace("layers = [\n", 'layers = [\n    "attncourse.smallest",\n')
     edit("pyproject.toml", top[0], smallest)
@@ -119,4 +101,28 @@ def test_adding_a_chapter(copy):
         f'"attncourse.{top[1]}"]',
         f'"attncourse.{top[1]}", "attncourse.smallest"]',
     )
-    generate_and_test(copy, "smallest", "spread")
+
+
+@pytest.mark.slow
+def test_adding_an_exercise_and_a_chapter(copy):
+    """What `make exercises` and `make test` then run, on what was added."""
+    add_an_exercise(copy)
+    add_a_chapter(copy)
+    where = run(copy, "python", "-c", "import attncourse; print(attncourse.__file__)")
+    assert Path(where.strip()).is_relative_to(copy)
+    run(copy, "python", "tools/exercises.py")
+    run(copy, "python", "tools/exercises.py", "--check")
+    run(copy, "lint-imports", "--no-cache")
+    added = {"mixing": "exponential_weights", "smallest": "spread"}
+    tests = ["test_checks", "test_layout", *(f"test_{stem}" for stem in added)]
+    names = " or ".join(["layout", "row", *added.values()])
+    out = run(copy, "python", "-m", "pytest", "-p", "no:cacheprovider", "-vv", "-k", names,
+              *(f"tests/{test}.py" for test in tests))  # fmt: skip
+    for stem, name in added.items():
+        assert re.search(
+            rf"test_misconception_is_caught_and_named\w*\[{stem}\.{name}\b.* PASSED", out
+        )
+        assert re.search(rf"test_right_answer_passes\[{stem}\.{name}\b.* PASSED", out)
+        exercise = next((copy / "exercises").glob(f"*_{stem}/*.ipynb")).read_text()
+        assert f"def {name}" in exercise
+        assert "YOUR CODE HERE" in exercise

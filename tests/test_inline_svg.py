@@ -182,7 +182,7 @@ def test_what_is_no_figure_is_refused(text, message):
 def test_grey_pixels_are_refused(drawn, name):
     fig, ax = plt.subplots()
     ax.imshow(RNG.random((5, 7)), cmap=name)
-    with pytest.raises(SvgError, match=r"draw attncourse\.figures\.cells"):
+    with pytest.raises(SvgError, match=r"draw attncourse\.figures\.weight_cells"):
         inline(svg_of(fig), "one", "alt")
 
 

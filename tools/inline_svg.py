@@ -61,7 +61,7 @@ def inline(svg: str, name: str, alt: str) -> str:
     if root.tag != "svg" or not root.get("viewBox"):
         raise SvgError(f"expected an SVG with a viewBox, got <{root.tag}>")
     if any(is_grey(image) for image in root.iter("image")):
-        raise SvgError("grey pixels are lost on a dark page: draw attncourse.figures.cells")
+        raise SvgError("grey pixels are lost on a dark page: draw attncourse.figures.weight_cells")
     recolour(root)
     parts = {group: area(group) for group in root.iter("g") if is_panel(group)}
     tidy(root)

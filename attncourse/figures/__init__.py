@@ -2,7 +2,7 @@
 
 from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars
-from attncourse.figures.cells import cells, hatch_masked
+from attncourse.figures.cells import hatch_masked, weight_cells
 from attncourse.figures.code import show_source
 from attncourse.figures.curves import Curves
 from attncourse.figures.diagram import Diagram, beside
@@ -55,7 +55,6 @@ __all__ = [
     "Slider",
     "attention_view",
     "beside",
-    "cells",
     "curve_with_spread",
     "hatch_masked",
     "head_grid",
@@ -66,5 +65,6 @@ __all__ = [
     "slider",
     "source",
     "token_graph",
+    "weight_cells",
     "weight_matrix",
 ]

@@ -42,7 +42,7 @@ class Cells(AxesImage):
         return np.rint(np.clip(share, 0, 1) * LEVELS) / LEVELS
 
 
-def cells(ax: Axes, weights: np.ndarray, top: float = 1.0, aspect: str = "equal") -> Cells:
+def weight_cells(ax: Axes, weights: np.ndarray, top: float = 1.0, aspect: str = "equal") -> Cells:
     """Draw weights ``(m, n)``, from 0 to ``top``, as `Axes.imshow` would; returns the image."""
     image = Cells(ax, cmap="weights", norm=Normalize(0, top))
     image.set_data(weights)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from attncourse.figures.cells import cells, hatch_masked, number_ink
+from attncourse.figures.cells import hatch_masked, number_ink, weight_cells
 from attncourse.figures.maps import as_maps, as_names, as_tokens
 from attncourse.figures.panels import panels
 from attncourse.figures.style import GREY
@@ -46,7 +46,7 @@ def weight_matrix(
     if allowed.shape != weights.shape:
         raise ValueError(f"mask: expected shape {weights.shape}, got {allowed.shape}")
     ax = plt.gca() if ax is None else ax
-    image = cells(ax, weights, max(1.0, float(weights.max())))
+    image = weight_cells(ax, weights, max(1.0, float(weights.max())))
     hatch_masked(allowed, ax)
     ax.set(title=title, xlabel="key j", ylabel="query i")
     label_axis(ax, "x", keys, weights.shape[1], turned=45)
