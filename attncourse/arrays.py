@@ -63,10 +63,12 @@ def readings(axes: str) -> tuple[tuple[int, bool], ...]:
     return tuple((len(names) - (names[0] == "..."), names[0] == "...") for names in named)
 
 
-def require_count(name: str, value, *, least: int = 1) -> int:
-    """``value`` as an ``int``; ``ValueError`` unless it is a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+def require_count(name: str, value, *, least: int = 1, most: int | None = None) -> int:
+    """``value`` as an ``int``; ``ValueError`` unless it is whole and from ``least`` to ``most``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        range_ = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}: expected a whole number {range_}, got {value!r}")
     return int(value)
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from attncourse.arrays import require_count
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_float_tensor
+from attncourse.tensors import ALLOWED, require_boolean, require_float_tensor
 
 
 def online_softmax(
@@ -69,7 +69,7 @@ def tiled_attention(
     """
     shape = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     if mask is not None:
-        require_boolean(mask)
+        require_boolean("mask", mask, ALLOWED)
         shape = torch.broadcast_shapes(shape, mask.shape[:-2])
         mask = mask.expand(*mask.shape[:-2], query.shape[-2], key.shape[-2])
     parts = (part.expand(*shape, *part.shape[-2:]) for part in (query, key, value))
@@ -222,10 +222,3 @@ def masked(scores: Tensor, mask: Tensor | None, rows: slice, columns: slice) -> 
 def finite(maximum: Tensor) -> Tensor:
     """The maximum, and 0 in place of −∞, so that differences to it are never NaN."""
     return maximum.masked_fill(maximum == -math.inf, 0)
-
-
-def require_boolean(mask: Tensor) -> None:
-    """Raises ``ValueError`` for a mask that is not boolean."""
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
-        raise ValueError(f"mask: expected a boolean tensor, True where allowed, got {got}")

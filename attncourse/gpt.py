@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attncourse.arrays import require_count
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.masking import causal_mask
 from attncourse.multihead import MultiHeadAttention, merge_heads
@@ -65,7 +66,7 @@ def filter_logits(
     order = logits.argsort(dim=-1, descending=True, stable=True)
     rank = order.argsort(dim=-1)  # (..., n_vocab), 0 for the likeliest
     if top_k is not None:
-        require_top_k(top_k, logits.shape[-1])
+        require_count("top_k", top_k, most=logits.shape[-1])
         logits = logits.masked_fill(rank >= top_k, -math.inf)
     if top_p is not None and require_top_p(top_p) < 1:
         likely = logits.double().softmax(dim=-1).gather(-1, order)
@@ -272,9 +273,9 @@ class GPT(nn.Module):
         Takes a ``GPT2LMHeadModel``. Raises ``ValueError`` for any other, and for settings that a
         ``GPT`` lacks. Dropout is left out.
         """
-        from attncourse.huggingface import gpt2_config, gpt2_weights
+        from attncourse.huggingface import gpt2_sizes, gpt2_weights
 
-        gpt = cls(gpt2_config(model))
+        gpt = cls(GPTConfig(**gpt2_sizes(model)))
         for block in gpt.blocks:
             block.feed_forward.activation = partial(F.gelu, approximate="tanh")
         gpt.load_state_dict(gpt2_weights(model))
@@ -290,12 +291,6 @@ def cached_block(block: EncoderBlock, x: Tensor, cache: Cache | None) -> tuple[T
     return block.add(x, block.feed_forward, block.norm_2), cache
 
 
-def require_top_k(top_k: int, n_vocab: int) -> None:
-    """Raises ``ValueError`` unless top_k is a whole number from 1 to n_vocab."""
-    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= n_vocab:
-        raise ValueError(f"top_k: expected a whole number from 1 to {n_vocab}, got {top_k!r}")
-
-
 def require_top_p(top_p: float) -> float:
     """top_p; ``ValueError`` unless it is above 0 and at most 1."""
     if not 0 < top_p <= 1:
@@ -308,8 +303,7 @@ def require_prompt(ids: Tensor, n_new: int) -> None:
     if not isinstance(ids, Tensor) or ids.ndim < 1 or ids.shape[-1] == 0:
         got = f"shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"ids: expected one token or more to go on from, got {got}")
-    if isinstance(n_new, bool) or not isinstance(n_new, int) or n_new < 0:
-        raise ValueError(f"n_new: expected a whole number from 0 on, got {n_new!r}")
+    require_count("n_new", n_new, least=0)
 
 
 def require_cache(cache: Cache, key: Tensor, value: Tensor) -> None:

@@ -1,33 +1,14 @@
 """Weights of ``transformers``' models under this course's names. It needs no ``transformers``."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor, nn
-
-if TYPE_CHECKING:
-    from attncourse.gpt import GPT, GPTConfig
 
 NORMS = {"ln_1": "norm_1", "ln_2": "norm_2"}
 
 
-def gpt2_from_hub(name: str = "gpt2") -> tuple["GPT", Any]:
-    """A pretrained GPT-2 as a ``GPT``, and its tokenizer; ``"gpt2"`` is the one of 124M numbers.
-
-    Needs ``transformers`` and, the first time, a network. Raises ``ImportError`` or ``OSError``
-    where one of them is missing.
-    """
-    from transformers import AutoTokenizer, GPT2LMHeadModel
-
-    from attncourse.gpt import GPT
-
-    model = GPT2LMHeadModel.from_pretrained(name)
-    return GPT.from_huggingface(model), AutoTokenizer.from_pretrained(name)
-
-
-def gpt2_config(model: nn.Module) -> "GPTConfig":
-    """The sizes of a GPT-2. Raises ``ValueError`` for another model, or one unlike a GPT."""
-    from attncourse.gpt import GPTConfig
-
+def gpt2_sizes(model: nn.Module) -> dict[str, Any]:
+    """What a ``GPTConfig`` is made with. Raises ``ValueError`` for a model unlike a ``GPT``."""
     theirs = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
         raise ValueError(f"model: expected a GPT2LMHeadModel, got {type(model).__name__}")
@@ -40,15 +21,15 @@ def gpt2_config(model: nn.Module) -> "GPTConfig":
     ):
         if getattr(theirs, name) not in expected:
             raise ValueError(f"model: expected {name} = {expected[0]}, got {getattr(theirs, name)}")
-    return GPTConfig(
-        n_vocab=theirs.vocab_size,
-        max_length=theirs.n_positions,
-        d_model=theirs.n_embd,
-        n_heads=theirs.n_head,
-        n_layers=theirs.n_layer,
-        d_ff=theirs.n_inner,
-        tied=theirs.tie_word_embeddings,
-    )
+    return {
+        "n_vocab": theirs.vocab_size,
+        "max_length": theirs.n_positions,
+        "d_model": theirs.n_embd,
+        "n_heads": theirs.n_head,
+        "n_layers": theirs.n_layer,
+        "d_ff": theirs.n_inner,
+        "tied": theirs.tie_word_embeddings,
+    }
 
 
 def gpt2_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -18,10 +18,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attncourse.arrays import require_count
 from attncourse.gpt import GPT
 from attncourse.masking import causal_mask
 from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_ids
+from attncourse.tensors import require_boolean, require_ids, require_whole_numbers
 
 
 @torch.no_grad()
@@ -55,7 +56,10 @@ def head_scores(
     Averaged over the queries for which the pattern has any True; 0 where none has. maps:
     ``(..., layers, heads, n, n)``, pattern: boolean ``(n, n)``. Returns ``(..., layers, heads)``.
     """
-    require_pattern(pattern, maps.shape[-1])
+    n = maps.shape[-1]
+    require_boolean("pattern", pattern)
+    if pattern.shape != (n, n):
+        raise ValueError(f"pattern: expected shape ({n}, {n}), got {tuple(pattern.shape)}")
     asked = pattern.any(dim=-1)  # (n,)
     found = (maps * pattern).sum(dim=-1)  # (..., n), 0 where nothing is asked
     return found.sum(dim=-1) / asked.sum().clamp(min=1)
@@ -67,7 +71,7 @@ def induction_pattern(ids: Int[Tensor, "n"]) -> Bool[Tensor, "n n"]:
     That is 1 ≤ j ≤ i and ids[j − 1] = ids[i]. Whoever attends there finds what followed the last
     time. ids: ``(n,)``. Returns boolean ``(n, n)``. Source: Olsson et al. (2022).
     """
-    ids = require_sequence(ids)
+    require_whole_numbers(ids, "n")
     same = ids[:, None] == ids  # (n, n), token j is token i
     followed = torch.zeros_like(same)
     followed[:, 1:] = same[:, :-1]  # token j − 1 is token i
@@ -163,7 +167,8 @@ def pronoun_bias(model: nn.Module, contexts: Iterable, she: int, he: int) -> flo
                 f"contexts: expected sequences of one id or more, got shape {tuple(context.shape)}"
             )
         logits = model(context)[-1]  # (n_vocab,)
-        require_words(len(logits), she=she, he=he)
+        for name, word in ("she", she), ("he", he):
+            require_count(name, word, least=0, most=len(logits) - 1)
         # Both logits less the same normaliser: their logarithms.
         ratios.append((logits[she] - logits[he]).item())
     if not ratios:
@@ -189,41 +194,8 @@ def require_gpt(model: GPT) -> None:
         raise ValueError(f"model: expected a GPT, got {type(model).__name__}")
 
 
-def require_place(name: str, number: int, count: int) -> int:
-    """The number; ``ValueError`` unless it is a whole one from 0 to count − 1."""
-    whole = isinstance(number, int) and not isinstance(number, bool)
-    if not whole or not 0 <= number < count:
-        raise ValueError(f"{name}: expected a number from 0 to {count - 1}, got {number!r}")
-    return number
-
-
-def require_words(n_vocab: int, **words: int) -> None:
-    """Raises ``ValueError`` for a word that is not in the vocabulary."""
-    for name, word in words.items():
-        require_place(name, word, n_vocab)
-
-
 def require_head(model: GPT, layer: int, head: int) -> None:
     """Raises ``ValueError`` where there is no such layer or head."""
     require_gpt(model)
-    require_place("layer", layer, len(model.blocks))
-    require_place("head", head, model.blocks[layer].attention.n_heads)
-
-
-def require_pattern(pattern: Tensor, n: int) -> None:
-    """Raises ``ValueError`` unless the pattern is boolean and ``(n, n)``."""
-    if not isinstance(pattern, Tensor) or pattern.dtype != torch.bool:
-        got = f"dtype {pattern.dtype}" if isinstance(pattern, Tensor) else type(pattern).__name__
-        raise ValueError(f"pattern: expected a boolean tensor, got {got}")
-    if pattern.shape != (n, n):
-        raise ValueError(f"pattern: expected shape ({n}, {n}), got {tuple(pattern.shape)}")
-
-
-def require_sequence(ids: Tensor) -> Tensor:
-    """The ids; ``ValueError`` unless they are one sequence of whole numbers."""
-    if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
-        got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ValueError(f"ids: expected a tensor of whole numbers, got {got}")
-    if ids.ndim != 1 or len(ids) == 0:
-        raise ValueError(f"ids: expected shape (n), got {tuple(ids.shape)}")
-    return ids
+    require_count("layer", layer, least=0, most=len(model.blocks) - 1)
+    require_count("head", head, least=0, most=model.blocks[layer].attention.n_heads - 1)

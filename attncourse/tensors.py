@@ -6,6 +6,8 @@ from torch import Tensor
 
 from attncourse.arrays import require_axes
 
+ALLOWED = ", True where allowed"
+
 
 def require_float_tensor(name: str, value, axes: str) -> Tensor:
     """``value``; ``ValueError`` unless it is a floating-point torch tensor with these axes."""
@@ -17,6 +19,23 @@ def require_float_tensor(name: str, value, axes: str) -> Tensor:
     return value
 
 
+def require_boolean(name: str, value, meaning: str = "") -> Tensor:
+    """``value``; ``ValueError`` unless it is a boolean torch tensor. meaning: of its True."""
+    if not isinstance(value, Tensor) or value.dtype != torch.bool:
+        got = f"dtype {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"{name}: expected a boolean tensor{meaning}, got {got}")
+    return value
+
+
+def require_whole_numbers(ids: Tensor, axes: str) -> Tensor:
+    """``ids``; ``ValueError`` unless they are whole numbers in a tensor with these axes."""
+    if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
+        got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ValueError(f"ids: expected a tensor of whole numbers, got {got}")
+    require_axes("ids", ids.shape, axes)
+    return ids
+
+
 def require_ids(
     ids: Tensor, n_vocab: int, *, shape: tuple[int, ...] | None = None, longest: int | None = None
 ) -> Tensor:
@@ -24,10 +43,7 @@ def require_ids(
 
     shape: the one they must have, any unless given. longest: how many one sequence may have.
     """
-    if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
-        got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ValueError(f"ids: expected a tensor of whole numbers, got {got}")
-    require_axes("ids", ids.shape, "... n")
+    require_whole_numbers(ids, "... n")
     if shape is not None and ids.shape != shape:
         raise ValueError(f"ids: expected shape {tuple(shape)}, got {tuple(ids.shape)}")
     if longest is not None and ids.shape[-1] > longest:
@@ -46,9 +62,7 @@ def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     Raises ``ValueError`` for a mask that is not boolean or does not broadcast to ``(..., m, n)``,
     and for one that hides NaN.
     """
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        got = f"dtype {mask.dtype}" if isinstance(mask, Tensor) else type(mask).__name__
-        raise ValueError(f"mask: expected a boolean tensor, True where allowed, got {got}")
+    require_boolean("mask", mask, ALLOWED)
     names = {-1: "the keys", -2: "the queries"}
     for axis in range(-1, -1 - min(mask.ndim, scores.ndim), -1):
         got, size = mask.shape[axis], scores.shape[axis]

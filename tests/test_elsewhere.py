@@ -27,7 +27,7 @@ del os.pidfd_open, os.sched_getaffinity, os.O_PATH, select.poll, socket.SOCK_SEQ
 # All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
 IMPORT_ALL = """
 import attncourse
-LINUX = ("grading.jail.", "grading.judge.worker", "huggingface")
+LINUX = ("grading.jail.", "grading.judge.worker")
 NBGRADER = ("grading.nbgrader", "grading.feedback")
 for found in pkgutil.walk_packages(attncourse.__path__, "attncourse."):
     if not found.name.removeprefix("attncourse.").startswith(LINUX + NBGRADER):

@@ -353,7 +353,7 @@ def test_the_package_declares_what_it_imports():
     graders = names(extras["grade"] + extras["dask"]) | names(requires("nbgrader"))
     for path in sorted((ROOT / "attncourse").rglob("*.py")):
         allowed = declared | graders if "grading" in path.parts else declared
-        if path.name == "huggingface.py":
+        if path.name == "pretrained.py":
             allowed = declared | names(extras["gpt2"])
         for name in imports(path):
             assert names(projects.get(name, [name])) & allowed, (name, path.relative_to(ROOT))

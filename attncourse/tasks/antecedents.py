@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attncourse.gpt import GPT
-from attncourse.huggingface import gpt2_from_hub
 from attncourse.interpret import ablate, attention_maps, rollout
 from attncourse.masking import causal_mask
+from attncourse.tasks.pretrained import gpt2_from_hub
 from attncourse.tasks.pronouns import PAD, PronounWorld
 
 
