@@ -11,8 +11,9 @@ from small_course import cell, graded, notebook, solution
 from attncourse.alarm import Stopwatch
 from attncourse.checks.exercise import Case
 from attncourse.grading.judge.judge import grade, libraries
+from attncourse.grading.judge.remote.conversation import Ended
 from attncourse.grading.judge.remote.proxies import told_of
-from attncourse.grading.judge.remote.session import Ended, Session
+from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import pack, unpack
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells

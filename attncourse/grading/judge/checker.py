@@ -16,7 +16,8 @@ from attncourse.alarm import Clock, Stopwatch, TimeUp, within
 from attncourse.checks import observe
 from attncourse.grading.judge.desk import binds, desk_for, disturbed, loads
 from attncourse.grading.judge.guard import compiled, guards
-from attncourse.grading.judge.remote.session import DEAF, GRACE, Ended, OutOfTime, Session
+from attncourse.grading.judge.remote.conversation import DEAF, GRACE, Ended, OutOfTime
+from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.sentence import NOWHERE, Said, said_of
 from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError

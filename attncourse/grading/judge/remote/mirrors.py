@@ -7,12 +7,11 @@ is one node in the graph of gradients, whose backward is computed where the call
 """
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
 from attncourse.grading.judge.wire.encoding import (
     Encoder,
@@ -24,11 +23,14 @@ from attncourse.grading.judge.wire.encoding import (
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
 
+if TYPE_CHECKING:
+    from attncourse.grading.judge.remote.session import Session
+
 
 class Mirrors:
     """The copies of a submission's modules."""
 
-    def __init__(self, session: Session):
+    def __init__(self, session: "Session"):
         self.session = session
         self.described: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
         self.sizes: dict[int, float] = {}  # bytes of their descriptions
@@ -156,7 +158,7 @@ class Mirrors:
 class Call:
     """A call in the submission's process whose gradients can be asked for."""
 
-    def __init__(self, session: Session, number: int):
+    def __init__(self, session: "Session", number: int):
         self.session = session
         self.number = number
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attncourse.alarm import TimeUp
 from attncourse.checks.drivers import DRIVERS
@@ -28,7 +28,7 @@ from attncourse.checks.outcome import (
     with_facts,
 )
 from attncourse.checks.trials import draw
-from attncourse.grading.judge.remote.session import Session, text_in
+from attncourse.grading.judge.remote.conversation import text_in
 from attncourse.grading.judge.wire.decoding import (
     NAME,
     PARAMETERS,
@@ -39,10 +39,13 @@ from attncourse.grading.judge.wire.decoding import (
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
 
+if TYPE_CHECKING:
+    from attncourse.grading.judge.remote.session import Session
+
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 
 
-def proxy(session: Session, told: Any) -> Any:
+def proxy(session: "Session", told: Any) -> Any:
     """The proxy for what the submission's process told of an object."""
     if not isinstance(told, dict):
         raise WireError("sent no object")
@@ -60,7 +63,7 @@ def proxy(session: Session, told: Any) -> Any:
 class Remote:
     """Something that lives in the submission's process."""
 
-    def __init__(self, session: Session, number: int, told: dict[str, Any]):
+    def __init__(self, session: "Session", number: int, told: dict[str, Any]):
         object.__setattr__(self, "_session", session)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_type", name_in(told, "type"))
@@ -95,7 +98,7 @@ class Remote:
 class RemoteFunction(Remote):
     """A function, method or other callable of the submission."""
 
-    def __init__(self, session: Session, number: int, told: dict[str, Any]):
+    def __init__(self, session: "Session", number: int, told: dict[str, Any]):
         super().__init__(session, number, told)
         self.__dict__["__name__"] = name_in(told, "name")
         self.__dict__["__signature__"] = signature_of(told)
@@ -191,7 +194,7 @@ class RemoteClass(type):
         return cls
 
 
-def class_proxy(session: Session, number: int, told: dict[str, Any]) -> RemoteClass:
+def class_proxy(session: "Session", number: int, told: dict[str, Any]) -> RemoteClass:
     """The proxy for a class; one for modules is below ``torch.nn.Module``."""
     bases: tuple[type, ...] = ()
     if told.get("module") is True:
@@ -227,7 +230,7 @@ TEXT = 2200  # characters of an error's text
 _kept: dict[tuple[Exercise, int], list[bytes]] = {}
 
 
-def outcomes(session: Session, target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
     """What an object of the submission's makes of each case, up to one that hangs.
 
     Functions that the cases hand over may be called until the last one is answered.
@@ -236,7 +239,9 @@ def outcomes(session: Session, target: int, exercise: Exercise, seed: int) -> It
         yield from outcomes_of(session, target, exercise, seed)
 
 
-def outcomes_of(session: Session, target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+def outcomes_of(
+    session: "Session", target: int, exercise: Exercise, seed: int
+) -> Iterator[Outcome]:
     """``outcomes``, while the functions are lent."""
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
@@ -268,7 +273,7 @@ def outcomes_of(session: Session, target: int, exercise: Exercise, seed: int) ->
             return
 
 
-def outcome_of(session: Session, reply: Any, decoder: Decoder, names: list[str]) -> Outcome:
+def outcome_of(session: "Session", reply: Any, decoder: Decoder, names: list[str]) -> Outcome:
     """A case's outcome, as the submission's process tells it."""
     told = reply.get("changed")
     changed = ", ".join(name for name in names if name in told) if isinstance(told, list) else ""
@@ -291,7 +296,7 @@ def class_of(told: dict[str, Any]) -> type[Exception]:
     return exception_class(told.get("type"), told.get("above"))
 
 
-def packed(session: Session, exercise: Exercise, seed: int, cases: list[Case]) -> list[bytes]:
+def packed(session: "Session", exercise: Exercise, seed: int, cases: list[Case]) -> list[bytes]:
     """The cases as the buffers of a request: what they are, then their arrays.
 
     Cases that hold functions of the checker's are put together for each session.
@@ -310,7 +315,7 @@ def packed(session: Session, exercise: Exercise, seed: int, cases: list[Case]) -
     return buffers
 
 
-def told_of(case: Case, session: Session, buffers: list[bytes]) -> Any:
+def told_of(case: Case, session: "Session", buffers: list[bytes]) -> Any:
     """One case: driver, what is bound to it, arguments; its arrays are added to the buffers."""
     encoder = Encoder(session.form_of)
     encoder.buffers = buffers
