@@ -327,7 +327,7 @@ def test_endless_text_is_cut():
 
 def test_a_verdict_looks_as_it_does_in_a_notebook():
     from attncourse.checks import examine
-    from attncourse.grading.judge.checker import describe
+    from attncourse.grading.judge.outcomes import describe
 
     verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
     told = describe(verdict, "points_attention_scores")

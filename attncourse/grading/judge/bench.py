@@ -13,9 +13,10 @@ from typing import Any
 
 from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge.checker import Checker, StepOutcome
+from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.follow import follow_ons
 from attncourse.grading.judge.marking import judge_cell, make_report
+from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import hear, receive, send, tell
 from attncourse.grading.limits import MB, Limits

@@ -17,9 +17,12 @@ from dataclasses import replace
 
 from attncourse.checks import exercise, rewriting, variants_of
 from attncourse.checks.adapting import as_data
-from attncourse.grading.judge.checker import Begins, Checker, Launch, StepOutcome
-from attncourse.grading.judge.desk import loads, touched
+from attncourse.grading.judge.checker import Checker, Launch
+from attncourse.grading.judge.desk import loads
+from attncourse.grading.judge.late import touched
 from attncourse.grading.judge.marking import Followed, judge_cell
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.trial import Begins
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment

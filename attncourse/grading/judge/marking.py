@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attncourse.checks.verdict import NOT_ATTEMPTED, given_right
-from attncourse.grading.judge.checker import Checker, StepOutcome
+from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.desk import HIDDEN
+from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.reaching import reaches

@@ -1,0 +1,242 @@
+"""What is said between the checker and a submission's process: who may speak when, and how long.
+
+Each request has a name that its replies repeat: what comes without it, or when nothing was asked,
+ends the conversation. So do bytes that are no message, and replies that are too large.
+"""
+
+import secrets
+import select
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from attncourse.alarm import Clock, Stopwatch, TimeUp
+from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class
+from attncourse.grading.judge.wire.frames import WireError, pack, unpack
+from attncourse.grading.limits import MB, Limits
+
+GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
+DEAF = "could not be interrupted"
+PIECE = 1 << 16  # bytes that are received at once
+SHOWN = 20_000  # characters of what a call prints that a test may read
+
+
+class Ended(Exception):
+    """The submission's process is no more. The message says why."""
+
+
+class OutOfTime(BaseException):
+    """The time for the whole submission is over."""
+
+
+class Conversation:
+    """Requests to one process and its replies. ``ended`` says why there are none any more.
+
+    A class below says what a reply may mean beyond plain values, in ``meant``, ``learn`` and
+    ``call_back``.
+    """
+
+    def __init__(self, connection: Any, limits: Limits, whole: Stopwatch, clock: Clock):
+        self.connection = connection
+        self.limits = limits
+        self.whole = whole  # for the submission
+        self.clock = clock  # the process's
+        self.watch = self.watch_for(0.0)  # of the present request
+        self.room = Room()  # for what the replies to it hold
+        self.shown = 0  # characters that it said it printed
+        self.asked = ""  # the name of the present request
+        self.replies: deque[tuple[dict, list, float]] = deque()  # that came with others, and sizes
+        self.ended = ""
+        self.stalled = False
+        self.midway = False  # between a request and its reply
+        self.printed_too_much = False
+        self.longest = 0.0
+        self.dropped: list[int] = []  # objects that the process may forget
+        self.buffer = bytearray()
+        connection.setblocking(False)
+
+    def meant(self, told: Any) -> Any:
+        """What stands here for an object that lives in the submission's process."""
+        raise WireError("sent an object")
+
+    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
+        """Takes note of what a reply tells of its process's modules."""
+
+    def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
+        """The answer to a call of one of the checker's own functions."""
+        raise WireError("called what it was not lent")
+
+    def ask(
+        self, request: dict[str, Any], buffers: list[bytes], limit: float, given: tuple = ()
+    ) -> tuple[dict[str, Any], Decoder]:
+        """The reply to a request; raises what the submission raised."""
+        self.request(request, buffers, limit)
+        return self.reply(limit, given)
+
+    def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
+        """Sends a request to which the replies are fetched by ``reply``."""
+        if self.ended:
+            if self.stalled:
+                raise TimeUp
+            raise Ended(self.ended)
+        self.listen()
+        self.asked = secrets.token_hex(8)
+        request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
+        self.dropped.clear()  # the same list: what is forgotten later is appended to it
+        self.midway = True
+        self.room = Room(self.limits.message * MB)
+        self.watch = self.watch_for(limit)
+        self.send(pack(request, buffers))
+
+    def reply(
+        self, limit: float, given: tuple = (), *, last: bool = True
+    ) -> tuple[dict[str, Any], Decoder]:
+        """The next reply to the request, the last one unless told otherwise."""
+        if self.ended:
+            raise Ended(self.ended)
+        waits = not self.replies
+        if waits:
+            self.watch = self.watch_for(limit)
+        with self.refusing():
+            reply, decoder = self.talk(given)
+        self.midway = not last
+        if waits:
+            self.longest = max(self.longest, self.watch.worked())
+        self.printed_too_much |= reply.get("over") is True
+        self.show(reply.get("out"))
+        if "error" in reply:
+            raise self.raised(reply["error"])
+        return reply, decoder
+
+    def watch_for(self, limit: float) -> Stopwatch:
+        """Measures a request whose process was told to be back in ``limit`` seconds."""
+        clock = self.clock
+        return Stopwatch(limit + GRACE, clock.used, clock.queued, sleeps=not clock.pid)
+
+    def show(self, text: Any) -> None:
+        """Prints what a call has printed, where a test may read it."""
+        if isinstance(text, str) and text and self.shown < self.limits.output * MB:
+            self.shown += len(text)
+            print(text[:SHOWN], end="")
+
+    def talk(self, given: tuple) -> tuple[dict[str, Any], Decoder]:
+        """The next reply, once the calls back that come before it are served."""
+        while not self.replies:
+            message, raw = unpack(self.read, int(self.limits.message * MB))
+            if message.get("id") != self.asked:
+                raise WireError("sent what it was not asked for")
+            if "callback" in message:
+                room = Room(self.limits.message * MB)
+                self.send(self.call_back(message, Decoder(raw, self.meant, (), room)))
+                continue
+            replies = message.get("replies")
+            if not isinstance(replies, list) or not all(isinstance(r, dict) for r in replies):
+                raise WireError("sent no reply")
+            self.replies.extend((reply, raw, message["bytes"] / len(replies)) for reply in replies)
+        reply, raw, size = self.replies.popleft()
+        decoder = Decoder(raw, self.meant, given, self.room)
+        if "modules" in reply:
+            self.learn(reply["modules"], decoder, size)
+        return reply, decoder
+
+    def listen(self) -> None:
+        """Makes sure that nothing waits that was not asked for."""
+        if not self.buffer and not self.replies:
+            try:
+                self.buffer += self.connection.recv(1)
+            except BlockingIOError:
+                return
+            except OSError:
+                pass
+        if not self.buffer and not self.replies:
+            self.lose()
+        self.close("its process sent what it was not asked for")
+        raise Ended(self.ended)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Ends the conversation over what is no message, or no value, or too large a one."""
+        try:
+            yield
+        except WireError as problem:
+            self.close(f"its process {problem}")
+            raise Ended(self.ended) from None
+        except MemoryError:
+            self.buffer.clear()
+            self.close("its process sent more than there is memory for")
+            raise Ended(self.ended) from None
+
+    def refuse(self, why: str) -> None:
+        """Ends the conversation over a reply that is none."""
+        with self.refusing():
+            raise WireError(why)
+
+    def send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.connection.send(view) :]
+            except BlockingIOError:
+                self.wait(writing=True)
+            except OSError:
+                self.lose()
+
+    def read(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            self.wait()
+            try:
+                piece = self.connection.recv(PIECE)
+            except BlockingIOError:
+                continue
+            except OSError:
+                piece = b""
+            if not piece:
+                self.lose()
+            self.buffer += piece
+        with memoryview(self.buffer) as view:
+            data = bytes(view[:size])
+        del self.buffer[:size]
+        return data
+
+    def wait(self, *, writing: bool = False) -> None:
+        """Waits for the process; ends it when it takes too long."""
+        reading, writing = ([], [self.connection]) if writing else ([self.connection], [])
+        while left := min(self.watch.left(), self.whole.left()):
+            if any(select.select(reading, writing, [], left)):
+                return
+        if not self.whole.left():
+            self.close("the time for the submission was over")
+            raise OutOfTime
+        self.close(DEAF)
+        self.stalled = True
+        raise TimeUp
+
+    def lose(self) -> None:
+        self.close("ended its process")
+        raise Ended(self.ended)
+
+    def close(self, reason: str) -> None:
+        """Hangs up; every later request fails for this reason."""
+        self.ended = self.ended or reason
+        self.connection.close()
+
+    def raised(self, told: Any) -> BaseException:
+        """The exception that stands here for one of the submission's."""
+        if not isinstance(told, dict):
+            return WireError("sent no error")
+        if told.get("timeout") is True:
+            return TimeUp()
+        error = exception_class(told.get("type"), told.get("above"))(text_in(told, "message", 2000))
+        error.attncourse_line = text_in(told, "line", 400)
+        skipped = told.get("skipped")
+        error.attncourse_skipped = (
+            [str(line)[:200] for line in skipped[:5]] if isinstance(skipped, list) else []
+        )
+        return error
+
+
+def text_in(told: dict[str, Any], key: str, limit: int) -> str:
+    """A text that was sent, shortened; nothing where there is none."""
+    text = told.get(key)
+    return text[:limit] if isinstance(text, str) else ""

@@ -1,0 +1,204 @@
+"""One step of a plan in the process that is there: a cell runs in it, a test asks it from here."""
+
+import builtins
+import numbers
+import os
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from typing import Any
+
+import numpy as np
+
+from attncourse.alarm import Clock, Stopwatch, TimeUp, within
+from attncourse.checks import observe
+from attncourse.grading.judge.desk import desk_for, loads
+from attncourse.grading.judge.guard import compiled, guards
+from attncourse.grading.judge.outcomes import (
+    MESSAGE,
+    StepOutcome,
+    describe,
+    first_line,
+    text_of,
+    went_on,
+)
+from attncourse.grading.judge.remote.conversation import DEAF, GRACE, Ended, OutOfTime
+from attncourse.grading.judge.remote.session import Session
+from attncourse.grading.judge.sentence import said_of
+from attncourse.grading.judge.wire.decoding import known_name
+from attncourse.grading.judge.wire.frames import WireError
+from attncourse.grading.judge.worker.notebook_shell import Printed
+from attncourse.grading.limits import Limits
+from attncourse.grading.submission.notebook import Assignment
+from attncourse.grading.submission.plan import Step
+
+TEST = "<test>"  # what a traceback calls the test that runs
+
+Begins = Callable[[str, float], None]
+
+
+class Trial:
+    """Steps, one at a time, in ``session``, the present process; the tests' names are here.
+
+    ``begins`` hears what is begun, and how many seconds of processor time it has.
+    """
+
+    begins: Begins
+
+    def __init__(self, assignment: Assignment, seed: int, limits: Limits):
+        self.desk = desk_for(assignment)
+        self.seed = seed
+        self.limits = limits
+        self.session: Session | None = None
+        self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
+        self.namespace = trusted_namespace() | guards(self.gave_empty)
+        self.borrowed: set[str] = set()  # names that were taken from the submission
+        self.bound_in: Session | None = None  # the process whose objects these stand for
+        self.laid_out: set[int] = set()  # given cells that have run here
+        self.gone = 0.0  # processor time of the submission's processes that are no more
+        self.kept = 0.0  # and the time for which others kept the processor from them
+        self.here = Clock(os.getpid())
+        self.whole = self.watch(limits.submission)
+        self.starved = False  # whether something ran out of time that had little of the processor
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def spent(self) -> float:
+        """Seconds of processor time, here and in the submission's processes."""
+        now = 0.0 if self.session is None else self.session.clock.used()
+        return time.process_time() + self.gone + now
+
+    def queued(self) -> float:
+        """Seconds for which others have kept the processor from these."""
+        now = 0.0 if self.session is None else self.session.clock.queued()
+        return self.here.queued() + self.kept + now
+
+    def watch(self, seconds: float) -> Stopwatch:
+        """Measures what is done here and in the submission's processes."""
+        return Stopwatch(seconds, self.spent, self.queued)
+
+    def in_words(self, watch: Stopwatch, limit: float) -> str:
+        """A limit that was up, in words: as it was set, for a machine of the usual speed."""
+        return watch.in_words(limit / self.limits.stretch)
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def cell(self, step: Step, limit: float) -> StepOutcome:
+        """What comes of a cell in the submission's process."""
+        self.begins(step.name, limit)
+        try:
+            with redirect_stdout(Printed(0)):
+                self.session.run_cell(step.name, step.source, limit)
+        except (TimeUp, Ended) as problem:
+            return self.failure(problem, self.limits.cell)
+        except Exception as error:
+            outcome = self.failure(error, self.limits.cell)
+            if lines := getattr(error, "attncourse_skipped", ()):
+                outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
+            return outcome
+        return StepOutcome("none")
+
+    def test(self, step: Step) -> StepOutcome:
+        """What comes of a test, run here with proxies for the submission's names."""
+        self.session.gave_empty = False
+        self.session.unasked.clear()
+        self.begins(step.name, self.limits.cell)
+        with observe(self.seed) as verdicts:
+            outcome = self.outcome(step)
+        self.session.lent.end()
+        outcome.hidden = self.is_late(step)
+        outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
+        if self.session.unasked:
+            who = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
+            self.changed.append((step.name, who))
+        return outcome
+
+    def outcome(self, step: Step) -> StepOutcome:
+        left = max(self.limits.submission - self.whole.worked(), 0.01)
+        # One call may take as long as the test. Its own process is the one to stop it, and then
+        # goes on: so this clock always rings later, and not by chance first.
+        longest = self.limits.cell + GRACE
+        watch = self.watch(min(left, longest))
+        try:
+            with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
+                value = within(watch, lambda: self.evaluate(step))
+        except OutOfTime:
+            raise
+        except BaseException as error:  # a test cell may end as it likes, the others run
+            over = not self.whole.left() or (left <= longest and not watch.left())
+            if isinstance(error, TimeUp) and over:
+                raise OutOfTime from None
+            late = {} if watch.left() else {"watch": watch}
+            outcome = self.failure(error, self.limits.cell if late else self.limits.call, **late)
+            if outcome.kind == "error":
+                outcome.said = said_of(error, step.source, TEST)
+            return outcome
+        if value is None:
+            return StepOutcome("none")
+        if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+            with suppress(OverflowError):
+                return StepOutcome("number", value=float(value))
+        return StepOutcome("other", f"a value of type {type(value).__name__}")
+
+    def evaluate(self, step: Step) -> Any:
+        """The value of a test's last line where that is an expression, else None."""
+        for source in self.desk.needed(step.grade_id, self.laid_out):
+            self.bind(source)
+            body, _ = compiled(source, self.desk.foreign(source))
+            exec(body, self.namespace)
+        self.bind(step.source, step.grade_id)
+        body, last = compiled(step.source, self.desk.foreign(step.source, step.grade_id), TEST)
+        exec(body, self.namespace)
+        return None if last is None else eval(last, self.namespace)
+
+    def bind(self, source: str, grade_id: str = "") -> None:
+        """Binds the names that a piece of the instructor's code takes from the submission."""
+        own = self.namespace.keys() - self.borrowed
+        wanted = [n for n in loads(source) if self.desk.is_students(n, grade_id, own)]
+        wanted += self.stale()
+        for name in wanted:
+            self.namespace.pop(name, None)
+        if wanted:
+            found = self.session.names(wanted)
+            self.borrowed |= found.keys()
+            self.namespace.update(found)
+
+    def stale(self) -> list[str]:
+        """Names that an instructor's function may use, of objects in a process that is no more."""
+        if self.bound_in is self.session:
+            return []
+        self.bound_in = self.session
+        there = {name: self.namespace[name] for name in self.borrowed & self.namespace.keys()}
+        return [name for name, v in there.items() if hasattr(type(v), "attncourse_handle")]
+
+    def failure(
+        self, error: BaseException, limit: float, watch: Stopwatch | None = None
+    ) -> StepOutcome:
+        """What a step comes to that raised this; the limit is that of ``watch``, or of the last
+        request."""
+        if isinstance(error, TimeUp):
+            if not self.session.ended and self.session.midway:
+                self.session.close(DEAF)
+            if watch is None:
+                watch = self.session.watch
+                self.session.longest = max(self.session.longest, limit)
+            self.starved |= watch.starved()
+            return StepOutcome("timeout", f"did not end within {self.in_words(watch, limit)}")
+        if isinstance(error, Ended | WireError):
+            return StepOutcome("lost", f"was not run to its end: the submission {error}")
+        return StepOutcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+
+    def is_late(self, step: Step) -> bool:
+        return step.kind == "test" and step.grade_id in self.desk.late
+
+    def gave_empty(self) -> bool:
+        return self.session is not None and self.session.gave_empty
+
+
+def trusted_namespace() -> dict[str, Any]:
+    """The names that the instructor's code starts with."""
+    return {
+        "__name__": "__main__",
+        "__builtins__": builtins,
+        "display": lambda *values, **options: None,
+    }
