@@ -1,17 +1,13 @@
 """What came of a step, and what of it a report may keep: cut, and without control characters."""
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from attncourse.grading.harmless import UNSEEN
 from attncourse.grading.judge.sentence import NOWHERE, Said
 from attncourse.grading.submission.source import shorten
 
-# Terminals obey them, and the direction marks among them turn text around.
-CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 
 
@@ -88,7 +84,7 @@ def shortened(value: Any, limit: int = MESSAGE) -> Any:
     """A text that a submission may have made, cut and without control characters; others as is."""
     if not isinstance(value, str):
         return value
-    kept = CONTROL.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
+    kept = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
     return kept + "…" if len(value) > limit else kept
 
 
