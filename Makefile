@@ -35,13 +35,16 @@ demo: .venv/.stamp ## build the book and the exercises, grade a sample class
 packages: # what the tests use of the system; what cannot be installed, its tests say so and skip
 	@want=; \
 	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || want=postgresql; \
-	command -v chromium > /dev/null || command -v chromium-browser > /dev/null || want="$$want chromium"; \
+	for name in chromium-headless-shell chromium chromium-browser; do \
+	  command -v $$name > /dev/null && break; done || want="$$want chromium"; \
 	test -z "$$want" && exit 0; \
 	as=; test "$$(id -u)" = 0 || as="sudo -n"; \
-	echo "Installing $$want …"; \
-	{ command -v apt-get && $$as true && $$as apt-get update && \
-	  $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$want; \
-	} > /dev/null 2>&1 || echo "$$want could not be installed: its tests will be skipped."
+	get() { $$as env DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y --no-install-recommends "$$@" > /dev/null 2>&1; }; \
+	command -v apt-get > /dev/null && $$as true && $$as apt-get update > /dev/null 2>&1 || true; \
+	for name in $$want; do echo "Installing $$name …"; \
+	  { test $$name = chromium && get chromium-headless-shell; } || get $$name || \
+	  echo "$$name could not be installed: its tests will be skipped."; done
 
 test: .venv/.stamp packages ## everything that must hold: style, contracts, generated files, tests
 	@$(BIN)/ruff check --quiet .

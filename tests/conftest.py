@@ -58,9 +58,9 @@ def built() -> Path:
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, for the figures of one test file."""
-    from moving_pages import chromium
+    from chromium import launched
 
-    with chromium() as made:
+    with launched() as made:
         yield made
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import struct
 import threading
 from base64 import b64decode
@@ -23,15 +22,15 @@ import pytest
 import strip
 import vendor
 from bs4 import BeautifulSoup
+from chromium import BROWSER, launched
 from conftest import ROOT, run_tool
 from looks import LETTERS
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from attncourse import __version__
 from attncourse.checks import exercises
 from attncourse.grading.serve import Quiet
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 PAGES = [f"{page}.html" for page in settings.load(ROOT).pages]
 CHAPTERS = [f"{chapter.page}.html" for chapter in settings.load(ROOT).chapters]
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -76,10 +75,8 @@ def address(html) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with launched() as made:
         yield made
-        made.close()
 
 
 class Reader:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from chromium import BROWSER, FLAGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup import Parts, acts
@@ -405,13 +405,12 @@ def canary():
 
 def dom(page: Path, folder: Path) -> str:
     """A page as Chromium has it after a while."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+    if BROWSER is None:
         pytest.skip("no chromium")
-    flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom"
-    flags += f" --virtual-time-budget=2000 --user-data-dir={folder / 'profile'}"
+    flags = *FLAGS, "--dump-dom", "--virtual-time-budget=2000"
+    home = f"--user-data-dir={folder / 'profile'}"
     done = subprocess.run(
-        [chromium, *flags.split(), page.as_uri()], capture_output=True, text=True, timeout=60
+        [BROWSER, *flags, home, page.as_uri()], capture_output=True, text=True, timeout=60
     )
     assert "</html>" in done.stdout, done.stderr
     return done.stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import io
 import re
-import shutil
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from chromium import BROWSER, launched
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ from looks import LETTERS, PAGES, sheet
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from svg_trim import LONG, brief, short
 
 from attncourse.figures import (
@@ -34,7 +34,6 @@ from attncourse.figures import (
     weight_matrix,
 )
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE = 358  # pixels that an article is wide where the screen has 390
 RNG = np.random.default_rng(3)
 
@@ -289,10 +288,8 @@ def test_a_panel_has_what_was_drawn_in_it(drawn):
 def browser() -> Iterator[Browser]:
     if BROWSER is None:
         pytest.skip("Chromium is not installed")
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with launched() as made:
         yield made
-        made.close()
 
 
 @pytest.fixture

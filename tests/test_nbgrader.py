@@ -16,6 +16,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from chromium import BROWSER, FLAGS
 from forked import command
 from markup import Parts, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
@@ -461,7 +462,6 @@ def server(course: Path) -> Iterator[str]:
 
 
 def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
-    chromium = shutil.which("chromium")
     with server(both[0]) as address:
         with urllib.request.urlopen(address.format(f"api/submissions/{NAME}"), timeout=60) as reply:
             listed = {row["student"]: row for row in json.load(reply)}
@@ -471,11 +471,11 @@ def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
         url = address.format(f"submissions/{number}/")
         with urllib.request.urlopen(url, timeout=60) as reply:
             page = reply.read().decode()
-        if chromium is None:
+        if BROWSER is None:
             pytest.skip("no chromium")
-        flags = "--headless --no-sandbox --disable-gpu --dump-dom --virtual-time-budget=3000"
-        flags += f" --user-data-dir={both[0] / 'profile'}"
-        shown = subprocess.check_output([chromium, *flags.split(), url], text=True)
+        flags = *FLAGS, "--dump-dom", "--virtual-time-budget=3000"
+        home = f"--user-data-dir={both[0] / 'profile'}"
+        shown = subprocess.check_output([BROWSER, *flags, home, url], text=True)
     notebook = page[page.rindex('id="notebook-container"') : page.rindex("</main>")]
     assert HOSTILE.split("\n")[0] in Parts(notebook).text.replace("\u200b", "")
     assert acts(notebook, "button", "textarea", "input") == []

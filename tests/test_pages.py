@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import course as settings
 import pytest
+from chromium import BROWSER, launched
 from conftest import ROOT
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 # Chapters that have not been brought to this shape yet. One that has it must leave.
 NOT_YET: set[str] = set()
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 CHAPTERS = settings.load(ROOT).chapters
 WORDS, WORDS_BEFORE_A_FIGURE, COLUMNS = 3_500, 350, 72
 WIDTH, SCREEN = 1280, 900
@@ -74,10 +73,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def tab() -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser.new_page(viewport={"width": WIDTH, "height": SCREEN}, color_scheme="light")
-        browser.close()
 
 
 def heading(text: str) -> str:

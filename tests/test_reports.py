@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 import re
-import shutil
 import statistics
 import subprocess
 from html.parser import HTMLParser
@@ -14,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import report_format as schema
+from chromium import BROWSER, FLAGS
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -493,7 +493,7 @@ def test_every_text_has_the_contrast_of_wcag_aa(mode):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+@pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
 def test_the_script_runs_and_sorts(tmp_path):
     rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
     content = page(summarize(a_class(*rows)))
@@ -501,10 +501,9 @@ def test_the_script_runs_and_sorts(tmp_path):
     def dom(content: str) -> str:
         path = tmp_path / "page.html"
         path.write_text(content)
-        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-        home = f"--user-data-dir={tmp_path / 'home'}"
+        command = [BROWSER, *FLAGS, "--dump-dom", f"--user-data-dir={tmp_path / 'home'}"]
         return subprocess.run(
-            [*command, home, f"file://{path}"], capture_output=True, text=True, timeout=60
+            [*command, f"file://{path}"], capture_output=True, text=True, timeout=60
         ).stdout
 
     def order(shown: str) -> list[str]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import slides
 from bs4 import BeautifulSoup
+from chromium import launched
 from conftest import ROOT
 from course import load
-from moving_pages import chromium
 
 COURSE = load(ROOT)
 
@@ -64,7 +64,7 @@ def test_what_a_deck_loads_and_links_to_is_there(made, chapter):
 
 @pytest.mark.slow
 def test_slides_fit_a_screen_and_move_by_key(made):
-    with chromium() as browser:
+    with launched() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 720})
         wrong, elsewhere = [], []
         page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)

@@ -10,20 +10,17 @@ Quizzes are answered at a chapter's end; folded code is left out; what moves has
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 from itertools import count
 from pathlib import Path
 
+import chromium
 from course import ROOT, Course, load
 
 from attncourse import __version__
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WEB = Path(__file__).resolve().parent / "web"
 HEAD = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
 <meta charset="utf-8"><title>{title}</title>{head}<style>{style}</style></head>
@@ -38,15 +35,6 @@ TITLE = """<section class="attn-title"><p>{title}</p><p>{author}</p><p>Version {
 
 class PrintError(Exception):
     """The book cannot be printed. The message says why and what to do."""
-
-
-def find_browser() -> str:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        raise PrintError(
-            "printing needs Chromium, which is not installed: on Debian, apt install chromium"
-        )
-    return found
 
 
 def whole_book(course: Course, html: Path, browser, pages: tuple[str, ...] = ()) -> str:
@@ -109,21 +97,15 @@ def numbers(target: Path) -> dict[str, int]:
     return {name[1:]: at[places[name].get_object()[0].idnum] for name in places}
 
 
-@contextmanager
-def chromium() -> Iterator:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
 def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int:
     """Print the book, or those of its pages that are named; how many pages of paper it takes."""
+    if chromium.BROWSER is None:
+        raise PrintError(
+            "printing needs Chromium, which is not installed: on Debian, apt install chromium"
+        )
     html = course.root / "_build" / "html"
     document = html / "print.html"
-    with chromium() as browser:
+    with chromium.launched() as browser:
         try:
             document.write_text(whole_book(course, html, browser, pages), encoding="utf-8")
             page = browser.new_page()
