@@ -68,9 +68,7 @@ def myst_in(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 @pytest.mark.slow
-def test_generated_files_are_fresh_and_a_stale_one_is_named(tmp_path):
-    fresh = run_tool("exercises", "--check")
-    assert fresh.returncode == 0, fresh.stderr
+def test_stale_files_are_named_and_no_others(tmp_path):
     root = copy_course(tmp_path / "course", "solutions", "exercises")
     answers = root / "solutions" / FOLDERS[0] / f"{FOLDERS[0]}.py"
     answers.write_text(answers.read_text() + "\n# %%\n1 + 1\n")
