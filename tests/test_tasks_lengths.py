@@ -31,6 +31,32 @@ def test_every_method_attends():
         assert attend(*given).shape == given[2].shape
 
 
+def test_a_gpu_is_waited_for_and_counts_its_own_memory(monkeypatch):
+    """There is none here: what the measurement asks of one is written down."""
+    asked, randn = [], torch.randn
+
+    def most_so_far():
+        asked.append("memory")
+        return 1_000_000 * asked.count("memory")
+
+    def there(*shape, device):
+        assert device == "cuda"
+        return randn(*shape)
+
+    def attend(*given):
+        asked.append("attend")
+        return given[2]
+
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: asked.append("wait"))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", most_so_far)
+    monkeypatch.setattr(torch, "randn", there)
+    monkeypatch.setitem(lengths.METHODS, "noted", attend)
+    row = lengths.once("noted", 512, "cuda", least=0)
+    assert (row["method"], row["n"], row["peak_mb"]) == ("noted", 512, 1.0)
+    assert asked[:4] == ["attend", "memory", "attend", "memory"]  # the first one is short
+    assert asked[4:] == ["wait", "attend", "wait"] * 3
+
+
 def test_a_line_has_the_lengths_of_its_method():
     rows = [
         {"method": "naive", "n": 512, "ms": 1.0, "peak_mb": 2.0},

@@ -5,8 +5,10 @@ memory never falls. So ``measure`` starts one Python, which imports torch once a
 each measurement; a child has its inputs, measures one method at one length, and is gone.
 
     python -m attncourse.tasks.lengths naive:4096 tiled:4096
+    python -m attncourse.tasks.lengths --device cuda naive:4096
 """
 
+import argparse
 import json
 import os
 import platform
@@ -37,14 +39,24 @@ MB = 1e6
 PER_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
 
 
-def peak_bytes() -> int:
-    """The most memory that this process has held so far, in bytes."""
+def peak_bytes(device: str) -> int:
+    """The most memory that this process has held so far, there, in bytes."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated()
     import resource  # not on Windows
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PER_UNIT
 
 
-def once(method: str, n: int, least: float = 0.05) -> dict:
+def clock(device: str) -> float:
+    """Seconds of this process's work; of a GPU's, once it has done all that it was told to do."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def once(method: str, n: int, device: str = "cpu", least: float = 0.05) -> dict:
     """Milliseconds of one call, forward, and the memory it took, on one head of n tokens.
 
     A short sequence first: what the process loads at its first call is no part of the cost. The
@@ -52,24 +64,24 @@ def once(method: str, n: int, least: float = 0.05) -> dict:
     ``least`` seconds are over.
     """
     torch.manual_seed(0)
-    query, key, value = (torch.randn(1, 1, n, D_HEAD) for _ in range(3))
+    query, key, value = (torch.randn(1, 1, n, D_HEAD, device=device) for _ in range(3))
     attend, seconds = METHODS[method], []
     attend(*(x[..., :192, :] for x in (query, key, value)))
     with torch.no_grad():
-        before = peak_bytes()
+        before = peak_bytes(device)
         attend(query, key, value)
-        peak = peak_bytes() - before
+        peak = peak_bytes(device) - before
         while len(seconds) < 3 or sum(seconds) < least:
-            begin = time.process_time()
+            begin = clock(device)
             attend(query, key, value)
-            seconds.append(time.process_time() - begin)
+            seconds.append(clock(device) - begin)
     return {"method": method, "n": n, "ms": 1e3 * min(seconds), "peak_mb": peak / MB}
 
 
-def measure(points: Iterable[tuple[str, int]]) -> list[dict]:
+def measure(points: Iterable[tuple[str, int]], device: str = "cpu") -> list[dict]:
     """A row for each (method, n): method, n, ms and peak_mb (10⁶ bytes beyond the inputs)."""
     asked = [f"{method}:{n}" for method, n in points]
-    command = [sys.executable, "-m", __name__, *asked]
+    command = [sys.executable, "-m", __name__, "--device", device, *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"no measurement: {done.stderr.strip().splitlines()[-1]}")
@@ -100,11 +112,12 @@ def operators(call: Callable) -> set[str]:
     return names
 
 
-def machine() -> dict[str, str]:
-    """What a measurement is to be labelled with: processor, cores, version and date."""
+def machine(device: str = "cpu") -> dict[str, str]:
+    """What a measurement is to be labelled with: processor, how much of it, version and date."""
+    gpu = device == "cuda"
     return {
-        "machine": processor(),
-        "cores": f"1 of {os.cpu_count()} cores",
+        "machine": torch.cuda.get_device_name() if gpu else processor(),
+        "cores": f"CUDA {torch.version.cuda}" if gpu else f"1 of {os.cpu_count()} cores",
         "torch": torch.__version__.split("+")[0],
         "date": date.today().isoformat(),
     }
@@ -120,14 +133,14 @@ def processor() -> str:
     return names[0].strip() if names else platform.processor() or platform.machine()
 
 
-def in_a_fork(method: str, n: int) -> None:
+def in_a_fork(method: str, n: int, device: str) -> None:
     """Prints one measurement, made in a process of its own."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         failed = 1
         try:
-            print(json.dumps(once(method, n)), flush=True)
+            print(json.dumps(once(method, n, device)), flush=True)
             failed = 0
         except Exception as error:
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -138,12 +151,16 @@ def in_a_fork(method: str, n: int) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("points", nargs="+", metavar="METHOD:TOKENS")
+    arguments = parser.parse_args()
     torch.set_num_threads(1)  # also: a fork of a process with threads would hang
-    for method in METHODS:
+    for method in METHODS:  # on the CPU: a process that has begun to use a GPU must not fork
         once(method, 256, least=0)  # what is loaded at the first call is no part of the cost
-    for asked in sys.argv[1:]:
+    for asked in arguments.points:
         method, n = asked.split(":")
-        in_a_fork(method, int(n))
+        in_a_fork(method, int(n), arguments.device)
 
 
 if __name__ == "__main__":
