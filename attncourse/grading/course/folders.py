@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from attncourse.grading.course.choosing import SHOWN
-from attncourse.grading.course.handed_in import ASIDE, NOTHING, find, read_file
+from attncourse.grading.course.handed_in import ASIDE, find, read_file
 from attncourse.grading.course.late import moment
 from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
@@ -126,7 +126,7 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
                 return Submission(student, status="unreadable", reason=reason)
         found = find(home, name, course / "solutions")
         if found.data is None:
-            status = "missing" if found.reason.startswith(NOTHING) else "unreadable"
+            status = "missing" if found.missing else "unreadable"
             return Submission(student, status=status, reason=found.reason)
         stamp = read_stamp(found.folder) or read_stamp(place)
         return Submission(student, found.data, note=found.note, timestamp=stamp)

@@ -30,11 +30,14 @@ from attncourse.grading.submission.notebook import read
 LARGEST = 50_000_000  # bytes of a file, or of what is packed in one, that are still read
 DEEPEST = 4  # folders within folders
 MOST = 2000  # files that are looked at, in a folder and in an archive
-NOTHING = "nothing handed in"
 ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
 LISTED = (".ipynb", ".zip")  # what somebody may have wanted graded
+
+
+class Nothing(Ungraded):
+    """There is not even something that could be meant."""
 
 
 class Found(NamedTuple):
@@ -43,6 +46,7 @@ class Found(NamedTuple):
     data: bytes | None
     note: str = ""
     reason: str = ""
+    missing: bool = False  # whether nothing at all was handed in
     folder: Path | None = None  # where the time of submission may be written beside it
 
 
@@ -70,7 +74,8 @@ def find(home: Path, name: str, solutions: Path) -> Found:
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
     except Ungraded as problem:
-        return Found(None, reason="; ".join([*unseen(closed), str(problem)]))
+        reason = "; ".join([*unseen(closed), str(problem)])
+        return Found(None, reason=reason, missing=isinstance(problem, Nothing) and not closed)
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
     said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
     said += [f"also there and not graded: {listing(rest)}"] if rest else []
@@ -98,7 +103,7 @@ def in_folder(files: list[Piece], name: str) -> Piece:
     if within:
         raise Ungraded(f"{listing(within)} handed in, and no notebook: hand in {name}.ipynb")
     found = f" as {name}, but {listing(files)}" if files else ""
-    raise Ungraded(NOTHING + found)
+    raise Nothing(f"nothing handed in{found}")
 
 
 def unseen(closed: list[str]) -> list[str]:

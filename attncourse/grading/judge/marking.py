@@ -131,8 +131,7 @@ def hides(cell: Cell) -> bool:
 
 def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
     """Whether a test found nothing called that."""
-    missing = f"NameError: name '{name}' is not defined"
-    return outcome is not None and outcome.kind == "error" and outcome.message == missing
+    return outcome is not None and outcome.missing == name
 
 
 def why_nowhere(name: str, checker: Checker) -> str:

@@ -19,6 +19,7 @@ class StepOutcome:
     message: str = ""
     value: float = 0.0
     error: str = ""  # the exception's class, or the library's above one of the submission's own
+    missing: str = ""  # the name that a test did not find
     hidden: bool = False  # whether the submission may have seen a hidden test
     said: Said = NOWHERE  # by the instructor's assertion where the test failed
     verdicts: list[dict[str, Any]] = field(default_factory=list)

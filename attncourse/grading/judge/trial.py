@@ -186,7 +186,9 @@ class Trial:
             return StepOutcome("timeout", f"did not end within {self.in_words(watch, limit)}")
         if isinstance(error, Ended | WireError):
             return StepOutcome("lost", f"was not run to its end: the submission {error}")
-        return StepOutcome("error", text_of(error)[:MESSAGE], error=known_name(type(error)))
+        missing = (type(error) is NameError and error.name) or ""  # one from there has no name
+        kind = known_name(type(error))
+        return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)
 
     def is_late(self, step: Step) -> bool:
         return step.kind == "test" and step.grade_id in self.desk.late
