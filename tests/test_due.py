@@ -282,7 +282,12 @@ def test_impossible_extensions_are_refused(course, days):
             "student,assignment,days\nada,01_small,two\n",
             "line 2: expected a number of days, got two",
         ),
-        ("student,assignment,days\nada,01_small\n", "line 2: expected a number of days, got None"),
+        (
+            "student,assignment,days\nada,01_small\n",
+            "line 2: expected a number of days, got nothing",
+        ),
+        ("days,student,assignment\n2\n", "line 2: expected a student and an assignment"),
+        ("student,assignment,days\nada,01_small," + "1" * 200_000, "is no table of"),
     ],
 )
 def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, said):

@@ -9,6 +9,7 @@ import csv
 import difflib
 import io
 import math
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,9 @@ from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.harmless import one_line
 from attncourse.grading.spreadsheet import cell as defused
-from attncourse.grading.spreadsheet import line_of
+from attncourse.grading.spreadsheet import line_of, rows_in
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -33,25 +35,27 @@ Extensions = dict[tuple[str, str], timedelta]
 def read_extensions(course: Path) -> Extensions:
     """The extensions by student and assignment."""
     path = course / FILE
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UserError(f"cannot read {path}: {reason}") from None
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    if not set(HEAD) <= set(rows.fieldnames or ()):
+    head, *rows = rows_in(path) or [[]]
+    if not set(HEAD) <= set(head):
         raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
     found: Extensions = {}
-    for row in rows:
+    for number, row in enumerate(rows, start=2):
+        if not any(row):
+            continue
+        cells = dict.fromkeys(HEAD, "") | dict(zip(head, map(line_of, row), strict=False))
+        student, name, days = (cells[key].strip() for key in HEAD)
         try:
-            length = length_of(float(row["days"]))
-        except (TypeError, ValueError):
+            length = length_of(float(days.replace(",", ".")))
+        except ValueError:
+            said = one_line(days, 40) or "nothing"
             raise UserError(
-                f"{path}, line {rows.line_num}: expected a number of days, got {row['days']}"
+                f"{path}, line {number}: expected a number of days, got {said}"
             ) from None
-        found[line_of(row["student"].strip()), line_of(row["assignment"].strip())] = length
+        if not (student and name):
+            raise UserError(f"{path}, line {number}: expected a student and an assignment")
+        found[student, name] = length
     return found
 
 
