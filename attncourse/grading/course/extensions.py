@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.gradebook import Book, opened
+from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
@@ -75,7 +75,7 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
     try:
         length = length_of(days) if days else None
     except ValueError as error:
-        raise UserError(f"--days: {error}") from None
+        raise UserError(f"--days: {error}; 0 takes an extension back") from None
     require_student(book, student)
     if length is None:
         found.pop((student, name), None)
@@ -84,7 +84,7 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
     write_extensions(book.course, found)
     with opened(book) as gradebook:
         entered = enter_extension(gradebook, student, name, length)
-    named = due_of(book.config, name)  # which counts from the next grading on
+    named = due_in(book, name)  # which counts from the next grading on
     return named + (length or timedelta()) if named else entered
 
 
@@ -119,12 +119,17 @@ def enter_extension(
 
 
 def require_student(book: Book, student: str) -> None:
-    """Raises ``UserError`` for somebody whom neither the gradebook nor a folder knows."""
-    folder = book.course / "submitted"
+    """Raises ``UserError`` for an id that neither the gradebook nor a folder knows."""
+    folder, names = book.course / "submitted", {}
     known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
     with opened(book) as gradebook:
-        known |= {person.id for person in gradebook.students}
+        for person in gradebook.students:
+            known.add(person.id)
+            called = f"{person.first_name or ''} {person.last_name or ''}".strip()
+            for name in (called, person.last_name or "", person.email or ""):
+                names.setdefault(name.casefold(), set()).add(person.id)
     if student not in known:
-        near = difflib.get_close_matches(student, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        meant = sorted(names.get(student.strip().casefold() or "-", ()))
+        near = meant or difflib.get_close_matches(student, known, n=1)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")
