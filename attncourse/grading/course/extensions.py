@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import replace_file
+from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.spreadsheet import cell as defused
 from attncourse.grading.spreadsheet import line_of, rows_in
@@ -71,17 +71,18 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
 
     A second extension takes the place of the first. Grading again counts it.
     """
-    found = read_extensions(book.course)
     try:
         length = length_of(days) if days else None
     except ValueError as error:
         raise UserError(f"--days: {error}; 0 takes an extension back") from None
     require_student(book, student)
-    if length is None:
-        found.pop((student, name), None)
-    else:
-        found[student, name] = length
-    write_extensions(book.course, found)
+    with in_turn(book.course / FILE):
+        found = read_extensions(book.course)
+        if length is None:
+            found.pop((student, name), None)
+        else:
+            found[student, name] = length
+        write_extensions(book.course, found)
     with opened(book) as gradebook:
         entered = enter_extension(gradebook, student, name, length)
     named = due_in(book, name)  # which counts from the next grading on
