@@ -30,7 +30,9 @@ COLUMNS = {  # what each may be called, in small letters
     "at": ("timestamp", "last modified (submission)", "submitted_at", "submission time"),
 }
 IDS = ("id", "number", "other", "email")  # of which the first that is there names the folder
-EXPECTED = "expected a head with id or email, as in: id,last_name,first_name,email,lms_user_id"
+EXPECTED = (
+    "expected a head with id or email, in English, as in: id,last_name,first_name,email,lms_user_id"
+)
 
 
 @dataclass(frozen=True)
