@@ -45,9 +45,9 @@ def test_extensions_that_are_given_at_once_are_all_given(tmp_path):
     make_course(tmp_path)
     for student in STUDENTS:
         hand_in(tmp_path, student, small())
-    give_more(tmp_path, STUDENTS[0])  # which makes the gradebook
     with get_context("fork").Pool(4) as pool:
         pool.starmap(give_more, [(tmp_path, student) for student in STUDENTS])
+    assert sorted(p.name for p in tmp_path.glob("*gradebook.db*")) == ["gradebook.db"]
     assert read_extensions(tmp_path) == {(s, NAME): timedelta(days=2) for s in STUDENTS}
 
 

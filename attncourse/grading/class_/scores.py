@@ -6,6 +6,7 @@ person's before the automatic one, extra credit on top.
 """
 
 import importlib.util
+import math
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -132,6 +133,14 @@ def graded_assignments(course: Path, db: str | None = None) -> list[str]:
     return names
 
 
+def finite(points: object) -> float:
+    """Points; SQLite keeps whatever was written. Raises ``ValueError`` for what is no number."""
+    found = float(str(points))
+    if not math.isfinite(found):
+        raise ValueError(f"{found} points")
+    return found
+
+
 def scores(connection: "Connection", key: str) -> Scores:
     """What the gradebook holds of the assignment with this id."""
     from sqlalchemy import DateTime, Interval, text
@@ -156,7 +165,7 @@ def scores(connection: "Connection", key: str) -> Scores:
             continue
         standing, label = standings[student], labels[cell]
         given = auto if manual is None else manual
-        standing.points[label] = 0.0 if given is None else float(given + (extra or 0))
+        standing.points[label] = 0.0 if given is None else finite(given) + finite(extra or 0)
         if manual is not None:
             standing.manual.append(label)
         if waits:
