@@ -74,6 +74,8 @@ class Person:
 class Standing:
     """One submission in the gradebook: points by grade id, who gave them, what a person wrote.
 
+    ``waiting`` are the cells that a person has to score, ``stale`` those that one has scored before
+    they were graded again.
     ``late`` are seconds after it was due, ``extension`` the days by which that is later for it.
     """
 
@@ -84,6 +86,7 @@ class Standing:
     points: dict[str, float] = field(default_factory=dict)
     manual: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
     comments: dict[str, str] = field(default_factory=dict)
 
 
@@ -169,7 +172,7 @@ def scores(connection: "Connection", key: str) -> Scores:
         if manual is not None:
             standing.manual.append(label)
         if waits:
-            standing.waiting.append(label)
+            (standing.waiting if manual is None else standing.stale).append(label)
     for student, name, comment in rows(COMMENTS):
         standings[student].comments[name] = comment
     return Scores(people, {labels[c.id]: float(c.maximum) for c in cells}, standings)
