@@ -528,3 +528,19 @@ def test_the_script_runs_and_sorts(tmp_path):
 def test_the_instructors_page_describes_every_field():
     page = (Path(__file__).parents[1] / "book" / "instructors.md").read_text()
     assert schema.markdown().strip() in page
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ((2, 2, 1), "Most, 2 of 3, are at 2 points."),
+        ((2, 2, 1, 0), "The largest group, 2 of 4, is at 2 points."),
+        ((2, 1, 2, 1), "The largest groups, 2 of 4 each, are at 1 and 2 points."),
+        ((2, 1, 0, 3), "No group has more than 1 of 4."),
+    ],
+)
+def test_only_most_are_called_most(tmp_path, points, said):
+    reports = [made(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
+    write_gradebook(write_reports(tmp_path, reports), reports)
+    shown = page(summarize(class_results(tmp_path, NAME)))
+    assert f"<figcaption>{said}</figcaption>" in shown

@@ -90,6 +90,19 @@ class Summary:
         return sum(self.counts.values()) - self.counts["missing"]
 
     @property
+    def fullest(self) -> str:
+        """Where most students are, in a sentence, or the largest groups of them."""
+        top = max(bin.count for bin in self.bins)
+        labels = [bin.label for bin in self.bins if bin.count == top]
+        share = f"{top} of {self.handed_in}"
+        if len(labels) > 3:
+            return f"No group has more than {share}."
+        if len(labels) > 1:
+            return f"The largest groups, {share} each, are at {' and '.join(labels)} points."
+        who = "Most" if 2 * top > self.handed_in else "The largest group"
+        return f"{who}, {share}, {'are' if who == 'Most' else 'is'} at {labels[0]} points."
+
+    @property
     def waits(self) -> str:
         """What is left for a person to score, in a sentence; empty if nothing is."""
         said = []
