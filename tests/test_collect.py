@@ -719,3 +719,10 @@ def test_of_another_language_it_is_said(course, tmp_path):
     path.write_text("Kennung,E-Mail-Adresse\nTeilnehmer/in 1,ada@x.org\n")
     with pytest.raises(UserError, match="in English"):
         collect(course, NAME, [tmp_path], path)
+
+
+def test_where_nothing_can_be_written_nothing_is_said_of_grading(course, tmp_path):
+    (course / "reports").write_text("in the way")
+    download = archive(tmp_path / "a.zip", [("ada_1_assignsubmission_file/a.ipynb", GOOD)])
+    with pytest.raises(UserError, match=r"cannot write .*journal.lock: [^:;]*$"):
+        collect(course, NAME, [download])

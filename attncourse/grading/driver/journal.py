@@ -171,7 +171,7 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
     """Lets one process at a time work on the assignment of a folder in ``reports``.
 
     The lock ends with the process, however it ends; its file names who has it.
@@ -179,7 +179,7 @@ def alone(folder: Path) -> Iterator[None]:
     import fcntl  # not on Windows
 
     path = folder / "journal.lock"
-    with writing(path):
+    with explained(path, way_out):
         folder.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
@@ -191,7 +191,7 @@ def alone(folder: Path) -> Iterator[None]:
                 f"{folder.name} is being collected or is being graded already, by process "
                 f"{holder}: wait for it, or stop it, and try again"
             ) from None
-        with writing(path):
+        with explained(path, way_out):
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield
