@@ -130,7 +130,8 @@ def read_roster(path: Path) -> list[Member]:
     found: dict[str, tuple[int, Member]] = {}
     for number, line in enumerate(lines[1:], start=2):
         cells = {k: [line[n].strip() for n in ns if n < len(line)] for k, ns in columns.items()}
-        if not any(cell.strip() for cell in line) or "Points Possible" in line[0]:
+        about_somebody = any(cell for found in cells.values() for cell in found)
+        if not about_somebody or "Points Possible" in line[0]:  # Canvas has rows on columns
             continue
         member = member_of(cells)
         fault = unfit(member.id)
