@@ -82,4 +82,5 @@ def canvas_roster(path: Path) -> Path:
         (f"{s.last}, {s.first}", s.canvas, f"SIS{s.canvas}", s.id, "Section 1", "") for s in CLASS
     ]
     head = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "05_kqv (77)")
-    return table(path, head, ("    Points Possible", "", "", "", "", "43"), *rows)
+    about = [("", "", "", "", "", "Manual Posting"), ("    Points Possible", "", "", "", "", "43")]
+    return table(path, head, *about, *rows)

@@ -67,6 +67,7 @@ def write_gradebook(
     manual: dict[tuple[str, str], float] | None = None,
     late: dict[str, float] | None = None,
     people: dict[str, dict[str, str]] | None = None,
+    waiting: tuple[tuple[str, str], ...] = (),
 ) -> Path:
     """A gradebook with these reports' points, as grading leaves it, and what people changed."""
     require_nbgrader()
@@ -84,6 +85,8 @@ def write_gradebook(
                     grade.auto_score = report.cells[grade.name].points
                     grade.manual_score = (manual or {}).get((report.student, grade.name))
                     grade.needs_manual_grade = grade.manual_score is not None
+                    if (report.student, grade.name) in waiting:
+                        grade.auto_score, grade.needs_manual_grade = None, True
         gradebook.db.commit()
     return course
 

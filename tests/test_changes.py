@@ -179,7 +179,7 @@ def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):
     assert set(found) == {"points_add", "hidden_add", "explain_it", "points_more"}
     assert found["explain_it"][1] == 2.5
     with (course / "reports" / NAME / KEPT).open(newline="") as file:
-        assert list(csv.reader(file)) == [list(HEAD), ["ada", "points_twice", "3.0", "", ""]]
+        assert list(csv.reader(file)) == [list(HEAD), ["ada", "points_twice", "3", "", ""]]
     fewer = with_question(small()).replace(b"| 2 | what", b"| 1 | what")
     fewer = fewer.replace(b'"points": 3', b'"points": 2')
     write_solved(course, fewer)
@@ -199,7 +199,7 @@ def test_what_is_kept_of_cells_that_are_gone_is_no_formula(tmp_path):
         place = keep(tmp_path / KEPT, [row])
     assert list(csv.reader(place.read_text().splitlines())) == [
         list(HEAD),
-        ["'=cmd|' C calc'!A0", "points_add", "1.0", "", ""],
+        ["'=cmd|' C calc'!A0", "points_add", "1", "", ""],
         ["ada", "add", "", "", "'+1"],
     ]
 

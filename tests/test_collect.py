@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -681,3 +682,47 @@ def test_no_cell_of_the_record_begins_with_a_formula(course):
         assert "'=1+1'!A0;'=2/ada" in text
         assert ",=" not in text
         gathered(course, [(f"eve/{FILE}", GOOD)])
+
+
+def tape(path: Path) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(__file__, "Ada Lovelace_1_assignsubmission_file/a.ipynb")
+
+
+NO_DOWNLOADS = {
+    "class.tar.gz": (tape, "should be a zip archive: make it one, or unpack it"),
+    "login.zip": (lambda path: path.write_text("<html>Log in"), "should be a zip archive"),
+    "nothing.zip": (lambda path: packed_to(path, []), "an archive with nothing in it"),
+}
+
+
+def packed_to(path: Path, files: list) -> None:
+    path.write_bytes(packed(files))
+
+
+@pytest.mark.parametrize("called", NO_DOWNLOADS)
+def test_what_is_no_zip_archive_is_not_taken_for_a_person(course, tmp_path, called):
+    make, why = NO_DOWNLOADS[called]
+    make(tmp_path / called)
+    found = collect(course, NAME, [tmp_path / called], roster(tmp_path, "ada,Lovelace,Ada,"))
+    assert why in reasons(found)[called]
+
+
+def test_an_archive_that_unpacks_itself_is_one(course, tmp_path):
+    path = tmp_path / "a.zip"
+    path.write_bytes(b"#!/bin/sh\n" + packed([("ada_1_assignsubmission_file/a.ipynb", GOOD)]))
+    assert [row.student for row in collect(course, NAME, [path]).rows] == ["ada"]
+
+
+def test_of_another_language_it_is_said(course, tmp_path):
+    path = tmp_path / "worksheet.csv"
+    path.write_text("Kennung,E-Mail-Adresse\nTeilnehmer/in 1,ada@x.org\n")
+    with pytest.raises(UserError, match="in English"):
+        collect(course, NAME, [tmp_path], path)
+
+
+def test_where_nothing_can_be_written_nothing_is_said_of_grading(course, tmp_path):
+    (course / "reports").write_text("in the way")
+    download = archive(tmp_path / "a.zip", [("ada_1_assignsubmission_file/a.ipynb", GOOD)])
+    with pytest.raises(UserError, match=r"cannot write .*journal.lock: [^:;]*$"):
+        collect(course, NAME, [download])

@@ -20,7 +20,9 @@ from rich.console import Console
 from small_course import NAME, hand_in, make_course, released, small
 
 from attncourse.grading import machine
+from attncourse.grading.class_.results import class_results
 from attncourse.grading.course import folders as course
+from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.driver import command, progress, saver
 from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver import run as driver
@@ -405,6 +407,29 @@ def test_the_time_of_submission_goes_into_the_gradebook_and_beside_the_notebook(
     stamp.unlink()
     grade(tmp_path)
     assert not shown.exists()
+
+
+def test_what_a_person_scored_is_to_be_looked_at_again_only_if_it_changed(tmp_path, marker):
+    class_of(tmp_path, 2)
+    book = find_book(tmp_path)
+    grade(tmp_path)
+    with opened(book) as gradebook:  # as the formgrader does
+        for student in ("s0", "s1"):
+            row = gradebook.find_grade("points_add", NAME, NAME, student)
+            row.manual_score, row.needs_manual_grade = 1.5, False
+        gradebook.db.commit()
+    for _ in range(2):
+        grade(tmp_path)
+        assert {r.student: (r.waiting, r.stale) for r in class_results(tmp_path, NAME).results} == {
+            "s0": ((), ()),
+            "s1": ((), ()),
+        }
+    hand_in(tmp_path, "s1", small(twice="def twice(a):\n    return a"))
+    for _ in range(2):
+        grade(tmp_path)
+        found = class_results(tmp_path, NAME).by_student
+        assert (found["s0"].stale, found["s1"].stale) == ((), ("points_add",))
+        assert found["s1"].cells["points_add"].points == 1.5
 
 
 # --- the gradebook and the disk -------------------------------------------------------------------

@@ -267,6 +267,40 @@ def test_the_command_gives_more_time_and_says_until_when(course):
     assert (course / "extensions.csv").read_text() == text
 
 
+def test_somebody_is_not_guessed_by_a_name_but_told(course):
+    book = find_book(course)
+    with opened(book) as gradebook:
+        for student in ("s11", "s12"):
+            gradebook.add_student(student, first_name="Anna", last_name="Schmidt")
+        gradebook.add_student("s13", email="bo@uni.example")
+    for asked, told in {
+        "anna schmidt": "s11 or s12",
+        "Schmidt": "s11 or s12",
+        "bo@uni.example": "s13",
+    }.items():
+        with pytest.raises(UserError, match=rf"did you mean {told}\?"):
+            extend(book, asked, NAME, 1)
+
+
+def test_one_day_is_one_day(course):
+    options = ["--course", str(course), "--days", "1"]
+    done = CliRunner().invoke(app, ["extend", "days", NAME, *options])
+    assert "has 1 day more" in done.output
+
+
+def test_a_due_date_of_no_assignment_is_refused_where_it_would_count(course):
+    settings = course / "nbgrader_config.py"
+    settings.write_text(CONFIG.replace("01_small", "01_smal"))
+    book = find_book(course)
+    for attempt in (
+        lambda: record(book, NAME),
+        lambda: release(course, NAME),
+        lambda: extend(book, "days", NAME, 2),
+    ):
+        with pytest.raises(UserError, match=r"c.Assignments.due: .* 01_smal; did you mean 01_sm"):
+            attempt()
+
+
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), 1e9])
 def test_impossible_extensions_are_refused(course, days):
     with pytest.raises(UserError, match="--days: expected more than 0 and at most 3650 days"):
@@ -282,7 +316,12 @@ def test_impossible_extensions_are_refused(course, days):
             "student,assignment,days\nada,01_small,two\n",
             "line 2: expected a number of days, got two",
         ),
-        ("student,assignment,days\nada,01_small\n", "line 2: expected a number of days, got None"),
+        (
+            "student,assignment,days\nada,01_small\n",
+            "line 2: expected a number of days, got nothing",
+        ),
+        ("days,student,assignment\n2\n", "line 2: expected a student and an assignment"),
+        ("student,assignment,days\nada,01_small," + "1" * 200_000, "is no table of"),
     ],
 )
 def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, said):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
+from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.folders import Submission, find_assignment
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.late import LatePenalty, moment, seconds_late
@@ -382,3 +383,24 @@ def test_a_new_gradebook_is_there_at_one_stroke(tmp_path, monkeypatch):
     ask = [sys.executable, "-c", "from nbgrader import api; print(api.get_alembic_version())"]
     asked = subprocess.run(ask, capture_output=True, text=True).stdout.split()
     assert [number for (number,) in version] == asked != []
+
+
+DAMAGED = {
+    "alter table student drop column lms_user_id": "of an older nbgrader: nbgrader db upgrade",
+    "update grade set auto_score = 'many'": "could not convert string to float: 'many'",
+    "update grade set manual_score = 'inf'": "inf points",
+}
+
+
+@pytest.mark.parametrize("change", DAMAGED)
+def test_a_gradebook_that_is_not_as_it_should_be_is_told_in_a_line(tmp_path, change):
+    course = make_course(tmp_path)
+    record(find_book(course), NAME)
+    with opened(find_book(course)) as gradebook, gradebook.db.no_autoflush:
+        gradebook.update_or_create_student("ada")
+        gradebook.update_or_create_submission(NAME, "ada")
+    with closing(sqlite3.connect(course / "gradebook.db")) as connection:
+        connection.execute(change)
+        connection.commit()
+    with pytest.raises(UserError, match=DAMAGED[change]):
+        class_results(course, NAME)

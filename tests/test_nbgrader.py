@@ -315,7 +315,7 @@ def both(tmp_path_factory) -> tuple[Path, Path]:
 
 def regrade(theirs: Path, ours: Path, *student: str) -> None:
     nbgrader(theirs, "autograde", NAME, "--force", *student)
-    attncourse(ours, "grade", NAME, "--timeout", "12", *student)
+    attncourse(ours, "grade", NAME, "--force", "--timeout", "12", *student)
 
 
 def files(course: Path, step: str) -> dict[str, str]:

@@ -432,3 +432,12 @@ def test_each_thing_that_cannot_be_done_is_one_line(tmp_path):
     ):
         with pytest.raises(UserError, match=words):
             give_feedback(course, NAME, download=zipped)
+
+
+def test_a_disk_that_refuses_is_told_once(tmp_path):
+    """Every page would be refused, each in its own words."""
+    course = course_of_two(tmp_path)
+    (course / "feedback").write_text("in the way")
+    with pytest.raises(UserError) as told:
+        give_feedback(course, NAME)
+    assert str(told.value).count("cannot write") == 1

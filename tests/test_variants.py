@@ -342,3 +342,9 @@ def test_a_student_checks_the_variant(course):
         [f"mixing.{name}" for name in RIGHT if name not in ("mix", "is_row_stochastic")],
         "weights are percentages here",
     )
+
+
+def test_what_an_editor_has_saved_is_read(tmp_path):
+    text = '"02_mixing" = "percent"\r\n"05_kqv" = "published"\r\n'
+    (tmp_path / FILE).write_text(text, encoding="utf-8-sig")
+    assert variants_in(tmp_path) == {"02_mixing": "percent"}

@@ -97,7 +97,9 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> Progress:
 
 
 def row_of(exercise: Exercise, verdict: Verdict | None) -> Row:
-    if verdict is None or verdict.state == OPEN:
+    if verdict is None:  # its cell may have failed, or the check be deleted
+        return Row(exercise, OPEN, 0, "no check of it has run")
+    if verdict.state == OPEN:
         return Row(exercise, OPEN, 0, NOT_ATTEMPTED)
     said = verdict.provided.removeprefix(", ") if verdict.passed else verdict.in_short
     return Row(exercise, verdict.state, verdict.earned, said)

@@ -266,7 +266,7 @@ def collect(
 
 @app.command()
 def extend(
-    student: Annotated[str, typer.Argument(help="The name of a folder in submitted/.")],
+    student: Annotated[str, typer.Argument(help="The id: a folder in submitted/.")],
     assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
     days: Annotated[float, typer.Option(help="Days after the due date; 0 takes them back.")],
     course: CourseFolder = Path(),
@@ -282,7 +282,7 @@ def extend(
     book = find_book(course, db)
     due = give(book, student, assignment, days)
     until = f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
-    more = f"{days:g} days more" if days else "no more time than others"
+    more = f"{days:g} {'day' if days == 1 else 'days'} more" if days else "no more time than others"
     print(f"{student} has {more} for {assignment}, {until}; next: attncourse grade {assignment}")
 
 

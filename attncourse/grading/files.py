@@ -7,6 +7,11 @@ from pathlib import Path
 
 from attncourse.grading.errors import UserError
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
+
 
 def replace_file(
     path: Path,
@@ -27,22 +32,58 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
     """Puts a file in the place of another at one stroke, and returns its path.
 
     The new one has the same name for a while at each run, so that what a killed run has left of
-    it goes away with the next.
+    it goes away with the next. Of two that write the same file, one waits for the other.
     """
     made = path.with_name(f".{path.name}.new")
     with explained(path, way_out):
         try:
+            file = held(made)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = held(made)
+        with open(file, "wb") as new:
             try:
-                made.write_bytes(content)
-            except FileNotFoundError:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                made.write_bytes(content)
-            os.replace(made, path)
-        except BaseException:
-            with suppress(OSError):
-                made.unlink()
-            raise
+                new.truncate()
+                new.write(content)
+                new.flush()
+                if fcntl is None:
+                    new.close()
+                os.replace(made, path)
+            except BaseException:
+                with suppress(OSError):
+                    made.unlink()
+                raise
     return path
+
+
+def held(path: Path) -> int:
+    """A file of this name, open and for nobody else until it is closed."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        file = os.open(path, flags, 0o666)
+        try:
+            if fcntl is None:
+                return file
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):  # while it waited, the other has put it in its place
+                if os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False)):
+                    return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+@contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Lets one process at a time read a file and write it anew; the others wait."""
+    with explained(path):
+        file = held(path.with_name(f".{path.name}.lock"))
+    try:
+        yield
+    finally:
+        os.close(file)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet shows and does not run, as rows of text.
+"""Tables of text: cells that a spreadsheet shows and does not run, and rows that one has saved.
 
 A spreadsheet takes a cell that begins with = + - or @ for a formula, and may split a file at
 another separator than the one it was written with. See OWASP, "CSV Injection",
@@ -10,7 +10,9 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import short
 
 Value = str | float | int | None
@@ -68,3 +70,36 @@ def table(rows: Iterable[Sequence[Value]]) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerows([cell(value) for value in row] for row in rows)
     return out.getvalue()
+
+
+def rows_in(path: Path) -> list[list[str]]:
+    """The rows of a file of comma-separated values, however a spreadsheet has saved it.
+
+    The separator is the one that its first line has most of. Raises ``UserError``, as for a file
+    that is missing.
+    """
+    text = text_in(path)
+    if said := re.match(r"sep=([,;\t])\r?\n", text):  # for Excel
+        text, separator = text[said.end() :], said[1]
+    else:
+        separator = max(",;\t", key=re.split(r"[\r\n]", text, maxsplit=1)[0].count)
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise UserError(f"{path} is no table of comma-separated values: {error}") from None
+
+
+def text_in(path: Path) -> str:
+    """A file's text, in whichever of the usual encodings. Raises ``UserError``."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    if data.startswith(b"PK\x03\x04"):
+        raise UserError(f"{path} is a spreadsheet's own file: save it as CSV")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")  # what a spreadsheet on Windows saves

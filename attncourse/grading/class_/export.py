@@ -34,7 +34,7 @@ BEFORE: dict[str, Callable[[Result], Value]] = {
 }
 BEHIND: dict[str, Callable[[Result], Value]] = {
     "misconceptions": lambda r: "\n".join(f"{target}: {name}" for target, name in r.misconceptions),
-    "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits) if t),
+    "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits, r.older) if t),
     "notes": lambda r: "\n".join(r.notes),
 }
 
@@ -73,12 +73,16 @@ def export(
         raise UserError("--roster goes with --format canvas")
     names = [name] if name is not None else graded_assignments(course, db)
     classes = [class_results(course, n, db) for n in names]
+    remarks = [
+        f"{found.assignment}: a person's score is still missing for {found.waiting}, and is 0 here"
+        for found in classes
+        if found.waiting
+    ]
     if form == "gradescope":
-        return write_gradescope(course, classes, output)
+        return write_gradescope(course, classes, output, remarks)
     place = output or course / "reports" / (name or "") / FILES[form]
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
-    remarks: list[str] = []
     if form == "canvas":
         rows = canvas.rows(classes, roster, remarks.append, column)
     elif form == "moodle":
@@ -107,10 +111,11 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
         ]
 
 
-def write_gradescope(course: Path, classes: list[ClassResults], output: Path | None) -> Exported:
+def write_gradescope(
+    course: Path, classes: list[ClassResults], output: Path | None, remarks: list[str]
+) -> Exported:
     """Writes a results.json for each submission, of several assignments into a folder each."""
-    number, remarks = 0, []
-    place = output or course / "reports"
+    number, place = 0, output or course / "reports"
     for found in classes:
         folder = place / found.assignment if len(classes) > 1 else place
         folder = folder if output else place / found.assignment / "gradescope"

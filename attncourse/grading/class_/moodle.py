@@ -86,7 +86,7 @@ def feedback(r: Result) -> str:
     """
     said = seen(r.misconceptions)
     said += [r.lateness] if r.lateness else []
-    said += r.notes
+    said += [*r.notes, r.waits] if r.waits else r.notes
     text = "\n".join(one_line(line) for line in said)
     text = escape(text).replace("\\", "&#92;")
     return SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,7 @@ MENDED = (
     "was read as",
     "instead of UTF-8",
 )
+OLDER = "scored by a person before it was graded again"
 NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not all of them
 
 
@@ -48,8 +50,9 @@ class Result:
 
     ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
     ``source`` says where ``cells`` come from, "gradebook" or "report". ``manual`` are the cells
-    that a person has scored, ``waiting`` those that one has to; ``comments`` are a person's, by
-    grade id. ``late`` are seconds, ``extension`` days.
+    that a person has scored, ``waiting`` those that one has to, ``stale`` those that one has scored
+    before they were graded again; ``comments`` are a person's, by grade id. ``late`` are seconds,
+    ``extension`` days.
     """
 
     person: Person
@@ -63,6 +66,7 @@ class Result:
     timestamp: str = ""
     manual: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
     comments: dict[str, str] = field(default_factory=dict)
     misconceptions: tuple[tuple[str, str], ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -91,6 +95,11 @@ class Result:
     def waits(self) -> str:
         """What a person has to score before the points are final, in one line."""
         return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
+
+    @property
+    def older(self) -> str:
+        """What a person has scored of an earlier grading, for whoever grades, in one line."""
+        return f"{OLDER}: {', '.join(self.stale)}" if self.stale else ""
 
     @property
     def lateness(self) -> str:
@@ -132,6 +141,16 @@ class ClassResults:
         return {result.student: result for result in self.results}
 
     @property
+    def waiting(self) -> str:
+        """Which cells wait for a person's score, and of how many students; empty if none does."""
+        return tallied(name for result in self.results for name in result.waiting)
+
+    @property
+    def stale(self) -> str:
+        """The same of cells that a person has scored before they were graded again."""
+        return tallied(name for result in self.results for name in result.stale)
+
+    @property
     def cells(self) -> dict[str, float]:
         """The graded cells in their order, with their points."""
         found: dict[str, float] = {}
@@ -139,6 +158,16 @@ class ClassResults:
             for name, cell in result.cells.items():
                 found.setdefault(name, cell.maximum)
         return found
+
+
+def tallied(names: Iterable[str]) -> str:
+    """How many students have each of these cells."""
+    found = sorted(Counter(names).items())
+    return ", ".join(f"{name} of {count(number, 'student')}" for name, number in found)
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
@@ -250,5 +279,6 @@ def with_points(result: Result, maxima: dict[str, float], standing: Standing | N
         timestamp=standing.timestamp,
         manual=tuple(standing.manual),
         waiting=tuple(sorted(standing.waiting)),
+        stale=tuple(sorted(standing.stale)),
         comments=dict(standing.comments),
     )

@@ -1,7 +1,5 @@
 """An export of Canvas' gradebook as a roster: its columns, and whose row is whose."""
 
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from pathlib import Path
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
+from attncourse.grading.spreadsheet import rows_in
 
 IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
@@ -32,14 +31,7 @@ class Roster:
 
 def read_roster(path: Path) -> Roster:
     """A roster from a file; raises ``UserError`` where it is no export of Canvas'."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UserError(f"cannot read {path}: {reason}") from None
-    first = text.partition("\n")[0]
-    separator = ";" if first.count(";") > first.count(",") else ","
-    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    lines = rows_in(path)
     head = lines[0] if lines else []
     if "Section" not in head or "ID" not in head or head[0] not in ("Student", "LastName"):
         raise UserError(

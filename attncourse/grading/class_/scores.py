@@ -6,6 +6,7 @@ person's before the automatic one, extra credit on top.
 """
 
 import importlib.util
+import math
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -73,6 +74,8 @@ class Person:
 class Standing:
     """One submission in the gradebook: points by grade id, who gave them, what a person wrote.
 
+    ``waiting`` are the cells that a person has to score, ``stale`` those that one has scored before
+    they were graded again.
     ``late`` are seconds after it was due, ``extension`` the days by which that is later for it.
     """
 
@@ -83,6 +86,7 @@ class Standing:
     points: dict[str, float] = field(default_factory=dict)
     manual: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
     comments: dict[str, str] = field(default_factory=dict)
 
 
@@ -132,6 +136,14 @@ def graded_assignments(course: Path, db: str | None = None) -> list[str]:
     return names
 
 
+def finite(points: object) -> float:
+    """Points; SQLite keeps whatever was written. Raises ``ValueError`` for what is no number."""
+    found = float(str(points))
+    if not math.isfinite(found):
+        raise ValueError(f"{found} points")
+    return found
+
+
 def scores(connection: "Connection", key: str) -> Scores:
     """What the gradebook holds of the assignment with this id."""
     from sqlalchemy import DateTime, Interval, text
@@ -156,11 +168,11 @@ def scores(connection: "Connection", key: str) -> Scores:
             continue
         standing, label = standings[student], labels[cell]
         given = auto if manual is None else manual
-        standing.points[label] = 0.0 if given is None else float(given + (extra or 0))
+        standing.points[label] = 0.0 if given is None else finite(given) + finite(extra or 0)
         if manual is not None:
             standing.manual.append(label)
         if waits:
-            standing.waiting.append(label)
+            (standing.waiting if manual is None else standing.stale).append(label)
     for student, name, comment in rows(COMMENTS):
         standings[student].comments[name] = comment
     return Scores(people, {labels[c.id]: float(c.maximum) for c in cells}, standings)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attncourse.grading.class_.results import NO_POINTS, ClassResults, Result
+from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, Result, count
 from attncourse.grading.report import UNFORESEEN, exercise_of
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
@@ -75,7 +75,8 @@ class Summary:
     misconceptions: tuple[Misconception, ...]
     failures: tuple[Misconception, ...]
     attention: tuple[Result, ...]
-    waiting: dict[str, int]
+    waiting: str
+    stale: str
     students: tuple[Result, ...]
     unforeseen: tuple[tuple[str, int], ...] = ()  # notes on hidden tests, and of how many students
     variant: str = ""
@@ -89,10 +90,28 @@ class Summary:
         return sum(self.counts.values()) - self.counts["missing"]
 
     @property
+    def fullest(self) -> str:
+        """Where most students are, in a sentence, or the largest groups of them."""
+        top = max(bin.count for bin in self.bins)
+        labels = [bin.label for bin in self.bins if bin.count == top]
+        share = f"{top} of {self.handed_in}"
+        if len(labels) > 3:
+            return f"No group has more than {share}."
+        if len(labels) > 1:
+            return f"The largest groups, {share} each, are at {' and '.join(labels)} points."
+        who = "Most" if 2 * top > self.handed_in else "The largest group"
+        return f"{who}, {share}, {'are' if who == 'Most' else 'is'} at {labels[0]} points."
+
+    @property
     def waits(self) -> str:
         """What is left for a person to score, in a sentence; empty if nothing is."""
-        each = ", ".join(f"{name} of {count(n, 'student')}" for name, n in self.waiting.items())
-        return f"A person's score is still missing for {each}: open the formgrader." if each else ""
+        said = []
+        if self.waiting:
+            missing = f"A person's score is still missing for {self.waiting}"
+            said.append(f"{missing}: open the formgrader.")
+        if self.stale:
+            said.append(f"Was {OLDER}, and may be another answer now: {self.stale}.")
+        return " ".join(said)
 
     @property
     def sources(self) -> str:
@@ -126,7 +145,8 @@ def summarize(found: ClassResults) -> Summary:
         misconceptions=tuple(misconceptions(found)),
         failures=tuple(unnamed(found)),
         attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
-        waiting=dict(sorted(Counter(g for r in found.results for g in r.waiting).items())),
+        waiting=found.waiting,
+        stale=found.stale,
         students=found.results,
         unforeseen=tuple(unforeseen(found)),
         variant=found.variant,
@@ -210,7 +230,3 @@ def urgency(result: Result) -> tuple[int, str]:
     """The order in which to look: what has no points at all first."""
     order = (*NO_POINTS, result.status)
     return order.index(result.status), result.student
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -22,6 +22,7 @@ from attncourse.grading.course.dates import stamp, zone_of
 from attncourse.grading.course.folders import folders_in, read_stamp, require_known
 from attncourse.grading.course.late import moment
 from attncourse.grading.course.settings import read_settings
+from attncourse.grading.driver.journal import alone
 from attncourse.grading.files import explained, replace_bytes, replace_file
 
 
@@ -51,6 +52,7 @@ def collect(
     sorting = Sorting(name, class_of(course, listed, db, closed=roster is not None))
     made = Collected(zone=zone)
     with ExitStack() as stack:
+        stack.enter_context(alone(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
             sorting.add(path, drop, stack)
         sorting.part_twins()
@@ -67,10 +69,10 @@ def collect(
                 sorting.leave(attempts[-1].shown, str(problem))
                 continue
             made.rows.append(put(course, name, student, chosen, aside))
+        keep_record(course, name, made.rows)
     made.left = sorting.left
     here = {row.student for row in made.rows}
     made.absent = sorted(set(sorting.people.members) - here) if roster else []
-    keep_record(course, name, made.rows)
     return made
 
 

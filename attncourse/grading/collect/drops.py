@@ -80,7 +80,7 @@ def items(
             start = file.read(4)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if start != ZIP:
+    if start != ZIP and not (path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)):
         yield Item((PurePosixPath(path.name),), lambda: read(path), path.stat().st_mtime)
         return
     try:
@@ -89,6 +89,8 @@ def items(
         raise UserError(f"{path} is a damaged archive ({error}): download it again") from None
     if len(archive.infolist()) > MOST:
         raise UserError(f"{path} holds more than {MOST} files: is it a download of one assignment?")
+    if not archive.infolist():
+        leave(printable(path.name, 200), "an archive with nothing in it: download it again")
     yield from in_archive(archive, name, leave)
 
 

@@ -5,9 +5,7 @@ A roster is a CSV file with a head. nbgrader's columns are understood (``id``, `
 participants and grading worksheet, and of Gradescope's roster.
 """
 
-import csv
 import difflib
-import io
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,6 +16,7 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.folders import unusable
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
+from attncourse.grading.spreadsheet import rows_in
 
 COLUMNS = {  # what each may be called, in small letters
     "id": ("id", "student_id", "username", "sis login id", "login id", "login"),
@@ -31,7 +30,9 @@ COLUMNS = {  # what each may be called, in small letters
     "at": ("timestamp", "last modified (submission)", "submitted_at", "submission time"),
 }
 IDS = ("id", "number", "other", "email")  # of which the first that is there names the folder
-EXPECTED = "expected a head with id or email, as in: id,last_name,first_name,email,lms_user_id"
+EXPECTED = (
+    "expected a head with id or email, in English, as in: id,last_name,first_name,email,lms_user_id"
+)
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,7 @@ def squeezed(name: str) -> str:
 
 def read_roster(path: Path) -> list[Member]:
     """The members that a file lists. Raises ``UserError`` where it is no roster."""
-    text = text_of(path)
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    lines = rows_in(path)
     head = [name.strip().casefold() for name in lines[0]] if lines else []
     columns = columns_of(head)
     if not any(columns[kind] for kind in IDS):
@@ -131,7 +130,8 @@ def read_roster(path: Path) -> list[Member]:
     found: dict[str, tuple[int, Member]] = {}
     for number, line in enumerate(lines[1:], start=2):
         cells = {k: [line[n].strip() for n in ns if n < len(line)] for k, ns in columns.items()}
-        if not any(cell.strip() for cell in line) or "Points Possible" in line[0]:
+        about_somebody = any(cell for found in cells.values() for cell in found)
+        if not about_somebody or "Points Possible" in line[0]:  # Canvas has rows on columns
             continue
         member = member_of(cells)
         fault = unfit(member.id)
@@ -142,20 +142,6 @@ def read_roster(path: Path) -> list[Member]:
             raise UserError(f"{path}: {one_line(member.id, 60)} is there twice, in {twice}")
         found[member.id] = number, member
     return [member for _, member in found.values()]
-
-
-def text_of(path: Path) -> str:
-    """A CSV file's text, in whichever of the usual encodings."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read the roster {path}: {error.strerror}") from None
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")  # what a spreadsheet on Windows saves
 
 
 def columns_of(head: list[str]) -> dict[str, list[int]]:

@@ -113,7 +113,7 @@ class Sorting:
             around = (*source.around, first.stem)
             self._sort(list(files), source._replace(around=around, depth=source.depth + 1))
         elif first.name not in BESIDE:
-            raise Ungraded(reason(claims or [], self.people))
+            raise Ungraded(reason(claims or [], self.people) + unlike_a_download(first, source))
 
     def _claims(self, path: PurePosixPath, source: Source) -> list[Claim]:
         found = claim(path, self.name, source.likely, source.around)
@@ -141,3 +141,11 @@ class Sorting:
                     self.leave(owned.item.shown, f"{len(numbers)} are called {name}: {WAY_OUT}")
             if not files:
                 del self.owned[student]
+
+
+def unlike_a_download(path: PurePosixPath, source: Source) -> str:
+    """What to add of a file that was named itself, is nobody's notebook, and no archive to open."""
+    named = source.depth == 0 and len(path.parts) == 1 and path.stem.startswith(source.around)
+    if not named or path.suffix.casefold() == ".ipynb":
+        return ""
+    return "; a download should be a zip archive: make it one, or unpack it and name its folder"

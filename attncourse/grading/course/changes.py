@@ -5,15 +5,13 @@ brought to what the assignment has now. What a person has entered stays, whereve
 there; what belongs to a cell that is gone is copied to a file first.
 """
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.spreadsheet import cell as defused
+from attncourse.grading.spreadsheet import line_of, rows_in, table
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -97,14 +95,10 @@ def entered(cell: Any) -> Iterator[tuple]:
 
 def keep(place: Path, rows: list[tuple]) -> Path:
     """Adds rows to a file, which is made where there is none."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    before = place.read_text(encoding="utf-8") if place.is_file() else ""
-    if not before:
-        writer.writerow(HEAD)
-    for row in rows:
-        writer.writerow([defused(one_line(v)) if isinstance(v, str) else v for v in row])
-    return replace_file(place, before + out.getvalue())
+    before = rows_in(place) if place.is_file() else []
+    new = [[one_line(v) if isinstance(v, str) else v for v in row] for row in rows]
+    old = [[line_of(cell) for cell in row] for row in before or [list(HEAD)]]
+    return replace_file(place, table([*old, *new]))
 
 
 def beyond(sheet: Any, cells: list[Any]) -> Iterator[str]:

@@ -1,10 +1,9 @@
 """What `attncourse collect` keeps of where each submission came from, as a table by student."""
 
-import csv
-import io
 from pathlib import Path
 
-from attncourse.grading.spreadsheet import line_of
+from attncourse.grading.errors import UserError
+from attncourse.grading.spreadsheet import line_of, rows_in
 
 
 def place_of_record(course: Path, name: str) -> Path:
@@ -16,6 +15,8 @@ def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
     place = place_of_record(course, name)
     if not place.is_file():
         return {}
-    rows = csv.DictReader(io.StringIO(place.read_text(encoding="utf-8"), newline=""))
-    read = ({head: line_of(row[head] or "") for head in rows.fieldnames or ()} for row in rows)
+    head, *rows = rows_in(place) or [[]]
+    if rows and "student" not in head:
+        raise UserError(f"{place} is not what collect keeps: move it away, and collect again")
+    read = [dict(zip(head, map(line_of, row), strict=False)) for row in rows]
     return {row["student"]: row for row in read if row.get("student")}

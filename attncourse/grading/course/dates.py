@@ -113,7 +113,8 @@ def worded(text: str) -> datetime:
         return complete(parse, text, *OTHER_DAYS)
     except (ValueError, OverflowError):
         shown = one_line(text, 60)
-        raise ValueError(f"{shown} is no date: expected day, month, year and time") from None
+        said = f"{shown} is no date: expected day, month, year and time, in English"
+        raise ValueError(said) from None
 
 
 def complete(parse: Callable[..., datetime], text: str, *others: datetime) -> datetime:

@@ -9,16 +9,18 @@ import csv
 import difflib
 import io
 import math
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.gradebook import Book, opened
+from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import replace_file
+from attncourse.grading.files import in_turn, replace_file
+from attncourse.grading.harmless import one_line
 from attncourse.grading.spreadsheet import cell as defused
-from attncourse.grading.spreadsheet import line_of
+from attncourse.grading.spreadsheet import line_of, rows_in
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -33,25 +35,27 @@ Extensions = dict[tuple[str, str], timedelta]
 def read_extensions(course: Path) -> Extensions:
     """The extensions by student and assignment."""
     path = course / FILE
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UserError(f"cannot read {path}: {reason}") from None
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    if not set(HEAD) <= set(rows.fieldnames or ()):
+    head, *rows = rows_in(path) or [[]]
+    if not set(HEAD) <= set(head):
         raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
     found: Extensions = {}
-    for row in rows:
+    for number, row in enumerate(rows, start=2):
+        if not any(row):
+            continue
+        cells = dict.fromkeys(HEAD, "") | dict(zip(head, map(line_of, row), strict=False))
+        student, name, days = (cells[key].strip() for key in HEAD)
         try:
-            length = length_of(float(row["days"]))
-        except (TypeError, ValueError):
+            length = length_of(float(days.replace(",", ".")))
+        except ValueError:
+            said = one_line(days, 40) or "nothing"
             raise UserError(
-                f"{path}, line {rows.line_num}: expected a number of days, got {row['days']}"
+                f"{path}, line {number}: expected a number of days, got {said}"
             ) from None
-        found[line_of(row["student"].strip()), line_of(row["assignment"].strip())] = length
+        if not (student and name):
+            raise UserError(f"{path}, line {number}: expected a student and an assignment")
+        found[student, name] = length
     return found
 
 
@@ -67,20 +71,21 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
 
     A second extension takes the place of the first. Grading again counts it.
     """
-    found = read_extensions(book.course)
     try:
         length = length_of(days) if days else None
     except ValueError as error:
-        raise UserError(f"--days: {error}") from None
+        raise UserError(f"--days: {error}; 0 takes an extension back") from None
     require_student(book, student)
-    if length is None:
-        found.pop((student, name), None)
-    else:
-        found[student, name] = length
-    write_extensions(book.course, found)
+    with in_turn(book.course / FILE):
+        found = read_extensions(book.course)
+        if length is None:
+            found.pop((student, name), None)
+        else:
+            found[student, name] = length
+        write_extensions(book.course, found)
     with opened(book) as gradebook:
         entered = enter_extension(gradebook, student, name, length)
-    named = due_of(book.config, name)  # which counts from the next grading on
+    named = due_in(book, name)  # which counts from the next grading on
     return named + (length or timedelta()) if named else entered
 
 
@@ -115,12 +120,17 @@ def enter_extension(
 
 
 def require_student(book: Book, student: str) -> None:
-    """Raises ``UserError`` for somebody whom neither the gradebook nor a folder knows."""
-    folder = book.course / "submitted"
+    """Raises ``UserError`` for an id that neither the gradebook nor a folder knows."""
+    folder, names = book.course / "submitted", {}
     known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
     with opened(book) as gradebook:
-        known |= {person.id for person in gradebook.students}
+        for person in gradebook.students:
+            known.add(person.id)
+            called = f"{person.first_name or ''} {person.last_name or ''}".strip()
+            for name in (called, person.last_name or "", person.email or ""):
+                names.setdefault(name.casefold(), set()).add(person.id)
     if student not in known:
-        near = difflib.get_close_matches(student, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        meant = sorted(names.get(student.strip().casefold() or "-", ()))
+        near = meant or difflib.get_close_matches(student, known, n=1)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -12,6 +13,7 @@ from urllib.parse import quote
 
 from attncourse.grading.course.settings import COURSE_ID, read_settings, require_nbgrader
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import held
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -102,11 +104,12 @@ def way_out(reason: str) -> str:
         ("not a database", "move it away"),
         ("malformed", "restore it from a backup, or move it away"),
         ("readonly", "make the file and its folder writable"),
+        (r"no such column|column \S+ does not exist", "of an older nbgrader: nbgrader db upgrade"),
         ("unable to open", "is its folder there, and writable?"),
         ("is full", "make room on the disk"),
         ("No module named 'psycopg", "pip install 'attncourse[postgres]'"),
     ):
-        if words in reason:
+        if re.search(words, reason):
             return f" ({advice})"
     return ""
 
@@ -141,15 +144,17 @@ def make_file(book: Book) -> None:
     if book.file is None or book.file.exists():
         return
     made = book.file.with_name(f".{book.file.name}.new")
-    made.unlink(missing_ok=True)
     address = URL.create("sqlite", database=str(made)).render_as_string()
+    file = held(made)  # another process may be about to make it as well
     try:
-        with closing(Gradebook(address, book.course_id)):
-            pass
-        with suppress(FileExistsError):  # another process was first
+        if not book.file.exists():
+            os.ftruncate(file, 0)  # what a killed run has left
+            with closing(Gradebook(address, book.course_id)):
+                pass
             os.link(made, book.file)
     finally:
         made.unlink(missing_ok=True)
+        os.close(file)
 
 
 def knows(book: Book, name: str) -> bool:

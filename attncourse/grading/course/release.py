@@ -1,5 +1,6 @@
 """What students were given: released through nbgrader, and recorded in the gradebook."""
 
+import difflib
 import logging
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +30,7 @@ def release(
     """
     book = find_book(course, db)
     find_assignment(course, name)
-    due = due_of(book.config, name)
+    due = due_in(book, name)
     known = knows(book, name)  # or it is another course's gradebook
     before = variants_in(course).get(name, PUBLISHED)
     choose(course, name, variant or before)
@@ -83,7 +84,7 @@ def record(book: Book, name: str) -> list[str]:
     import nbformat
     from nbgrader import preprocessors as steps
 
-    source, due = book.course / "solutions" / name / f"{name}.ipynb", due_of(book.config, name)
+    source, due = book.course / "solutions" / name / f"{name}.ipynb", due_in(book, name)
     with importable(book.course), explained(book):
         notebook = nbformat.reads(solved(book.course, source).decode(), as_version=4)
         resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}}
@@ -102,6 +103,20 @@ def record(book: Book, name: str) -> list[str]:
             steps.SaveCells(config=book.config).preprocess(notebook, resources)
         enter_due(gradebook, name, due)
     return said
+
+
+def due_in(book: Book, name: str) -> datetime | None:
+    """When an assignment is due by the settings. A misspelled name, for which nobody would ever be
+    late, is a ``UserError``; an assignment that is still to be written may have its date.
+    """
+    due, known = due_of(book.config, name), set(folders_in(book.course / "solutions"))
+    dated = {str(named) for named in book.config.Assignments.get("due", {})}
+    for named in sorted(dated - known):
+        if near := difflib.get_close_matches(named, known - dated, n=1):
+            raise UserError(
+                f"c.Assignments.due: no assignment is called {named}; did you mean {near[0]}?"
+            )
+    return due
 
 
 def enter_due(gradebook: "Gradebook", name: str, due: datetime | None) -> None:

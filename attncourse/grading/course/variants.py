@@ -20,7 +20,7 @@ def variants_in(course: Path) -> dict[str, str]:
     """The variant of each assignment that is in one."""
     path = course / FILE
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor may mark it
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -31,7 +31,7 @@ def variants_in(course: Path) -> dict[str, str]:
                 f'{path}: expected a variant\'s name for {name}, as in "11_positions" = "halves", '
                 f"got {variant!r}"
             )
-    return found
+    return {name: variant for name, variant in found.items() if variant != PUBLISHED}
 
 
 def solved(course: Path, path: Path) -> bytes:

@@ -31,13 +31,15 @@ Row = dict[str, Any]
 class Graded:
     """A submission, its report, and its graded notebook, empty where there is none.
 
-    ``source`` says where the report comes from: "run", "journal", "folder" or "failure".
+    ``source`` says where the report comes from: "run", "journal", "folder" or "failure". ``known``
+    says that the graded notebook was there already: whoever has scored it has seen this one.
     """
 
     submission: Submission
     report: Report
     notebook: str = ""
     source: str = "run"
+    known: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,15 @@ class Sheet:
 class Entry:
     """One submission on its way into the gradebook: its row there, what it is, what it earned.
 
-    ``unchanged`` says, of each answer that it holds, whether that is as it was released.
+    ``unchanged`` says, of each answer that it holds, whether that is as it was released; ``known``
+    is the result's.
     """
 
     owner: Row
     submission: Submission
     report: Report
     unchanged: dict[str, bool]
+    known: bool = False
 
 
 class Rows:
@@ -180,7 +184,8 @@ def enter_submissions(
         row |= {} if when is None else {"timestamp": when}
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
-        entries.append(Entry(owner, result.submission, result.report, untouched(result.notebook)))
+        answers = untouched(result.notebook)
+        entries.append(Entry(owner, result.submission, result.report, answers, result.known))
     rows.write()
     return entries
 
@@ -224,7 +229,8 @@ def enter_points(grades: Rows, sheet: Sheet, entry: Entry, place: str) -> float:
             old = grades.found.get((cell, place))
             points = points_of(grade_id, entry)
             scored = old is not None and old["manual_score"] is not None
-            row |= {"auto_score": points, "needs_manual_grade": points is None or scored}
+            needed = (not entry.known or old["needs_manual_grade"]) if scored else points is None
+            row |= {"auto_score": points, "needs_manual_grade": needed}
         total += score(grades.put(row))
     return total
 

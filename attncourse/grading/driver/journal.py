@@ -162,9 +162,7 @@ def holds_results(folder: Path) -> bool:
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
     """The journal in a folder, for this process alone."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder / "journal.lock"):
+    with alone(folder):
         journal = Journal(folder / "journal.jsonl", assignment)
         try:
             yield journal
@@ -173,11 +171,16 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Holds a lock that ends with the process, however it ends; the file names who has it."""
+def alone(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
+    """Lets one process at a time work on the assignment of a folder in ``reports``.
+
+    The lock ends with the process, however it ends; its file names who has it.
+    """
     import fcntl  # not on Windows
 
-    with writing(path):
+    path = folder / "journal.lock"
+    with explained(path, way_out):
+        folder.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         try:
@@ -185,10 +188,10 @@ def alone(path: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(file, 20, 0).decode().strip() or "unknown"
             raise UserError(
-                f"{path.parent.name} is being graded already, by process {holder}: "
-                "wait for it, or stop it, and grade again"
+                f"{folder.name} is being collected or is being graded already, by process "
+                f"{holder}: wait for it, or stop it, and try again"
             ) from None
-        with writing(path):
+        with explained(path, way_out):
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield

@@ -11,7 +11,7 @@ from attncourse.grading.course.folders import Submission
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
 from attncourse.grading.driver.bulk import Graded, save
-from attncourse.grading.files import explained, replace_file
+from attncourse.grading.files import explained, replace_bytes, replace_file
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
@@ -71,12 +71,13 @@ class Saver:
         """Writes the files of one result."""
         course, name = self._book.course, self._assignment.name
         submission, report = graded.submission, graded.report
-        notebook = ""
+        notebook, known = "", False
         if report.status != "missing" and submission.named:
             notebook, report = self._rendered(submission, report)
-            write_notebook(course, name, submission, notebook)
+            same = write_notebook(course, name, submission, notebook)
+            known = same and graded.source == "journal"
         write_report(course, report)
-        return replace(graded, report=report, notebook=notebook)
+        return replace(graded, report=report, notebook=notebook, known=known)
 
     def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
         """The graded notebook; of one that cannot be shown, the tests alone."""
@@ -94,13 +95,20 @@ def write_report(course: Path, report: Report) -> None:
     replace_file(course / "reports" / report.assignment / f"{report.student}.json", text)
 
 
-def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> None:
-    """Writes what the formgrader shows; without it, nbgrader takes the points for none."""
+def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> bool:
+    """Writes what the formgrader shows; without it, nbgrader takes the points for none.
+
+    Returns whether it was there already.
+    """
     place = course / "autograded" / submission.student / name
-    replace_file(place / f"{name}.ipynb", notebook)
+    path, content = place / f"{name}.ipynb", notebook.encode("utf-8", "backslashreplace")
+    with explained(path):
+        same = path.is_file() and path.read_bytes() == content
+    replace_bytes(path, content)
     stamp = place / "timestamp.txt"  # nbgrader tells by it whether this is the latest
     if submission.timestamp:
         replace_file(stamp, submission.timestamp + "\n")
     else:
         with explained(stamp):
             stamp.unlink(missing_ok=True)
+    return same

@@ -55,8 +55,8 @@ def give_feedback(
         try:
             pages.append(write(course, assignment, r))
         except UserError as problem:
-            if student is not None:
-                raise
+            if student is not None or isinstance(problem.__cause__, OSError):
+                raise  # where the disk refuses one, it refuses all
             done.remarks.append(str(problem))
     if missing:
         shown = ", ".join(one_line(who) for who in missing)

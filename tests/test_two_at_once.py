@@ -1,0 +1,63 @@
+"""Two commands at the same time: each file is one of theirs, and nothing that one wrote is lost."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from small_course import NAME, hand_in, make_course, small
+
+from attncourse.grading.collect.collect import collect
+from attncourse.grading.course.extensions import extend, read_extensions
+from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.driver.journal import open_journal
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_bytes
+
+STUDENTS = [f"s{n:02}" for n in range(12)]
+
+
+def test_a_file_is_always_one_of_those_that_are_written(tmp_path):
+    path, seen = tmp_path / "table.csv", set()
+    contents = {b"a" * 300_000, b"b" * 200_000}
+    replace_bytes(path, min(contents))
+
+    def write(content: bytes) -> None:
+        for _ in range(150):
+            replace_bytes(path, content)
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, content) for content in contents]
+        while not all(writer.done() for writer in writers):
+            seen.add(path.read_bytes())
+        for writer in writers:
+            writer.result()
+    assert seen <= contents
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def give_more(course: Path, student: str) -> None:
+    extend(find_book(course), student, NAME, 2)
+
+
+def test_extensions_that_are_given_at_once_are_all_given(tmp_path):
+    make_course(tmp_path)
+    for student in STUDENTS:
+        hand_in(tmp_path, student, small())
+    with get_context("fork").Pool(4) as pool:
+        pool.starmap(give_more, [(tmp_path, student) for student in STUDENTS])
+    assert sorted(p.name for p in tmp_path.glob("*gradebook.db*")) == ["gradebook.db"]
+    assert read_extensions(tmp_path) == {(s, NAME): timedelta(days=2) for s in STUDENTS}
+
+
+def test_nothing_is_collected_while_the_assignment_is_graded(tmp_path):
+    make_course(tmp_path)
+    path = tmp_path / "ada.ipynb"
+    path.write_bytes(small())
+    (tmp_path / "submitted" / "ada").mkdir(parents=True)
+    with open_journal(tmp_path / "reports" / NAME, NAME):
+        with pytest.raises(UserError, match=r"is being graded already.*try again"):
+            collect(tmp_path, NAME, [path])
+        assert not (tmp_path / "submitted" / "ada" / NAME).exists()
+    assert [row.student for row in collect(tmp_path, NAME, [path]).rows] == ["ada"]
