@@ -125,19 +125,26 @@ def called(
 def exchanged(
     name: str, given: tuple[str, ...], steps: list[Step], assignment: Assignment
 ) -> list[Step]:
-    """The steps with ours in place of these answers, and no tests but the answer's own.
+    """The steps with ours behind these answers, wherever they stand, and no tests but its own.
 
-    None where there is nothing to exchange, or an answer does not stand in its cell.
+    None where there is nothing to exchange, or an answer that no cell binds.
     """
-    exchange = {f"cell {one}": provided_source(one, assignment) for one in given}
-    if (
-        not given
-        or not all(exchange.values())
-        or not exchange.keys() <= {s.name for s in steps if s.kind == "cell"}
-    ):
+    sources = {one: provided_source(one, assignment) for one in given}
+    places = {one: last_bound(one, steps) for one in given}
+    if not all(sources.values()) or -1 in places.values():
         return []
-    own = [s for s in steps if s.kind != "test" or exercise_of(s.grade_id) == name]
-    return [replace(s, source=exchange.get(s.name, s.source)) for s in own]
+    found = []
+    for number, step in enumerate(steps if given else ()):
+        if step.kind != "test" or exercise_of(step.grade_id) == name:
+            found.append(step)
+        found += [Step(f"cell {one}", sources[one]) for one in given if places[one] == number]
+    return found
+
+
+def last_bound(name: str, steps: list[Step]) -> int:
+    """The last of the submission's own cells that binds a name; -1 where none does."""
+    own = [n for n, s in enumerate(steps) if s.kind == "cell" and name in touched(s.source).changes]
+    return max(own, default=-1)
 
 
 def provided_source(name: str, assignment: Assignment) -> str:
