@@ -8,11 +8,13 @@ import sys
 import numpy as np
 import pytest
 import torch
+from execution import for_small_models
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attncourse.kqv import AttentionHead, scaled_dot_product_attention
 from attncourse.scoring import AdditiveScore
+from attncourse.tasks import lengths
 from attncourse.tasks.adam import Adam
 from attncourse.tasks.copying import Reader, copy
 from attncourse.tasks.days import N_IDS, days, whole_lines
@@ -86,6 +88,27 @@ def test_training_leaves_the_compiler_where_it_is():
         "sys.exit('torch._dynamo' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_kernel_is_told_of_narrow_registers_where_there_are_wider_ones(tmp_path):
+    cpu = tmp_path / "cpuinfo"
+    for flags, told in (("avx2 avx512f", "avx2"), ("avx2 fma", None)):
+        cpu.write_text(f"flags : sse {flags}\n")
+        assert for_small_models(cpu).get("ATEN_CPU_CAPABILITY") == told
+    assert "ATEN_CPU_CAPABILITY" not in for_small_models(tmp_path / "elsewhere")
+    assert for_small_models(cpu)["OMP_NUM_THREADS"] == "1"
+
+
+def test_a_measurement_is_not_told_how_to_compute(monkeypatch):
+    for name, value in for_small_models().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    seen = []
+    done = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(subprocess, "run", lambda *a, **more: seen.append(more["env"]) or done)
+    assert lengths.measure([("naive", 64)]) == []
+    assert "OMP_NUM_THREADS" in seen[0]
+    assert not [name for name in seen[0] if name.startswith(("ATEN_", "MALLOC_"))]
 
 
 CASES = {  # what the models of the pages do: masks, several inputs, padding, parts, other judges

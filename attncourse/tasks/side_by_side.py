@@ -43,9 +43,13 @@ def train_side_by_side(
         for name, learns in ((name, one.requires_grad) for name, one in starts[0].items())
     }
     adam = Adam(weights.values(), [rate for rate in rates for _ in each])
+    names = {parameter: name for name, parameter in starts[0].items()}
+    everywhere = models[0].named_parameters(remove_duplicate=False)  # one may have two names
+    place = {name: names[parameter] for name, parameter in everywhere}
 
     def judged(weights: dict[str, Tensor], x: Tensor | tuple, answer: Tensor):
-        output = functional_call(models[0], weights, x)
+        own = {name: weights[first] for name, first in place.items()}
+        output = functional_call(models[0], own, x, tie_weights=False)
         loss, right = judge(output, answer)
         return loss, right.float().mean()
 
