@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
 from execution import for_small_models
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -109,6 +110,13 @@ def test_a_measurement_is_not_told_how_to_compute(monkeypatch):
     assert lengths.measure([("naive", 64)]) == []
     assert "OMP_NUM_THREADS" in seen[0]
     assert not [name for name in seen[0] if name.startswith(("ATEN_", "MALLOC_"))]
+
+
+def test_no_page_waits_for_the_librarys_optimizers():
+    sources = [*(ROOT / "attncourse" / "tasks").glob("*.py"), *(ROOT / "book").glob("[01]*.md")]
+    found = [path.name for path in sources if "torch.optim." in path.read_text(encoding="utf-8")]
+    assert len(sources) > 30
+    assert found == []
 
 
 CASES = {  # what the models of the pages do: masks, several inputs, padding, parts, other judges
