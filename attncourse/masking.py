@@ -19,7 +19,7 @@ from torch.autograd import grad
 from attncourse.arrays import require_count
 from attncourse.kqv import softmax_over_keys
 from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_float_tensor, require_mask
+from attncourse.tensors import require_float_tensor, require_mask, seen
 
 
 @shaped
@@ -165,7 +165,7 @@ def require_lengths(lengths: Tensor | Sequence[int], max_length: int) -> Int[Ten
     if numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool:
         raise ValueError(f"lengths: expected whole numbers, got dtype {numbers.dtype}")
     outside = (numbers < 0) | (numbers > max_length)
-    if outside.any():
+    if seen(outside):
         where = tuple(outside.nonzero()[0].tolist())
         got = f"{int(numbers[where])} at index {where}"
         raise ValueError(f"lengths: expected 0 to {max_length}, got {got}")

@@ -49,11 +49,19 @@ def require_ids(
     if longest is not None and ids.shape[-1] > longest:
         raise ValueError(f"ids: expected at most {longest} tokens, got {ids.shape[-1]}")
     outside = (ids < 0) | (ids >= n_vocab)
-    if outside.any():
+    if seen(outside):
         where = tuple(outside.nonzero()[0].tolist())
         got = f"{int(ids[where])} at index {where}"
         raise ValueError(f"ids: expected ids from 0 to {n_vocab - 1}, got {got}")
     return ids
+
+
+def seen(where: Tensor) -> bool:
+    """Whether any is True, as far as one can see: inside ``torch.vmap`` nobody looks at numbers."""
+    try:
+        return bool(where.any())
+    except RuntimeError:
+        return False
 
 
 def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,7 +82,7 @@ def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
             )
     mask, scores = torch.broadcast_tensors(mask, scores)
     hidden = scores.isnan() & ~mask
-    if hidden.any():
+    if seen(hidden):
         where = tuple(hidden.nonzero()[0].tolist())
         raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
     return mask, scores

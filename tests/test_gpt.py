@@ -650,7 +650,7 @@ REFUSED = {
     "an infinite temperature": (lambda: sample_token(Z, math.inf), "from 0 on, got inf"),
     "an empty prompt": (lambda: generate(MODEL, IDS[:0], 2), "one token or more"),
     "an empty prompt to the method": (lambda: MODEL.generate(IDS[:0], 2), "one token or more"),
-    "a negative number": (lambda: generate(MODEL, IDS, -1), "from 0 on, got -1"),
+    "a negative number": (lambda: generate(MODEL, IDS, -1), "at least 0, got -1"),
     "a number that is none": (lambda: MODEL.generate(IDS, 2.5), "whole number"),
     "ids outside the vocabulary": (lambda: MODEL(torch.tensor([3, 13])), r"13 at index \(1,\)"),
     "negative ids": (lambda: MODEL(torch.tensor([-1])), "got -1"),

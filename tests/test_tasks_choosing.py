@@ -15,8 +15,9 @@ from attncourse.tasks.choosing import PARTS, Chooser, PartialBlock, choosing
 from attncourse.tasks.days import N_IDS, as_ids, day_lines, days, whole_lines
 from attncourse.tasks.depth import gradients_by_depth, relative_residual, size, tokens_by_depth
 from attncourse.tasks.parallel_translator import ParallelTranslator
-from attncourse.tasks.side_by_side import best, reached, train_side_by_side
-from attncourse.tasks.training import Run, train
+from attncourse.tasks.runs import Run, reached
+from attncourse.tasks.side_by_side import train_side_by_side
+from attncourse.tasks.training import contest, train
 from attncourse.transformer import EncoderBlock
 
 
@@ -84,8 +85,10 @@ def test_runs_side_by_side_are_the_runs_one_by_one():
             for name, own in run.model.named_parameters():
                 if not name.endswith("W_k.bias"):  # its gradient is 0 but for rounding
                     torch.testing.assert_close(own, others[name], rtol=0, atol=1e-3)
-    result = best(together, choosing)
-    assert result.runs in list(together.values())
+    more = {"steps": 15, "batch": 8, "sequences": 500}
+    result = contest(choosing, {"one": build}, rates=rates, seeds=2, **more)["one"]
+    losses = [run.losses for run in together[result.rate]]
+    np.testing.assert_allclose([run.losses for run in result.runs], losses)
     assert len(result.accuracies) == 2
 
 

@@ -68,8 +68,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
         print(f"Running {counted([paths[record.uri] for record in todo])} …", flush=True)
         config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
         limit = config["execute"]["timeout"]
-        # One thread a page: as many pages as cores run at once, and sums come out alike anywhere.
-        os.environ["OMP_NUM_THREADS"] = "1"
+        os.environ |= for_small_models()
         work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
         work.reverse()  # later chapters take longer: the last to end should be a short one
         progress = Progress(len(work))
@@ -82,6 +81,22 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
         if outcome.setdefault(page, "cached") == "failed":
             failures[page] = record.traceback or log.read_text(encoding="utf-8")
     return outcome, failures
+
+
+def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
+    """What torch is told in a page's kernel, for models of a few thousand numbers."""
+    told = {
+        # As many pages as cores run at once, and sums come out alike anywhere.
+        "OMP_NUM_THREADS": "1",
+        # A step's memory is kept for the next one (the C library's settings, in bytes).
+        "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+        "MALLOC_TRIM_THRESHOLD_": str(512 * 2**20),
+    }
+    # Rows of eight numbers fill AVX2's registers. Half full, those of AVX-512 are several times
+    # slower at a softmax.
+    if cpu.is_file() and "avx512" in cpu.read_text(encoding="utf-8"):
+        told["ATEN_CPU_CAPABILITY"] = "avx2"
+    return told
 
 
 def became(cache: JupyterCacheAbstract, uri: str) -> str:

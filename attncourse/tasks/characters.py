@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from attncourse.tensors import seen
+
 
 def to_ids(texts: Sequence[str], alphabet: str) -> Int[Tensor, "b n"]:
     """Each character's place in the alphabet, from 1; 0 behind the end of the shorter texts.
@@ -38,12 +40,12 @@ def require_ids(name: str, ids: Tensor, n_ids: int, *, least: int = 0) -> None:
     if not isinstance(ids, Tensor) or ids.dtype != torch.int64 or ids.ndim != 2 or not len(ids):
         got = f"{ids.dtype} {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"{name}: expected ids, an int64 tensor of shape (b, n), got {got}")
-    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < n_ids:
+    if seen((ids < 0) | (ids >= n_ids)):
         raise ValueError(
             f"{name}: expected ids from 0 to {n_ids - 1}, got {int(ids.min())} to {int(ids.max())}"
         )
     there = ids != 0
-    if (there[:, 1:] & ~there[:, :-1]).any():
+    if seen(there[:, 1:] & ~there[:, :-1]):
         raise ValueError(f"{name}: expected 0 at the end of a row only, as padding")
-    if least and int(there.sum(dim=1).min()) < least:
+    if least and seen(there.sum(dim=1) < least):
         raise ValueError(f"{name}: expected at least {least} id in each row, got only padding")

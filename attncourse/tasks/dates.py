@@ -1,6 +1,7 @@
 """Dates as people write them, to be written as *year-month-day*: chapter 6 translates them."""
 
 import datetime
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,7 @@ def date_pairs(n: Count, seed: int) -> list[tuple[str, str]]:
     return [write_date(int(day), FORMATS[which]) for day, which in zip(days, formats, strict=True)]
 
 
+@lru_cache(4096)  # trainings meet the same days again
 def write_date(ordinal: int, form: str) -> tuple[str, str]:
     """The date with this number, written in this form and as *year-month-day*."""
     date = datetime.date.fromordinal(ordinal)

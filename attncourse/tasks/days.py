@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from attncourse.tasks.characters import to_ids
 from attncourse.tasks.dates import ISO, WRITTEN, write_date
-from attncourse.tasks.training import UNASKED
+from attncourse.tasks.runs import UNASKED
 
 KINDS = ("one day, short", "one day, long", "two days")
 FORMS = ("{day} {month:.3}", "the {day}{th} of {month}", "{day} {month:.3}")

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attncourse.multihead import MultiHeadAttention
+from attncourse.tasks.adam import Adam
 from attncourse.transformer import EncoderBlock, FeedForward, LayerNorm
 
 
@@ -30,15 +31,14 @@ def relative_residual(X: Float[Tensor, "*batch n d"], steps: int = 100) -> Float
     scale = size(rest)[..., None, None]
     rest = torch.where(scale > 0, rest / scale, 1.0)  # of size 1: one step width fits all
     shift = torch.zeros_like(mean, requires_grad=True)
-    optimizer = torch.optim.Adam([shift], lr=0.003)
+    adam = Adam([shift], 0.003)
     least = size(rest)
     for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 0.003 * (1 - step / steps)
         found = size(rest - shift)
         least = torch.minimum(least, found.detach())
-        optimizer.zero_grad()
+        adam.zero_grad()
         found.clamp(min=1e-30).log().sum().backward()
-        optimizer.step()
+        adam.step(1 - step / steps)
     return (least * scale[..., 0, 0] / size(X)).clamp(max=1)
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attncourse.tasks.adam import Adam
 from attncourse.tasks.bar import bar
 from attncourse.vision import VisionTransformer, patchify, unpatchify
 
@@ -135,9 +136,7 @@ def train(
     every batch. The model is left in ``eval()``. show: a bar with steps, loss and seconds.
     """
     generator, losses = torch.Generator().manual_seed(seed), []
-    optimizer = torch.optim.AdamW(
-        model.parameters(), betas=(0.9, 0.98), weight_decay=DECAY, fused=True
-    )
+    adam = Adam(model.parameters(), rate, betas=(0.9, 0.98), decay=DECAY)
     steps = epochs * (len(images) // BATCH)
     model.train()
     with bar(steps) if show else nullcontext() as progress:
@@ -146,12 +145,10 @@ def train(
                 step = len(losses)
                 if len(some) < BATCH or step == steps:
                     continue
-                height = min(1, (step + 1) / 30, (1 - step / steps) / 0.8)
-                optimizer.param_groups[0]["lr"] = rate * height
                 loss = F.cross_entropy(model(change(images[some], generator)), labels[some])
-                optimizer.zero_grad()
+                adam.zero_grad()
                 loss.backward()
-                optimizer.step()
+                adam.step(min(1, (step + 1) / 30, (1 - step / steps) / 0.8))
                 losses.append(loss.item())
                 if progress is not None:
                     progress.update(0, advance=1, loss=losses[-1])

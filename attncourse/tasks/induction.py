@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from attncourse.arrays import require_count
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.interpret import ablate, attention_maps, head_scores, induction_pattern
+from attncourse.tasks.adam import Adam
 
 N_VOCAB, LENGTH, SPAN, PIECE = 16, 24, (5, 9), 4
 STD = 0.2  # of the weights at the start: wide, which suits so small a model
@@ -83,15 +84,14 @@ def learn_pieces(
     """
     torch.manual_seed(seed)
     model, generator = attention_only(n_layers), torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    adam = Adam(model.parameters(), rate)
     for step in range(steps):
         if watch is not None and step % every == 0:
             watch(model, step)
-        optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / 30, 2 - 2 * step / steps)
         ids, known = pieces(batch, generator)
-        optimizer.zero_grad()
+        adam.zero_grad()
         piece_loss(model(ids), ids, known).backward()
-        optimizer.step()
+        adam.step(min(1, (step + 1) / 30, 2 - 2 * step / steps))
     if watch is not None:
         watch(model, steps)
     return model.eval()

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.gpt import next_token_loss
+from attncourse.tasks.adam import Adam
 from attncourse.tasks.bar import bar, someone_looks_on
 
 Loss = Callable[[Tensor, Tensor, int | None], Tensor]
@@ -43,18 +44,17 @@ def train(
         raise ValueError("batches: expected one or more, got none")
     if not rate > 0:
         raise ValueError(f"rate: expected a number above 0, got {rate}")
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98), fused=True)
+    adam = Adam(model.parameters(), rate, betas=(0.9, 0.98))
     losses: list[float] = []
     model.train()
     show = someone_looks_on() if show is None else show
     with bar(len(batches)) if show else nullcontext() as progress:
         try:
             for step, ids in enumerate(batches):
-                optimizer.param_groups[0]["lr"] = rate * height(step, len(batches))
-                optimizer.zero_grad()
+                adam.zero_grad()
                 cost = loss(model(ids), ids, padding_id)
                 cost.backward()
-                optimizer.step()
+                adam.step(height(step, len(batches)))
                 losses.append(cost.item())
                 if progress is not None:
                     progress.update(0, advance=1, loss=losses[-1])

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attncourse.tasks.adam import Adam
 from attncourse.tasks.recall import ASKED, DIGITS, LETTERS, recall
 
 RUNS = 10
@@ -101,17 +102,19 @@ def train_heads(
     rate of ``log_divisor``, where it is another.
     """
     generator = torch.Generator().manual_seed(seed)
-    matrices = {"params": [model.W_q, model.W_k, model.W_v], "lr": rate}
-    divisor = {"params": [model.log_divisor], "lr": divisor_rate or rate}
-    optimizer = torch.optim.Adam([matrices, divisor])
+    optimizers = [Adam([model.W_q, model.W_k, model.W_v], rate)]
+    if model.log_divisor.requires_grad:
+        optimizers.append(Adam([model.log_divisor], divisor_rate or rate))
     seen = []
     for _ in range(steps):
         asked, pairs, answer = questions(batch, generator, len(model.W_q))
         logits = model(asked, pairs)
         loss = F.cross_entropy(logits.mT, answer, reduction="none").mean(1)  # (runs,)
-        optimizer.zero_grad()
+        for adam in optimizers:
+            adam.zero_grad()
         loss.sum().backward()  # no run shares a weight, so each gets its own gradient
-        optimizer.step()
+        for adam in optimizers:
+            adam.step()
         right = (logits.argmax(-1) == answer).float().mean(1)
         seen.append(torch.stack([right, loss.detach()]))
     right, losses = torch.stack(seen, dim=-1)

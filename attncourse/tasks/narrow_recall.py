@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attncourse.tasks.adam import Adam
 from attncourse.tasks.recall import recall
 
 D_MODEL, DIGITS = 26, 10
@@ -77,18 +78,17 @@ def learn(
     The best rate has the least mean loss over the last tenth of the steps.
     """
     groups = [Lookers(attention, d_k, range(seeds)) for _ in rates]
-    settings = [
-        {"params": list(group.parameters()), "lr": rate}
-        for group, rate in zip(groups, rates, strict=True)
-    ]
-    optimizer, generator = torch.optim.Adam(settings), torch.Generator().manual_seed(0)
+    optimizers = [Adam(g.parameters(), rate) for g, rate in zip(groups, rates, strict=True)]
+    generator = torch.Generator().manual_seed(0)
     last = torch.zeros(len(rates))
     for step in range(steps):
         x, answer = batch_of(seeds, batch, generator)
         found = torch.stack([losses(group(x), answer) for group in groups])  # (rates, seeds)
-        optimizer.zero_grad()
+        for adam in optimizers:
+            adam.zero_grad()
         found.sum().backward()
-        optimizer.step()
+        for adam in optimizers:
+            adam.step()
         if step >= steps - max(1, steps // 10):
             last += found.detach().mean(1)
     best = int(last.nan_to_num(nan=torch.inf).argmin())

@@ -6,7 +6,6 @@ Weights to Attend to the Recent Past, section 4.1.
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from attncourse.kqv import attention_weights
 
@@ -19,6 +18,11 @@ def shuffled(batch: int, n: int, generator: torch.Generator) -> Tensor:
     return torch.rand(batch, n, generator=generator).argsort(dim=1)[:, :8]
 
 
+def one_hot(ids: Tensor, n: int) -> Tensor:
+    """Rows of the unit matrix: 1 at the place of the id, ``(..., n)``."""
+    return torch.eye(n)[ids]
+
+
 def recall(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Eight pairs of a letter and a digit, then a question, *c5 a1 h7 … c?*, answered by 5.
 
@@ -27,9 +31,9 @@ def recall(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     letters, digits = shuffled(batch, 8, generator), shuffled(batch, 10, generator)
     pick = torch.randint(8, (batch, 1), generator=generator)
     x = torch.zeros(batch, 9, 26)
-    x[:, :8, LETTERS] = F.one_hot(letters, 8).float()
-    x[:, :8, DIGITS] = F.one_hot(digits, 10).float()
-    x[:, 8:, ASKED] = F.one_hot(letters.gather(1, pick), 8).float()
+    x[:, :8, LETTERS] = one_hot(letters, 8)
+    x[:, :8, DIGITS] = one_hot(digits, 10)
+    x[:, 8:, ASKED] = one_hot(letters.gather(1, pick), 8)
     return x, digits.gather(1, pick)
 
 
@@ -41,8 +45,8 @@ def ring(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """
     names, digits = shuffled(batch, 8, generator), shuffled(batch, 10, generator)
     features = (names, 8), (digits, 10), (names.roll(-1, dims=1), 8)
-    x = torch.cat([F.one_hot(what, n) for what, n in features], dim=-1)
-    return x.float(), digits.roll(-1, dims=1)
+    x = torch.cat([one_hot(what, n) for what, n in features], dim=-1)
+    return x, digits.roll(-1, dims=1)
 
 
 class Views(nn.Module):

@@ -28,6 +28,8 @@ from attncourse.sequences import (
     encode_cdr3,
     split_by_similarity,
 )
+from attncourse.tasks.adam import Adam
+from attncourse.tasks.runs import faded
 
 BATCH = 64
 
@@ -52,16 +54,15 @@ class AttentionReader:
         torch.manual_seed(self.seed)
         self.model = ReceptorClassifier(n_classes, self.max_length)
         ids, answers = encoded(sequences, self.max_length), torch.as_tensor(labels)
-        optimizer = torch.optim.Adam(self.model.parameters(), lr=self.rate)
+        adam = Adam(self.model.parameters(), self.rate)
         steps, step = self.epochs * -(-len(ids) // BATCH), 0
         for _ in range(self.epochs):
             for rows in torch.randperm(len(ids)).split(BATCH):
-                optimizer.param_groups[0]["lr"] = self.rate * min(1, 2 - 2 * step / steps)
                 loss = F.cross_entropy(self.model(ids[rows]), answers[rows])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
                 step += 1
+                adam.zero_grad()
+                loss.backward()
+                adam.step(faded(step, steps))
         self.model.eval()
         return self
 

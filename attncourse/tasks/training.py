@@ -10,16 +10,15 @@ a tuple of what the model takes.
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from attncourse.tasks.adam import Adam
 from attncourse.tasks.bar import bar
-
-Task = Callable[[int, torch.Generator], tuple[Tensor | tuple, Tensor]]
-Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-UNASKED = -100  # an answer that a task does not ask for, where a judge knows of it
+from attncourse.tasks.runs import Judge, Run, Task, classes, faded, last_loss, started
+from attncourse.tasks.side_by_side import train_side_by_side
 
 
 def count_parameters(module: nn.Module) -> int:
@@ -27,27 +26,6 @@ def count_parameters(module: nn.Module) -> int:
     if not isinstance(module, nn.Module):
         raise ValueError(f"module: expected an nn.Module, got {type(module).__name__}")
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
-
-
-def classes(output: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy, in nats, and which answers are right in all their parts.
-
-    output: logits ``(batch, n, classes)``, or ``(batch, n, parts, classes)`` for answers of parts.
-    Returns a number and True or False for each answer, ``(batch, asked)``.
-    """
-    logits = output[:, -answer.shape[1] :]
-    loss = F.cross_entropy(logits.flatten(0, -2), answer.flatten())
-    parts = (logits.argmax(-1) == answer).reshape(*answer.shape[:2], -1)
-    return loss, parts.all(dim=-1)
-
-
-@dataclass
-class Run:
-    """One training: the model, the share of right answers and the loss (in nats) by step."""
-
-    model: nn.Module
-    right: list[float]
-    losses: list[float]
 
 
 def train(
@@ -68,19 +46,15 @@ def train(
     measured on sequences the model has not seen. fade: the rate falls to 0 over the second half.
     show: a bar with steps, loss and seconds.
     """
-    torch.manual_seed(seed)
-    model, generator = build(), torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    run = Run(model, [], [])
+    model, generator = started(build, seed), torch.Generator().manual_seed(seed)
+    adam, run = Adam(model.parameters(), rate), Run(model, [], [])
     with bar(steps) if show else nullcontext() as progress:
-        for step in range(steps):
-            if fade:
-                optimizer.param_groups[0]["lr"] = rate * min(1, 2 - 2 * step / steps)
+        for step in range(1, steps + 1):
             x, answer = task(batch, generator)
             loss, right = judge(called(model, x), answer)
-            optimizer.zero_grad()
+            adam.zero_grad()
             loss.backward()
-            optimizer.step()
+            adam.step(faded(step, steps) if fade else 1.0)
             run.right.append(right.float().mean().item())
             run.losses.append(loss.item())
             if progress is not None:
@@ -125,36 +99,31 @@ def contest(
     *,
     rates: Sequence[float] = (0.003, 0.01, 0.03),
     seeds: int = 3,
+    steps: int = 300,
+    batch: int = 64,
     judge: Judge = classes,
+    fade: bool = False,
     tried: int | None = None,
     sequences: int = 5000,
-    **training,
 ) -> dict[str, Result]:
     """Every contestant trained at every rate from every seed, and shown at its best rate.
 
     The rate is chosen by the loss over the last tenth of the steps, on the mean of the seeds;
     accuracies are of ``sequences`` that neither training nor this choice has seen. tried: with
     how many seeds every rate is tried, all unless given; the best rate alone gets the others.
+    What is trained are the runs of ``train``, all those of a contestant side by side.
     """
     tried = seeds if tried is None else min(tried, seeds)
+    factor = partial(faded, steps=steps) if fade else lambda step: 1.0
+    more = {"steps": steps, "batch": batch, "judge": judge, "factor": factor}
     results = {}
     for name, build in contestants.items():
-
-        def runs_from(first: int, last: int, rate: float, build=build) -> list[Run]:
-            return [
-                train(build, task, rate=rate, seed=seed, judge=judge, **training)
-                for seed in range(first, last)
-            ]
-
-        by_rate = {rate: runs_from(0, tried, rate) for rate in rates}
+        by_rate = train_side_by_side(build, task, rates=rates, seeds=tried, **more)
         rate = min(by_rate, key=lambda rate: sum(map(last_loss, by_rate[rate])))
-        runs = by_rate[rate] + runs_from(tried, seeds, rate)
+        runs = by_rate[rate]
+        if tried < seeds:
+            left = {"seeds": seeds - tried, "first": tried}
+            runs += train_side_by_side(build, task, rates=(rate,), **left, **more)[rate]
         right = [accuracy(run.model, task, sequences, judge=judge) for run in runs]
         results[name] = Result(rate, runs, right)
     return results
-
-
-def last_loss(run: Run) -> float:
-    """The mean loss over the last tenth of the steps; a loss that is not finite counts as worst."""
-    last = torch.tensor(run.losses[-max(1, len(run.losses) // 10) :])
-    return last.nan_to_num(nan=torch.inf).mean().item()

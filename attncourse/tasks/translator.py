@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attncourse.kqv import softmax_over_keys
 from attncourse.scoring import attend
 from attncourse.shapes import Count, shaped
 from attncourse.tasks.characters import require_ids
+from attncourse.tasks.gru import GRU
 
 
 class Seq2Seq(nn.Module):
@@ -46,9 +46,9 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.embed_source = nn.Embedding(n_source, d_embed)
         self.embed_target = nn.Embedding(n_target, d_embed)
-        self.encoder = nn.GRU(d_embed, d_hidden, batch_first=True, bidirectional=True)
+        self.encoder = GRU(d_embed, d_hidden, bidirectional=True)
         self.bridge = nn.Linear(2 * d_hidden, d_hidden)
-        self.decoder = nn.GRU(d_embed, d_hidden, batch_first=True)
+        self.decoder = GRU(d_embed, d_hidden)
         self.score = score
         self.join = nn.Linear(3 * d_hidden, d_hidden)
         self.out = nn.Linear(d_hidden, n_target)
@@ -92,13 +92,10 @@ class Seq2Seq(nn.Module):
         The last states, one of each direction, are ``(b, 1, 2·d_hidden)``; the mask ``(b, 1, n)``.
         """
         require_ids("source", source, self.embed_source.num_embeddings, least=1)
-        lengths = (source != 0).sum(dim=1)
-        packed = pack_padded_sequence(
-            self.embed_source(source), lengths, batch_first=True, enforce_sorted=False
-        )  # so that neither direction reads the padding
-        packed, last = self.encoder(packed)  # last: (2, b, d_hidden)
-        states, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
-        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), (source != 0).unsqueeze(1)
+        there = source != 0
+        read = self.embed_source(source)  # (b, n, d_embed)
+        states, last = self.encoder(read, lengths=there.sum(dim=1))  # last: (2, b, d_hidden)
+        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), there.unsqueeze(1)
 
     def write(self, encoded: tuple, target: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """``step`` for a whole target at once, which begins after nothing (id 0)."""

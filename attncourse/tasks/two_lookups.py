@@ -8,10 +8,9 @@ import copy
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from attncourse.multihead import MultiHeadAttention, MultiHeadNaive
-from attncourse.tasks.recall import shuffled
+from attncourse.tasks.recall import one_hot, shuffled
 
 STEPS = 1, 3  # around the ring, from a token to the first and the second that it asks
 D_MODEL = 32
@@ -26,8 +25,8 @@ def two_lookups(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     names, digits = shuffled(batch, 8, generator), shuffled(batch, 10, generator)
     asked = [names.roll(-step, dims=1) for step in STEPS]
     features = (names, 8), (digits, 10), *((name, 8) for name in asked)
-    x = torch.cat([F.one_hot(what, n) for what, n in features], dim=-1)
-    return x.float(), torch.stack([digits.roll(-step, dims=1) for step in STEPS], dim=-1)
+    x = torch.cat([one_hot(what, n) for what, n in features], dim=-1)
+    return x, torch.stack([digits.roll(-step, dims=1) for step in STEPS], dim=-1)
 
 
 def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -38,7 +37,7 @@ def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     """
     names = shuffled(batch, 8, generator)
     colours = 2 * torch.rand(batch, 8, 3, generator=generator) - 1
-    x = [F.one_hot(names.roll(-step, dims=1), 8) for step in (0, *STEPS)]
+    x = [one_hot(names.roll(-step, dims=1), 8) for step in (0, *STEPS)]
     answers = [colours.roll(-step, dims=1) for step in STEPS]
     return torch.cat([*x, colours], dim=-1), torch.stack(answers, dim=-2)
 
