@@ -114,7 +114,6 @@ class Worker:
     def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
         """What a request asks for, each a function that puts a reply together."""
         if request["op"] == "cases":
-            self.watch_for(())
             yield from self.cases(request, buffers)
             return
         do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
@@ -175,6 +174,8 @@ class Worker:
             number = self.numbers.get(id(value))
             if number is not None and self.forbids.get(name):
                 self.bound_by[number] = self.forbids[name]
+        if forbids := next(filter(None, map(self.forbids.get, request["names"])), ()):
+            self.watch_for(forbids)  # before anything of a test's is here that it might be told of
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -240,8 +241,9 @@ class Worker:
         trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
+        refused = self.watch_for(trying.forbids)
         self.settings.put_back()
-        with ready(), forbidding(trying.forbids) as refused:
+        with ready():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 seed(number)
                 decoder = Decoder(buffers, self.meant)
