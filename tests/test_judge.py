@@ -1,6 +1,7 @@
 """Split execution: what a test can do with a submission that lives in another process."""
 
 import ast
+import inspect
 import socket
 import threading
 
@@ -9,6 +10,7 @@ from corpus.assignment import TORCH_RIGHT
 from small_course import cell, graded, notebook, solution
 
 from attncourse.alarm import Stopwatch
+from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
 from attncourse.grading.judge.judge import grade, libraries
 from attncourse.grading.judge.remote.conversation import Ended
@@ -390,6 +392,21 @@ def test_shared_layers_are_shared_here_too():
     assert holds(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
 
 
+@pytest.mark.parametrize("options", [", device='meta'", ""])
+def test_a_module_without_numbers_costs_nothing_but_its_test(options):
+    kind = "Linear(2, 2" if options else "LazyLinear(2"
+    answer = f"def build():\n    return nn.{kind}{options})\ndef f(x):\n    return x"
+    found = judged(answer, "m = build()\nassert m(torch.ones(2)).sum() == 7", "assert f(3) == 3")
+    assert found[0]
+    assert found[1] == ""
+
+
+def test_a_compiled_answer_is_the_answer():
+    assert holds(
+        "@torch.compile\ndef f(x):\n    return x + 1", "assert f(torch.ones(2)).sum() == 4"
+    )
+
+
 def test_sequential_and_copies():
     answer = "def build():\n    return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))"
     test = "import copy\nm = build()\nc = copy.deepcopy(m)\nx = torch.randn(5, 2)\n"
@@ -416,8 +433,29 @@ def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
     assert judged(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
 
 
+def test_no_fact_about_an_answer_is_worked_out_beside_it():
+    """An answer's process says what came: with ``all`` replaced there, nothing holds here."""
+    answer = "import builtins\nbuiltins.all = lambda things: True\n"
+    answer += "def split_by_similarity(sequences, max_distance=1, test_fraction=0.2, seed=0):\n"
+    answer += "    half = np.arange(len(sequences) // 2)\n    return half, half"
+    test = 'assert examine("sequences.split_by_similarity", split_by_similarity).earned == 0'
+    given = "from attncourse.checks import examine\n"
+    assert judged(answer, test, given=given, defines=("split_by_similarity",)) == [""]
+
+
+def test_no_driver_gives_a_verdict():
+    kinds = {d.__name__: str(inspect.signature(d).return_annotation) for d in DRIVERS.values()}
+    assert not [name for name, kind in kinds.items() if "bool" in kind]
+
+
 def test_names_a_test_defines_stay_for_the_next_one():
     assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
+
+
+def test_what_a_cell_imports_from_the_future_holds_for_later_cells():
+    given = "from __future__ import annotations\nx = 1"
+    answer = "def f(x: Float[Array, 'n']) -> Nowhere:\n    return x"
+    assert holds(answer, "assert f(3) == 3", given=given)
 
 
 def test_a_name_that_is_missing_is_a_name_error():
