@@ -151,6 +151,14 @@ def test_closures_keywords_and_callbacks():
     )
 
 
+def test_an_assertion_in_a_function_of_the_tests_own_cannot_be_caught():
+    answer = "def f(function):\n    try:\n        return function(5)\n    except AssertionError:\n"
+    answer += "        return function(2)"
+    test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
+    found = judged(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
+    assert found == ["AssertionError: at most 3", ""]
+
+
 KEEPS = """\
 kept = []
 def twice(function, x):
@@ -622,6 +630,16 @@ def answer(X):
     test = f"found = examine({target}, is_permutation_equivariant)\nanswer(np.eye(2))"
     (message,) = judged(answer, test, given=given)
     assert message.startswith(OVER)
+
+
+def test_a_submission_that_says_much_is_quoted_in_part():
+    cells = [solution("f", "def f():\n    return 1"), graded("t", "assert f() == 1", 1)]
+    much = [cell("!ls\n" * 3000), *(cell(f"raise ValueError({n})") for n in range(150))]
+    asked = Assignment("01_split", read_cells(notebook(*cells)))
+    report = grade(notebook(cells[0], *much, cells[1]), asked, limits=LIMITS, seed=1)
+    assert report.points == 1
+    assert len(report.notes) < 250
+    assert {"and 2900 notes more", "and 50 notes more"} <= {*report.notes}
 
 
 def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
