@@ -409,6 +409,17 @@ def test_a_module_without_numbers_costs_nothing_but_its_test(options):
     assert found[1] == ""
 
 
+def test_a_module_that_cannot_be_told_of_costs_whoever_asked():
+    answer = "class X(nn.Module):\n    @property\n    def _parameters(self):\n"
+    answer += "        raise RuntimeError\n    @_parameters.setter\n"
+    answer += "    def _parameters(self, value):\n        pass\n"
+    answer += (
+        "def f():\n    kept.append(X())\n    return kept[0]\nkept = []\ndef g():\n    return 1"
+    )
+    found = judged(answer, "x = f()", "assert g() == 1", "assert g() == 1")
+    assert found == ["RuntimeError", "", ""]
+
+
 def test_a_compiled_answer_is_the_answer():
     assert holds(
         "@torch.compile\ndef f(x):\n    return x + 1", "assert f(torch.ones(2)).sum() == 4"

@@ -79,6 +79,7 @@ def found(*sources: str, watched: bool = True) -> str:
         ("import tracemalloc\ntracemalloc.reset_peak()", "tracemalloc"),
         ("import torch\ntorch.load(file, weights_only=False)", "pickle"),
         ("from unittest import mock\nmock.patch('json.loads', f)", "unittest.mock"),
+        ("import sys\nsys.addaudithook(f)", "sys.addaudithook"),
         ("import torch\ngetattr(torch, chr(95) + 'C')", "torch.__dict__"),
         ("from torch.nn import functional as F\nvars(F)[name](x)", "__dict__"),
         # what is another's, and is given another value

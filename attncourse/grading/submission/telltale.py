@@ -26,7 +26,7 @@ INTERPRETER = by_name(
         "frames of others": "sys._getframe sys._current_frames inspect.currentframe inspect.stack "
         "inspect.trace inspect.getouterframes inspect.getinnerframes traceback.walk_stack "
         "traceback.walk_tb",
-        "what others run": "sys.settrace sys.setprofile sys.monitoring",
+        "what others run": "sys.settrace sys.setprofile sys.monitoring sys.addaudithook",
     }
 )
 # Where an exercise forbids a function: what could call it unseen, or have it at hand.

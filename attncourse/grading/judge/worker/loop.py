@@ -51,6 +51,7 @@ from attncourse.grading.judge.worker.notebook_shell import (
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
 NOTHING = object()
+NO_TELLING: dict[str, tuple] = {"": ()}  # in place of a module's state
 
 
 class Gone(BaseException):
@@ -393,11 +394,14 @@ class Worker:
         todo = [n for n, v in self.handles.items() if isinstance(v, torch.nn.Module)]
         while todo:
             number = todo.pop()
-            module = self.handles[number]
-            now = fingerprint(module)
-            if str(number) in told or self.modules.get(number) == now:
+            module, before = self.handles[number], self.modules.get(number)
+            if str(number) in told or before == NO_TELLING:
                 continue
+            self.modules[number] = NO_TELLING  # if this raises, it costs whoever asked, once
+            now = fingerprint(module)
             self.modules[number] = now
+            if now == before:
+                continue
             children = {k: m for k, m in module._modules.items() if m is not None}
             told[str(number)] = describe_module(module, encoder) | {
                 "children": {name: self.handle(child) for name, child in children.items()}
