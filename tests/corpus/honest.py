@@ -230,7 +230,7 @@ CASES = [
         """,
     ),
     right(
-        "future-annotations",
+        "annotations-put-off",
         "annotations that name nothing, in cells after one that puts them off",
         center="from __future__ import annotations\n" + CENTER,
         halve="def halve(number: Number) -> Half[Number]:\n    return number / 2",
