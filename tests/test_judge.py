@@ -1,6 +1,7 @@
 """Split execution: what a test can do with a submission that lives in another process."""
 
 import ast
+import inspect
 import socket
 import threading
 
@@ -9,6 +10,7 @@ from corpus.assignment import TORCH_RIGHT
 from small_course import cell, graded, notebook, solution
 
 from attncourse.alarm import Stopwatch
+from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
 from attncourse.grading.judge.judge import grade, libraries
 from attncourse.grading.judge.remote.conversation import Ended
@@ -147,6 +149,14 @@ def test_closures_keywords_and_callbacks():
         "try:\n    twice(lambda x: 1 / 0, 3)\n    assert False\nexcept ZeroDivisionError:\n    pass",
         "assert twice(make(2), 1) == 11",
     )
+
+
+def test_an_assertion_in_a_function_of_the_tests_own_cannot_be_caught():
+    answer = "def f(function):\n    try:\n        return function(5)\n    except AssertionError:\n"
+    answer += "        return function(2)"
+    test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
+    found = judged(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
+    assert found == ["AssertionError: at most 3", ""]
 
 
 KEEPS = """\
@@ -390,6 +400,32 @@ def test_shared_layers_are_shared_here_too():
     assert holds(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
 
 
+@pytest.mark.parametrize("options", [", device='meta'", ""])
+def test_a_module_without_numbers_costs_nothing_but_its_test(options):
+    kind = "Linear(2, 2" if options else "LazyLinear(2"
+    answer = f"def build():\n    return nn.{kind}{options})\ndef f(x):\n    return x"
+    found = judged(answer, "m = build()\nassert m(torch.ones(2)).sum() == 7", "assert f(3) == 3")
+    assert found[0]
+    assert found[1] == ""
+
+
+def test_a_module_that_cannot_be_told_of_costs_whoever_asked():
+    answer = "class X(nn.Module):\n    @property\n    def _parameters(self):\n"
+    answer += "        raise RuntimeError\n    @_parameters.setter\n"
+    answer += "    def _parameters(self, value):\n        pass\n"
+    answer += (
+        "def f():\n    kept.append(X())\n    return kept[0]\nkept = []\ndef g():\n    return 1"
+    )
+    found = judged(answer, "x = f()", "assert g() == 1", "assert g() == 1")
+    assert found == ["RuntimeError", "", ""]
+
+
+def test_a_compiled_answer_is_the_answer():
+    assert holds(
+        "@torch.compile\ndef f(x):\n    return x + 1", "assert f(torch.ones(2)).sum() == 4"
+    )
+
+
 def test_sequential_and_copies():
     answer = "def build():\n    return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))"
     test = "import copy\nm = build()\nc = copy.deepcopy(m)\nx = torch.randn(5, 2)\n"
@@ -416,8 +452,29 @@ def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
     assert judged(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
 
 
+def test_no_fact_about_an_answer_is_worked_out_beside_it():
+    """An answer's process says what came: with ``all`` replaced there, nothing holds here."""
+    answer = "import builtins\nbuiltins.all = lambda things: True\n"
+    answer += "def split_by_similarity(sequences, max_distance=1, test_fraction=0.2, seed=0):\n"
+    answer += "    half = np.arange(len(sequences) // 2)\n    return half, half"
+    test = 'assert examine("sequences.split_by_similarity", split_by_similarity).earned == 0'
+    given = "from attncourse.checks import examine\n"
+    assert judged(answer, test, given=given, defines=("split_by_similarity",)) == [""]
+
+
+def test_no_driver_gives_a_verdict():
+    kinds = {d.__name__: str(inspect.signature(d).return_annotation) for d in DRIVERS.values()}
+    assert not [name for name, kind in kinds.items() if "bool" in kind]
+
+
 def test_names_a_test_defines_stay_for_the_next_one():
     assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
+
+
+def test_what_a_cell_imports_from_the_future_holds_for_later_cells():
+    given = "from __future__ import annotations\nx = 1"
+    answer = "def f(x: Float[Array, 'n']) -> Nowhere:\n    return x"
+    assert holds(answer, "assert f(3) == 3", given=given)
 
 
 def test_a_name_that_is_missing_is_a_name_error():
@@ -584,6 +641,16 @@ def answer(X):
     test = f"found = examine({target}, is_permutation_equivariant)\nanswer(np.eye(2))"
     (message,) = judged(answer, test, given=given)
     assert message.startswith(OVER)
+
+
+def test_a_submission_that_says_much_is_quoted_in_part():
+    cells = [solution("f", "def f():\n    return 1"), graded("t", "assert f() == 1", 1)]
+    much = [cell("!ls\n" * 3000), *(cell(f"raise ValueError({n})") for n in range(150))]
+    asked = Assignment("01_split", read_cells(notebook(*cells)))
+    report = grade(notebook(cells[0], *much, cells[1]), asked, limits=LIMITS, seed=1)
+    assert report.points == 1
+    assert len(report.notes) < 250
+    assert {"and 2900 notes more", "and 50 notes more"} <= {*report.notes}
 
 
 def test_a_modules_own_methods_have_no_say_in_what_it_is_given():

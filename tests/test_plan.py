@@ -1,6 +1,7 @@
 """What runs for a submission and in which order."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -300,6 +301,13 @@ def test_ipythons_lines_are_taken_out_and_noted():
 )
 def test_what_stands_in_their_place(source, plain):
     assert without_magics(source)[0] == plain
+
+
+@pytest.mark.parametrize("mark", ['"', "'"])
+def test_a_line_is_read_through_once(mark):
+    began = time.process_time()
+    assert without_magics(f"!ls\n{mark}" + f"\\{mark}" * 10_000 + "\\\n!ls\n")[1] == ("!ls",)
+    assert time.process_time() - began < 0.2
 
 
 # --- the whole --------------------------------------------------------------------------------

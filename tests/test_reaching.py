@@ -72,6 +72,30 @@ def found(*sources: str, watched: bool = True) -> str:
         ("import pickle\npickle.loads(x)", "pickle"),
         ("import transformers", "transformers"),
         ("#" * 100_001, "more than 100000 characters"),
+        ("from torch.ao.nn.quantizable import MultiheadAttention", "torch.ao"),
+        ("import torch.onnx.ops", "torch.onnx"),
+        ("import traceback\nfor f, _ in traceback.walk_stack(None): f.f_locals", "f_locals"),
+        ("import inspect\ninspect.getinnerframes(e.__traceback__)", "inspect.getinnerframes"),
+        ("import tracemalloc\ntracemalloc.reset_peak()", "tracemalloc"),
+        ("import torch\ntorch.load(file, weights_only=False)", "pickle"),
+        ("from unittest import mock\nmock.patch('json.loads', f)", "unittest.mock"),
+        ("import sys\nsys.addaudithook(f)", "sys.addaudithook"),
+        ("import torch\ngetattr(torch, chr(95) + 'C')", "torch.__dict__"),
+        ("from torch.nn import functional as F\nvars(F)[name](x)", "__dict__"),
+        # what is another's, and is given another value
+        ("import json\njson.loads = f", "json.loads"),
+        ("import json as j\nk = j\nk.loads = f", "k.loads"),
+        ("import json\njson.loads, x = f, 1", "json.loads"),
+        ("import json\nfor json.loads in [f]: pass", "json.loads"),
+        ("import json\nwith f as json.loads: pass", "json.loads"),
+        ("import json\n(json.\\\nloads) = f", "json.loads"),
+        ("import json\nsetattr(json, name, f)", "json"),
+        ("import json\njson.__setattr__(name, f)", "json"),
+        ("import json\nvars(json)[name] = f", "json"),
+        ("import json\njson.__dict__.update(a=f)", "json"),
+        ("import builtins\nbuiltins.getattr = f", "builtins.getattr"),
+        ("from torch import Tensor\nTensor.__add__ = f", "Tensor.__add__"),
+        ("import sys\nsys.modules['torch.nn'] = f", "torch.nn"),
         # what was glued together
         ("import torch\nx = getattr(torch, '_' + 'C')", "torch._C"),
         ("import torch\nx = getattr(torch, f'_{\"C\"}')", "torch._C"),
@@ -160,6 +184,15 @@ def test_an_alias_holds_in_later_cells():
         "import builtins\nbuiltins.sum([1])\ngetattr(builtins, 'sum')\nself.__dict__.update(a=1)",
         "with open('notes.txt', 'w') as file: file.write('import this')",
         "print(vars(model)['scale'], getattr(model, name))",
+        "import torch\ntorch.load('head.pt')\ntorch.load('head.pt', weights_only=True)",
+        # settings, and what is a student's own
+        "import torch\ntorch.backends.cudnn.deterministic = True\ndel torch",
+        "import os\nimport matplotlib.pyplot as plt\nplt.rcParams['figure.figsize'] = (3, 4)\n"
+        "os.environ['A'] = b",
+        "import numpy as np\nx = np.zeros(3)\nx.shape = (3, 1)\nfig.ax, y = a.b, x.shape",
+        "from torch import nn\nclass Head(nn.Module):\n    def __init__(self):\n"
+        "        self.W = nn.Linear(2, 2)\n        setattr(self, name, 1)\n"
+        "Head.forward = forward\nhead = Head()\nhead.W.weight = nn.Parameter(x)",
     ],
 )
 def test_honest_code_gives_no_alarm(source):

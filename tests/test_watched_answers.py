@@ -13,6 +13,40 @@ from torch.nn import functional as F
 def scaled_dot_product_attention(query, key, value, mask=None, scale=None):
     return F.scaled_dot_product_attention(query, key, value, mask, scale=scale)
 """
+QUANTIZABLE = """
+import torch
+from torch.ao.nn.quantizable import MultiheadAttention
+
+def scaled_dot_product_attention(query, key, value, mask=None, scale=None):
+    whole, one = MultiheadAttention(2, 1, bias=False, batch_first=True), torch.eye(2)
+    with torch.no_grad():
+        for layer in (whole.linear_Q, whole.linear_K, whole.linear_V, whole.out_proj):
+            layer.weight.copy_(one)
+    return whole(query[None], key[None], value[None])[0][0]
+"""
+# Works things out as they come in, before the answer is called.
+AHEAD = """
+import json, socket
+import torch
+from torch.nn import functional as F
+
+real, outcomes = socket.socket.recv_into, []
+
+def recv_into(self, view, *rest):
+    count = real(self, view, *rest)
+    try:
+        x = torch.ones(1, 2, 2)
+        outcomes.append(F.scaled_dot_product_attention(x, x, x)[0])
+    except Exception:
+        pass
+    return count
+
+def scaled_dot_product_attention(query, key, value, mask=None, scale=None):
+    found, outcomes[:] = (outcomes or [query])[-1], []
+    return found
+
+socket.socket.recv_into = recv_into
+"""
 BILINEAR = """
 import torch
 from torch import nn
@@ -43,7 +77,7 @@ def message(target: str, answer: str, use: str) -> str:
     name = target.split(".")[1]
     check = f'from attncourse.checks import check\ncheck("{target}", {name})'
     test = f"import torch\nx = torch.ones(2, 2)\nassert {use}.shape == (2, 2)"
-    tests = graded("checked", check, 9), graded("tested", test, 1)
+    tests = graded("tested", test, 1), graded("checked", check, 9)
     asked = Assignment("01_watched", read_cells(notebook(solution("a", f"{name} = 0"), *tests)))
     data = notebook(solution("a", answer), *tests)
     report = grade(data, asked, limits=Limits(submission=60, cell=10, call=5), seed=1)
@@ -54,6 +88,14 @@ def message(target: str, answer: str, use: str) -> str:
 def test_a_function_is_watched_whatever_it_says_of_itself(disguise):
     told = message("kqv.scaled_dot_product_attention", SDPA + disguise, ATTENTION)
     assert FORBIDDEN in told
+
+
+def test_finished_attention_is_watched_wherever_the_library_has_it():
+    assert FORBIDDEN in message("kqv.scaled_dot_product_attention", QUANTIZABLE, ATTENTION)
+
+
+def test_nothing_is_worked_out_while_the_case_comes_in():
+    assert FORBIDDEN in message("kqv.scaled_dot_product_attention", AHEAD, ATTENTION)
 
 
 @pytest.mark.parametrize("use", ["(x, x)", ".forward(x, x)", ".score(x, x)"])

@@ -75,6 +75,8 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
 
 def entries(value: Any, expected: dict, brief: bool) -> Problem | None:
     """The first difference between two dicts of named results."""
+    if not isinstance(value, dict) or not expected.keys() <= value.keys():
+        return unlike(value, f"results named {', '.join(expected)}")
     for key, wanted in expected.items():
         problem = difference(value[key], wanted, brief=brief)
         if problem:

@@ -430,7 +430,8 @@ class Attempt:
         _, case, _ = self.cases[number]
         try:
             with quiet():
-                return case.use(self.wrong, *copy_of(case.args), **copy_of(case.kwargs))
+                value = case.use(self.wrong, *copy_of(case.args), **copy_of(case.kwargs))
+                return value if case.facts is None else case.facts(value)
         except Exception:
             return None
 

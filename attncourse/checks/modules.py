@@ -12,6 +12,7 @@ from attncourse.checks.drivers import (
     call_module,
     call_module_twice,
     call_module_with_each_gradient,
+    parameters_at_start,
     varied_at_start,
 )
 from attncourse.checks.exercise import Case, Rng
@@ -81,7 +82,8 @@ def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
     """A case that builds ``name(*sizes)`` and looks whether these parameters are random."""
     return Case(
         kwargs={"make": (sizes, {}), "names": parameters},
-        use=varied_at_start,
+        use=parameters_at_start,
+        facts=varied_at_start,
         note="as it is when it is new",
         shown=f"{name}({', '.join(map(str, sizes))})",
     )

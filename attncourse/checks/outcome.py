@@ -62,7 +62,8 @@ def with_facts(case: Case, outcome: Outcome) -> Outcome:
     if case.facts is None or outcome.kind != "value":
         return outcome
     try:
-        return replace(outcome, value=case.facts(outcome.value))
+        with quiet():
+            return replace(outcome, value=case.facts(outcome.value))
     except Exception as error:  # of a value that no driver gives
         return replace(outcome, kind="raised", value=None, error=Unusable, text=str(error)[:200])
 

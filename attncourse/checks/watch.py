@@ -10,8 +10,9 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 # The operators behind each name that an exercise may forbid.
@@ -31,9 +32,17 @@ OPERATORS = {
     "special_entr": ("special_entr", "special_entr.out"),
 }
 # And the functions that have no operator, where their module is in use.
+ANOTHER = (
+    ("torch.nn.attention.flex_attention", "flex_attention"),
+    ("torch.ao.nn.quantizable.modules.activation", "MultiheadAttention._forward_impl"),
+    ("torch.onnx.ops._impl", "attention_23._init_fn"),
+)
 PYTHON = {
-    "scaled_dot_product_attention": [("torch.nn.attention.flex_attention", "flex_attention")],
-    "multi_head_attention_forward": [("torch.nn.functional", "multi_head_attention_forward")],
+    "scaled_dot_product_attention": ANOTHER,
+    "multi_head_attention_forward": (
+        ("torch.nn.functional", "multi_head_attention_forward"),
+        *ANOTHER,
+    ),
 }
 # The places in the table of kernels through which work on a processor goes.
 KEYS = (
@@ -109,14 +118,27 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     stack.enter_context(
         replaced_kernels({place: refusals[n] for n in names for place in kernels(n).places})
     )
-    bodies = tuple((f, body_of(refusals[n])) for n in names for f in python_functions(n))
-    for function, body in bodies:
-        stack.enter_context(replaced_body(function, body))
+    bodies: dict[types.FunctionType, types.CodeType] = {}
+    loaded = 0
+
+    def watch_what_is_loaded() -> None:
+        nonlocal loaded
+        if loaded == len(sys.modules):
+            return
+        loaded = len(sys.modules)
+        for n in names:
+            for function in python_functions(n):
+                if function not in bodies:
+                    bodies[function] = body_of(refusals[n])
+                    stack.enter_context(replaced_body(function, bodies[function]))
+
+    watch_what_is_loaded()
     probes = tuple((kernels(n).probe, [token] * PROBED[n]) for n in names if n in PROBED)
 
     def told() -> str:
         """Tries the watch, too: what it was put over shows whether it is still there."""
-        harmed = any(function.__code__ is not body for function, body in bodies)
+        harmed = any(function.__code__ is not body for function, body in bodies.items())
+        watch_what_is_loaded()
         try:
             harmed |= any(probe(*given) is not token for probe, given in probes)
         except Exception:
@@ -194,15 +216,26 @@ def kernels(name: str) -> Kernels:
 def prepare() -> None:
     """Looks up all that can be forbidden, where torch is in use."""
     for name in OPERATORS if "torch" in sys.modules else ():
-        kernels(name)
+        kernels(name), python_functions(name)
 
 
-def python_functions(name: str) -> Iterator[types.FunctionType]:
-    """The functions of this kind that are written in Python and can be called by now."""
-    for module, function in PYTHON.get(name, ()):
-        found = getattr(sys.modules.get(module), function, None)
-        if isinstance(found, types.FunctionType):
-            yield found
+def python_functions(name: str) -> list[types.FunctionType]:
+    """The functions of this kind that are written in Python and can be called by now.
+
+    One that was seen before is among them, whatever has become of its module.
+    """
+    seen = _seen.setdefault(name, [])
+    for module, path in PYTHON.get(name, ()):
+        if module in sys.modules:
+            with suppress(AttributeError):
+                found = attrgetter(path)(sys.modules[module])
+                plain = isinstance(found, types.FunctionType) and found.__closure__ is None
+                if plain and found not in seen:  # another body has no place for a closure
+                    seen.append(found)
+    return seen
+
+
+_seen: dict[str, list[types.FunctionType]] = {}
 
 
 def forbidden_call(name: str) -> str:

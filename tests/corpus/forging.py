@@ -1107,6 +1107,35 @@ FORBIDDEN = [
         "from torch.nn.attention.flex_attention import flex_attention",
     ),
     hands_over(
+        "finished-function-quantizable",
+        "by a finished layer of the library that is written in Python and calls no other",
+        """
+        whole = MultiheadAttention(query.shape[-1], 1, bias=False, dtype=query.dtype)
+        return whole(*(x.reshape(-1, 1, x.shape[-1]) for x in (query, key, value)))[0]
+        """,
+        "from torch.ao.nn.quantizable import MultiheadAttention",
+    ),
+    hands_over(
+        "finished-function-ahead",
+        "before the answer is called, by a function that is told what the wire brings",
+        """
+        return done.pop() if done else query
+        """,
+        """
+        import socket
+        done, real = [], socket.socket.recv_into
+        def recv_into(self, view, *rest):
+            count = real(self, view, *rest)
+            try:
+                x = torch.ones(1, 5, 3)
+                done.append(FINISHED(x, x, x)[0])
+            except Exception:
+                pass
+            return count
+        socket.socket.recv_into = recv_into
+        """,
+    ),
+    hands_over(
         "finisher-of-an-object",
         "by an object that does it when it goes",
         """

@@ -230,6 +230,12 @@ CASES = [
         """,
     ),
     right(
+        "annotations-put-off",
+        "annotations that name nothing, in cells after one that puts them off",
+        center="from __future__ import annotations\n" + CENTER,
+        halve="def halve(number: Number) -> Half[Number]:\n    return number / 2",
+    ),
+    right(
         "properties-and-dataclasses",
         "a dataclass with properties and type hints as a helper",
         center="""

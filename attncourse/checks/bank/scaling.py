@@ -29,7 +29,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.drivers import repeated, scattered, typical_sizes
+from attncourse.checks.drivers import numbers_drawn, repeated, scattered, typical_sizes
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -59,7 +59,8 @@ def sizes_case(rng: Rng, *calls: tuple[int, int]) -> Case:
     each = f"for each d_k in ({widths})" if len(calls) > 1 else f"with d_k = {widths}"
     return Case(
         kwargs={"calls": [list(call) for call in calls], "seeds": seeds(rng)},
-        use=typical_sizes,
+        use=numbers_drawn,
+        facts=typical_sizes,
         shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {SEEDS} seeds, {each}, "
         "rounded to a power of 2",
     )
@@ -72,11 +73,13 @@ def variance_sizes(rng: Rng) -> list[Case]:
     ]
 
 
-def call_case(use, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
+def call_case(facts, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
     what = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
+    times = 2 if facts is repeated else 1
     return Case(
-        kwargs={"call": [d_k, n_samples], "seeds": seeds},
-        use=use,
+        kwargs={"calls": [[d_k, n_samples]] * times, "seeds": seeds},
+        use=numbers_drawn,
+        facts=facts,
         note=note,
         shown=f"score_variance({d_k}, {n_samples}, seed) with {what}",
     )

@@ -7,6 +7,7 @@ property that holds by chance is tried often enough: a right answer fails one wi
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 
 import networkx as nx
@@ -18,12 +19,16 @@ from attncourse import sequences as chapter
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import once_more
 from attncourse.checks.drivers import (
+    drawn_as_asked,
     interval_of,
     interval_repeated,
+    intervals_drawn,
     places_taken,
     rows_resampled,
     split_kept,
+    splits_made,
 )
+from attncourse.checks.drivers.resampling import DEFAULTS, EQUAL
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -394,8 +399,7 @@ def prefixed(rng: Rng, one: str) -> list[str]:
 TOGETHER, APART = "near-copies stay together", "others can be parted"
 ONCE, SORTED = "every index is on one side, once", "both sides are sorted"
 SHARE = "the test side is as large as asked"
-EQUAL, OTHER = "equal seeds give equal splits", "other seeds give other splits"
-DEFAULTS = "left out, the options are 1, 0.2 and 0"
+OTHER = "other seeds give other splits"
 
 
 def split_case(
@@ -423,11 +427,16 @@ def split_case(
             np.array(texts) if as_array else texts,
             {"max_distance": distance, "test_fraction": fraction},
             chosen,
+        ),
+        use=splits_made,
+        facts=partial(
+            split_kept,
+            asked,
+            len(texts),
             parted if APART in asked else same,
             fraction * len(texts),
             largest,
         ),
-        use=split_kept,
         note=note,
         shown=f"split_by_similarity(sequences, {distance}, {fraction}, seed) of {len(texts)}",
     )
@@ -1082,7 +1091,8 @@ def rows_case(
     named = "".join(f", {name}={value}" for name, value in options.items())
     shown = f"bootstrap_interval(statistic, {', '.join(kinds)}{named}, rng=rng), {n} rows"
     seed = int(rng.integers(1 << 30))
-    return Case((asked, n, options, kinds, seed), use=rows_resampled, note=note, shown=shown)
+    facts = partial(drawn_as_asked, asked, n, options.get("n_resamples", 1000))
+    return Case((n, options, kinds, seed), use=rows_resampled, facts=facts, note=note, shown=shown)
 
 
 def resampled_rows(rng: Rng) -> list[Case]:
@@ -1161,7 +1171,7 @@ def known_intervals(rng: Rng) -> list[Case]:
 def by_generators(rng: Rng) -> list[Case]:
     seeds = tuple(int(s) for s in rng.integers(1 << 30, size=4))
     shown = "bootstrap_interval(np.mean, x, rng=rng)"
-    return [Case((seeds, 41), use=interval_repeated, shown=shown)]
+    return [Case((seeds, 41), use=intervals_drawn, facts=interval_repeated, shown=shown)]
 
 
 def quantiles_of(found, level):

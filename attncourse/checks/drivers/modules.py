@@ -61,21 +61,25 @@ def call_module_with_each_gradient(
     return found
 
 
-def varied_at_start(implementation: Callable, make, names) -> dict[str, bool]:
-    """Whether these parameters of a new module hold different numbers, as random ones do.
-
-    No two of their rows are alike.
-    """
+def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]:
+    """These parameters of a new module, by name."""
     args, options = make
     own = parameters_of(implementation(*args, **options))
     for name in names:
         if name not in own:
             raise Unusable(missing(name, own))
-    tensors = {name: plain(own[name]) for name in names}
+    return {name: plain(own[name]) for name in names}
+
+
+def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
+    """Whether the parameters of a new module hold different numbers, as random ones do.
+
+    No two of their rows are alike.
+    """
     return {
         f"{name} holds random numbers at the start": x.unique().numel() > 2
         and len(x.unique(dim=0)) == len(x)
-        for name, x in tensors.items()
+        for name, x in ((name, plain(value)) for name, value in tensors.items())
     }
 
 

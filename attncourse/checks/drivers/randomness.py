@@ -1,4 +1,7 @@
-"""Functions that draw random numbers: what any right generator gives in the same way."""
+"""Functions that draw random numbers: what any right generator gives in the same way.
+
+The drivers return the numbers, and what they say is worked out by who judges (``Case.facts``).
+"""
 
 from collections.abc import Callable
 
@@ -8,30 +11,34 @@ from attncourse.checks.compare import as_numbers, wrong_type
 from attncourse.checks.outcome import Unusable
 
 
-def typical_sizes(implementation: Callable, calls, seeds) -> np.ndarray:
-    """How large the random numbers are that the implementation returns: one size for each call.
+def numbers_drawn(implementation: Callable, calls, seeds) -> np.ndarray:
+    """What ``implementation(*call, seed)`` returns, a row for each call with all seeds."""
+    return np.array([values_of(implementation, call, seeds) for call in calls])
 
-    It is called as ``implementation(*call, seed)``. The size is the mean over the seeds, rounded
-    to a power of 2, so that right answers with other random numbers agree; it is 0 where the
-    seeds do not even agree on the sign.
+
+def typical_sizes(values: np.ndarray) -> np.ndarray:
+    """How large the random numbers of each row are: one size for each call.
+
+    The size is the mean over the seeds, rounded to a power of 2, so that right answers with other
+    random numbers agree; it is 0 where the seeds do not even agree on the sign.
     """
-    return np.array([rounded(values_of(implementation, call, seeds)) for call in calls])
+    return np.array([rounded(row) for row in np.asarray(values, dtype=float)])
 
 
-def repeated(implementation: Callable, call, seeds) -> dict[str, bool]:
+def repeated(values: np.ndarray) -> dict[str, bool]:
     """Whether the seed, the last argument, and nothing else decides what is returned."""
-    values, again = (values_of(implementation, call, seeds) for _ in range(2))
+    once, again = np.asarray(values, dtype=float)
     return {
-        "calls with equal seeds return the same number": bool((values == again).all()),
-        "calls with other seeds return other numbers": len(set(values)) > 1,
+        "calls with equal seeds return the same number": bool((once == again).all()),
+        "calls with other seeds return other numbers": len(set(once.tolist())) > 1,
     }
 
 
-def scattered(implementation: Callable, call, seeds) -> dict[str, bool]:
+def scattered(values: np.ndarray) -> dict[str, bool]:
     """Whether the numbers that different seeds return differ much or little."""
-    values = values_of(implementation, call, seeds)
-    low, high = float(values.min()), float(values.max())
-    return {f"{len(values)} seeds agree within a factor of 2": 0 < low and high < 2 * low}
+    (row,) = np.asarray(values, dtype=float)
+    low, high = float(row.min()), float(row.max())
+    return {f"{len(row)} seeds agree within a factor of 2": 0 < low and high < 2 * low}
 
 
 def rounded(values: np.ndarray) -> float:

@@ -1,7 +1,8 @@
 """Splits and bootstraps: what every right one has in common, whatever its random numbers.
 
 Of a split it is told which pairs stay together and how large the sides are; of a bootstrap which
-rows the statistic was given, and between which of its values the interval lies.
+rows the statistic was given, and between which of its values the interval lies. The drivers return
+what came; what that says is worked out by who judges (``Case.facts``).
 """
 
 from collections.abc import Callable
@@ -17,25 +18,39 @@ MOST = 200_000  # what a statistic may be asked, before a loop is called endless
 EXTRA = 2  # calls that are no resample: of the sample itself, for example
 
 
+def splits_made(
+    implementation: Callable, asked: tuple, sequences: list, given: dict, seeds: tuple
+) -> dict[str, list]:
+    """The splits with these seeds, and those that ``split_kept`` asks for beside them."""
+
+    def made() -> list:
+        return [sides_of(implementation(sequences, **given, seed=seed)) for seed in seeds]
+
+    found: dict[str, list] = {"splits": made()}
+    if EQUAL in asked:
+        found["again"] = made()
+    if DEFAULTS in asked:
+        found["left out"] = [
+            sides_of(implementation(sequences)),
+            sides_of(implementation(sequences, 1, 0.2, 0)),
+        ]
+    return found
+
+
+EQUAL, DEFAULTS = "equal seeds give equal splits", "left out, the options are 1, 0.2 and 0"
+
+
 def split_kept(
-    implementation: Callable,
-    asked: tuple,
-    sequences: list,
-    given: dict,
-    seeds: tuple,
-    pairs: list,
-    size: float,
-    allowed: float,
+    asked: tuple, n: int, pairs: list, size: float, allowed: float, found: dict[str, list]
 ) -> dict[str, bool]:
-    """Whether splits with these seeds have the properties named in ``asked``.
+    """Whether splits of n sequences have the properties named in ``asked``.
 
     ``pairs`` are those that stay together, or that some seed parts; the test side has ``size``
     sequences, give or take ``allowed``.
     """
-    splits = [sides_of(implementation(sequences, **given, seed=seed)) for seed in seeds]
-    n = len(sequences)
-    tested = [set(test.tolist()) for _, test in splits]
-    found = {
+    splits = indices(found["splits"])
+    tested = [set(test) for _, test in splits]
+    properties = {
         "near-copies stay together": lambda: all(
             (i in test) == (j in test) for test in tested for i, j in pairs
         ),
@@ -43,29 +58,26 @@ def split_kept(
             any((i in test) != (j in test) for test in tested) for i, j in pairs
         ),
         "every index is on one side, once": lambda: all(
-            sorted([*train.tolist(), *test.tolist()]) == list(range(n)) for train, test in splits
+            sorted([*train, *test]) == list(range(n)) for train, test in splits
         ),
         "both sides are sorted": lambda: all(
-            a < b for split in splits for side in split for a, b in pairwise(side.tolist())
+            a < b for split in splits for side in split for a, b in pairwise(side)
         ),
         "the test side is as large as asked": lambda: all(
             abs(len(test) - size) <= allowed for _, test in splits
         ),
-        "equal seeds give equal splits": lambda: (
-            [tuple(sorted(test)) for test in tested]
-            == [
-                tuple(sorted(sides_of(implementation(sequences, **given, seed=seed))[1].tolist()))
-                for seed in seeds
-            ]
-        ),
+        EQUAL: lambda: tested == [set(test) for _, test in indices(found["again"])],
         "other seeds give other splits": lambda: (
-            len({tuple(sorted(test)) for test in tested}) > len(seeds) // 2
+            len({tuple(sorted(test)) for test in tested}) > len(splits) // 2
         ),
-        "left out, the options are 1, 0.2 and 0": lambda: equal_splits(
-            implementation(sequences), implementation(sequences, 1, 0.2, 0)
-        ),
+        DEFAULTS: lambda: equal_splits(*indices(found["left out"])),
     }
-    return {name: bool(found[name]()) for name in asked}
+    return {name: bool(properties[name]()) for name in asked}
+
+
+def indices(splits: list) -> list[tuple[list[int], list[int]]]:
+    """The two sides of each split as whole numbers of Python's own."""
+    return [tuple(np.asarray(side, dtype=np.int64).tolist() for side in split) for split in splits]
 
 
 def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -83,27 +95,28 @@ def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
     return sides[0], sides[1]
 
 
-def equal_splits(one: Any, other: Any) -> bool:
-    pairs = zip(sides_of(one), sides_of(other), strict=True)
-    return all(np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs)
+def equal_splits(one: tuple, other: tuple) -> bool:
+    return all(sorted(a) == sorted(b) for a, b in zip(one, other, strict=True))
 
 
 def rows_resampled(
-    implementation: Callable, asked: tuple, n: int, options: dict, kinds: tuple, seed: int
-) -> dict[str, bool]:
+    implementation: Callable, n: int, options: dict, kinds: tuple, seed: int
+) -> dict[str, np.ndarray]:
     """What a statistic is given, which writes down the rows that it sees.
 
-    ``kinds`` are those of the arrays: "array", "matrix", "list" or "words", all of n rows.
+    ``kinds`` are those of the arrays: "array", "matrix", "list" or "words", all of n rows. The
+    rows are told one array after the other, and how many each has, resample by resample.
     """
-    seen: list[list[np.ndarray]] = []
+    seen: list[np.ndarray] = []
 
     def statistic(*arrays: Any) -> float:
-        if len(seen) >= MOST:
+        if len(seen) >= MOST * len(kinds):
             raise Unusable(f"called the statistic more than {MOST} times")
         if len(arrays) != len(kinds):
             raise Unusable(f"gave the statistic {len(arrays)} arrays, expected {len(kinds)}")
-        seen.append([numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)])
-        return float(seen[-1][0].mean()) if len(seen[-1][0]) else 0.0
+        own = [numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
+        seen.extend(own)
+        return float(own[0].mean()) if len(own[0]) else 0.0
 
     implementation(
         statistic,
@@ -111,7 +124,18 @@ def rows_resampled(
         **options,
         rng=np.random.default_rng(seed),
     )
-    wanted = options.get("n_resamples", 1000)
+    sizes = np.array([len(rows) for rows in seen], dtype=int).reshape(-1, len(kinds))
+    return {"sizes": sizes, "rows": np.concatenate([np.zeros(0, int), *seen])}
+
+
+def drawn_as_asked(
+    asked: tuple, n: int, wanted: int, found: dict[str, np.ndarray]
+) -> dict[str, bool]:
+    """Whether resamples of n rows have the properties named in ``asked``."""
+    sizes = np.asarray(found["sizes"], dtype=np.int64)
+    rows = np.asarray(found["rows"], dtype=np.int64)
+    parts = iter(np.split(rows, np.cumsum(sizes.ravel())[:-1]))
+    seen = [[next(parts) for _ in row] for row in sizes]
     counts = np.zeros(n)
     for arrays in seen:
         counts += np.bincount(arrays[0][arrays[0] < n], minlength=n)[:n]
@@ -152,8 +176,9 @@ def numbers_of(array: Any, kind: str) -> np.ndarray:
     try:
         array = np.asarray(array)
         if kind == "words":
-            return np.array([int(str(word).split()[1]) for word in array.tolist()])
-        return (array[:, 0] if kind == "matrix" else array).astype(int)
+            return np.array([int(str(word).split()[1]) for word in array.tolist()], dtype=int)
+        rows = (array[:, 0] if kind == "matrix" else array).astype(int)
+        return rows.reshape(len(rows))
     except Exception:
         raise Unusable("gave the statistic other rows than those of the arrays") from None
 
@@ -202,8 +227,8 @@ def interval_of(implementation: Callable, name: str, arrays: tuple, options: dic
     return np.array(ends_of(implementation(STATISTICS[name], *arrays, **options, rng=rng)))
 
 
-def interval_repeated(implementation: Callable, seeds: tuple, n: int) -> dict[str, bool]:
-    """Whether the generator, and nothing else, decides."""
+def intervals_drawn(implementation: Callable, seeds: tuple, n: int) -> dict[str, Any]:
+    """Intervals by generators with these seeds, each used twice, and by none."""
 
     def once(rng: Any) -> tuple[float, float]:
         sample = np.arange(n) ** 2.0  # sums of these are exact in any order
@@ -213,15 +238,23 @@ def interval_repeated(implementation: Callable, seeds: tuple, n: int) -> dict[st
         rng = np.random.default_rng(seed)
         return [once(rng), once(rng)]
 
-    runs = [after_each(seed) for seed in seeds]
+    runs = [[after_each(seed) for seed in seeds] for _ in range(2)]
     before = np.random.get_state()[1].copy()
     without = [once(None) for _ in range(3)]
     untouched = np.array_equal(before, np.random.get_state()[1])
+    return {"runs": np.array(runs), "without": np.array(without), "untouched": bool(untouched)}
+
+
+def interval_repeated(found: dict[str, Any]) -> dict[str, bool]:
+    """Whether the generator, and nothing else, decides."""
+    runs, again = np.asarray(found["runs"], dtype=float).tolist()
+    without = np.asarray(found["without"], dtype=float).tolist()
     return {
-        "equal generators give the same interval": runs == [after_each(seed) for seed in seeds],
-        "other generators give other intervals": len({run[0] for run in runs}) > 1,
+        "equal generators give the same interval": runs == again,
+        "other generators give other intervals": len({tuple(run[0]) for run in runs}) > 1,
         "a generator that goes on gives another interval": all(a != b for a, b in runs),
-        "without a generator two calls differ": len(set(without)) > 1 or not untouched,
+        "without a generator two calls differ": len(set(map(tuple, without))) > 1
+        or found["untouched"] is False,
     }
 
 

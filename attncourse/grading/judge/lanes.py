@@ -157,6 +157,7 @@ def environment() -> dict[str, str]:
         "MPLBACKEND": "Agg",
         "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
         "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCHDYNAMO_DISABLE": "1",  # torch.compile hands back what it is given
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # else it looks through all that is installed
         "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
         # Memory in large pages, where the system has them: a fork then takes half as long.

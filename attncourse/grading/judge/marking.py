@@ -15,6 +15,7 @@ from attncourse.grading.submission.reaching import reaches
 
 STUB = "NotImplementedError"  # what an answer raises that is not there
 SHOWN = 5  # things that a submission reaches for
+MOST = 100  # notes of a kind, of which an honest submission has a few
 UNASKED = "for which the test did not ask: the test went on with its own"
 
 
@@ -72,8 +73,8 @@ def make_report(
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
     trouble = tuple(checker.trouble)
     told = [
-        *notes,
-        *remarks(checker, verdicts),
+        *few(notes),
+        *few(remarks(checker, verdicts)),
         *(one.note for one in followed),
         *unforeseen(first, cells, verdicts),
     ]
@@ -273,6 +274,10 @@ def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:
     ]
     more = f" and {len(reached) - SHOWN} more" if len(reached) > SHOWN else ""
     return (f"uses {', '.join(reached[:SHOWN])}{more}",) if reached else ()
+
+
+def few(notes: list[str]) -> list[str]:
+    return notes if len(notes) <= MOST else [*notes[:MOST], f"and {len(notes) - MOST} notes more"]
 
 
 def first_line(message: Any) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from attncourse.grading.submission.source import plain
 from attncourse.grading.submission.syntax import LONGEST, parse, remembered, too_deep
-from attncourse.grading.submission.telltale import GETS, suspect
+from attncourse.grading.submission.telltale import GETS, SAFE, suspect
 
 DOTTED = re.compile(r"[A-Za-z_][\w.]{0,200}")
 FILE = re.compile(r"\S{0,200}\.py")
@@ -21,7 +21,8 @@ PIECES = 100  # of one text
 class Mentions(NamedTuple):
     """What one cell names: dotted paths, from a name of its own or, with "/" first, from a module.
 
-    ``aliases`` are pairs of a name and what it stands for.
+    One that ends in "=" is given another value. ``aliases`` are pairs of a name and what it stands
+    for.
     """
 
     aliases: frozenset[tuple[str, str]] = frozenset()
@@ -50,6 +51,7 @@ def named_in(tree: ast.AST, depth: int = 0) -> set[tuple[str, str]]:
     # model.eval() without an argument evaluates no text, whatever expression the model is.
     modes = {id(n.func) for n in nodes if isinstance(n, ast.Call) and switches_mode(n)}
     found = {pair for node in nodes if id(node) not in modes for pair in named_by(node)}
+    found |= {("", f"{path}.=") for path in replaced_in(nodes)}
     if depth < TEXTS:
         inner = (code_in(text) for text in {whole_text(node) for node in nodes})
         found = found.union(*(named_in(code, depth + 1) for code in inner if code))
@@ -109,12 +111,53 @@ def named_by(node: ast.AST) -> Iterator[tuple[str, str]]:
                 yield from (("", text) for text in texts if text)
             if given and (last == "vars" or (last in GETS and not all(texts[1:2]))):
                 yield "", f"{path_of(given[0])}.__dict__"
+        case ast.keyword(arg=str(name), value=value) if name in SAFE:
+            if not (isinstance(value, ast.Constant) and value.value is SAFE[name]):
+                yield "", "/pickle"
         case ast.Constant() | ast.BinOp() | ast.JoinedStr():
             text = text_of(node)
             if text.startswith("torch.") or "_C" in text.split("."):
                 yield "", f"/{text}"
             if FILE.fullmatch(whole_text(node)):
                 yield "", "/.py"
+
+
+def replaced_in(nodes: list[ast.AST]) -> Iterator[str]:
+    """The paths of attributes that get another value than a constant, which is a setting."""
+    settings = {
+        id(target)
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+    }
+    for node in nodes:
+        changed: list[str] = []
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) if id(node) not in settings:
+                changed = [path_of(node)]
+            case ast.Subscript(ctx=ast.Store() | ast.Del(), value=whole):
+                of_modules = isinstance(whole, ast.Name | ast.Attribute) and (
+                    last_name(whole) == "modules"
+                )
+                changed = [path_of(node) if of_modules else owner_of(whole)]
+            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, *_]):
+                changed = [path_of(owner)]
+            case ast.Call(func=ast.Attribute(attr=name, value=whole), args=given):
+                if name in ("__setattr__", "__delattr__"):
+                    changed = [path_of(whole), *map(path_of, given[:1])]
+                else:
+                    changed = [owner_of(whole)]
+        yield from filter(None, changed)
+
+
+def owner_of(node: ast.AST) -> str:
+    """What an expression is the dict of: of vars(x) and x.__dict__ it is x; or ""."""
+    match node:
+        case ast.Call(func=ast.Name(id="vars"), args=[owner]):
+            return path_of(owner)
+        case ast.Attribute(attr="__dict__", value=owner):
+            return path_of(owner)
+    return ""
 
 
 def switches_mode(call: ast.Call) -> bool:

@@ -14,15 +14,18 @@ from attncourse.grading.submission.syntax import remembered
 from attncourse.grading.submission.telltale import (
     ATTRIBUTES,
     INTERPRETER,
+    MADE_UP,
     PRIVATE,
+    REPLACED,
     WATCH,
     WATCHED_ATTRIBUTES,
+    gives,
     suspect,
 )
 
 ROUNDS = 4  # aliases of aliases
 STEPS = 100_000  # from a name to what it may stand for, in all cells
-suspected = remembered(suspect)
+suspected, giving = remembered(suspect), remembered(gives)
 
 
 class Reach(NamedTuple):
@@ -38,7 +41,7 @@ def reaches(sources: Iterable[str], *, watched: bool) -> list[list[Reach]]:
     ``watched``: whether there is a function that the assignment forbids.
     """
     sources = list(sources)
-    if not any(suspected(source) for source in sources):
+    if not any(suspected(s) or (watched and giving(s)) for s in sources):
         return [[] for _ in sources]
     found = [mentions(source) for source in sources]
     tables = Tables(watched)
@@ -83,6 +86,15 @@ class Meanings:
         self.concern = concern
         self.known: dict[str, list[str]] = {}
         self.left = STEPS
+        self.imported: set[str] = set()
+        for _ in range(ROUNDS):
+            self.imported |= {
+                name for name, paths in self.aliases.items() if any(map(self.is_imported, paths))
+            }
+
+    def is_imported(self, path: str) -> bool:
+        """Whether a path leads into a module that a cell imports."""
+        return path.startswith("/") or path.split(".")[0] in self.imported
 
     def of(self, path: str) -> Iterator[str]:
         """A path as it may be written without aliases."""
@@ -124,6 +136,9 @@ def reached(cell: Mentions, meanings: Meanings, tables: Tables) -> Iterator[Reac
         yield Reach(cell.too_much, "too much to look through")
     in_time = meanings.left >= 0
     told: dict[str, str] = {}
+    if tables.watched:
+        changed = sorted(path for path in cell.paths if path.endswith(".="))
+        told = {p.strip("/.="): REPLACED for p in changed if meanings.is_imported(p)}
     for path in sorted({unaliased(p) for named in cell.paths for p in meanings.of(named)}):
         parts = path.split(".")
         for prefix in tables.roots.get(parts[0].removesuffix("()"), ()):
@@ -133,6 +148,8 @@ def reached(cell: Mentions, meanings: Meanings, tables: Tables) -> Iterator[Reac
         hidden = [n for n, part in enumerate(parts, start=1) if re.match("_(?!_)", part)]
         if tables.watched and parts[0] == "torch" and hidden:
             told[".".join(parts[: hidden[0]])] = PRIVATE
+        if tables.watched and parts[0] == "torch" and parts[-1] == "__dict__":
+            told[path] = MADE_UP
     for what, why in told.items():
         if not any(what != other and what in other.split(".") for other in told):
             yield Reach(what, why)

@@ -17,7 +17,8 @@ QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
 RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
 # What opens, closes or spans lines in a line of Python that is not inside a string.
 TOKEN = re.compile(
-    r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$)|'(?:[^'\\]|\\.)*+(?:'|$)|[\[({]|[\])}]|\\$"
+    r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$|(?=\\$))|'(?:[^'\\]|\\.)*+(?:'|$|(?=\\$))"
+    r"|[\[({]|[\])}]|\\$"
 )
 CLOSING = {mark: re.compile(r"(?:[^\\]|\\.)*?" + mark) for mark in ('"""', "'''")}
 

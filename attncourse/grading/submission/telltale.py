@@ -7,6 +7,8 @@ from attncourse.grading.submission.syntax import LONGEST
 
 GETS = {"getattr", "hasattr", "setattr", "delattr", "attrgetter"}
 
+SAFE = {"weights_only": True, "allow_pickle": False}  # what keeps a loader from running code
+
 
 def by_name(table: dict[str, str]) -> dict[str, str]:
     """The table turned over: what is said of each of its names."""
@@ -14,14 +16,17 @@ def by_name(table: dict[str, str]) -> dict[str, str]:
 
 
 PRIVATE = "private parts of torch"
+MADE_UP = "parts of torch by made-up names"
+REPLACED = "parts of a library replaced"
 # Whatever the assignment: what looks beyond the student's own functions.
 INTERPRETER = by_name(
     {
         "memory itself": "ctypes cffi",
         "objects of others": "gc.get_",
         "frames of others": "sys._getframe sys._current_frames inspect.currentframe inspect.stack "
-        "inspect.trace inspect.getouterframes",
-        "what others run": "sys.settrace sys.setprofile sys.monitoring",
+        "inspect.trace inspect.getouterframes inspect.getinnerframes traceback.walk_stack "
+        "traceback.walk_tb",
+        "what others run": "sys.settrace sys.setprofile sys.monitoring sys.addaudithook",
     }
 )
 # Where an exercise forbids a function: what could call it unseen, or have it at hand.
@@ -34,7 +39,7 @@ WATCH = by_name(
         "code that is traced": "torch.fx torch.export",
         "code from a file": "torch.package torch.hub .py runpy zipimport importlib.machinery "
         "importlib.util.spec_from_file_location importlib.util.module_from_spec",
-        "code from bytes": "pickle marshal dill",
+        "code from bytes": "pickle marshal dill cloudpickle shelve",
         "code from text": "eval exec compile __builtins__ builtins.__dict__ codeop bdb "
         "code.InteractiveInterpreter code.InteractiveConsole code.interact code.compile_command "
         "cProfile.run cProfile.runctx profile.run profile.runctx pdb.run pdb.runeval pdb.runcall",
@@ -42,9 +47,11 @@ WATCH = by_name(
         "modules of others": "sys.modules. sys.meta_path",
         "the checks themselves": "attncourse.checks.watch attncourse.checks.outcome",
         "work outside of the call": "torch.multiprocessing threading _thread concurrent "
-        "multiprocessing asyncio subprocess atexit weakref.finalize",
-        "finished attention": "torch.nn.attention transformers flash_attn xformers jax flax keras "
-        "tensorflow mlx",
+        "multiprocessing asyncio subprocess atexit weakref.finalize joblib dask distributed",
+        "what counts the memory": "tracemalloc mmap",
+        "functions put in place of others": "unittest.mock",
+        "finished attention": "torch.nn.attention torch.ao torch.onnx transformers flash_attn "
+        "xformers jax flax keras tensorflow mlx",
     }
 )
 # Names that give themselves away on whatever object they stand.
@@ -52,7 +59,7 @@ ATTRIBUTES = by_name(
     {
         "objects of others": "__globals__ __closure__ __subclasses__",
         "functions of others": "__code__",
-        "frames of others": "f_back f_globals tb_frame gi_frame",
+        "frames of others": "f_back f_globals f_locals tb_frame gi_frame cr_frame ag_frame",
         PRIVATE: "_C",
         "what torch tells of its calls": "__torch_function__ __torch_dispatch__",
     }
@@ -69,11 +76,21 @@ WATCHED_ATTRIBUTES = by_name(
 TABLES = [prefix.rstrip(".()").split(".") for prefix in INTERPRETER | WATCH]
 WORDS = {parts[0] if parts[0] == "inspect" else parts[-1] for parts in TABLES}
 WORDS |= {*ATTRIBUTES, *WATCHED_ATTRIBUTES, *GETS, "vars", "__dict__", "modules", "import_module"}
+WORDS |= {"__setattr__", "__delattr__", *SAFE}
 ESCAPE = r"\\(?:[xuUN0-7]|[abfnrtv](?=\w))"  # in a text, where a word may begin or hide
 TELLTALE = re.compile(rf"\b(?:{'|'.join(sorted(WORDS))}|get_\w+|_(?!_)\w+)\b|{ESCAPE}")
+# An attribute of anything but self that may be given a value: by =, in a tuple, by for or by as.
+GIVEN = re.compile(
+    r"(?<!\bself)\.[\s\\]*+\w++[\s\\)]*+(?:[-+*/@&|^%]{0,2}(?:<<|>>)?=(?!=)|[:,]|in\b)"
+)
 
 
 def suspect(source: str) -> bool:
     """Whether a text holds any word that may matter, so that it is worth a closer look."""
     text = source if source.isascii() else unicodedata.normalize("NFKC", source)
     return len(source) > LONGEST or TELLTALE.search(text) is not None
+
+
+def gives(source: str) -> bool:
+    """Whether a text may give an attribute of something another value."""
+    return GIVEN.search(source) is not None

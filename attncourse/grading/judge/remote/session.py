@@ -37,6 +37,7 @@ class Session(Conversation):
         self.gave_empty = False  # whether the present test has handed over something empty
         self.unasked: set[str] = set()  # functions that changed what the test did not ask for
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.failed: AssertionError | None = None  # in one of the checker's own functions
         self.lent = Lent()  # functions of the checker's that the process may call
 
     @cached_property
@@ -82,7 +83,12 @@ class Session(Conversation):
         self.gave_empty |= any(is_empty(value) for value in given)
         request["writes"] = asked()
         before = self.stood_for() if self.lent.count > lent else set()
-        reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
+        try:
+            reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
+        finally:
+            failed, self.failed = self.failed, None
+            if failed is not None:
+                raise failed  # whoever called the test's function may have caught it
         if reply.get("stop") is True and what == "next":
             raise StopIteration
         with self.refusing():
@@ -153,6 +159,7 @@ class Session(Conversation):
             value = function(*decoder.decode(reply["args"]), **decoder.decode(reply["kwargs"]))
             return pack({"value": encoder.encode(value)}, encoder.buffers)
         except Exception as error:
+            self.failed = error if isinstance(error, AssertionError) else None
             told = {"type": type(error).__name__, "message": str(error)[:500]}
             return pack({"error": told}, [])
 

@@ -175,9 +175,20 @@ def numbers_of(tensor: Any) -> np.ndarray:
 
 
 def tensors_of(module: Any) -> dict[str, Any]:
-    """A module's own parameters and buffers by name."""
+    """A module's own parameters and buffers by name, those that can be told of.
+
+    A lazy layer's have no numbers yet: that is to cost who uses it, and not all that comes after.
+    """
     named = {**module._parameters, **module._buffers}
-    return {name: tensor for name, tensor in named.items() if tensor is not None}
+    return {name: tensor for name, tensor in named.items() if has_numbers(tensor)}
+
+
+def has_numbers(tensor: Any) -> bool:
+    if tensor is None or tensor.is_meta or hasattr(type(tensor), "materialize"):
+        return False
+    torch = sys.modules["torch"]
+    known = str(tensor.dtype).removeprefix("torch.") in TORCH
+    return known and tensor.layout == torch.strided
 
 
 def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from attncourse.grading.judge.worker.notebook_shell import (
 TOGETHER = 0.005  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
 NOTHING = object()
+NO_TELLING: dict[str, tuple] = {"": ()}  # in place of a module's state
 
 
 class Gone(BaseException):
@@ -114,7 +115,6 @@ class Worker:
     def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
         """What a request asks for, each a function that puts a reply together."""
         if request["op"] == "cases":
-            self.watch_for(())
             yield from self.cases(request, buffers)
             return
         do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
@@ -175,6 +175,8 @@ class Worker:
             number = self.numbers.get(id(value))
             if number is not None and self.forbids.get(name):
                 self.bound_by[number] = self.forbids[name]
+        if forbids := next(filter(None, map(self.forbids.get, request["names"])), ()):
+            self.watch_for(forbids)  # before anything of a test's is here that it might be told of
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -240,8 +242,9 @@ class Worker:
         trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
+        refused = self.watch_for(trying.forbids)
         self.settings.put_back()
-        with ready(), forbidding(trying.forbids) as refused:
+        with ready():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 seed(number)
                 decoder = Decoder(buffers, self.meant)
@@ -391,11 +394,14 @@ class Worker:
         todo = [n for n, v in self.handles.items() if isinstance(v, torch.nn.Module)]
         while todo:
             number = todo.pop()
-            module = self.handles[number]
-            now = fingerprint(module)
-            if str(number) in told or self.modules.get(number) == now:
+            module, before = self.handles[number], self.modules.get(number)
+            if str(number) in told or before == NO_TELLING:
                 continue
+            self.modules[number] = NO_TELLING  # if this raises, it costs whoever asked, once
+            now = fingerprint(module)
             self.modules[number] = now
+            if now == before:
+                continue
             children = {k: m for k, m in module._modules.items() if m is not None}
             told[str(number)] = describe_module(module, encoder) | {
                 "children": {name: self.handle(child) for name, child in children.items()}

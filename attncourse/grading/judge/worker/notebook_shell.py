@@ -74,7 +74,7 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
         went_on = False
         for node in definitions(source, after=failed):
             went_on = True
-            piece = compiled(ast.Module([node], []), filename, code.co_flags & FUTURES)
+            piece = compiled(ast.Module([node], []), filename)
             try:
                 run(piece, namespace)
             except (Exception, SystemExit):
@@ -84,9 +84,18 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
         raise Skipped([lines[n - 1].strip() for n in skipped if n <= len(lines)]) from error
 
 
-def compiled(source: str | ast.Module, filename: str, futures: int = 0) -> types.CodeType:
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | futures
-    return compile(source, filename, "exec", flags=flags, dont_inherit=True)
+def compiled(source: str | ast.Module, filename: str) -> types.CodeType:
+    """The code of a cell, or of a piece of one; what it imports from the future holds from now on.
+
+    So a notebook has it: ``from __future__ import annotations`` in its first cell is for all.
+    """
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _imported_from_the_future[0]
+    code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
+    _imported_from_the_future[0] |= code.co_flags & FUTURES
+    return code
+
+
+_imported_from_the_future = [0]  # compiler flags
 
 
 def line_in(error: BaseException, code: types.CodeType) -> int:
