@@ -100,6 +100,16 @@ def test_what_is_wrong_all_the_same_earns_nothing(answers):
     assert first in report.notes
 
 
+@pytest.mark.parametrize("together", [False, True], ids=["cell by cell", "all in one cell"])
+def test_answers_are_found_in_cells_that_have_lost_their_names(together):
+    """As from an editor that keeps no metadata, or by a student who moves code about."""
+    sources = [TRIPLE, OURS["quad"], OURS["eight"]]
+    cells = [cell("\n\n".join(sources))] if together else list(map(cell, sources))
+    report = grade(notebook(*cells, *TESTS), TASK, limits=Limits(submission=20, cell=4, call=4))
+    assert earned(report) == FULL | {"double": 0}
+    assert "eight is right, given a right double" in report.notes
+
+
 def test_a_course_may_have_it_earn_nothing():
     report = judged(replace(TASK, follow_on=False), double=TRIPLE)
     assert earned(report) == dict.fromkeys(FULL, 0)

@@ -127,10 +127,10 @@ def exchanged(
 ) -> list[Step]:
     """The steps with ours behind these answers, wherever they stand, and no tests but its own.
 
-    None where there is nothing to exchange, or an answer that no cell binds.
+    None where there is nothing to exchange, or an answer that stands nowhere.
     """
     sources = {one: provided_source(one, assignment) for one in given}
-    places = {one: last_bound(one, steps) for one in given}
+    places = {one: place_of(one, steps) for one in given}
     if not all(sources.values()) or -1 in places.values():
         return []
     found = []
@@ -141,10 +141,11 @@ def exchanged(
     return found
 
 
-def last_bound(name: str, steps: list[Step]) -> int:
-    """The last of the submission's own cells that binds a name; -1 where none does."""
-    own = [n for n, s in enumerate(steps) if s.kind == "cell" and name in touched(s.source).changes]
-    return max(own, default=-1)
+def place_of(name: str, steps: list[Step]) -> int:
+    """The answer's cell; where that has lost its name, the last that binds the answer's, or -1."""
+    own = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
+    named = [n for n, step in own if step.name == f"cell {name}"]
+    return max(named or [n for n, s in own if name in touched(s.source).changes], default=-1)
 
 
 def provided_source(name: str, assignment: Assignment) -> str:
