@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from attncourse import efficient, gpt, kqv, multihead
+from attncourse import efficient, gpt, kqv, multihead, transformer
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.judging import judge, named_arguments
@@ -312,6 +312,12 @@ class WithoutInit(kqv.AttentionHead):
         return self(x)
 
 
+class OneLayerForTwo(transformer.DecoderBlock):
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.cross_attention = self.self_attention
+
+
 def layers_of(write):
     """``naive_to_batched`` that hands the naive layer's numbers over like this."""
 
@@ -326,6 +332,7 @@ def layers_of(write):
 ANYWHERE = [
     ("kqv.scaled_dot_product_attention", asks_a_mask, "one truth value of a whole array"),
     ("kqv.AttentionHead", WithoutInit, "super().__init__() is missing"),
+    ("transformer.DecoderBlock", OneLayerForTwo, "fewer parameters than asked for"),
     (
         "multihead.naive_to_batched",
         layers_of(lambda layer, numbers: layer.weight.copy_(numbers)),
@@ -566,3 +573,51 @@ def test_nothing_but_nan_does_not_say_what_is_used():
 
     verdict = examine("scoring.attend", attend, seed=4)
     assert "depend" not in verdict.symptom
+
+
+def test_a_mistake_of_any_size_is_known_beside_another():
+    def normalize_rows(A):
+        A = np.abs(A)
+        return A / (A.sum(-1, keepdims=True) + 1e-6)
+
+    verdict = examine("mixing.normalize_rows", normalize_rows, seed=4)
+    assert verdict.diagnosis is not None, verdict.full
+    assert verdict.diagnosis.name == "a guard that shows in the result"
+    assert verdict.rest == "negative entries are accepted"
+
+
+def test_two_mistakes_are_known_where_one_hides_the_other():
+    def is_row_stochastic(A, atol=1e-8):  # where a negative entry is too small, no sum counts
+        return bool((np.abs(A.sum(-1) - 1) <= 1e-8).all())
+
+    verdict = examine("mixing.is_row_stochastic", is_row_stochastic, seed=4)
+    assert verdict.diagnosis is not None, verdict.full
+    found = {verdict.diagnosis.name, verdict.rest}
+    assert found == {"atol is not used", "only one of two things is tested"}
+
+
+def test_the_mistake_that_explains_most_is_found_among_many_that_take_long():
+    """The maximum is no part of the gradient here, and so nothing known does all the same."""
+
+    def tiled_attention(query, key, value, mask=None, block=128):
+        m, n, rows = query.shape[-2], key.shape[-2], []
+        for i in range(0, m, block):
+            q = query[..., i : i + block, :] / query.shape[-1] ** 0.5
+            top, total = torch.full_like(q[..., :1], -math.inf), torch.zeros_like(q[..., :1])
+            out = 0 * q[..., :1] * value[..., :1, :]
+            for j in range(0, n, block):
+                s = q @ key[..., j : j + block, :].mT
+                if mask is not None:
+                    s = s.masked_fill(~mask[..., i : i + block, j : j + block], -math.inf)
+                new = torch.maximum(top, s.amax(-1, keepdim=True)).detach()
+                at = new.masked_fill(new == -math.inf, 0)
+                e = (s - at).exp()
+                total = total * (top - at).exp() + e.sum(-1, keepdim=True)
+                out = out + e @ value[..., j : j + block, :]
+                top = new
+            rows.append(out / total)
+        return torch.cat(rows, -2)
+
+    verdict = examine("efficient.tiled_attention", tiled_attention, seed=4)
+    assert verdict.diagnosis is not None, verdict.full
+    assert verdict.diagnosis.name == "the output is not rescaled"

@@ -62,8 +62,11 @@ def test_what_is_missing_is_named():
         "d_k = m",
         "d_k = batch",
         "d_v = n",
-        "n = batch",
         "d_v = batch",
+    )
+    assert report(without(ATTENTION, "a mask, True where attention is allowed")).missing == (
+        "mask of two axes, in a batch as long as the first",
+        "a square mask that its transpose differs from",
     )
     assert report(without(ATTENTION, "float32, large and small scores")).missing == (
         "float32",

@@ -551,3 +551,12 @@ def test_a_call_on_a_module_reads_like_a_call():
     assert texts[0].startswith("AttentionHead(3, 4)(x), where\nx =\n")
     assert "W_q.weight =\n" in texts[0]
     assert any(text.startswith("AttentionHead(5, 4).weights(x, mask)") for text in texts)
+
+
+def test_a_mask_is_not_turned_where_it_is_square():
+    def turned(query, key, value, mask=None, *, scale=None):
+        if mask is not None and mask.ndim > 1 and mask.shape[-1] == mask.shape[-2]:
+            mask = mask.mT
+        return scaled_dot_product_attention(query, key, value, mask, scale=scale)
+
+    assert not examine("kqv.scaled_dot_product_attention", turned, seed=0).passed

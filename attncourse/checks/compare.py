@@ -193,6 +193,11 @@ def as_numbers(value: Any) -> np.ndarray | None:
     return array if array.dtype.kind in "biuf" else None
 
 
+def is_array(value: Any) -> bool:
+    """Whether it is an array of numbers; one of words is shown like a list."""
+    return is_tensor(value) or (isinstance(value, np.ndarray) and as_numbers(value) is not None)
+
+
 def as_truth(value: Any) -> Any:
     """A bool for what NumPy and torch return as one; anything else as it is."""
     array = as_numbers(value)

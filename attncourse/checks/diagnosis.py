@@ -8,6 +8,7 @@ What none explains gets a symptom (see ``symptoms``), or nothing.
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -35,7 +36,7 @@ from attncourse.checks.symptoms import (
     pairs,
     symptom_of,
 )
-from attncourse.checks.trials import Trial, draw
+from attncourse.checks.trials import Trial, draw, numbers_in
 
 SECONDS = 1.5  # of processor time for what takes many tries
 TRIES, LONGEST = 3000, 6.0  # or as long as so many tries take, where one takes long
@@ -97,7 +98,8 @@ def diagnose(
     if changed is not None:
         attempt, rest = changed
         return Finding(attempt.misconception, f"the result is {rest}", search.mended(attempt))
-    whole = symptom_of(trials, lambda n: again(seed + n))
+    with search.resting():
+        whole = symptom_of(trials, lambda n: again(seed + n))
     if whole and whole.mistake and whole.sure:
         return Finding(whole.mistake)
     if whole and whole.sure:
@@ -142,6 +144,13 @@ class Search:
         """Whether there is time left, of which a search may use a share with those before it."""
         return time.thread_time() < self.started + share * self.seconds
 
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """What is done meanwhile takes none of the search's time."""
+        began = time.thread_time()
+        yield
+        self.started += time.thread_time() - began
+
     def worth_trying(self) -> bool:
         """Whether anything is known that returns what it returned, or raises what it raised."""
         if any(self.trials[i].outcome.kind != "raised" for i in self.wrong):
@@ -166,9 +175,12 @@ class Search:
         for attempt in self.attempts:
             if self.exactly(attempt):
                 return attempt
+        near = []
         for attempt in self.members():
             if self.exactly(attempt):
                 return attempt
+            near += [attempt] if self.agrees(attempt, self.order[0]) else []
+        self.attempts = (*self.attempts, *near)  # a size that fits may stand beside another mistake
         return None
 
     def branch(self) -> tuple["Attempt", str] | None:
@@ -231,23 +243,33 @@ class Search:
         return not any(attempt.trial(i).stands_out for i in self.right)
 
     def pair(self) -> "tuple[Attempt, Attempt] | None":
-        """Two mistakes of one composition that together do the same everywhere."""
-        composed = [a for a in self.attempts if a.parts is not None]
-        some = self.wrong[:: max(1, len(self.wrong) // 4)][:4]
-        composed.sort(key=lambda a: -sum(self.agrees(a, i) for i in some))
-        probe = self.order[0]
+        """Two mistakes of one composition that together do the same everywhere.
+
+        Where one hides the other in some case, that other alone does not fit there.
+        """
+        composed = [a for a in self.likeliest() if a.parts is not None]
+        probe, hidden = self.order[0], None
         seen = [a for a in composed if a.trial(probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
         for a, b in product(seen, composed):  # one of the two shows in the first case
             if not self.in_time(0.6):
-                return None
+                break
             both = together(a, b, self.seed)
-            if both is None or not self.hints_at(both, probe):
+            if both is None or not self.hints_at(both, probe) or not self.exactly(both):
                 continue
-            if self.exactly(both) and self.fits(a) and self.fits(b):
+            fitting = self.fits(a) + self.fits(b)
+            if fitting == 2:
                 return a, b
-        return None
+            hidden = hidden or ((a, b) if fitting else None)
+        return hidden
+
+    def likeliest(self) -> "list[Attempt]":
+        """The attempts, those first that do the same in most of a few small cases."""
+        small = sorted(self.wrong, key=lambda i: numbers_in(self.trials[i]))
+        small = small[: max(4, len(small) // 2)]
+        some = small[:: max(1, len(small) // 4)][:4]
+        return sorted(self.attempts, key=lambda a: -sum(self.agrees(a, i) for i in some))
 
     def hints_at(self, attempt: "Attempt", i: int) -> bool:
         """Whether an attempt returns in one case what the implementation returned."""
@@ -333,7 +355,7 @@ class Search:
         mistake shares: numbers that nobody returns by chance, or any outcome of its own.
         """
         best, most = None, 0.0
-        for attempt in self.attempts:
+        for attempt in self.likeliest():
             if not self.in_time():
                 break
             if not self.fits(attempt):

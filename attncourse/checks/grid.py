@@ -234,6 +234,7 @@ def cells_of(use: Use) -> Iterator[str]:
         if use.arguments[name].numbers:
             yield from cells_of_numbers(name, as_numbers(array))
     yield from (TWO_AXES.format(n) for n, a in arrays.items() if of_two_axes(n, a, batch))
+    yield from (SQUARE.format(n) for n, a in arrays.items() if is_mask(n) and lopsided(a))
     yield from cells_of_parameters(use, arrays)
     where = f" to {use.method}" if use.method else ""
     yield from cells_of_options(use.arguments, use.given, where)
@@ -330,6 +331,16 @@ def of_two_axes(name: str, array: Any, batch: tuple[int, ...]) -> bool:
     return alone and batch[0] == array.shape[0] > 1
 
 
+SQUARE = "a square {} that its transpose differs from"
+
+
+def lopsided(array: Any) -> bool:
+    """Whether its last two axes fit each other, and exchanging them changes it."""
+    numbers = as_numbers(array)
+    square = numbers.ndim > 1 and numbers.shape[-1] == numbers.shape[-2]
+    return square and not np.array_equal(numbers, numbers.swapaxes(-1, -2))
+
+
 def is_mask(name: str) -> bool:
     return name.endswith("mask")
 
@@ -412,7 +423,9 @@ def cells_owed(exercise: Exercise) -> Iterator[str]:
     else:
         yield "the first call once more, after others"
     if batched:
-        yield from (TWO_AXES.format(a.name) for a in arrays if is_mask(a.name))
+        yield from (
+            cell.format(a.name) for cell in (TWO_AXES, SQUARE) for a in arrays if is_mask(a.name)
+        )
     if returned.torch and returned.numbers:
         yield from (f"a gradient on {a.name} alone" for a in numbers if a.torch)
         yield from (f"a gradient on {name} alone" for name in weights)

@@ -10,16 +10,16 @@ from dataclasses import replace
 import numpy as np
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.compare import SMALL, Problem, as_numbers, indent
+from attncourse.checks.compare import SMALL, Problem, as_numbers, indent, is_array
 from attncourse.checks.defaults import other_default
 from attncourse.checks.diagnosis import Finding, diagnose
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.ignoring import ignored
 from attncourse.checks.index import guide_address, index
-from attncourse.checks.outcome import is_tensor, is_unwritten, named_arguments
+from attncourse.checks.outcome import is_unwritten, named_arguments
 from attncourse.checks.repairs import repaired
 from attncourse.checks.symptoms import listed
-from attncourse.checks.trials import Trial, try_out
+from attncourse.checks.trials import Trial, numbers_in, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
 WIDE = 72  # columns for an array in one line
@@ -258,17 +258,6 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
 
 def number_array(value: object) -> np.ndarray | None:
     return None if value is None else as_numbers(value)
-
-
-def numbers_in(trial: Trial) -> int:
-    """How many numbers there are to read in a case."""
-    values = [*trial.case.args, *trial.case.kwargs.values()]
-    return sum(as_numbers(value).size for value in values if is_array(value))
-
-
-def is_array(value) -> bool:
-    """Whether it is an array of numbers; one of words is shown like a list."""
-    return is_tensor(value) or (isinstance(value, np.ndarray) and as_numbers(value) is not None)
 
 
 def shown(value) -> str:

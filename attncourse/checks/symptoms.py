@@ -261,6 +261,13 @@ UNFIT = (
         "stores its weight as (d_out, d_in); an `nn.Parameter` has the shape that you give it.",
     ),
     (
+        r"your module learns() \d+ numbers, expected",
+        "fewer parameters than asked for",
+        "The layers and weights that the exercise names hold more numbers than your module learns. "
+        "Two names may stand for one layer, as after `self.b = self.a`, where each has its own; or "
+        "a weight is a plain tensor and no `nn.Parameter`.",
+    ),
+    (
         r".*(Boolean value of Tensor|truth value of an array)",
         "one truth value of a whole array",
         "`if x:`, `x or …` and `if a > b:` ask for one truth value, and an array has one for each "

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from attncourse.checks.asking import asking
-from attncourse.checks.compare import Problem, difference
+from attncourse.checks.compare import Problem, as_numbers, difference, is_array
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.outcome import Outcome, Unusable, is_unwritten, run
 
@@ -37,6 +37,12 @@ class Trial:
     def stands_out(self) -> bool:
         """Whether anything is wrong at all, a changed argument included."""
         return bool(self.outcome.mutated) or self.wrong
+
+
+def numbers_in(trial: Trial) -> int:
+    """How many numbers there are to read in a case."""
+    values = [*trial.case.args, *trial.case.kwargs.values()]
+    return sum(as_numbers(value).size for value in values if is_array(value))
 
 
 @lru_cache(maxsize=8)

@@ -126,7 +126,7 @@ check("self_attention.self_attention", self_attention)
 # | --- | --- | --- |
 # | `f` | a function | takes `(..., n, d)` and returns one row for each token, `(..., n, d')` |
 # | `X` | `(..., n, d)` | at least two tokens; they are on the second axis from the end |
-# | `rng` | a `numpy.random.Generator` | if it is `None`, make one with `np.random.default_rng()` |
+# | `rng` | a `numpy.random.Generator` | the orders are drawn from it; if it is `None`, make one with `np.random.default_rng()` |
 # | `atol` | a number | both sides count as equal where no entry differs by more than this |
 # | returns | one `bool` | |
 #

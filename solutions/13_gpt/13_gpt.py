@@ -240,8 +240,8 @@ check("gpt.generate", generate)
 # | `counts` | a list or a tensor | how many targets each of these means is of |
 # | returns | a `float` | how many equally likely tokens would surprise as much |
 #
-# A batch may count nothing, but not all of them do. Lists hold Python's own numbers, and the answer
-# keeps their precision (float64).
+# A batch may count nothing (its loss is 0 then, as in exercise 1), but not all of them do. Lists
+# hold Python's own numbers, and the answer keeps their precision (float64).
 #
 # <!-- hints: perplexity -->
 

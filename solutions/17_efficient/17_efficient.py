@@ -103,7 +103,8 @@ check("efficient.online_softmax", online_softmax)
 # - `block` may be longer than m and n, or 1, and need not divide them.
 # - With a mask, a query may have no key in some tile. It has one somewhere.
 # - No tensor may hold m · n numbers or more, when you are called without a mask on one sequence
-#   (d_k = d_v = 4, m and n near 100, `block` a sixth of that or less).
+#   (d_k = d_v = 4, m and n in the hundreds, `block` a sixth of that or less). This is all that is
+#   measured: a tile of some queries and all keys is small enough too.
 # - Scores may be large or far below 0, and rows far apart: no overflow, no 0/0.
 # - Gradients flow to query, key and value. Autograd may keep what it likes: the backward pass is not
 #   watched.
@@ -164,7 +165,7 @@ check("efficient.tiled_attention", tiled_attention)
 # - A window is cut off at the ends of the sequence, where it has fewer tokens. It may be wider than
 #   the sequence.
 # - No tensor may hold n · n numbers or more, masks included, when you are called on one sequence
-#   (d_k = d_v = 4, n near 100, `width` 3 or 5).
+#   (d_k = d_v = 4, n in the hundreds, `width` 3 or 5).
 # - Scores may be large.
 #
 # You may not call the library's finished `scaled_dot_product_attention` or
@@ -215,7 +216,7 @@ check("efficient.windowed_attention", windowed_attention)
 # | returns | `(..., m, d_v)` | |
 #
 # - There is no √d_k here.
-# - Without `causal` no tensor may hold m · n numbers or more (d_k = d_v = 4, m and n near 100, one
+# - Without `causal` no tensor may hold m · n numbers or more (d_k = d_v = 4, m and n in the hundreds, one
 #   sequence). With `causal` nothing is watched.
 # - Every query has a feature above 0, so no denominator is 0.
 #

@@ -284,7 +284,7 @@ CROSS = Exercise(
                 questions(**QUESTIONS_MASK),
                 CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
                 CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-                CROSS_ROW.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+                CROSS_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
                 CROSS_ROW.but(
                     "m=11",
                     given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
@@ -472,7 +472,7 @@ POOLING = Exercise(
                 three(**THREE_MASK),
                 POOL_ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
                 row("n=7 d=4", batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-                POOL_ROW.but(batch=(3,), given={"mask": hole("n_queries n")}, note=ONE_MASK),
+                POOL_ROW.but("n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=ONE_MASK),
                 POOL_ROW.but(
                     batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
                 ),

@@ -1634,7 +1634,7 @@ VARIANTS = (
                 "| `width` "
                 "| a number, 0 or more | how many tokens a window in the middle has on one side |",
             ),
-            ("near 100, `width` 3 or 5)", "near 100, `width` 1 or 2)"),
+            ("in the hundreds, `width` 3 or 5)", "in the hundreds, `width` 1 or 2)"),
             ("[3.0], [12.0]]), 3\n", "[3.0], [12.0]]), 1\n"),
             (
                 "each token and its neighbours, width in all",

@@ -319,6 +319,13 @@ def no_columns(attention, own):
     attention.W_o.weight[:, own] = 0
 
 
+def without_bias(model, layer):
+    attention = model.blocks[layer].attention
+    if attention.W_o.bias is not None:
+        torch.nn.init.zeros_(attention.W_o.bias)
+    return attention
+
+
 def no_rows(attention, own):
     attention.W_o.weight[own] = 0
 
@@ -964,6 +971,12 @@ ABLATE = Exercise(
             "those that go *into* W_o: its columns, or a forward *pre*-hook.",
             one_at_a_time(before=False),
             also=(one_at_a_time(before=False, said=lambda *given: outputs(*given, through=True)),),
+        ),
+        Slip(
+            "W_o's bias is silenced too",
+            "You set W_o's bias to 0, or leave it out. It is nobody's head, and stays as it is; a "
+            "mean that is asked for is added to it.",
+            {"layer_of": without_bias},
         ),
         Slip(
             "the given model is changed",

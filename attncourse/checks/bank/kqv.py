@@ -336,7 +336,7 @@ ATTENTION = Exercise(
                 NARROW.but(given={"mask": hole("m n")}),
                 NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
                 NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
-                NARROW.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+                NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
             ),
         ),
         Criterion(

@@ -1166,9 +1166,8 @@ LEAK = Exercise(
         ),
         Slip(
             "the features are not taken one by one",
-            "You add up or average over the features of an output (`out[i].sum()`) or of a "
-            "token, or look at the first alone. Derivatives can cancel in a sum: every single "
-            "one counts.",
+            "You add up or average over the features of an output (`out[i].sum()`) or of a token, "
+            "or look at the first alone. Derivatives can cancel in a sum: every single one counts.",
             {"outputs": lambda J: J.sum(-3, keepdim=True)},
             also=(
                 {"outputs": lambda J: J.mean(-3, keepdim=True)},
@@ -1302,9 +1301,8 @@ VARIANTS = (
         ),
         ("True where the key is a token", "True where the key is padding"),
         (
-            "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, three `True` "
-            "and one "
-            "`True`",
+            "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, three `True` and "
+            "one `True`",
             "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, one `True` "
             "and three `True`",
         ),

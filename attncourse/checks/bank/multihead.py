@@ -521,7 +521,7 @@ TURNED_ROUND = Slip(
     {"refuse": lambda width, h: refused(h, width)},
 )
 NOT_REFUSED = Slip(
-    "a width that n_heads does not divide is not refused",
+    "no ValueError where n_heads does not divide the width",
     "`d // n_heads` rounds down: features are lost, or torch fails far from the cause. An `assert` "
     "raises AssertionError and is skipped under `python -O`. Test it and `raise ValueError(…)`.",
     {"refuse": lambda width, h: None},
@@ -1097,8 +1097,8 @@ CONVERT = Exercise(
                     {"weights": interleaved, "biases": interleaved},
                     {"heads": lambda naive: list(naive.heads)[::-1]},
                     {"weights": lambda tensors: torch.cat(tensors[::-1])},
-                    {"heads": lambda naive: [naive.heads[0] for _ in naive.heads]},
-                    {"heads": lambda naive: [naive.heads[-1] for _ in naive.heads]},
+                    {"weights": lambda tensors: torch.cat(tensors[:1] * len(tensors))},
+                    *({"heads": lambda n, k=k: [n.heads[k] for _ in n.heads]} for k in (0, -1)),
                 ),
             ),
             Slip(

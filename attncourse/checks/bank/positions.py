@@ -986,9 +986,8 @@ VARIANTS = (
     Variant(
         "halves",
         "A pair stands in **two halves** here: features i and i + d/2 are pair i, where in the "
-        "book "
-        "they are the neighbours 2i and 2i + 1. So in the encoding all sines come first, then all "
-        "cosines.",
+        "book they are the neighbours 2i and 2i + 1. So in the encoding all sines come first, then "
+        "all cosines.",
         "pairs stand in two halves here",
         "Your answer has neighbours for pairs, as the book and its published answers have. In this "
         "assignment features i and i + d/2 are pair i: all sines come first, then all cosines, and "
@@ -1023,21 +1022,18 @@ VARIANTS = (
             ),
             (
                 "Two results of shape (n, d/2) take turns by `torch.stack([…, …], "
-                "dim=-1).flatten(-2)`, "
-                "or by writing into `PE[:, 0::2]` and `PE[:, 1::2]`.",
+                "dim=-1).flatten(-2)`, or by writing into `PE[:, 0::2]` and `PE[:, 1::2]`.",
                 "Two results of shape (n, d/2) stand side by side by `torch.cat([…, …], dim=-1)`.",
             ),
             ("One block of 2 by 2 for each pair", "Four entries for each pair"),
             (
-                "`torch.block_diag` puts blocks along a diagonal; a loop that fills `R[2*i : 2*i "
-                "+ 2, "
-                "2*i : 2*i + 2]` does as well.",
+                "`torch.block_diag` puts blocks along a diagonal; a loop that fills `R[2*i : 2*i + "
+                "2, 2*i : 2*i + 2]` does as well.",
                 "They stand at (i, i), (i, i + d/2), (i + d/2, i) and (i + d/2, i + d/2).",
             ),
             (
                 "`x[..., 0::2]` and `x[..., 1::2]`, each (..., n, d/2), are the two features of "
-                "all "
-                "pairs.",
+                "all pairs.",
                 "`x[..., :d // 2]` and `x[..., d // 2:]`, each (..., n, d/2), are the two "
                 "features of all pairs.",
             ),
@@ -1047,14 +1043,12 @@ VARIANTS = (
             ),
             (
                 "Features 2i and 2i + 1 share base^(−2i/d): halve the feature's number first, `j "
-                "// "
-                "2`.",
+                "// 2`.",
                 "Features i and i + d/2 share base^(−2i/d).",
             ),
             (
-                "You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features "
-                "of a "
-                "pair get different ones: neighbours are a pair. Repeat each in place: "
+                "You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features of "
+                "a pair get different ones: neighbours are a pair. Repeat each in place: "
                 "`a.repeat_interleave(2, dim=-1)`.",
                 "The two features of a pair get different angles "
                 "in your answer. Features i and i + d/2 are a pair: `torch.cat([a, a], -1)`.",
@@ -1072,20 +1066,16 @@ VARIANTS = (
             ),
             (
                 "Your block i begins in row i, so each writes over a part of the one before. It "
-                "begins "
-                "in row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.",
+                "begins in row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.",
                 "Your pairs share a row, so that one "
                 "writes over a part of another. Pair i has rows and columns i and i + d/2.",
             ),
             (
                 "You cut x into even and odd features and join half by half, or the other way "
-                "round, so "
-                "that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, "
-                "then "
-                "`torch.stack([…, …], dim=-1).flatten(-2)`.",
-                "You cut x in one way and join it in "
-                "another, so that features change places. Cut by halves, `x.chunk(2, dim=-1)`, and "
-                "join by `torch.cat([…, …], dim=-1)`.",
+                "round, so that features change places. Both in turns: `x[..., 0::2]` and `x[..., "
+                "1::2]`, then `torch.stack([…, …], dim=-1).flatten(-2)`.",
+                "You cut x in one way and join it in another, so that features change places. Cut "
+                "by halves, `x.chunk(2, dim=-1)`, and join by `torch.cat([…, …], dim=-1)`.",
             ),
         ),
     ),

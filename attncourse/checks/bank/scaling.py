@@ -909,9 +909,8 @@ JACOBIAN = Exercise(
         ),
         Slip(
             "a number of batch axes is assumed",
-            "`torch.diag`, `torch.outer`, `.T` and `p[:, None]` are for a single row, "
-            "`p[:, :, None]` and `torch.bmm` for one batch axis. Count from the end: "
-            "`p[..., :, None]`.",
+            "`torch.diag`, `torch.outer`, `.T` and `p[:, None]` are for a single row, `p[:, :, "
+            "None]` and `torch.bmm` for one batch axis. Count from the end: `p[..., :, None]`.",
             {"first": torch.diag, "second": lambda p: torch.outer(p, p)},
             also=(
                 {"second": lambda p: torch.bmm(p[:, :, None], p[:, None, :])},

@@ -623,7 +623,7 @@ ATTEND = Exercise(
                 ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
                 ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
                 ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
-                ATTEND_ROW.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+                ATTEND_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
                 ATTEND_ROW.but(
                     given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
                     note="scores near −1000000",

@@ -10,6 +10,7 @@ from attncourse.checks import slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.drivers import orders_tried
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -209,6 +210,11 @@ UP_TO_ATOL = tried(
     ("first_raised", row("n=101 d=3", given={"atol": 0.5})),
     ("numbered", MILLIONS),
     ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
+)
+DRAWN = Case(
+    (np.arange(34.0).reshape(17, 2), (3, 5)),
+    use=orders_tried,
+    shown="is_permutation_equivariant(f, X, rng) with a generator in the same state, twice",
 )
 KINDS = tried(
     *zip(
@@ -575,6 +581,12 @@ OF_EQUIVARIANCE = (
         ],
     ),
     slip(
+        "the generator is not used",
+        "You draw the orders from a generator of your own, also where one is handed over. Draw "
+        "from `rng`: who hands it over can then repeat the trial.",
+        generator=lambda rng: np.random.default_rng(),
+    ),
+    slip(
         "rng=None is not provided for",
         "Without a generator your function calls a method of None. Make one where none is given: "
         "`rng = np.random.default_rng() if rng is None else rng`.",
@@ -629,7 +641,7 @@ IS_PERMUTATION_EQUIVARIANT = Exercise(
         Criterion(
             "not fooled by symmetric functions, orders that change nothing, or a single order",
             1,
-            NOT_FOOLED,
+            lambda rng: [*NOT_FOOLED(rng), DRAWN],
         ),
         Criterion("equal up to atol", 1, UP_TO_ATOL),
         Criterion("batches, whole numbers, float32", 1, KINDS),
@@ -654,8 +666,7 @@ VARIANTS = (
     Variant(
         "columns",
         "The tokens are **columns** of `X` here, shape `(d, n)` or `(..., d, n)`, where in the "
-        "book "
-        "they are rows. The weights are as in the book: row i of `A` belongs to token i.",
+        "book they are rows. The weights are as in the book: row i of `A` belongs to token i.",
         "tokens are columns here",
         "Your answer takes a token for a row of X, as the book and its published answers do. In "
         "this assignment every column of X, shape (d, n), is a token: the scores are `X.T @ X`, "
@@ -721,8 +732,7 @@ VARIANTS = (
             ("You add all rows up into one", "You add all columns up into one"),
             (
                 "`A` is (n, n) and `X` is (n, d). There is one product of the two, in one order, "
-                "that "
-                "has shape (n, d)",
+                "that has shape (n, d)",
                 "`A` is (n, n) and `X` is (d, n). `A` or its transpose, on the "
                 "right of `X`: one of these has shape (d, n)",
             ),

@@ -25,7 +25,7 @@ from attncourse.checks.drivers.conversions import (
     parameters_made,
     shared_by_made,
 )
-from attncourse.checks.drivers.functions import FUNCTIONS, call_on_function
+from attncourse.checks.drivers.functions import FUNCTIONS, call_on_function, orders_tried
 from attncourse.checks.drivers.language import (
     attend_in_steps,
     attend_with_each_gradient,
@@ -98,6 +98,7 @@ __all__ = [
     "logits_of_changed",
     "module_of",
     "numbers_drawn",
+    "orders_tried",
     "output_of_made",
     "parameters_at_start",
     "parameters_made",
@@ -137,6 +138,7 @@ DRIVERS = {
         output_of_made,
         shared_by_made,
         call_on_function,
+        orders_tried,
         call_on_gpt,
         logits_of_changed,
         numbers_drawn,

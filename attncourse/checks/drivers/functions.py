@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> Any:
     """The implementation on a function of a sequence, ``FUNCTIONS[kind]`` with these tensors.
@@ -16,6 +18,23 @@ def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> A
         return function(x, **tensors)
 
     return implementation(f, *args)
+
+
+def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, bool]:
+    """Whether a generator in the same state leads to the same orders of the tokens."""
+
+    def orders(seed: int) -> list[bytes]:
+        seen: list[bytes] = []
+
+        def f(x: Any) -> Any:  # equivariant: nothing ends the trial early
+            seen.append(np.asarray(x, dtype=float).tobytes())
+            return np.array(x)
+
+        implementation(f, X.copy(), rng=np.random.default_rng(seed))
+        return seen
+
+    same = all(orders(seed) == orders(seed) for seed in seeds)
+    return {"equal generators try equal orders": same}
 
 
 def linear_mix(x: Any, A: Any, W: Any) -> Any:
