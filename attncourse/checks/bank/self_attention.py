@@ -10,7 +10,7 @@ from attncourse.checks import slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.drivers import orders_tried
+from attncourse.checks.drivers import orders_tried, same_orders
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -214,6 +214,7 @@ UP_TO_ATOL = tried(
 DRAWN = Case(
     (np.arange(34.0).reshape(17, 2), (3, 5)),
     use=orders_tried,
+    facts=same_orders,
     shown="is_permutation_equivariant(f, X, rng) with a generator in the same state, twice",
 )
 KINDS = tried(

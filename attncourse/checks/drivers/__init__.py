@@ -25,7 +25,12 @@ from attncourse.checks.drivers.conversions import (
     parameters_made,
     shared_by_made,
 )
-from attncourse.checks.drivers.functions import FUNCTIONS, call_on_function, orders_tried
+from attncourse.checks.drivers.functions import (
+    FUNCTIONS,
+    call_on_function,
+    orders_tried,
+    same_orders,
+)
 from attncourse.checks.drivers.language import (
     attend_in_steps,
     attend_with_each_gradient,
@@ -105,6 +110,7 @@ __all__ = [
     "places_taken",
     "repeated",
     "rows_resampled",
+    "same_orders",
     "scattered",
     "shared_by_made",
     "shares_drawn",
