@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 
@@ -218,15 +219,27 @@ def ready() -> Iterator[None]:
 @contextmanager
 def handling(limit: Limit) -> Iterator[None]:
     """Sees to it that an alarm concerns this limit. The outermost one sets the handler."""
-    depth = len(_limits)
-    outer = None if _limits else signal.signal(signal.SIGALRM, ring)
+    depth, hook = len(_limits), sys.unraisablehook
+    if not depth:
+        outer = signal.signal(signal.SIGALRM, ring)
+        sys.unraisablehook = partial(dropped, hook)
     _limits.append(limit)
     try:
         yield
     finally:
         del _limits[depth:]
-        if not _limits:
+        if not depth:
+            sys.unraisablehook = hook
             signal.signal(signal.SIGALRM, outer)
+
+
+def dropped(tell: Callable[[Any], None], what: Any) -> None:
+    """Python drops what is raised in a finalizer or a weak reference's callback, and says so.
+
+    Of the alarm there is nothing to say: it rings again.
+    """
+    if what.exc_type is not TimeUp:
+        tell(what)
 
 
 def ring(signum: int, frame: Any) -> None:

@@ -130,6 +130,30 @@ def test_the_handler_and_the_timer_of_before_are_there_again():
         signal.signal(signal.SIGALRM, before)
 
 
+def test_an_alarm_that_is_dropped_in_a_finalizer_rings_again_and_says_nothing(monkeypatch):
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: said.append(what.exc_type))
+
+    class Slow:
+        def __del__(self):
+            endless()
+
+    class Failing:
+        def __del__(self):
+            raise ValueError
+
+    def call():
+        Failing()
+        Slow()
+        endless()
+
+    with soon(), pytest.raises(TimeUp):
+        within(SHORT, call)
+    assert said == [ValueError]
+    Failing()
+    assert said == [ValueError, ValueError]
+
+
 def test_a_thread_has_a_limit_too():
     found = []
 
