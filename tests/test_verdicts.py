@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import itertools
+import re
 import subprocess
 import sys
 import threading
@@ -207,6 +208,14 @@ def test_observe_collects_verdicts():
         examine("mixing.mix", mixing.mix)
     examine("mixing.mix", mixing.mix)
     assert [type(v) for v in seen] == [Verdict]
+
+
+def test_in_a_notebook_the_first_failure_is_unfolded_and_no_other():
+    verdict = examine("mixing.normalize_rows", lambda A: A * 2, seed=1)
+    failed = [c.name for c in verdict.criteria if not c.passed and c.message]
+    assert len(failed) > 1
+    folds = re.findall(r"<details( open)?><summary>. ([^<]*) <", verdict._repr_html_())
+    assert folds == [(" open" if name == failed[0] else "", name) for name in failed]
 
 
 def test_html_escapes_what_a_student_wrote():
