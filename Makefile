@@ -52,7 +52,7 @@ test: .venv/.stamp packages ## everything that must hold: style, contracts, gene
 	@$(BIN)/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt >&2; exit 1; }
 	@$(BIN)/python tools/exercises.py --check
 	@$(BIN)/python tools/book.py
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 book: .venv/.stamp ## build the book into _build/html; only changed pages run again
 	@$(BIN)/python tools/book.py

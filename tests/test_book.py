@@ -39,7 +39,8 @@ def article(root: Path, page: str) -> str:
 def small(tmp_path_factory) -> Path:
     """The fixture course, which holds every piece of the dialect, of another repository."""
     root = copy_course(tmp_path_factory.mktemp("small") / "course", source=FIXTURE)
-    shutil.copytree(ROOT / "tools", root / "tools")
+    bytecode = shutil.ignore_patterns("__pycache__")  # which others may be writing at this moment
+    shutil.copytree(ROOT / "tools", root / "tools", ignore=bytecode)
     config = (root / "_config.yml").read_text()
     (root / "_config.yml").write_text(re.sub(r"(?m)^  url: .*", f"  url: {OTHER}", config))
     (root / ".pytest_cache").mkdir()  # a cache that pytest leaves must not become a page
