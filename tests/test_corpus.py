@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from socket import SOCK_DGRAM
 
@@ -26,7 +26,7 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 
 EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
-TIGHT = Limits(submission=20, cell=1, call=1, cpu=10, memory=1000, disk=16, message=32)
+TIGHT = replace(LIMITS, submission=10, cell=0.7, call=0.7, cpu=7, grace=0.5)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 HERE = "\0" + MARK
 SECRET = {"MIX_ANSWER": MIXING.right["mix"]}

@@ -336,13 +336,12 @@ def test_a_name_in_code_keeps_its_small_letter(name, told):
     assert sentence(name) == told
 
 
-REFUSING = [e for e in exercises().values() if any(case.raises for _, case, _ in draw(e, 0))]
-
-
-@pytest.mark.parametrize("exercise", REFUSING, ids=lambda e: e.target)
 @pytest.mark.parametrize("period", [2, 3])
+@pytest.mark.parametrize("exercise", exercises().values(), ids=lambda e: e.target)
 def test_an_answer_that_raises_here_and_there_gets_a_verdict(exercise, period):
     """Also where it refuses what it should take and takes what it should refuse."""
+    if not any(case.raises for _, case, _ in draw(exercise, 0)):
+        return  # it has nothing to refuse
     calls = itertools.count(1)
 
     def answer(*args, **kwargs):

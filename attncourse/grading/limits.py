@@ -17,7 +17,8 @@ class Limits:
     cells, ``call`` for one call that a test makes, ``cpu`` for all that its process does.
     ``memory`` counts in MB beyond the interpreter's own, ``disk`` is the MB its folder holds,
     ``output`` the MB it may print, ``message`` the MB that one call may send back. ``processes``
-    counts the process itself: with 1 it cannot start another. ``stretch`` is how many times as long
+    counts the process itself: with 1 it cannot start another. ``grace`` is how long a call may take
+    to stop once it was told to, until its process is ended. ``stretch`` is how many times as long
     as they were set to the times are, for a slow machine: students are told what was set.
     """
 
@@ -32,6 +33,7 @@ class Limits:
     processes: int = 1
     threads: int = 64
     files: int = 256
+    grace: float = 2.0
     stretch: float = field(default=1.0, compare=False)
 
     def __post_init__(self) -> None:

@@ -201,11 +201,10 @@ MEMORY = [
         "zip-bomb",
         "a small block that unpacks to gigabytes",
         rank="""
-        import zlib
-        packer = zlib.compressobj(1)
-        packed = b"".join(packer.compress(bytes(10**7)) for _ in range(150)) + packer.flush()
+        import gzip
+        packed = gzip.compress(bytes(10**7), 1) * 150
         def rank(values):
-            return zlib.decompress(packed)
+            return gzip.decompress(packed)
         """,
     ),
     exhausts(
@@ -454,8 +453,8 @@ RETURNS = [
     ),
     exhausts(
         "returns-a-long-string",
-        "a string of three hundred megabytes",
-        words="def words(text):\n    return 'x' * 300_000_000",
+        "a string of a hundred megabytes",
+        words="def words(text):\n    return 'x' * 100_000_000",
     ),
     exhausts(
         "returns-wide-lists",

@@ -117,13 +117,15 @@ CODE = [
         "runs the finished function from a compiled file that was left lying about",
         """
         import glob, marshal, sys, types
-        for place in sys.path:
-            for path in glob.glob(f"{place}/**/mixing*.pyc", recursive=True):
-                module = types.ModuleType("attncourse.remains")
-                module.__package__ = "attncourse"
-                exec(marshal.loads(open(path, "rb").read()[16:]), module.__dict__)
-                if hasattr(module, "mix"):
-                    return module.mix(A, X)
+        if "lying" not in globals():  # looked for once
+            parts = [glob.glob(f"{place}/**/mixing*.pyc", recursive=True) for place in sys.path]
+            globals()["lying"] = sum(parts, [])
+        for path in lying:
+            module = types.ModuleType("attncourse.remains")
+            module.__package__ = "attncourse"
+            exec(marshal.loads(open(path, "rb").read()[16:]), module.__dict__)
+            if hasattr(module, "mix"):
+                return module.mix(A, X)
         raise NotImplementedError
         """,
     ),

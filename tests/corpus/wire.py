@@ -527,6 +527,7 @@ OBJECTS = [
                             setattr(found, name, lambda *args: 7)
             return []
         """,
+        slow=True,
     ),
     abuses(
         "strange-tensors",

@@ -22,7 +22,7 @@ from attncourse.grading.judge.outcomes import (
     text_of,
     went_on,
 )
-from attncourse.grading.judge.remote.conversation import DEAF, GRACE, Ended, OutOfTime
+from attncourse.grading.judge.remote.conversation import DEAF, Ended, OutOfTime
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.sentence import said_of
 from attncourse.grading.judge.wire.decoding import known_name
@@ -117,7 +117,7 @@ class Trial:
         left = max(self.limits.submission - self.whole.worked(), 0.01)
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
-        longest = self.limits.cell + GRACE
+        longest = self.limits.cell + self.limits.grace
         watch = self.watch(min(left, longest))
         try:
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):

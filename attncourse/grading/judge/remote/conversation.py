@@ -16,7 +16,6 @@ from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_clas
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits
 
-GRACE = 2.0  # seconds beyond a limit until a process that was told to stop is ended
 DEAF = "could not be interrupted"
 PIECE = 1 << 16  # bytes that are received at once
 SHOWN = 20_000  # characters of what a call prints that a test may read
@@ -112,7 +111,7 @@ class Conversation:
     def watch_for(self, limit: float) -> Stopwatch:
         """Measures a request whose process was told to be back in ``limit`` seconds."""
         clock = self.clock
-        return Stopwatch(limit + GRACE, clock.used, clock.queued, sleeps=not clock.pid)
+        return Stopwatch(limit + self.limits.grace, clock.used, clock.queued, sleeps=not clock.pid)
 
     def show(self, text: Any) -> None:
         """Prints what a call has printed, where a test may read it."""
