@@ -259,6 +259,22 @@ def run_away(elsewhere: Path, *paths: Path) -> dict[Path, dict[str, str]]:
     return {Path(row.pop("path")): row for row in rows}
 
 
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(elsewhere):
+    """So what the book's build runs here finds the same there."""
+    packages = next((elsewhere / "env" / "lib").glob("python3.*")) / "site-packages"
+    ours, theirs = (
+        {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in root.rglob("*")
+            if path.is_file() and path.suffix != ".pyc"
+        }
+        for root in (ROOT / "attncourse", packages / "attncourse")
+    )
+    assert ours.keys() == theirs.keys()
+    assert ours == theirs
+
+
 @pytest.fixture(scope="module")
 def results(elsewhere) -> dict[Path, dict[str, str]]:
     """Every chapter and every solved exercise, two at a time."""
