@@ -2,11 +2,12 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages book pdf slides exercises bench clean
+.PHONY: help demo test packages tidy fresh book pdf slides exercises bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+MAKEFLAGS += --jobs=2
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -18,9 +19,11 @@ help: ## list the targets
 	@test -x $(BIN)/python || $(PYTHON) -m venv --clear .venv || { \
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian: apt install python3-venv" >&2; exit 2; }
 	@echo "Setting up .venv (about a minute the first time) …"
-	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt \
-	  > .venv/setup.log 2>&1 || { tail -n 20 .venv/setup.log >&2; exit 1; }; \
-	echo "Set up ($$SECONDS s)."
+	@{ $(BIN)/python -m pip install --upgrade pip && \
+	  $(BIN)/python -m pip install --no-compile -r requirements.txt; \
+	} > .venv/setup.log 2>&1 || { tail -n 20 .venv/setup.log >&2; exit 1; }; \
+	$(BIN)/python -m compileall -q -j 0 -x '/(tests?|transformers/models)/' .venv/lib > /dev/null \
+	  || true; echo "Set up ($$SECONDS s)."  # on all cores, what pip compiles on one
 	@touch $@
 
 demo: .venv/.stamp ## build the book and the exercises, grade a sample class
@@ -46,13 +49,18 @@ packages: # what the tests use of the system; what cannot be installed, its test
 	  { test $$name = chromium && get chromium-headless-shell; } || get $$name || \
 	  echo "$$name could not be installed: its tests will be skipped."; done
 
-test: .venv/.stamp packages ## everything that must hold: style, contracts, generated files, tests
+test: packages tidy ## everything that must hold: style, contracts, generated files, tests
+	@$(MAKE) --no-print-directory fresh book
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+
+tidy: .venv/.stamp # style and contracts
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo "run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt >&2; exit 1; }
+
+fresh: .venv/.stamp # generated files; and the tests are compiled once for all processes that run them
 	@$(BIN)/python tools/exercises.py --check
-	@$(BIN)/python tools/book.py
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest --collect-only > .venv/tests.txt || { tail -n 40 .venv/tests.txt >&2; exit 1; }
 
 book: .venv/.stamp ## build the book into _build/html; only changed pages run again
 	@$(BIN)/python tools/book.py

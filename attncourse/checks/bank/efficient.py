@@ -843,7 +843,7 @@ TILED = Exercise(
             "no tensor of m · n numbers on the way",
             3,
             MANY.but(options={**MANY.options, "block": 64}),
-            MANY.but("m=384 n=360", options={"measured": 384 * 360, "block": 32}),
+            MANY.but("m=384 n=360", options={"measured": 384 * 360, "block": 60}),
         ),
         TILED_CASES.criterion("batches", 1, *TILED_ROWS.batches),
         TILED_CASES.criterion(
