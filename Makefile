@@ -7,7 +7,6 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-MAKEFLAGS += --jobs=2
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -49,9 +48,10 @@ packages: # what the tests use of the system; what cannot be installed, its test
 	  { test $$name = chromium && get chromium-headless-shell; } || get $$name || \
 	  echo "$$name could not be installed: its tests will be skipped."; done
 
-test: packages tidy ## everything that must hold: style, contracts, generated files, tests
-	@$(MAKE) --no-print-directory fresh book
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+test: ## everything that must hold: style, contracts, generated files, tests
+	@$(MAKE) --no-print-directory --jobs=2 packages tidy
+	@$(MAKE) --no-print-directory --jobs=2 fresh book
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 tidy: .venv/.stamp # style and contracts
 	@$(BIN)/ruff check --quiet .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,12 @@ def pytest_collection_modifyitems(items):
     """Files with slow tests go first: of two workers, none is then left with a long one alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish():
+    """What has been imported stays: the collector need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -212,6 +212,27 @@ def test_warnings_and_stderr_fail_this_build_and_the_next(spoiled):
         assert "stderr was found in the cell outputs" in done.stderr
 
 
+DYING = """
+```{code-cell} ipython3
+import os, pathlib
+mark = pathlib.Path("died-once")
+if MORE or not mark.exists():
+    mark.touch()
+    os._exit(1)
+```
+"""
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_a_page_whose_kernel_dies_is_run_once_more(spoiled, more):
+    page = spoiled / "book" / "02_beta.md"
+    page.write_text(page.read_text() + DYING.replace("MORE", str(more)))
+    done = run_tool("book", "--root", spoiled)
+    assert "at the second try" in done.stdout
+    assert done.returncode == more
+    assert ("book/02_beta.md failed" in done.stderr) == more
+
+
 def test_outputs_are_dropped_when_what_they_may_import_has_changed(spoiled):
     before = runs(spoiled)
     (spoiled / "attncourse").mkdir()

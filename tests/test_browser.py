@@ -34,10 +34,15 @@ from attncourse.grading.serve import Quiet
 PAGES = [f"{page}.html" for page in settings.load(ROOT).pages]
 CHAPTERS = [f"{chapter.page}.html" for chapter in settings.load(ROOT).chapters]
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"]
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 AXE = """tags => axe.run(document, {runOnly: tags, resultTypes: ["violations"]}).then(
     found => found.violations.map(
     one => [one.id, ...one.nodes.slice(0, 3).map(node => node.target.join(" "))]))"""
+
+# The field guide's entries have one template: of 1,650, one in eight is left to look at.
+THINNED = """() => document.querySelectorAll("details.attn-bug").forEach(
+    (entry, number) => number % 8 && entry.remove())"""
 
 expect.set_options(timeout=60_000)  # a busy machine takes longer than the usual 5 s
 
@@ -152,9 +157,11 @@ def test_a_page_can_be_used_by_everybody(page):
     """WCAG 2.2 AA as axe sees it: wide and light, dark on a phone, which never scrolls sideways.
 
     Nothing but contrast depends on the colours, and no colour on the size: so the two see what
-    four would, and on the first page all four are looked at.
+    four would. What one page has of its own is named and described alike in both, so the second
+    looks for what may differ. On the first page all is looked at in all four.
     """
     page.evaluate(axe())
+    page.evaluate(THINNED)
     page.add_style_tag(content="* { transition: none !important; }")  # colours that fade mislead
     found, first = {}, page.url.endswith(f"/{PAGES[0]}")
     for size, usual in ((WIDE, "light"), (PHONE, "dark")):
@@ -162,7 +169,8 @@ def test_a_page_can_be_used_by_everybody(page):
         for scheme in ("light", "dark") if first else (usual,):
             page.emulate_media(color_scheme=scheme)
             page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")
-            found |= {(size["width"], scheme): page.evaluate(AXE, WCAG)}
+            rules = WCAG if size is WIDE or first else LOOKS
+            found |= {(size["width"], scheme): page.evaluate(AXE, rules)}
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     assert {key: problems for key, problems in found.items() if problems} == {}
 

@@ -22,7 +22,7 @@ COMPOSITIONS = {
     if (parts := parts_of(m.wrong))
 }
 FAMILIES = [(e, m) for e in ALL.values() for m in e.misconceptions if m.family]
-DOUBLES = 3  # of each exercise
+DOUBLES = 2  # of each exercise
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from attncourse.grading.judge.wire.frames import pack, unpack
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
-LIMITS = Limits(submission=30, cell=3, call=3)
+LIMITS = Limits(submission=30, cell=3, call=3, grace=0.5)
 IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)
 
 
@@ -486,7 +486,9 @@ def test_a_name_that_is_missing_is_a_name_error():
 
 def test_a_call_that_never_ends_costs_its_test_alone():
     answer = "def f():\n    while True:\n        pass\ndef g():\n    return 1"
-    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1))
+    found = judged(
+        answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1, grace=0.5)
+    )
     assert found == ["", "did not end within 1 s of processor time", ""]
 
 
@@ -495,7 +497,9 @@ def test_a_call_that_will_not_be_interrupted_costs_its_test_alone():
         "import signal\ndef f():\n    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
     )
     answer += "    while True:\n        pass\ndef g():\n    return 1"
-    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1))
+    found = judged(
+        answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1, grace=0.5)
+    )
     assert found[::2] == ["", ""]
     assert "did not end" in found[1]
 
@@ -598,7 +602,7 @@ def test_the_cases_after_one_that_hangs_are_not_tried():
         "assert kinds[:3] == ['value', 'value', 'hung'] and {*kinds[3:]} == {'skipped'}, kinds\n"
         "assert np.allclose(mix(np.eye(2), np.ones((2, 3))), 1)"
     )
-    assert judged(counted("while True: pass"), test, limits=Limits(call=1)) == [""]
+    assert judged(counted("while True: pass"), test, limits=Limits(call=1, grace=0.5)) == [""]
 
 
 def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():

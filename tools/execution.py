@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jupyter_cache.base import JupyterCacheAbstract
 
 READER = {"name": "myst_nb_md", "type": "plugin"}
+NO_KERNEL = 2  # jupyter-cache's word for a page that ended otherwise than by an error of its code
 
 
 def cache_of(course: Course) -> JupyterCacheAbstract:
@@ -73,9 +74,17 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
         work.reverse()  # later chapters take longer: the last to end should be a short one
         progress = Progress(len(work))
         with stderr_into(log), multiprocessing.Pool() as pool:
-            for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), work):
+            lost = []  # whose kernel did not start or live: its ports may have been taken meanwhile
+            for status, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), work):
+                if status == NO_KERNEL:
+                    lost.append(uri)
+                else:
+                    outcome[paths[uri]] = run = became(cache, uri)
+                    progress.done(f"{paths[uri]}: {run}")
+            again = [one for one in work if one.uri in lost]
+            for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), again):
                 outcome[paths[uri]] = run = became(cache, uri)
-                progress.done(f"{paths[uri]}: {run}")
+                progress.done(f"{paths[uri]}: {run}, at the second try")
     for record in cache.list_project_records():
         page = paths[record.uri]
         if outcome.setdefault(page, "cached") == "failed":
