@@ -91,6 +91,7 @@ class Term:
 def term(tmp_path_factory, listening) -> Term:
     """The classes, graded: the quick cases, and those that run into a limit with short ones."""
     found, before = Term(), files_that_matter()
+    folder = tmp_path_factory.mktemp("term")  # here: it is not to be asked by two threads at once
     classes = [  # the slow first: they wait for their limits most of the time
         (number, work, slow)
         for slow in (True, False)
@@ -100,7 +101,7 @@ def term(tmp_path_factory, listening) -> Term:
 
     def graded(one: tuple[int, Work, bool]) -> None:
         number, work, slow = one
-        place = tmp_path_factory.mktemp(f"{work.name}{'-slow' * slow}") / "course"
+        place = folder / f"{number}-{work.name}{'-slow' * slow}" / "course"
         course = make_course(place, work, students(work, slow).items())
         grade_class(course, work, TIGHT if slow else LIMITS, found.left)
         for student, points in scores(course, work).items():
