@@ -7,6 +7,8 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# What hundreds of short processes import is compiled once, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18

@@ -90,9 +90,25 @@ def course():
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests go first: of two workers, none is then left with a long one alone."""
+    """Files with slow tests go first: of two workers, none is then left with a long one alone.
+
+    In a file, what tries one exercise runs together, since its cases are drawn once then.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+    at = [number for number, item in enumerate(items) if exercise_of(item)]
+    places = {}
+    for number in at:
+        places.setdefault(exercise_of(items[number]), len(places))
+    tried = sorted((items[n] for n in at), key=lambda item: places[exercise_of(item)])
+    for number, item in zip(at, tried, strict=True):
+        items[number] = item
+
+
+def exercise_of(item) -> tuple | None:
+    """The file and the exercise of a test that has one among its parameters."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return (item.path, parameters["exercise"].target) if "exercise" in parameters else None
 
 
 def pytest_collection_finish():
