@@ -35,6 +35,12 @@ def article(root: Path, page: str) -> str:
     return text[text.index("<article") : text.index("</article>")]
 
 
+def loaded(root: Path) -> str:
+    """How a built page names the style sheet."""
+    text = (root / "_build" / "html" / "book" / "01_alpha.html").read_text(encoding="utf-8")
+    return re.search(r"attncourse\.css[^\"]*", text)[0]
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory) -> Path:
     """The fixture course, which holds every piece of the dialect, of another repository."""
@@ -107,17 +113,20 @@ def test_a_second_build_runs_nothing_and_a_changed_chapter_runs_alone(spoiled):
     done = run_tool("book", "--root", spoiled)
     said = "Nothing has changed since the last build"
     assert (done.returncode, done.stdout.split(".")[0]) == (0, said)
-    style = spoiled / "book" / "assets" / "attncourse.css"
-    style.write_text(style.read_text() + "\n")
-    pages = build(spoiled)
-    assert set(pages.values()) == {"cached"}
-    assert runs(spoiled) == before
     chapter = settings.load(spoiled).chapters[1]
     path = spoiled / f"{chapter.page}.md"
     path.write_text(path.read_text() + "\n```{code-cell} ipython3\nprint('one more')\n```\n")
-    assert build(spoiled) == pages | {chapter.page: "executed"}
+    pages = build(spoiled)
+    assert pages == dict.fromkeys(pages, "cached") | {chapter.page: "executed"}
     assert runs(spoiled) == before + 1
     assert "one more" in article(spoiled, chapter.page)
+    style, older = spoiled / "book" / "assets" / "attncourse.css", loaded(spoiled)
+    style.write_text(style.read_text() + "\n/* another style */\n")
+    assert set(build(spoiled).values()) == {"cached"}
+    assert runs(spoiled) == before + 1
+    built = spoiled / "_build" / "html" / "_static" / "attncourse.css"
+    assert "another style" in built.read_text()
+    assert loaded(spoiled) != older  # a reader's browser has kept the older one
 
 
 def test_badges_are_built_from_the_repository_setting(small):

@@ -67,15 +67,23 @@ def forget_if_stale(course: Course, everything: bool) -> None:
         print(f"The package has changed: {counted(stale)} to be run again.")
         forget(course, stale)
     tools, tasks = course.root / "tools", course.root / "exercises"  # these say what each asks
-    drawn = [path for path in tools.rglob("*") if path.suffix in SOURCES] + [
-        *tasks.rglob("*.ipynb")
-    ]
-    stamp, key = build / ".tools", digest_of(sorted(drawn))
-    if stale or not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
-        for name in ("html", ".doctrees"):  # what was executed stays
-            shutil.rmtree(build / name, ignore_errors=True)
-    stamp.write_text(key, encoding="utf-8")
+    drawn = [path for path in tools.rglob("*") if path.suffix in SOURCES]
+    drawn += tasks.rglob("*.ipynb")
+    loaded = [path for path in (course.root / "book" / "assets").rglob("*") if path.is_file()]
+    redrawn, reloaded = differ(build / ".tools", drawn), differ(build / ".assets", loaded)
+    if stale or redrawn:
+        shutil.rmtree(build / ".doctrees", ignore_errors=True)  # what was executed stays
+    if stale or redrawn or reloaded:  # each page names the version of what it loads
+        shutil.rmtree(build / "html", ignore_errors=True)
     known.write_text(json.dumps(keys), encoding="utf-8")
+
+
+def differ(stamp: Path, files: list[Path]) -> bool:
+    """Whether files are others than those that the stamp remembers; from now on it knows these."""
+    key = digest_of(sorted(files))
+    before = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
+    stamp.write_text(key, encoding="utf-8")
+    return key != before
 
 
 def everything_key(root: Path) -> str:
