@@ -26,7 +26,7 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 
 EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
-TIGHT = replace(LIMITS, submission=10, cell=0.7, call=0.7, cpu=7, grace=0.5)
+TIGHT = replace(LIMITS, submission=10, cell=0.5, call=0.5, cpu=5, grace=0.5)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 HERE = "\0" + MARK
 SECRET = {"MIX_ANSWER": MIXING.right["mix"]}
