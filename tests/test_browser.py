@@ -9,7 +9,6 @@ import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from http.server import ThreadingHTTPServer
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +28,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from attncourse import __version__
 from attncourse.checks import exercises
-from attncourse.grading.serve import Quiet
+from attncourse.grading.serve import Quiet, Server
 
 PAGES = [f"{page}.html" for page in settings.load(ROOT).pages]
 CHAPTERS = [f"{chapter.page}.html" for chapter in settings.load(ROOT).chapters]
@@ -42,7 +41,7 @@ AXE = """tags => axe.run(document, {runOnly: tags, resultTypes: ["violations"]})
 
 # Axe goes through all that is on a page some forty times. So what says nothing goes before: lines
 # of a drawing that bear no text and no role, and of the tokens of code in one kind of box those
-# that look like one before. Of the field guide's 1,650 entries of one template one in eight stays.
+# that look like one before. Of the field guide's entries, which have one template, one in eight stays.
 THINNED = """() => {
     const all = what => [...document.querySelectorAll(what)];
     const says = "text, title, desc, a, foreignObject, foreignObject *, [role], [tabindex], "
@@ -88,7 +87,7 @@ def soup(html) -> Callable[[str], BeautifulSoup]:
 @pytest.fixture(scope="module")
 def address(html) -> Iterator[str]:
     """Where the book is served, as `attncourse serve` does it."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(html)))
+    server = Server(("127.0.0.1", 0), partial(Quiet, directory=str(html)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

@@ -792,6 +792,12 @@ MASK_ADDED = Slip(
     "`masked_fill(~mask, -torch.inf)`.",
     {"hide": lambda s, mask: s if mask is None else s + mask},
 )
+MASK_TRANSPOSED = Slip(
+    "the mask is transposed",
+    "You transpose the mask before you use it. It has a row for each query and a column for each "
+    "key, as the scores have: use it as it comes.",
+    {"hide": lambda s, mask: s if mask is None else hide(s, mask.mT)},
+)
 ZERO_TIMES_INFINITY = Slip(
     "0 · ∞ in the mask",
     "You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. `masked_fill` puts "
@@ -834,6 +840,7 @@ OF_THE_MASK = (
     ZERO_SCORES,
     NOT_LOW_ENOUGH,
     MASK_ADDED,
+    MASK_TRANSPOSED,
     ZERO_TIMES_INFINITY,
 )
 OF_THE_MASKS_SHAPE = (MASK_NOT_BROADCAST, AXIS_ON_THE_MASK)

@@ -870,6 +870,7 @@ TILED = Exercise(
         mistakes.DIVIDED_BY_ROOT_N,
         mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.MASK_INVERTED,
+        mistakes.MASK_TRANSPOSED,
         mistakes.MASK_IGNORED,
         mistakes.ZERO_SCORES,
         mistakes.NOT_LOW_ENOUGH.likewise(filled_with(-1e4)),

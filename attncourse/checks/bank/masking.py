@@ -438,6 +438,10 @@ MORE = {  # other ways to make the catalogue's mistakes, where rows may have no 
         {"normalize": lambda s: (e := (s - s.max()).exp()) / no_zero(e.sum(-1, keepdim=True))},
     ),
     mistakes.MASK_INVERTED.name: ({"see": lambda mask, scores: ~mask.broadcast_to(scores.shape)},),
+    mistakes.MASK_TRANSPOSED.name: (
+        {"see": lambda mask, scores: mask.mT.broadcast_to(scores.shape)},
+        {"see": lambda mask, scores: mask.mT},
+    ),
     mistakes.MASK_IGNORED.name: ({"see": lambda mask, scores: torch.ones_like(scores).bool()},),
     mistakes.TOO_LITTLE_OFF.name: tuple(
         FORGOTTEN | {"hide": lambda s, mask, e=e: s + (mask.to(s.dtype) + e).log()}

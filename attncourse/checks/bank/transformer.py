@@ -790,6 +790,12 @@ def of_the_mask(decision: str, attention: str, more) -> tuple[Slip, ...]:
             {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else ~mask)},
         ),
         Slip(
+            "the mask is transposed",
+            "You transpose the mask. It has a row for each query and a column for each key, as "
+            "chapter 9 wants it: hand it on as it is.",
+            {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else mask.mT)},
+        ),
+        Slip(
             "a causal mask of its own",
             "You hide later tokens without being asked. A block hides what `mask` hides, and "
             "nothing where there is none: the causal mask comes as an argument.",
