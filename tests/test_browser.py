@@ -41,7 +41,7 @@ AXE = """tags => axe.run(document, {runOnly: tags, resultTypes: ["violations"]})
 
 # Axe goes through all that is on a page some forty times. So what says nothing goes before: lines
 # of a drawing that bear no text and no role, and of the tokens of code in one kind of box those
-# that look like one before. Of the field guide's entries, which have one template, one in eight stays.
+# that look like one before. Of the field guide's entries of one template one in eight stays.
 THINNED = """() => {
     const all = what => [...document.querySelectorAll(what)];
     const says = "text, title, desc, a, foreignObject, foreignObject *, [role], [tabindex], "
