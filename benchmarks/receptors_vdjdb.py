@@ -4,11 +4,11 @@
 
 Reads a tab-separated table with the columns ``cdr3.beta`` and ``antigen.epitope``, scores three
 readers on a random split and on one by similarity, three seeds each, and writes what the page shows
-to ``attncourse/tasks/receptors_vdjdb.json``. Some ten minutes of one core for 10,000 receptors.
+to ``attncourse/tasks/receptors_vdjdb.json``. Some minutes of one core for 10,000 receptors.
 """
 
+import argparse
 import json
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +38,7 @@ from attncourse.tasks.receptors import load_vdjdb
 FLU = "GILGFVFTL"
 
 
-def main(path: str, out: str = "") -> None:
+def main(path: str, out: str | None = None) -> None:
     torch.set_num_threads(1)
     table = load_vdjdb(path)
     kept = [i for i, one in enumerate(table.sequences) if one not in table.cross_reactive]
@@ -161,4 +161,13 @@ def rounded(x):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("path", nargs="?", help="a table of VDJdb, which the course does not hold")
+    options.add_argument("out", nargs="?", help="where to write, in place of the page's own data")
+    chosen = options.parse_args()
+    if chosen.path is None:
+        print("receptors_vdjdb: left out, as it needs a table of VDJdb: name its path")
+    elif not Path(chosen.path).is_file():
+        options.error(f"there is no file {chosen.path}")
+    else:
+        main(chosen.path, chosen.out)
