@@ -107,3 +107,25 @@ def test_what_is_wrong_besides_is_told_after_the_signature():
     verdict = examine("scoring.attend", twice, seed=1)
     assert verdict.diagnosis.name == "no default for mask"
     assert "`mask=None`" in verdict.diagnosis.explanation
+
+
+ATTEND = exercises()["kqv.scaled_dot_product_attention"]
+
+
+def without_scale(parameters):
+    return [p for p in parameters if p.name != "scale"]
+
+
+@pytest.mark.parametrize("name", ["the mask is inverted", "no scale", "softmax over the queries"])
+def test_a_mistake_beneath_another_signature_is_told_after_it(name):
+    wrong = next(m.wrong for m in ATTEND.misconceptions if m.name == name)
+    verdict = judge(ATTEND, with_parameters(wrong, without_scale), 1)
+    assert verdict.diagnosis.name == "the signature is another one"
+    assert verdict.rest == name
+    assert f"after it: {name}." in str(verdict)
+    assert verdict.worth == judge(ATTEND, wrong, 1).earned - verdict.earned
+
+
+def test_nothing_is_told_beneath_a_signature_where_the_rest_is_right():
+    verdict = judge(ATTEND, with_parameters(ATTEND.reference, without_scale), 1)
+    assert (verdict.diagnosis.name, verdict.rest) == ("the signature is another one", "")

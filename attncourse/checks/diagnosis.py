@@ -78,7 +78,11 @@ def diagnose(
         return Finding(mistake.misconception)
     if search.one_truth():
         return Finding(symptom=f"the answer is {trials[0].outcome.value}, whatever comes in")
-    if other := other_signature(exercise, trials) or default():
+    if other := other_signature(exercise, trials):
+        beneath = search.beneath()
+        told = (beneath.misconception.name, search.called(beneath)) if beneath else ("", ())
+        return Finding(other, *told)
+    if other := default():
         return Finding(other)
     branch = search.branch()
     if branch is not None:
@@ -182,6 +186,23 @@ class Search:
             near += [attempt] if self.agrees(attempt, self.order[0]) else []
         self.attempts = (*self.attempts, *near)  # a size that fits may stand beside another mistake
         return None
+
+    def beneath(self) -> "Attempt | None":
+        """The mistake in what is returned, of an answer that cannot be called in every case."""
+        returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
+        if not any(i in self.telling for i in returned):
+            return None
+        for attempt in self.attempts:
+            if all(self.agrees(attempt, i) for i in returned) and self.fits(attempt):
+                return attempt
+        return None
+
+    def called(self, attempt: "Attempt") -> tuple[Trial, ...]:
+        """The trials as they would be if the attempt answered where nothing was returned."""
+        return tuple(
+            t if is_value(t) else replace(t, outcome=attempt.trial(i).outcome)
+            for i, t in enumerate(self.trials)
+        )
 
     def branch(self) -> tuple["Attempt", str] | None:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
