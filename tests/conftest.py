@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile("course", deadline=None)  # a busy machine is no mistake
 settings.load_profile("course")
 
@@ -112,9 +113,11 @@ def exercise_of(item) -> tuple | None:
 
 
 def pytest_collection_finish():
-    """What has been imported stays: the collector need not walk through it again and again."""
+    """From now on the collector works, on what tests make; it need not look every 700 objects."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

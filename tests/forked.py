@@ -8,9 +8,7 @@ import warnings
 from pathlib import Path
 
 PARTING = multiprocessing.get_context("forkserver")
-PARTING.set_forkserver_preload(
-    ["nbgrader.apps.api", "nbgrader.apps.nbgraderapp", "nbgrader.formgrader", "torch"]
-)
+PARTING.set_forkserver_preload(["tests.parted"])
 
 
 def command(course: Path, *words: str) -> tuple[int, str]:

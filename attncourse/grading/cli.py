@@ -1,6 +1,7 @@
 """The command ``attncourse``, for students, instructors and readers of the book."""
 
 import atexit
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -33,6 +34,7 @@ CourseFolder = Annotated[Path, typer.Option("--course", help="The course's folde
 
 def main() -> None:
     """Runs the command line; what the user can put right is one line and exit status 2."""
+    gc.set_threshold(50_000)  # nearly all that a command makes is imported, and stays
     try:
         app()
     except UserError as error:
