@@ -90,8 +90,11 @@ def problem(cells: list[dict], solved: bool) -> str:
             continue
         if not in_time:
             source = imports(shell.transform_cell(source))
-        done = shell.run_cell(source, store_history=False)
-        error = done.error_before_exec or done.error_in_exec
+        try:
+            done = shell.run_cell(source, store_history=False)
+            error = done.error_before_exec or done.error_in_exec
+        except OutOfTime as rang:  # in the shell's own code, before or after the cell's
+            error = rang
         if isinstance(error, OutOfTime):
             in_time = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -266,5 +266,7 @@ def describe(process: Path) -> str:
         apart = os.readlink(process / "ns/pid") != os.readlink("/proc/self/ns/pid")
     except (OSError, ValueError):
         return ""
+    if "VmSize" not in status:  # it has ended, and waits to be taken away
+        return ""
     orphan = apart and status["PPid"] == "1"
     return f"{status['Name']} {command}" if orphan or MARK in status["Name"] + command else ""
