@@ -334,6 +334,26 @@ def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(l
     assert not any(map(os.path.exists, folders))
 
 
+KILLED_BEFORE = """
+import os, signal
+from attncourse.grading.judge import lanes
+
+lanes.subprocess.Popen = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+lanes.start(((), (), False, 1), [None, None])
+"""
+
+
+def test_a_driver_killed_before_its_lanes_run_leaves_no_folder(tmp_path):
+    """Nobody would be there to remove one."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_BEFORE],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_lane_is_closed_once(lanes):
     """A stopped driver's threads give back closed lanes, whose numbers may be others' by then."""
     (key, lane), (_, other) = lanes.idle

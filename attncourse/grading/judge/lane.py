@@ -64,6 +64,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
         with suppress(OSError):
             os.sched_setaffinity(0, {order["core"]})
     send(driver, {"pid": os.getpid()})
+    os.mkdir(order["folder"], mode=0o700)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     zygote_pid = os.fork()
     if zygote_pid == 0:

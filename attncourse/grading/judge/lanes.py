@@ -43,7 +43,8 @@ class Lane:
         self.closed = False
         self.pid = 0  # once it has said so
         self.process: Any = None  # of the first of those that were started together
-        self.folder = tempfile.mkdtemp(prefix="attncourse-lane-")
+        # The lane makes it: one made here would stay if this process were killed before that runs.
+        self.folder = f"{tempfile.gettempdir()}/attncourse-lane-{secrets.token_hex(8)}"
         self.connection, self.theirs = socket.socketpair()
         self.ended, self.lifeline = os.pipe()
 
