@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are as many test processes as cores
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile("course", deadline=None)  # a busy machine is no mistake
 settings.load_profile("course")

@@ -50,7 +50,8 @@ function addFilter() {
 
   input.addEventListener("input", filter);
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") input.value = "";
+    if (event.key !== "Escape") return;
+    input.value = "";
     filter();
   });
   addEventListener("hashchange", () => {

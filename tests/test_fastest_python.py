@@ -1,0 +1,43 @@
+"""The environment is made with the fastest Python of the usual one's version."""
+
+import sys
+from importlib.metadata import distributions
+
+import pytest
+from fastest_python import fastest, measured
+from packaging.specifiers import SpecifierSet
+
+OLD, SAME, NEW = (3, 10), (3, 11), (3, 12)
+
+
+@pytest.mark.parametrize(
+    ("found", "best"),
+    [
+        ({"usual": (SAME, 1.0), "a": (SAME, 0.7), "b": (SAME, 0.5)}, "b"),
+        ({"usual": (SAME, 1.0), "a": (SAME, 0.5), "b": (SAME, 0.7)}, "a"),
+        ({"usual": (SAME, 1.0), "a": (SAME, 0.95), "b": (SAME, 1.2)}, "usual"),  # no gain
+        ({"usual": (SAME, 1.0), "a": (NEW, 0.5), "b": (OLD, 0.5)}, "usual"),  # another version
+        ({"usual": (SAME, 1.0), "a": None, "b": (SAME, 0.5)}, "b"),  # not there, or without venv
+        ({"usual": None, "a": (SAME, 0.5), "b": (SAME, 0.5)}, "usual"),  # what is wrong is told
+    ],
+)
+def test_the_fastest_of_the_same_version_is_taken(found, best):
+    assert fastest("usual", ("a", "b"), found.get) == best
+
+
+def test_work_is_measured_and_what_cannot_do_it_is_not_fit(tmp_path):
+    version, seconds = measured(sys.executable)
+    assert version == sys.version_info[:2]
+    assert seconds > 0
+    (broken := tmp_path / "python3").write_text("#!/bin/sh\necho 3.11\n")
+    broken.chmod(0o755)
+    assert measured(str(broken)) is None
+    assert measured(str(tmp_path / "nothing")) is None
+
+
+def test_all_that_is_pinned_runs_with_the_first_python_that_the_readme_names():
+    asked = {d.name: d.metadata["Requires-Python"] or ">=3" for d in distributions()}
+    assert len(asked) > 100
+    assert {
+        name: versions for name, versions in asked.items() if "3.11.0" not in SpecifierSet(versions)
+    } == {}

@@ -1,0 +1,50 @@
+"""Prints the command of the fastest Python here that is of the same version as this one.
+
+How a Python was built matters: one compiled without profiles took 1.4 times as long as the
+system's for the work below. Another one must be faster by a tenth, and able to make an environment.
+"""
+
+import subprocess
+import sys
+
+PLACES = ("/usr/bin/python3", "/usr/local/bin/python3")
+WORK = """
+import ensurepip, sys, time, venv
+
+def once():
+    began, seen = time.perf_counter(), {}
+    for number in range(200_000):
+        seen[number % 1000] = str(number)
+    return time.perf_counter() - began
+
+print(*sys.version_info[:2], min(once() for _ in range(5)))
+"""
+
+
+def measured(python):
+    """Its version and the seconds that it takes for some work; None where it is not fit."""
+    try:
+        done = subprocess.run(
+            [python, "-I", "-c", WORK], capture_output=True, text=True, timeout=30, check=True
+        )
+        major, minor, seconds = done.stdout.split()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return (int(major), int(minor)), float(seconds)
+
+
+def fastest(usual, places=PLACES, measured=measured):
+    """The usual one, unless another of its version takes less than nine tenths of its time."""
+    here = measured(usual)
+    if here is None:
+        return usual
+    version, least, best = *here, usual
+    for place in places:
+        found = measured(place)
+        if found and found[0] == version and found[1] < 0.9 * min(least, here[1]):
+            best, least = place, found[1]
+    return best
+
+
+if __name__ == "__main__":
+    print(fastest(sys.executable))
