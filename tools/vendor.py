@@ -68,7 +68,8 @@ def unpack(archive: bytes, folder: Path) -> None:
     """Unpacks an npm archive, whose files lie in one folder, to where it shall be found."""
     made = folder.with_name(f".{folder.name}.{os.getpid()}")
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as files:
-        files.extractall(made, filter="data")
+        files.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4 on
+        files.extractall(made)
     (inside,) = made.iterdir()
     try:
         inside.rename(folder)
