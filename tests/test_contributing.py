@@ -18,9 +18,9 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def copy(tmp_path) -> Path:
-    """The repository without its history and builds."""
+    """The repository without its history and builds; what is compiled is so for the same files."""
     for name in PARTS:
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tmp_path / name)
     for path in ROOT.iterdir():
         if path.is_file() and path.suffix in (".md", ".py", ".yml", ".toml", ".txt"):
             shutil.copy(path, tmp_path)
