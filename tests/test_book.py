@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import pickle
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import colab
 import course as settings
+import execution
 import nbformat
 import pytest
 from conftest import FIXTURE, ROOT, copy_course, run_tool
@@ -240,6 +243,19 @@ def test_a_page_whose_kernel_dies_is_run_once_more(spoiled, more):
     assert "at the second try" in done.stdout
     assert done.returncode == more
     assert ("book/02_beta.md failed" in done.stderr) == more
+
+
+def test_a_page_whose_outputs_are_kept_drops_no_others(tmp_path):
+    """Those that another process keeps at the same moment would be among them."""
+    from jupyter_cache.base import CacheBundleIn
+
+    cache = execution.cache_of(SimpleNamespace(root=tmp_path))
+    cache.change_cache_limit(1)
+    elsewhere = pickle.loads(pickle.dumps(cache))  # as a page's own process has it
+    for page in "ab":
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(page)])
+        elsewhere.cache_notebook_bundle(CacheBundleIn(notebook, page), check_validity=False)
+    assert len(cache.list_cache_records()) == 2
 
 
 def test_outputs_are_dropped_when_what_they_may_import_has_changed(spoiled):

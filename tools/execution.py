@@ -27,10 +27,20 @@ NO_KERNEL = 2  # jupyter-cache's word for a page that ended otherwise than by an
 
 
 def cache_of(course: Course) -> JupyterCacheAbstract:
-    """The outputs that are kept."""
+    """The outputs that are kept; see ``drop_none`` for what becomes of the oldest."""
     from jupyter_cache import get_cache
 
-    return get_cache(course.root / "_build" / ".jupyter_cache")
+    cache = get_cache(course.root / "_build" / ".jupyter_cache")
+    cache.truncate_caches = drop_none
+    return cache
+
+
+def drop_none() -> None:
+    """What is done in place of dropping the oldest outputs whenever a page's are kept.
+
+    Jupyter-cache looks first for those that stay and then for the rest, so what another page's
+    process keeps in between would go, too. The oldest are dropped once all pages have run.
+    """
 
 
 def forget(course: Course, pages: list[str]) -> None:
@@ -85,6 +95,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
             for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), again):
                 outcome[paths[uri]] = run = became(cache, uri)
                 progress.done(f"{paths[uri]}: {run}, at the second try")
+        type(cache).truncate_caches(cache)
     for record in cache.list_project_records():
         page = paths[record.uri]
         if outcome.setdefault(page, "cached") == "failed":
