@@ -20,7 +20,7 @@ help: ## list the targets
 	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv --clear .venv || { \
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian: apt install python3-venv" >&2; exit 2; }
-	@echo "Setting up .venv with $(PYTHON) (about a minute the first time) …"
+	@echo "Setting up .venv with $$($(BIN)/python --version) (about a minute the first time) …"
 	@# A new pip takes half as long as the one that comes with Python; it compiles on one core.
 	@$(BIN)/python -m pip install --upgrade pip > .venv/setup.log 2>&1 || true; \
 	$(BIN)/python -m pip install --no-compile -r requirements.txt >> .venv/setup.log 2>&1 \

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are as many test processes as cores
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile("course", deadline=None)  # a busy machine is no mistake
 settings.load_profile("course")
