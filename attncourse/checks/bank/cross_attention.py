@@ -30,7 +30,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, attention_class, linear, made, mixed, shared_out
+from attncourse.checks.mistakes import attention_class, linear, made, mixed, shared_out, slip
 from attncourse.checks.modules import (
     ModuleTable,
     State,
@@ -127,12 +127,10 @@ def cross(
 
 
 def by_root_of(width, other):
-    return Slip(
-        f"divided by √{width}",
-        f"You divide by the root of {width}. After the projections queries and keys have d_k "
-        "features, and it is √d_k that keeps their products in range.",
-        {"factor": lambda q, k, other: other.shape[-1] ** -0.5, "other": other},
-    )
+    return slip(f"""divided by √{width}
+        You divide by the root of {width}. After the projections queries and keys have d_k features,
+        and it is √d_k that keeps their products in range.
+    """).by(factor=lambda q, k, other: other.shape[-1] ** -0.5, other=other)
 
 
 def along(x, y):
@@ -183,12 +181,9 @@ def shown(change):
 
 def by_letters(letters):
     """Products with a letter for one batch axis."""
-    return mistakes.ONE_BATCH_AXIS.likewise(
-        {"compare": lambda q, k: torch.einsum(letters, q, k)},
-        {
-            "compare": lambda q, k: torch.einsum(letters, q, k),
-            "mix": lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v),
-        },
+    return mistakes.ONE_BATCH_AXIS.by(compare=lambda q, k: torch.einsum(letters, q, k)).by(
+        compare=lambda q, k: torch.einsum(letters, q, k),
+        mix=lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v),
     )
 
 
@@ -216,33 +211,28 @@ OF_THE_PRODUCT = (
     mistakes.RESHAPED,
     mistakes.KEY_NOT_TURNED,
 )
-WEIGHTS_TURNED = Slip(
-    "weights is transposed",
-    "Your `weights` returns the map transposed, a row for each key. Return the map that `forward` "
-    "mixes with: row i belongs to query i.",
-    shown(lambda maps: maps.mT),
-)
+WEIGHTS_TURNED = slip("""weights is transposed
+    Your `weights` returns the map transposed, a row for each key. Return the map that `forward`
+    mixes with: row i belongs to query i.""").by(shown(lambda maps: maps.mT))
 OF_BOTH = (
     *mistakes.OF_THE_SCALE,
     mistakes.DIVIDED_BY_ROOT_M,
     mistakes.SCALED_AFTERWARDS,
     *(  # where a whole column is masked, it matters what was filled in
-        s.likewise(s.options | mistakes.filled_with(-1e9)) if s in OVER_OTHERS else s
+        s.by(s.ways[0] | mistakes.filled_with(-1e9)) if s in OVER_OTHERS else s
         for s in mistakes.OF_THE_SOFTMAX
     ),
     *mistakes.MORE_OF_THE_SOFTMAX,
     mistakes.BEST_ONLY,
     *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
-    mistakes.NOT_LOW_ENOUGH.likewise(mistakes.filled_with(-1e4)),
+    mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
     mistakes.TOO_LITTLE_OFF,
     *mistakes.OF_THE_MASKS_SHAPE,
-    Slip(
-        "an axis is added to a mask of two axes",
-        "You take a mask of two axes for (b, n) and put an axis between them. Such a mask has a "
-        "row for each query here; padding comes as (b, 1, n). It broadcasts as it is: add nothing.",
-        {"hide": lambda s, mask: with_axis(s, mask, 2)},
-        also=({"hide": lambda s, mask: with_axis(s, mask, s.ndim - 1)},),
-    ),
+    slip("""an axis is added to a mask of two axes
+        You take a mask of two axes for (b, n) and put an axis between them. Such a mask has a row
+        for each query here; padding comes as (b, 1, n). It broadcasts as it is: add nothing.""")
+    .by(hide=lambda s, mask: with_axis(s, mask, 2))
+    .by(hide=lambda s, mask: with_axis(s, mask, s.ndim - 1)),
     mistakes.GUARD_AFTER_THE_MASK,
     mistakes.COSINE,
 )
@@ -355,79 +345,55 @@ CROSS = Exercise(
             *mistakes.OF_THE_VIEWS,
             mistakes.QUERIES_NOT_PROJECTED,
             mistakes.ONE_VIEW_TO_COMPARE,
-            Slip(
-                "keys or values from x",
-                "You make keys or values from x, as in self-attention. Those who are asked are the "
-                "tokens of y: keys and values are both made from y.",
-                {"key": lambda self, x, y: self.W_k(x)},
-                also=(
-                    {"value": lambda self, x, y: self.W_v(x)},
-                    {
-                        "key": lambda self, x, y: self.W_k(x),
-                        "value": lambda self, x, y: self.W_v(x),
-                    },
-                ),
+            slip("""keys or values from x
+                You make keys or values from x, as in self-attention. Those who are asked are the
+                tokens of y: keys and values are both made from y.""")
+            .by(key=lambda self, x, y: self.W_k(x))
+            .by(value=lambda self, x, y: self.W_v(x))
+            .by(key=lambda self, x, y: self.W_k(x), value=lambda self, x, y: self.W_v(x)),
+            slip("""y asks
+                You make the queries from y, so there are n answers. The first argument asks:
+                queries from x, keys and values from y, output of length m.""")
+            .by(query=lambda self, x, y: self.W_q(y))
+            .by(
+                query=lambda self, x, y: self.W_q(y),
+                key=lambda self, x, y: self.W_k(x),
+                value=lambda self, x, y: self.W_v(x),
             ),
-            Slip(
-                "y asks",
-                "You make the queries from y, so there are n answers. The first argument asks: "
-                "queries from x, keys and values from y, output of length m.",
-                {"query": lambda self, x, y: self.W_q(y)},
-                also=(
-                    {
-                        "query": lambda self, x, y: self.W_q(y),
-                        "key": lambda self, x, y: self.W_k(x),
-                        "value": lambda self, x, y: self.W_v(x),
-                    },
-                ),
+            slip("""x is among those who are asked
+                You join x and y and attend to both. In cross-attention only y is asked: n keys, not
+                m + n.""").by(
+                key=lambda self, *both: self.W_k(torch.cat(both, dim=-2)),
+                value=lambda self, *both: self.W_v(torch.cat(both, dim=-2)),
             ),
-            Slip(
-                "x is among those who are asked",
-                "You join x and y and attend to both. In cross-attention only y is asked: n keys, "
-                "not m + n.",
-                {
-                    "key": lambda self, *both: self.W_k(torch.cat(both, dim=-2)),
-                    "value": lambda self, *both: self.W_v(torch.cat(both, dim=-2)),
-                },
-            ),
-            Slip(
-                "y is expanded to the batch of x",
-                "You give y the batch axes of x, or x those of y. The other may have more of them: "
-                "leave both as they are, and `@` broadcasts them.",
-                {
-                    "key": lambda self, x, y: self.W_k(along(x, y)),
-                    "value": lambda self, x, y: self.W_v(along(x, y)),
-                },
-                also=({"query": lambda self, x, y: self.W_q(along(y, x))},),
-            ),
-            Slip(
-                "the layers of query and key exchanged",
-                "You use `W_k(x)` as the queries and `W_q(y)` as the keys. Queries are `W_q(x)`, "
-                "keys `W_k(y)`.",
-                {"query": lambda self, x, y: self.W_k(x), "key": lambda self, x, y: self.W_q(y)},
-            ),
-            Slip(
-                "x is added to the output",
-                "You add x to what was mixed. A residual belongs to the layer around attention, "
-                "not here: return the mixed values alone.",
-                {"answer": lambda attention, *given: mixed(attention, *given) + given[2]},
-                also=({"answer": added_where_it_fits},),
-            ),
+            slip("""y is expanded to the batch of x
+                You give y the batch axes of x, or x those of y. The other may have more of them:
+                leave both as they are, and `@` broadcasts them.""")
+            .by(
+                key=lambda self, x, y: self.W_k(along(x, y)),
+                value=lambda self, x, y: self.W_v(along(x, y)),
+            )
+            .by(query=lambda self, x, y: self.W_q(along(y, x))),
+            slip("""the layers of query and key exchanged
+                You use `W_k(x)` as the queries and `W_q(y)` as the keys. Queries are `W_q(x)`, keys
+                `W_k(y)`.
+            """).by(query=lambda self, x, y: self.W_k(x), key=lambda self, x, y: self.W_q(y)),
+            slip("""x is added to the output
+                You add x to what was mixed. A residual belongs to the layer around attention, not
+                here: return the mixed values alone.""")
+            .by(answer=lambda attention, *given: mixed(attention, *given) + given[2])
+            .by(answer=added_where_it_fits),
             mistakes.NO_SUPER_INIT,
             mistakes.LAYERS_HIDDEN,
-            Slip(
-                "y is cut off from the gradient",
-                "The numbers are right, but what made y cannot learn from them, or not from all: "
-                "there is a `.detach()` or a `torch.no_grad()` around y.",
-                {
-                    "key": lambda self, x, y: self.W_k(y.detach()),
-                    "value": lambda self, x, y: self.W_v(y.detach()),
-                },
-                also=(
-                    {"key": lambda self, x, y: self.W_k(y.data)},
-                    {"value": lambda self, x, y: self.W_v(y.data)},
-                ),
-            ),
+            slip("""y is cut off from the gradient
+                The numbers are right, but what made y cannot learn from them, or not from all:
+                there is a `.detach()` or a `torch.no_grad()` around y.""")
+            .by(
+                key=lambda self, x, y: self.W_k(y.detach()),
+                value=lambda self, x, y: self.W_v(y.detach()),
+            )
+            .by(key=lambda self, x, y: self.W_k(y.data))
+            .by(value=lambda self, x, y: self.W_v(y.data)),
         ),
     ),
     hints=(
@@ -530,99 +496,72 @@ POOLING = Exercise(
         *made(pool, by_letters("md,bnd->bmn")),
         *made(
             pool,
-            *(slip.naming(d_k="d") for slip in OF_BOTH),
-            Slip(
-                "mean pooling",
-                "Every element gets the same weight, whatever the queries are. The weights are a "
-                "softmax of the queries' scores with the keys.",
-                {"normalize": alike},
-            ),
+            *(s.naming(d_k="d") for s in OF_BOTH),
+            slip("""mean pooling
+                Every element gets the same weight, whatever the queries are. The weights are a
+                softmax of the queries' scores with the keys.""").by(normalize=alike),
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
             pool,
             *mistakes.OF_THE_VIEWS,
-            Slip(
-                "the axis of the queries is squeezed away",
-                "You drop the axis of a single query, in the output or in `weights`, or by "
-                "`squeeze()` every axis of length 1. Keep it: one and many are the same code.",
-                {"answer": lambda attention, *given: mixed(attention, *given).squeeze(-2)},
-                also=(
-                    answered(lambda output: output.squeeze()),
-                    answered(lambda output: output.squeeze(-2)) | SQUEEZED,
-                    SQUEEZED,
-                ),
+            slip("""the axis of the queries is squeezed away
+                You drop the axis of a single query, in the output or in `weights`, or by
+                `squeeze()` every axis of length 1. Keep it: one and many are the same code.""")
+            .by(answer=lambda attention, *given: mixed(attention, *given).squeeze(-2))
+            .by(answered(lambda output: output.squeeze()))
+            .by(answered(lambda output: output.squeeze(-2)) | SQUEEZED)
+            .by(SQUEEZED),
+            slip("""the answers do not stay apart
+                You average the answers, add them up, run them together, or keep the first alone, or
+                average the queries, or the maps of `weights`. Each query has an answer of its own:
+                return all of them, (..., n_queries, d).""")
+            .by(answer=lambda attention, *given: mixed(attention, *given).mean(-2, True))
+            .by(answered(lambda output: output.mean(-2)))
+            .by(answered(lambda output: output.sum(-2, True)))
+            .by(answered(lambda output: output.sum(-2)))
+            .by(answered(lambda output: output.flatten(-2)))
+            .by(answered(lambda output: output[..., :1, :]))
+            .by(answered(lambda output: output[..., 0, :]))
+            .by(query=lambda self, x: self.queries.mean(0, keepdim=True))
+            .by(shown(lambda maps: maps.mean(-2)))
+            .by(shown(lambda maps: maps.mean(-2, True))),
+            slip("""the queries are added to the output
+                You add the queries to what was mixed. Return the mixed values alone.
+            """).by(answer=lambda attention, *given: mixed(attention, *given) + given[0][0]),
+            slip("""the elements ask, not the queries
+                You let the elements attend to each other and average the result. Those who ask are
+                the learned `queries`.""").by(
+                query=lambda self, x: x,
+                answer=lambda attention, *given: mixed(attention, *given).mean(-2, True),
             ),
-            Slip(
-                "the answers do not stay apart",
-                "You average the answers, add them up, run them together, or keep the first alone, "
-                "or average the queries, or the maps of `weights`. Each query has an answer of its "
-                "own: return all of them, (..., n_queries, d).",
-                {"answer": lambda attention, *given: mixed(attention, *given).mean(-2, True)},
-                also=(
-                    answered(lambda output: output.mean(-2)),
-                    answered(lambda output: output.sum(-2, True)),
-                    answered(lambda output: output.sum(-2)),
-                    answered(lambda output: output.flatten(-2)),
-                    answered(lambda output: output[..., :1, :]),
-                    answered(lambda output: output[..., 0, :]),
-                    {"query": lambda self, x: self.queries.mean(0, keepdim=True)},
-                    shown(lambda maps: maps.mean(-2)),
-                    shown(lambda maps: maps.mean(-2, True)),
-                ),
-            ),
-            Slip(
-                "the queries are added to the output",
-                "You add the queries to what was mixed. Return the mixed values alone.",
-                {"answer": lambda attention, *given: mixed(attention, *given) + given[0][0]},
-            ),
-            Slip(
-                "the elements ask, not the queries",
-                "You let the elements attend to each other and average the result. Those who ask "
-                "are the learned `queries`.",
-                {
-                    "query": lambda self, x: x,
-                    "answer": lambda attention, *given: mixed(attention, *given).mean(-2, True),
-                },
-            ),
-            Slip(
-                "the queries are projected too",
-                "You send the queries through `W_k`. They are compared as they are: only the "
-                "elements are projected.",
-                {"query": lambda self, x: self.W_k(self.queries)},
-            ),
-            Slip(
-                "one batch axis is assumed",
-                "You expand the queries to `x.shape[0]` copies, right for exactly one batch axis. "
-                "Leave them (n_queries, d): a product with (..., d, n) takes them along.",
-                {"query": lambda self, x: self.queries.expand(x.shape[0], -1, -1)},
-                also=(
-                    {
-                        "query": lambda self, x: self.queries.expand(x.shape[0], -1, -1),
-                        "compare": lambda q, k: q.bmm(k.transpose(1, 2)),
-                    },
-                ),
+            slip("""the queries are projected too
+                You send the queries through `W_k`. They are compared as they are: only the elements
+                are projected.""").by(query=lambda self, x: self.W_k(self.queries)),
+            slip("""one batch axis is assumed
+                You expand the queries to `x.shape[0]` copies, right for exactly one batch axis.
+                Leave them (n_queries, d): a product with (..., d, n) takes them along.""")
+            .by(query=lambda self, x: self.queries.expand(x.shape[0], -1, -1))
+            .by(
+                query=lambda self, x: self.queries.expand(x.shape[0], -1, -1),
+                compare=lambda q, k: q.bmm(k.transpose(1, 2)),
             ),
             mistakes.not_random("queries"),
-            Slip(
-                "queries is a plain tensor",
-                "`queries` is a tensor that the module does not know as a parameter, or a buffer: "
-                "it would not be learned. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.",
-                {
-                    "layers": lambda d, n_queries=1: {
-                        **pool_layers(d, n_queries),
-                        "queries": torch.zeros(n_queries, d),
-                    }
-                },
-                also=({"hold": as_a_buffer},),
-            ),
+            slip("""queries is a plain tensor
+                `queries` is a tensor that the module does not know as a parameter, or a buffer: it
+                would not be learned. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.""")
+            .by(
+                layers=lambda d, n_queries=1: {
+                    **pool_layers(d, n_queries),
+                    "queries": torch.zeros(n_queries, d),
+                }
+            )
+            .by(hold=as_a_buffer),
             mistakes.NO_SUPER_INIT,
-            Slip(
-                "padding is zeroed and still attended to",
-                "You set the masked elements of x to 0. Their keys then have the score 0, and "
-                "exp(0) = 1, so they take weight from the others. Put −∞ into the scores.",
-                {"answer": padding_zeroed},
-            ),
+            slip("""padding is zeroed and still attended to
+                You set the masked elements of x to 0. Their keys then have the score 0, and exp(0)
+                = 1, so they take weight from the others. Put −∞ into the scores.
+            """).by(answer=padding_zeroed),
         ),
     ),
     hints=(

@@ -31,7 +31,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Attention, Slip, made
+from attncourse.checks.mistakes import Attention, made, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import BITS
 from attncourse.checks.variants import Variant
@@ -728,151 +728,99 @@ NEXT = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         judged,
-        Slip(
-            "the targets are not shifted",
-            "You judge row t by token t, which the model has already read. Row t guesses what "
-            "comes next: `logits[..., :-1, :]` against `ids[..., 1:]`.",
-            {"shift": lambda logits, ids: (logits, ids)},
-        ),
-        Slip(
-            "shifted the wrong way",
-            "You judge row t by token t − 1. Row t guesses token t + 1: drop the *last* row of the "
-            "logits and the *first* id.",
-            {"shift": lambda logits, ids: (logits[..., 1:, :], ids[..., :-1])},
-        ),
-        Slip(
-            "the last row is judged by the first token",
-            "`roll` puts the first id behind the last row. What comes after the last token is not "
-            "known: drop that row.",
-            {"shift": lambda logits, ids: (logits, ids.roll(-1, -1))},
-        ),
-        Slip(
-            "shifted by two",
-            "You judge row t by token t + 2, or leave out the first guess. Row 0 guesses token 1.",
-            {"shift": lambda logits, ids: (logits[..., :-2, :], ids[..., 2:])},
-            also=({"shift": lambda logits, ids: (logits[..., 1:-1, :], ids[..., 2:])},),
-        ),
-        Slip(
-            "shifted across the sequences",
-            "You put the sequences one behind the other and shift then, so that the last row of "
-            "one is judged by the first token of the next. Shift first, `logits[..., :-1, :]` and "
-            "`ids[..., 1:]`, and flatten what is left.",
-            {"shift": lambda logits, ids: (logits.flatten(0, -2)[:-1], ids.flatten()[1:])},
-        ),
-        Slip(
-            "only the last guess counts",
-            "You judge a single row of each sequence. Every row guesses: a sequence of n tokens is "
-            "n − 1 lessons.",
-            {"shift": lambda logits, ids: (logits[..., -2:-1, :], ids[..., -1:])},
-        ),
-        Slip(
-            "padding is counted",
-            "You count what is guessed after the end of a sequence. Targets that are `padding_id` "
-            "stay out of the sum and out of the number it is divided by.",
-            {"count": lambda targets, ids, pad: torch.ones_like(targets).bool()},
-            also=({"count": lambda t, ids, pad: not_padding(t, ids, pad) ^ (pad is not None)},),
-        ),
-        Slip(
-            "padding is told by the token that was read",
-            "You leave out rows whose *own* token is padding. It is the target that counts: the "
-            "last word of a sequence has padding behind it, and nobody guesses that.",
-            {"count": lambda targets, ids, pad: not_padding(ids[..., :-1], ids, pad)},
-            also=(
-                {"count": lambda t, i, p: not_padding(t, i, p) & not_padding(i[..., :-1], i, p)},
-            ),
-        ),
-        Slip(
-            "divided by all targets",
-            "You leave padding out of the sum and divide by the number of all targets. Divide by "
-            "those that count.",
-            {"gather": lambda s, counts: (s * counts).sum() / max(counts.numel(), 1)},
-        ),
-        Slip(
-            "a padding_id of 0 is taken for none",
-            "`if padding_id:` is False for 0, the usual id of padding. Ask "
-            "`if padding_id is not None`.",
-            {"given": lambda padding_id: padding_id or None},
-        ),
-        Slip(
-            "a padding_id where none was given",
-            "You take some id for padding that nobody named, such as 0. Without `padding_id` every "
-            "target counts.",
-            {"given": lambda padding_id: 0 if padding_id is None else padding_id},
-            also=({"given": lambda padding_id: 0},),
-        ),
-        Slip(
-            "nothing to guess gives NaN",
-            "Where every target is padding, or there is one token, you divide 0 by 0. The loss is "
-            "0 there: divide the sum by the number of targets that count, and that at least 1.",
-            {"gather": lambda s, counts: (s * counts).sum() / counts.sum()},
-            also=({"gather": lambda s, counts: s[counts].mean()},),
-        ),
-        Slip(
-            "softmax before cross-entropy",
-            "`F.cross_entropy` takes logits and does the softmax itself. You hand it shares, so "
-            "they go through a second softmax and the loss can never come near 0.",
-            {"surprise": lambda g, t: surprises(g.softmax(-1), t)},
-        ),
-        Slip(
-            "the logarithm of a softmax that is 0",
-            "For large logits the softmax is exactly 0 and its logarithm −∞; a number added, or a "
-            "clamp, hides that and gives a wrong loss. `F.log_softmax` takes both in one step.",
-            {"surprise": lambda g, t: picked(g.softmax(-1).log(), t)},
-            guarded_log,
-            (1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4),
-            also=({"surprise": lambda g, t: picked(g.softmax(-1).clamp(min=1e-9).log(), t)},),
-        ),
-        Slip(
-            "softmax over the tokens",
-            "Your shares sum to 1 down the sequence. Each row shares 1 among the words of the "
-            "vocabulary, along the last axis.",
-            {"surprise": lambda g, t: picked(F.log_softmax(g, -2), t)},
-        ),
-        Slip(
-            "the logits themselves",
-            "You average the logits of the tokens that came. A logit says something only against "
-            "the others of its row: take the log-softmax first.",
-            {"surprise": picked},
-        ),
-        Slip(
-            "the share and not its logarithm",
-            "You average shares, or 1 − share. The surprise at a token is −log of its share.",
-            {"surprise": lambda g, t: 1 + picked(g.softmax(-1), t)},
-            also=({"surprise": lambda g, t: picked(g.softmax(-1), t)},),
-        ),
-        Slip(
-            "summed, not averaged",
-            "You return the sum over all targets, which grows with the text. Divide by the number "
-            "of targets that count.",
-            {"gather": lambda s, counts: (s * counts).sum()},
-        ),
-        Slip(
-            "a number is added to how many count",
-            "You divide by the number of targets that count and something more, so the mean is too "
-            "small. Divide by that number, and by 1 where it is 0.",
-            {"gather": lambda s, counts: (s * counts).sum() / (counts.sum() + 1)},
+        slip("""the targets are not shifted
+            You judge row t by token t, which the model has already read. Row t guesses what comes
+            next: `logits[..., :-1, :]` against `ids[..., 1:]`.
+        """).by(shift=lambda logits, ids: (logits, ids)),
+        slip("""shifted the wrong way
+            You judge row t by token t − 1. Row t guesses token t + 1: drop the *last* row of the
+            logits and the *first* id.
+        """).by(shift=lambda logits, ids: (logits[..., 1:, :], ids[..., :-1])),
+        slip("""the last row is judged by the first token
+            `roll` puts the first id behind the last row. What comes after the last token is not
+            known: drop that row.""").by(shift=lambda logits, ids: (logits, ids.roll(-1, -1))),
+        slip("""shifted by two
+            You judge row t by token t + 2, or leave out the first guess. Row 0 guesses token 1.""")
+        .by(shift=lambda logits, ids: (logits[..., :-2, :], ids[..., 2:]))
+        .by(shift=lambda logits, ids: (logits[..., 1:-1, :], ids[..., 2:])),
+        slip("""shifted across the sequences
+            You put the sequences one behind the other and shift then, so that the last row of one
+            is judged by the first token of the next. Shift first, `logits[..., :-1, :]` and
+            `ids[..., 1:]`, and flatten what is left.
+        """).by(shift=lambda logits, ids: (logits.flatten(0, -2)[:-1], ids.flatten()[1:])),
+        slip("""only the last guess counts
+            You judge a single row of each sequence. Every row guesses: a sequence of n tokens is n
+            − 1 lessons.""").by(shift=lambda logits, ids: (logits[..., -2:-1, :], ids[..., -1:])),
+        slip("""padding is counted
+            You count what is guessed after the end of a sequence. Targets that are `padding_id`
+            stay out of the sum and out of the number it is divided by.""")
+        .by(count=lambda targets, ids, pad: torch.ones_like(targets).bool())
+        .by(count=lambda t, ids, pad: not_padding(t, ids, pad) ^ (pad is not None)),
+        slip("""padding is told by the token that was read
+            You leave out rows whose *own* token is padding. It is the target that counts: the last
+            word of a sequence has padding behind it, and nobody guesses that.""")
+        .by(count=lambda targets, ids, pad: not_padding(ids[..., :-1], ids, pad))
+        .by(count=lambda t, i, p: not_padding(t, i, p) & not_padding(i[..., :-1], i, p)),
+        slip("""divided by all targets
+            You leave padding out of the sum and divide by the number of all targets. Divide by
+            those that count.
+        """).by(gather=lambda s, counts: (s * counts).sum() / max(counts.numel(), 1)),
+        slip("""a padding_id of 0 is taken for none
+            `if padding_id:` is False for 0, the usual id of padding. Ask `if padding_id is not
+            None`.""").by(given=lambda padding_id: padding_id or None),
+        slip("""a padding_id where none was given
+            You take some id for padding that nobody named, such as 0. Without `padding_id` every
+            target counts.""")
+        .by(given=lambda padding_id: 0 if padding_id is None else padding_id)
+        .by(given=lambda padding_id: 0),
+        slip("""nothing to guess gives NaN
+            Where every target is padding, or there is one token, you divide 0 by 0. The loss is 0
+            there: divide the sum by the number of targets that count, and that at least 1.""")
+        .by(gather=lambda s, counts: (s * counts).sum() / counts.sum())
+        .by(gather=lambda s, counts: s[counts].mean()),
+        slip("""softmax before cross-entropy
+            `F.cross_entropy` takes logits and does the softmax itself. You hand it shares, so they
+            go through a second softmax and the loss can never come near 0.
+        """).by(surprise=lambda g, t: surprises(g.softmax(-1), t)),
+        slip("""the logarithm of a softmax that is 0
+            For large logits the softmax is exactly 0 and its logarithm −∞; a number added, or a
+            clamp, hides that and gives a wrong loss. `F.log_softmax` takes both in one step.""")
+        .by(surprise=lambda g, t: picked(g.softmax(-1).log(), t))
+        .by(surprise=lambda g, t: picked(g.softmax(-1).clamp(min=1e-9).log(), t))
+        .by_any(guarded_log, (1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)),
+        slip("""softmax over the tokens
+            Your shares sum to 1 down the sequence. Each row shares 1 among the words of the
+            vocabulary, along the last axis.
+        """).by(surprise=lambda g, t: picked(F.log_softmax(g, -2), t)),
+        slip("""the logits themselves
+            You average the logits of the tokens that came. A logit says something only against the
+            others of its row: take the log-softmax first.""").by(surprise=picked),
+        slip("""the share and not its logarithm
+            You average shares, or 1 − share. The surprise at a token is −log of its share.""")
+        .by(surprise=lambda g, t: 1 + picked(g.softmax(-1), t))
+        .by(surprise=lambda g, t: picked(g.softmax(-1), t)),
+        slip("""summed, not averaged
+            You return the sum over all targets, which grows with the text. Divide by the number of
+            targets that count.""").by(gather=lambda s, counts: (s * counts).sum()),
+        slip("""a number is added to how many count
+            You divide by the number of targets that count and something more, so the mean is too
+            small. Divide by that number, and by 1 where it is 0.""")
+        .by(gather=lambda s, counts: (s * counts).sum() / (counts.sum() + 1))
+        .by_any(
             lambda more: {"gather": lambda s, c: (s * c).sum() / (c.to(s.dtype).sum() + more)},
             (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8),
         ),
-        Slip(
-            "the mean of the sequences' means",
-            "You average each sequence first, so a token of a short one counts more than one of a "
-            "long one. Sum over everything, then divide once.",
-            {"gather": by_sequence},
-        ),
-        Slip(
-            "the axis of the words is another",
-            "`F.cross_entropy` looks for the words on axis 1. Flatten first, "
-            "`logits.flatten(0, -2)` and `targets.flatten()`, and any batch axes fit.",
-            {"surprise": unflattened},
-        ),
-        Slip(
-            "exactly one batch axis",
-            "`b, t, v = logits.shape` fits exactly one batch axis. Count from the end: "
-            "`logits[..., :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.",
-            {"surprise": one_batch_axis_alone},
-            also=({"shift": lambda logits, ids: (logits[:, :-1], ids[:, 1:])},),
-        ),
+        slip("""the mean of the sequences' means
+            You average each sequence first, so a token of a short one counts more than one of a
+            long one. Sum over everything, then divide once.""").by(gather=by_sequence),
+        slip("""the axis of the words is another
+            `F.cross_entropy` looks for the words on axis 1. Flatten first, `logits.flatten(0, -2)`
+            and `targets.flatten()`, and any batch axes fit.""").by(surprise=unflattened),
+        slip("""exactly one batch axis
+            `b, t, v = logits.shape` fits exactly one batch axis. Count from the end: `logits[...,
+            :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.""")
+        .by(surprise=one_batch_axis_alone)
+        .by(shift=lambda logits, ids: (logits[:, :-1], ids[:, 1:])),
     ),
     hints=(
         "Row t has read tokens 0 … t. Which token is it to be judged by?",
@@ -952,190 +900,127 @@ FILTER = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         filtering,
-        Slip(
-            "ties are all kept",
-            "You keep every token that is as likely as the k-th, maybe more than k. Of equal "
-            "ones the lower ids stay: rank them with a stable sort, and keep the ranks below k.",
-            {"keep_k": not_below_the_kth},
+        slip("""ties are all kept
+            You keep every token that is as likely as the k-th, maybe more than k. Of equal ones the
+            lower ids stay: rank them with a stable sort, and keep the ranks below k.
+        """).by(keep_k=not_below_the_kth),
+        slip("""ties go to the higher id
+            Of tokens that are equally likely you keep those with higher ids. A stable descending
+            sort, `argsort(descending=True, stable=True)`, puts the lower ones first.
+        """).by(order=higher_ids_first),
+        slip("""ties are left to chance
+            Which of equally likely tokens `topk` or an unstable sort puts first is not settled. The
+            lower ids are to stay: `argsort(dim=-1, descending=True, stable=True)`.""")
+        .by(keep_k=lambda x, rank, k: last_id_first(x).argsort(-1) < k)
+        .by(keep_k=lambda x, rank, k: (0 * rank).scatter(-1, x.topk(k).indices, 1).bool()),
+        slip("""p is what is dropped
+            You drop the least likely tokens up to a share of p, and keep the rest. It is what is
+            kept that has to reach p: drop from behind no more than 1 − p.""")
+        .by(keep_p=lambda s, p: (s.flip(-1).cumsum(-1).flip(-1) > p) | (s.cumsum(-1) == s))
+        .by(keep_p=lambda s, p: up_to_p(s, 1 - p)),
+        slip("""the token that crosses p is left out
+            You keep tokens while their sum is below p, so the set does not reach p, and is empty
+            where the first alone exceeds it. Ask what the likelier ones have *before* a token:
+            `cumsum − share < p`.""")
+        .by(keep_p=lambda likely, p: likely.cumsum(-1) <= p)
+        .by(
+            keep_p=lambda likely, p: (
+                (likely.cumsum(-1) <= p) | (torch.arange(likely.shape[-1]) == 0)
+            )
         ),
-        Slip(
-            "ties go to the higher id",
-            "Of tokens that are equally likely you keep those with higher ids. A stable descending "
-            "sort, `argsort(descending=True, stable=True)`, puts the lower ones first.",
-            {"order": higher_ids_first},
+        slip("""one token too many after p
+            Your set goes one token beyond the one with which it reaches p. It is to be the smallest
+            that does.
+        """).by(keep_p=lambda s, p: s.cumsum(-1) - s - F.pad(s, (1, 0))[..., :-1] < p),
+        slip("""p counted in the order of the ids
+            You add up the shares as they stand in the row. Sort first: the likeliest are added
+            before the others.""")
+        .by(order=in_order_of_ids, keep_k=not_below_the_kth)
+        .by(
+            likely=lambda x: x.double().softmax(-1),
+            order=in_order_of_ids,
+            keep_k=lambda x, rank, k: lower_ids_first(x).argsort(-1) < k,
         ),
-        Slip(
-            "ties are left to chance",
-            "Which of equally likely tokens `topk` or an unstable sort puts first is not settled. "
-            "The lower ids are to stay: `argsort(dim=-1, descending=True, stable=True)`.",
-            {"keep_k": lambda x, rank, k: last_id_first(x).argsort(-1) < k},
-            also=(
-                {"keep_k": lambda x, rank, k: (0 * rank).scatter(-1, x.topk(k).indices, 1).bool()},
-            ),
-        ),
-        Slip(
-            "p is what is dropped",
-            "You drop the least likely tokens up to a share of p, and keep the rest. It is what "
-            "is kept that has to reach p: drop from behind no more than 1 − p.",
-            {"keep_p": lambda s, p: (s.flip(-1).cumsum(-1).flip(-1) > p) | (s.cumsum(-1) == s)},
-            also=({"keep_p": lambda s, p: up_to_p(s, 1 - p)},),
-        ),
-        Slip(
-            "the token that crosses p is left out",
-            "You keep tokens while their sum is below p, so the set does not reach p, and is empty "
-            "where the first alone exceeds it. Ask what the likelier ones have *before* a token: "
-            "`cumsum − share < p`.",
-            {"keep_p": lambda likely, p: likely.cumsum(-1) <= p},
-            also=(
-                {
-                    "keep_p": lambda likely, p: (
-                        (likely.cumsum(-1) <= p) | (torch.arange(likely.shape[-1]) == 0)
-                    )
-                },
-            ),
-        ),
-        Slip(
-            "one token too many after p",
-            "Your set goes one token beyond the one with which it reaches p. It is to be the "
-            "smallest that does.",
-            {"keep_p": lambda s, p: s.cumsum(-1) - s - F.pad(s, (1, 0))[..., :-1] < p},
-        ),
-        Slip(
-            "p counted in the order of the ids",
-            "You add up the shares as they stand in the row. Sort first: the likeliest are added "
-            "before the others.",
-            {
-                "order": in_order_of_ids,
-                "keep_k": not_below_the_kth,
-            },
-            also=(
-                {
-                    "likely": lambda x: x.double().softmax(-1),
-                    "order": in_order_of_ids,
-                    "keep_k": lambda x, rank, k: lower_ids_first(x).argsort(-1) < k,
-                },
-            ),
-        ),
-        Slip(
-            "the least likely are kept",
-            "You sort in ascending order, and keep the tokens from the wrong end. "
-            "`descending=True`.",
-            {"order": lambda x: x.argsort(dim=-1, stable=True)},
-            also=(
-                {"keep_k": lambda x, rank, k: rank >= x.shape[-1] - k},
-                {"keep_k": lambda x, rank, k: x.argsort(dim=-1, stable=True).argsort(-1) < k},
-            ),
-        ),
-        Slip(
-            "not put back to the ids",
-            "What you keep is counted along the *sorted* shares and applied to the row as it "
-            "stands. Put it back: `scatter(-1, order, keep)`, or gather by each token's rank.",
-            {
-                "put_back": lambda keep, order: keep,
-                "keep_k": lambda x, rank, k: in_order_of_ids(x) < k,
-            },
-            also=(
-                {"put_back": lambda keep, order: keep},
-                {"put_back": lambda keep, order: keep.gather(-1, order)},
-            ),
-        ),
-        Slip(
-            "`argsort` taken for the ranks",
-            "`argsort` says which token stands in each place, and you read it as the place of each "
-            "token. The `argsort` of it gives the ranks.",
-            {"keep_k": lambda x, rank, k: lower_ids_first(x) < k},
-        ),
-        Slip(
-            "what should stay is dropped",
-            "You put −∞ where a token is kept. `masked_fill` fills where its mask is True: hand it "
-            "what goes, `~keep`.",
-            {"fill": lambda logits, keep: logits.masked_fill(keep, -math.inf)},
-            also=(
-                {"keep_k": lambda logits, rank, k: rank >= k},
-                {"keep_p": lambda likely, p: ~up_to_p(likely, p)},
-            ),
-        ),
-        Slip(
-            "+∞ in place of −∞",
-            "What is dropped gets +∞, and the softmax of that row is NaN. A share of 0 is a logit "
-            "of −∞.",
-            {"fill": lambda logits, keep: logits.masked_fill(~keep, math.inf)},
-        ),
-        Slip(
-            "returned in sorted order",
-            "You return the logits sorted by size. Each keeps its place, which is its token.",
-            {"finish": lambda x, original: x.sort(-1, descending=True, stable=True).values},
-            also=({"place": lambda logits, order: logits.gather(-1, order)},),
-        ),
-        Slip(
-            "a number in place of −∞",
-            "What is dropped gets a number. With 0 it can still be drawn; with −1e9 too, where all "
-            "logits are low. Use −∞.",
-            {"fill": nothing},
-            filled,
-            Between(-3.4e38, -1.0),
-            also=(
-                {"fill": lambda x, keep: x * keep},
-                *(  # also for what was −∞ before; the lowest number for None
-                    {"finish": lambda x, original, low=low: x.nan_to_num(neginf=low)}
-                    for low in (None, 0, -1e4, -1e8, -1e9, -1e10, -1e30)
-                ),
-            ),
-        ),
-        Slip(
-            "shares in place of logits",
-            "You return probabilities, or their logarithms. Logits come in and logits go out: "
-            "those that stay come back as they were.",
-            {"finish": lambda x, original: x.softmax(-1)},
-            also=({"finish": lambda x, original: x.log_softmax(-1)},),
-        ),
-        Slip(
-            "p is measured before k",
-            "With both, you measure p on all tokens. Top-k comes first, and what it leaves is "
-            "shared out anew before p is counted.",
-            {"left": lambda x, original: original},
-            also=({"steps": lambda top_k, top_p: ("p", "k")},),
-        ),
-        Slip(
-            "one of the two is ignored",
-            "You use only one of top_k and top_p. Where both are given: first top-k, then top-p on "
-            "the result.",
-            {"steps": lambda top_k, top_p: ("p",) if top_k is None else ("k",)},
-            also=({"steps": lambda top_k, top_p: "k"}, {"steps": lambda top_k, top_p: "p"}),
-        ),
-        Slip(
-            "k + 1 tokens, or k − 1",
-            "You are off by one: exactly k tokens stay. Ranks count from 0, so it is `rank < k`.",
-            {"keep_k": lambda x, rank, k: rank <= k},
-            also=({"keep_k": lambda x, rank, k: rank < max(k - 1, 1)},),
-        ),
-        Slip(
-            "p taken for the least share of one token",
-            "You keep tokens whose own share is at least p, or 1 − p, or p times the largest. It "
-            "is the sum of the likeliest that has to reach p.",
-            {"keep_p": lambda s, p: s >= p},
-            also=(
-                {"keep_p": lambda s, p: s >= 1 - p},
-                {"keep_p": lambda s, p: s >= s[..., :1] * p},
-            ),
-        ),
-        Slip(
-            "logits are added up, not shares",
-            "You count p on the logits themselves, or on their exponentials. They are no shares: "
-            "take the softmax first.",
-            {"likely": lambda x: x.double()},
-            also=({"likely": lambda x: x.double().exp()},),
-        ),
-        Slip(
-            "one cut for all rows",
-            "You find one threshold and use it for every row of the batch. Each row is cut by "
-            "itself.",
-            {
-                "keep_k": lambda x, rank, k: x >= x.reshape(-1, x.shape[-1])[0].topk(k).values[-1],
-                "keep_p": lambda s, p: up_to_p(s.reshape(-1, s.shape[-1])[:1], p).expand(s.shape),
-            },
-            also=({"keep_k": lambda x, rank, k: x >= x.flatten().topk(k).values[-1]},),
-        ),
+        slip("""the least likely are kept
+            You sort in ascending order, and keep the tokens from the wrong end.
+            `descending=True`.""")
+        .by(order=lambda x: x.argsort(dim=-1, stable=True))
+        .by(keep_k=lambda x, rank, k: rank >= x.shape[-1] - k)
+        .by(keep_k=lambda x, rank, k: x.argsort(dim=-1, stable=True).argsort(-1) < k),
+        slip("""not put back to the ids
+            What you keep is counted along the *sorted* shares and applied to the row as it stands.
+            Put it back: `scatter(-1, order, keep)`, or gather by each token's rank.""")
+        .by(put_back=lambda keep, order: keep, keep_k=lambda x, rank, k: in_order_of_ids(x) < k)
+        .by(put_back=lambda keep, order: keep)
+        .by(put_back=lambda keep, order: keep.gather(-1, order)),
+        slip("""`argsort` taken for the ranks
+            `argsort` says which token stands in each place, and you read it as the place of each
+            token. The `argsort` of it gives the ranks.
+        """).by(keep_k=lambda x, rank, k: lower_ids_first(x) < k),
+        slip("""what should stay is dropped
+            You put −∞ where a token is kept. `masked_fill` fills where its mask is True: hand it
+            what goes, `~keep`.""")
+        .by(fill=lambda logits, keep: logits.masked_fill(keep, -math.inf))
+        .by(keep_k=lambda logits, rank, k: rank >= k)
+        .by(keep_p=lambda likely, p: ~up_to_p(likely, p)),
+        slip("""+∞ in place of −∞
+            What is dropped gets +∞, and the softmax of that row is NaN. A share of 0 is a logit of
+            −∞.""").by(fill=lambda logits, keep: logits.masked_fill(~keep, math.inf)),
+        slip("""returned in sorted order
+            You return the logits sorted by size. Each keeps its place, which is its token.""")
+        .by(finish=lambda x, original: x.sort(-1, descending=True, stable=True).values)
+        .by(place=lambda logits, order: logits.gather(-1, order)),
+        slip("""a number in place of −∞
+            What is dropped gets a number. With 0 it can still be drawn; with −1e9 too, where all
+            logits are low. Use −∞.""")
+        .by(fill=nothing)
+        .by(fill=lambda x, keep: x * keep)
+        .by(
+            *(  # also for what was −∞ before; the lowest number for None
+                {"finish": lambda x, original, low=low: x.nan_to_num(neginf=low)}
+                for low in (None, 0, -1e4, -1e8, -1e9, -1e10, -1e30)
+            )
+        )
+        .by_any(filled, Between(-3.4e38, -1.0)),
+        slip("""shares in place of logits
+            You return probabilities, or their logarithms. Logits come in and logits go out: those
+            that stay come back as they were.""")
+        .by(finish=lambda x, original: x.softmax(-1))
+        .by(finish=lambda x, original: x.log_softmax(-1)),
+        slip("""p is measured before k
+            With both, you measure p on all tokens. Top-k comes first, and what it leaves is shared
+            out anew before p is counted.""")
+        .by(left=lambda x, original: original)
+        .by(steps=lambda top_k, top_p: ("p", "k")),
+        slip("""one of the two is ignored
+            You use only one of top_k and top_p. Where both are given: first top-k, then top-p on
+            the result.""")
+        .by(steps=lambda top_k, top_p: ("p",) if top_k is None else ("k",))
+        .by(steps=lambda top_k, top_p: "k")
+        .by(steps=lambda top_k, top_p: "p"),
+        slip("""k + 1 tokens, or k − 1
+            You are off by one: exactly k tokens stay. Ranks count from 0, so it is `rank < k`.""")
+        .by(keep_k=lambda x, rank, k: rank <= k)
+        .by(keep_k=lambda x, rank, k: rank < max(k - 1, 1)),
+        slip("""p taken for the least share of one token
+            You keep tokens whose own share is at least p, or 1 − p, or p times the largest. It is
+            the sum of the likeliest that has to reach p.""")
+        .by(keep_p=lambda s, p: s >= p)
+        .by(keep_p=lambda s, p: s >= 1 - p)
+        .by(keep_p=lambda s, p: s >= s[..., :1] * p),
+        slip("""logits are added up, not shares
+            You count p on the logits themselves, or on their exponentials. They are no shares: take
+            the softmax first.""")
+        .by(likely=lambda x: x.double())
+        .by(likely=lambda x: x.double().exp()),
+        slip("""one cut for all rows
+            You find one threshold and use it for every row of the batch. Each row is cut by
+            itself.""")
+        .by(
+            keep_k=lambda x, rank, k: x >= x.reshape(-1, x.shape[-1])[0].topk(k).values[-1],
+            keep_p=lambda s, p: up_to_p(s.reshape(-1, s.shape[-1])[:1], p).expand(s.shape),
+        )
+        .by(keep_k=lambda x, rank, k: x >= x.flatten().topk(k).values[-1]),
     ),
     hints=(
         "A token's *rank* decides: 0 for the likeliest. `argsort` of an `argsort` gives ranks.",
@@ -1216,109 +1101,71 @@ SAMPLE = Exercise(
     ),
     misconceptions=made(
         drawing,
-        Slip(
-            "the filters come after the draw",
-            "You draw from all tokens and repair what the filters forbid. The share of what was "
-            "cut then goes to one token. Cut first, and the softmax shares out what is left.",
-            {"cut": uncut, "late": replaced_if_cut},
-            also=({"cut": uncut, "late": first_if_cut},),
+        slip("""the filters come after the draw
+            You draw from all tokens and repair what the filters forbid. The share of what was cut
+            then goes to one token. Cut first, and the softmax shares out what is left.""")
+        .by(cut=uncut, late=replaced_if_cut)
+        .by(cut=uncut, late=first_if_cut),
+        slip("""the filters are ignored
+            You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to
+            `filter_logits` before the softmax.""")
+        .by(cut=uncut)
+        .by(cut=k_alone)
+        .by(cut=p_alone),
+        slip("""the temperature comes after the filters
+            You cut first and divide then. The temperature changes the shares, and top-p counts
+            shares: divide first.""").by(early=cut_first, cut=uncut),
+        slip("""the temperature is ignored
+            The temperature has no effect. Divide the *logits* by it: shares divided by it are
+            normalised back.""").by(divide=lambda logits, temperature: logits),
+        slip("""multiplied by the temperature
+            You multiply the logits by the temperature. A high temperature is to make the shares
+            more equal: divide.""").by(divide=lambda logits, temperature: logits * temperature),
+        slip("""a softmax of the shares
+            You take the softmax of shares, which evens them out. Divide the logits by the
+            temperature, cut them, and take the only softmax then.""")
+        .by(divide=lambda logits, temperature: logits.softmax(-1) / temperature)
+        .by(divide=lambda logits, temperature: (logits / temperature).softmax(-1)),
+        slip("""temperature 0 divides by 0
+            Logits divided by 0 are infinite, and their softmax is NaN; without the division you
+            draw as at temperature 1. Temperature 0 means the likeliest token:
+            `logits.argmax(-1)`.""")
+        .by(greedy=lambda logits, temperature: None)
+        .by(
+            greedy=lambda logits, temperature: None,
+            divide=lambda logits, t: logits if t == 0 else logits / t,
         ),
-        Slip(
-            "the filters are ignored",
-            "You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to "
-            "`filter_logits` before the softmax.",
-            {"cut": uncut},
-            also=({"cut": k_alone}, {"cut": p_alone}),
-        ),
-        Slip(
-            "the temperature comes after the filters",
-            "You cut first and divide then. The temperature changes the shares, and top-p counts "
-            "shares: divide first.",
-            {"early": cut_first, "cut": uncut},
-        ),
-        Slip(
-            "the temperature is ignored",
-            "The temperature has no effect. Divide the *logits* by it: shares divided by it are "
-            "normalised back.",
-            {"divide": lambda logits, temperature: logits},
-        ),
-        Slip(
-            "multiplied by the temperature",
-            "You multiply the logits by the temperature. A high temperature is to make the shares "
-            "more equal: divide.",
-            {"divide": lambda logits, temperature: logits * temperature},
-        ),
-        Slip(
-            "a softmax of the shares",
-            "You take the softmax of shares, which evens them out. Divide the logits by the "
-            "temperature, cut them, and take the only softmax then.",
-            {"divide": lambda logits, temperature: logits.softmax(-1) / temperature},
-            also=({"divide": lambda logits, temperature: (logits / temperature).softmax(-1)},),
-        ),
-        Slip(
-            "temperature 0 divides by 0",
-            "Logits divided by 0 are infinite, and their softmax is NaN; without the division you "
-            "draw as at temperature 1. Temperature 0 means the likeliest token: "
-            "`logits.argmax(-1)`.",
-            {"greedy": lambda logits, temperature: None},
-            also=(
-                {
-                    "greedy": lambda logits, temperature: None,
-                    "divide": lambda logits, t: logits if t == 0 else logits / t,
-                },
-            ),
-        ),
-        Slip(
-            "always the likeliest token",
-            "You take the likeliest token at every temperature. Draw from the shares: "
-            "`torch.multinomial`.",
-            {"draw": lambda shares, generator: shares.argmax(-1)},
-        ),
-        Slip(
-            "all tokens are equally likely",
-            "You draw among the tokens that are left without looking at their shares.",
-            {"shares": lambda logits: (logits > -math.inf).double()},
-        ),
-        Slip(
-            "logits in place of shares",
-            "`torch.multinomial` takes shares, and logits may be negative. Take the softmax first.",
-            {"shares": lambda logits: logits},
-            also=({"shares": lambda logits: logits.clamp(min=0)}, {"shares": torch.abs}),
-        ),
-        Slip(
-            "exp overflows",
-            "exp of a large logit is infinite, and the draw fails. `softmax` subtracts the largest "
-            "first.",
-            {"shares": torch.exp},
-        ),
-        Slip(
-            "one draw for all rows",
-            "Every row gets the same token. Draw for each row by itself.",
-            {"draw": one_for_all},
-        ),
-        Slip(
-            "multinomial takes two axes at most",
-            "`torch.multinomial` knows one row or a matrix of rows. Flatten the batch axes before, "
-            "and give the ids the shape (...) after.",
-            {"draw": at_most_two_axes},
-        ),
-        Slip(
-            "an axis of length 1 is left",
-            "You return (..., 1). One token for each row has shape (...): `squeeze(-1)`.",
-            {"finish": lambda ids: ids[..., None]},
-            also=({"draw": lambda shares, generator: flat_draw(shares, generator)[..., None]},),
-        ),
-        Slip(
-            "the generator is not used",
-            "Equal generators have to draw the same tokens. Hand `generator` on to the draw.",
-            {"draw": lambda shares, generator: flat_draw(shares, None)},
-        ),
-        Slip(
-            "the same draw every time",
-            "You make or seed a generator of your own, so every call draws the same. Draw with the "
-            "one that is given.",
-            {"draw": lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0))},
-        ),
+        slip("""always the likeliest token
+            You take the likeliest token at every temperature. Draw from the shares:
+            `torch.multinomial`.""").by(draw=lambda shares, generator: shares.argmax(-1)),
+        slip("""all tokens are equally likely
+            You draw among the tokens that are left without looking at their shares.
+        """).by(shares=lambda logits: (logits > -math.inf).double()),
+        slip("""logits in place of shares
+            `torch.multinomial` takes shares, and logits may be negative. Take the softmax
+            first.""")
+        .by(shares=lambda logits: logits)
+        .by(shares=lambda logits: logits.clamp(min=0))
+        .by(shares=torch.abs),
+        slip("""exp overflows
+            exp of a large logit is infinite, and the draw fails. `softmax` subtracts the largest
+            first.""").by(shares=torch.exp),
+        slip("""one draw for all rows
+            Every row gets the same token. Draw for each row by itself.""").by(draw=one_for_all),
+        slip("""multinomial takes two axes at most
+            `torch.multinomial` knows one row or a matrix of rows. Flatten the batch axes before,
+            and give the ids the shape (...) after.""").by(draw=at_most_two_axes),
+        slip("""an axis of length 1 is left
+            You return (..., 1). One token for each row has shape (...): `squeeze(-1)`.""")
+        .by(finish=lambda ids: ids[..., None])
+        .by(draw=lambda shares, generator: flat_draw(shares, generator)[..., None]),
+        slip("""the generator is not used
+            Equal generators have to draw the same tokens. Hand `generator` on to the draw.
+        """).by(draw=lambda shares, generator: flat_draw(shares, None)),
+        slip("""the same draw every time
+            You make or seed a generator of your own, so every call draws the same. Draw with the
+            one that is given.
+        """).by(draw=lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0))),
     ),
     hints=(
         "Temperature 0 is a case of its own. Else three steps: divide, cut, draw.",
@@ -1379,138 +1226,84 @@ GENERATE = Exercise(
     ),
     misconceptions=made(
         writing,
-        Slip(
-            "more tokens than the model reads",
-            "You hand the model the whole sequence however long it is. It knows positions up to "
-            "`model.max_length`: hand it `ids[..., -model.max_length:]`.",
-            {"context": lambda ids, longest: ids},
-        ),
-        Slip(
-            "the context is the beginning",
-            "You hand the model the first max_length tokens, so it never sees what it wrote. The "
-            "*last* ones are the context.",
-            {"context": lambda ids, longest: ids[..., :longest]},
-        ),
-        Slip(
-            "the context is too short",
-            "You drop a token more than you have to: the model reads max_length tokens.",
-            {"context": lambda ids, longest: ids[..., -(longest - 1) :]},
-            also=(
-                {
-                    "context": lambda i, longest: (
-                        i if i.shape[-1] < longest else i[..., 1 - longest :]
-                    )
-                },
-            ),
-        ),
-        Slip(
-            "a full context starts again",
-            "When the model is full you go on from a shorter context. It slides: the last "
-            "max_length tokens, at every step.",
-            {
-                "context": lambda ids, longest: (
-                    ids if ids.shape[-1] <= longest else ids[..., -(longest // 2) :]
-                )
-            },
-            also=(
-                {
-                    "context": lambda ids, longest: ids[
-                        ..., (ids.shape[-1] - 1) // longest * longest :
-                    ]
-                },
-            ),
-        ),
-        Slip(
-            "the model sees the last token alone",
-            "You hand the model only the newest token. Without a cache it remembers nothing: hand "
-            "it the whole context.",
-            {"context": lambda ids, longest: ids[..., -1:]},
-        ),
-        Slip(
-            "another row of the logits",
-            "You look at the first row, which guesses the second token, or at the mean of all. The "
-            "last row guesses what comes next: `logits[..., -1, :]`.",
-            {"look": lambda logits: logits[..., 0, :]},
-            also=({"look": lambda logits: logits.mean(-2)},),
-        ),
-        Slip(
-            "axes counted from the front",
-            "`logits[:, -1]` and `torch.cat(…, dim=1)` fit exactly one batch axis, `logits[-1]` "
-            "fits none. Count from the end: `logits[..., -1, :]`, `dim=-1`.",
-            {"look": lambda logits: logits[:, -1]},
-            also=(
-                {"append": lambda ids, token: torch.cat([ids, token[..., None]], 1)},
-                {"append": lambda ids, token: torch.cat([ids, token[:, None]], 1)},
-                {"look": lambda logits: logits[-1]},
-            ),
-        ),
-        Slip(
-            "choose is not used",
-            "You take the likeliest token whatever `choose` is.",
-            {"used": lambda choose, default: default},
-        ),
-        Slip(
-            "choose gets shares",
-            "You take the softmax before you call `choose`. It expects logits: `sample_token` "
-            "divides them by a temperature.",
-            {"hand": lambda logits: logits.softmax(-1)},
-            also=({"hand": lambda logits: logits.log_softmax(-1)},),
-        ),
-        Slip(
-            "the least likely token",
-            "Without `choose` the most likely token is asked for: `argmax`.",
-            {"default": lambda logits: logits.argmin(-1)},
-        ),
-        Slip(
-            "only the new tokens come back",
-            "You return what was written without the prompt. The whole sequence is asked for.",
-            {"finish": lambda ids, prompt: ids[..., prompt.shape[-1] :]},
-        ),
-        Slip(
-            "the beginning is lost",
-            "You cut `ids` itself to the context, so what comes back has lost its beginning. Keep "
-            "the context in a name of its own.",
-            {"keep": lambda ids, longest: ids[..., -longest:]},
-            also=(
-                {"finish": lambda ids, prompt: ids[..., -LONGEST:]},
-                {"trim": last_ones},
-            ),
-        ),
-        Slip(
-            "the writing stops when the model is full",
-            "You stop where the sequence is as long as the model reads. It goes on with the last "
-            "max_length tokens, until n_new are written.",
-            {"stop": lambda ids, longest: ids.shape[-1] >= longest},
-        ),
-        Slip(
-            "every token from the prompt",
-            "You ask the model about the prompt and never about what was written, so the same "
-            "token comes again and again. Call it anew for every token.",
-            {"sees": lambda ids, prompt: prompt},
-        ),
-        Slip(
-            "another number of new tokens",
-            "You write one token too many or too few, or go on to n_new tokens with the prompt. "
-            "n_new new ones are asked for, 0 included.",
-            {"times": lambda n_new, n: n_new + 1},
-            also=(
-                {"times": lambda n_new, n: max(n_new - 1, 0)},
-                {"times": lambda n_new, n: max(n_new, 1)},
-                {"times": lambda n_new, n: max(n_new - n, 0)},
-            ),
-        ),
-        Slip(
-            "new tokens are put in front",
-            "The new token comes behind the others.",
-            {"append": lambda ids, token: torch.cat([token[..., None], ids], -1)},
-        ),
-        Slip(
-            "the last token is replaced",
-            "You write the new token over the last one, or over the first. The sequence grows by "
-            "one at every step.",
-            {"append": lambda ids, token: torch.cat([ids[..., :-1], token[..., None]], -1)},
-            also=({"append": lambda ids, token: torch.cat([ids[..., 1:], token[..., None]], -1)},),
-        ),
+        slip("""more tokens than the model reads
+            You hand the model the whole sequence however long it is. It knows positions up to
+            `model.max_length`: hand it `ids[..., -model.max_length:]`.
+        """).by(context=lambda ids, longest: ids),
+        slip("""the context is the beginning
+            You hand the model the first max_length tokens, so it never sees what it wrote. The
+            *last* ones are the context.""").by(context=lambda ids, longest: ids[..., :longest]),
+        slip("""the context is too short
+            You drop a token more than you have to: the model reads max_length tokens.""")
+        .by(context=lambda ids, longest: ids[..., -(longest - 1) :])
+        .by(context=lambda i, longest: i if i.shape[-1] < longest else i[..., 1 - longest :]),
+        slip("""a full context starts again
+            When the model is full you go on from a shorter context. It slides: the last max_length
+            tokens, at every step.""")
+        .by(
+            context=lambda ids, longest: (
+                ids if ids.shape[-1] <= longest else ids[..., -(longest // 2) :]
+            )
+        )
+        .by(context=lambda ids, longest: ids[..., (ids.shape[-1] - 1) // longest * longest :]),
+        slip("""the model sees the last token alone
+            You hand the model only the newest token. Without a cache it remembers nothing: hand it
+            the whole context.""").by(context=lambda ids, longest: ids[..., -1:]),
+        slip("""another row of the logits
+            You look at the first row, which guesses the second token, or at the mean of all. The
+            last row guesses what comes next: `logits[..., -1, :]`.""")
+        .by(look=lambda logits: logits[..., 0, :])
+        .by(look=lambda logits: logits.mean(-2)),
+        slip("""axes counted from the front
+            `logits[:, -1]` and `torch.cat(…, dim=1)` fit exactly one batch axis, `logits[-1]` fits
+            none. Count from the end: `logits[..., -1, :]`, `dim=-1`.""")
+        .by(look=lambda logits: logits[:, -1])
+        .by(append=lambda ids, token: torch.cat([ids, token[..., None]], 1))
+        .by(append=lambda ids, token: torch.cat([ids, token[:, None]], 1))
+        .by(look=lambda logits: logits[-1]),
+        slip("""choose is not used
+            You take the likeliest token whatever `choose` is.
+        """).by(used=lambda choose, default: default),
+        slip("""choose gets shares
+            You take the softmax before you call `choose`. It expects logits: `sample_token` divides
+            them by a temperature.""")
+        .by(hand=lambda logits: logits.softmax(-1))
+        .by(hand=lambda logits: logits.log_softmax(-1)),
+        slip("""the least likely token
+            Without `choose` the most likely token is asked for: `argmax`.
+        """).by(default=lambda logits: logits.argmin(-1)),
+        slip("""only the new tokens come back
+            You return what was written without the prompt. The whole sequence is asked for.
+        """).by(finish=lambda ids, prompt: ids[..., prompt.shape[-1] :]),
+        slip("""the beginning is lost
+            You cut `ids` itself to the context, so what comes back has lost its beginning. Keep the
+            context in a name of its own.""")
+        .by(keep=lambda ids, longest: ids[..., -longest:])
+        .by(finish=lambda ids, prompt: ids[..., -LONGEST:])
+        .by(trim=last_ones),
+        slip("""the writing stops when the model is full
+            You stop where the sequence is as long as the model reads. It goes on with the last
+            max_length tokens, until n_new are written.
+        """).by(stop=lambda ids, longest: ids.shape[-1] >= longest),
+        slip("""every token from the prompt
+            You ask the model about the prompt and never about what was written, so the same token
+            comes again and again. Call it anew for every token.
+        """).by(sees=lambda ids, prompt: prompt),
+        slip("""another number of new tokens
+            You write one token too many or too few, or go on to n_new tokens with the prompt. n_new
+            new ones are asked for, 0 included.""")
+        .by(times=lambda n_new, n: n_new + 1)
+        .by(times=lambda n_new, n: max(n_new - 1, 0))
+        .by(times=lambda n_new, n: max(n_new, 1))
+        .by(times=lambda n_new, n: max(n_new - n, 0)),
+        slip("""new tokens are put in front
+            The new token comes behind the others.
+        """).by(append=lambda ids, token: torch.cat([token[..., None], ids], -1)),
+        slip("""the last token is replaced
+            You write the new token over the last one, or over the first. The sequence grows by one
+            at every step.""")
+        .by(append=lambda ids, token: torch.cat([ids[..., :-1], token[..., None]], -1))
+        .by(append=lambda ids, token: torch.cat([ids[..., 1:], token[..., None]], -1)),
     ),
     hints=(
         "One step: look at the context, take the last row of the logits, choose, append.",
@@ -1521,65 +1314,40 @@ GENERATE = Exercise(
 
 PERPLEXITY_SLIPS = made(
     perplexed,
-    Slip(
-        "exp of the summed loss",
-        "You raise e to the loss of the whole text, which grows without end. Weigh each loss by "
-        "its count, add up, divide by the sum of the counts, and then exp.",
-        {"by": lambda losses, counts: 1},
-        also=({"total": lambda losses, counts: losses.sum(), "by": lambda losses, counts: 1},),
-    ),
-    Slip(
-        "all batches count alike",
-        "You average the losses as they are. A batch of few tokens then counts as much as one "
-        "of many: weigh each loss by its count.",
-        {
-            "total": lambda losses, counts: losses.sum(),
-            "by": lambda losses, counts: len(losses),
-        },
-    ),
-    Slip(
-        "divided by the number of batches",
-        "You weigh by the counts and divide by the number of batches. Divide by the sum of the "
-        "counts.",
-        {"by": lambda losses, counts: len(losses)},
-    ),
-    Slip(
-        "means taken for sums",
-        "You add the losses up and divide by all tokens. Each loss is a mean already: multiply "
-        "it by its count first.",
-        {"total": lambda losses, counts: losses.sum()},
-    ),
-    Slip(
-        "no exp",
-        "You return the mean loss in nats. The perplexity is e to that power.",
-        {"raised": lambda x: x},
-    ),
-    Slip(
-        "another base than e",
-        "Losses in nats belong to e. 2 to the power of the loss is right for losses in bits.",
-        {"raised": lambda x: 2**x},
-        also=({"raised": lambda x: (x / math.log(2)).exp()}, {"raised": lambda x: 10**x}),
-    ),
-    Slip(
-        "the share and not its inverse",
-        "You return exp(−loss), the mean share. The perplexity is its inverse, at least 1.",
-        {"raised": lambda x: (-x).exp()},
-    ),
-    Slip(
-        "single precision",
-        "`torch.tensor` makes float32 of Python's numbers, and seven digits are left. Say "
-        "`dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.",
-        {"read": lambda x: torch.as_tensor(x).float()},
-    ),
-    Slip(
-        "the last batch alone",
-        "You return the perplexity of one batch. All of them are asked for.",
-        {
-            "total": lambda losses, counts: losses[-1],
-            "by": lambda losses, counts: 1,
-        },
-        also=({"total": lambda losses, counts: losses[0], "by": lambda losses, counts: 1},),
-    ),
+    slip("""exp of the summed loss
+        You raise e to the loss of the whole text, which grows without end. Weigh each loss by its
+        count, add up, divide by the sum of the counts, and then exp.""")
+    .by(by=lambda losses, counts: 1)
+    .by(total=lambda losses, counts: losses.sum(), by=lambda losses, counts: 1),
+    slip("""all batches count alike
+        You average the losses as they are. A batch of few tokens then counts as much as one of
+        many: weigh each loss by its count.
+    """).by(total=lambda losses, counts: losses.sum(), by=lambda losses, counts: len(losses)),
+    slip("""divided by the number of batches
+        You weigh by the counts and divide by the number of batches. Divide by the sum of the
+        counts.""").by(by=lambda losses, counts: len(losses)),
+    slip("""means taken for sums
+        You add the losses up and divide by all tokens. Each loss is a mean already: multiply it by
+        its count first.""").by(total=lambda losses, counts: losses.sum()),
+    slip("""no exp
+        You return the mean loss in nats. The perplexity is e to that power.
+    """).by(raised=lambda x: x),
+    slip("""another base than e
+        Losses in nats belong to e. 2 to the power of the loss is right for losses in bits.""")
+    .by(raised=lambda x: 2**x)
+    .by(raised=lambda x: (x / math.log(2)).exp())
+    .by(raised=lambda x: 10**x),
+    slip("""the share and not its inverse
+        You return exp(−loss), the mean share. The perplexity is its inverse, at least 1.
+    """).by(raised=lambda x: (-x).exp()),
+    slip("""single precision
+        `torch.tensor` makes float32 of Python's numbers, and seven digits are left. Say
+        `dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.
+    """).by(read=lambda x: torch.as_tensor(x).float()),
+    slip("""the last batch alone
+        You return the perplexity of one batch. All of them are asked for.""")
+    .by(total=lambda losses, counts: losses[-1], by=lambda losses, counts: 1)
+    .by(total=lambda losses, counts: losses[0], by=lambda losses, counts: 1),
 )
 
 PERPLEXITY = Exercise(
@@ -1701,113 +1469,79 @@ CACHE = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         attending,
-        Slip(
-            "the mask begins at the cache's first token",
-            "You number the new tokens from 0, so the first of them sees the first old token and "
-            "nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or "
-            "`tril(diagonal=c)`.",
-            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril()},
+        slip("""the mask begins at the cache's first token
+            You number the new tokens from 0, so the first of them sees the first old token and
+            nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or
+            `tril(diagonal=c)`.""").by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril()),
+        slip("""no causal mask
+            Your new tokens see each other, later ones too. With one new token that does not show;
+            with several, each sees those up to itself.""")
+        .by(mask=lambda m, n: None)
+        .by(mask=lambda m, n: None if n > m else from_the_cache_on(m, n)),
+        slip("""a token sees the next one
+            Your new tokens look one place too far, at the answer. Each sees the tokens up to and
+            including itself: `tril(diagonal=c)`.""")
+        .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + 1))
+        .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + (n > m))),
+        slip("""a token does not see itself
+            You hide a token from itself. It may look at all tokens up to and including itself.""")
+        .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(max(n - m - 1, 0)))
+        .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m - 1)),
+        slip("""the mask is turned round
+            New tokens see those behind them, and not the old ones. Row i allows columns 0 to c +
+            i.""").by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).triu(n - m)),
+        slip("""the cache is not read
+            Your new tokens look at each other alone. Put the cached keys and values in front of the
+            new ones first.""")
+        .by(joined(lambda old, new: new))
+        .by(
+            joined(lambda old, new: new)
+            | {"store": lambda o, new, joined: new if o is None else old_then_new(o, new)}
         ),
-        Slip(
-            "no causal mask",
-            "Your new tokens see each other, later ones too. With one new token that does not "
-            "show; with several, each sees those up to itself.",
-            {"mask": lambda m, n: None},
-            also=({"mask": lambda m, n: None if n > m else from_the_cache_on(m, n)},),
+        slip("""the new ones come first
+            You put the new keys and values before the old ones. The sequence goes on behind:
+            `torch.cat([old, new], dim=-2)`.
+        """).by(joined(lambda old, new: torch.cat([new, old], -2))),
+        slip("""joined along another axis
+            Tokens are the axis before the last, −2. Axis 0 or 1 is another where there is a batch,
+            or none, and the last axis holds the features.""")
+        .by(joined(lambda old, new: torch.cat([old, new], 1)))
+        .by(joined(lambda old, new: torch.cat([old, new], 0)))
+        .by(joined(lambda old, new: torch.cat([old, new], -1))),
+        slip("""only keys are cached
+            You take the new values alone, or the new keys. Both are needed for every token: what is
+            found by a key is its value.""")
+        .by(join_values=lambda old, new: new)
+        .by(join_keys=lambda old, new: new),
+        slip("""the cache that comes back holds the new ones alone
+            You return the new keys and values. The next call needs those of *all* tokens so
+            far.""").by(store=lambda old, new, joined: new),
+        slip("""the cache that comes back is the old one
+            You return the cache as it was. Return what you attended to, the new ones included.
+        """).by(store=lambda old, new, joined: new if old is None else old),
+        slip("""keys and values have changed places
+            The cache is (keys, values), in this order.
+        """).by(hand_back=lambda output, keys, values: (output, (values, keys))),
+        slip("""the cache is cut from its history
+            You detach what you keep. Then nothing can be learned through an earlier token. Keep the
+            tensors as they are.""")
+        .by(joined(lambda old, new: torch.cat([old.detach(), new], -2)))
+        .by(store=lambda old, new, joined: joined.detach())
+        .by(
+            {
+                **joined(lambda old, new: torch.cat([old.detach(), new], -2)),
+                "store": lambda old, new, joined: joined.detach(),
+            }
         ),
-        Slip(
-            "a token sees the next one",
-            "Your new tokens look one place too far, at the answer. Each sees the tokens up to and "
-            "including itself: `tril(diagonal=c)`.",
-            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + 1)},
-            also=({"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + (n > m))},),
-        ),
-        Slip(
-            "a token does not see itself",
-            "You hide a token from itself. It may look at all tokens up to and including itself.",
-            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(max(n - m - 1, 0))},
-            also=({"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m - 1)},),
-        ),
-        Slip(
-            "the mask is turned round",
-            "New tokens see those behind them, and not the old ones. Row i allows columns 0 to "
-            "c + i.",
-            {"mask": lambda m, n: torch.ones(m, n, dtype=torch.bool).triu(n - m)},
-        ),
-        Slip(
-            "the cache is not read",
-            "Your new tokens look at each other alone. Put the cached keys and values in front of "
-            "the new ones first.",
-            joined(lambda old, new: new),
-            also=(
-                joined(lambda old, new: new)
-                | {"store": lambda o, new, joined: new if o is None else old_then_new(o, new)},
-            ),
-        ),
-        Slip(
-            "the new ones come first",
-            "You put the new keys and values before the old ones. The sequence goes on behind: "
-            "`torch.cat([old, new], dim=-2)`.",
-            joined(lambda old, new: torch.cat([new, old], -2)),
-        ),
-        Slip(
-            "joined along another axis",
-            "Tokens are the axis before the last, −2. Axis 0 or 1 is another where there is a "
-            "batch, or none, and the last axis holds the features.",
-            joined(lambda old, new: torch.cat([old, new], 1)),
-            also=(
-                joined(lambda old, new: torch.cat([old, new], 0)),
-                joined(lambda old, new: torch.cat([old, new], -1)),
-            ),
-        ),
-        Slip(
-            "only keys are cached",
-            "You take the new values alone, or the new keys. Both are needed for every token: what "
-            "is found by a key is its value.",
-            {"join_values": lambda old, new: new},
-            also=({"join_keys": lambda old, new: new},),
-        ),
-        Slip(
-            "the cache that comes back holds the new ones alone",
-            "You return the new keys and values. The next call needs those of *all* tokens so far.",
-            {"store": lambda old, new, joined: new},
-        ),
-        Slip(
-            "the cache that comes back is the old one",
-            "You return the cache as it was. Return what you attended to, the new ones included.",
-            {"store": lambda old, new, joined: new if old is None else old},
-        ),
-        Slip(
-            "keys and values have changed places",
-            "The cache is (keys, values), in this order.",
-            {"hand_back": lambda output, keys, values: (output, (values, keys))},
-        ),
-        Slip(
-            "the cache is cut from its history",
-            "You detach what you keep. Then nothing can be learned through an earlier token. "
-            "Keep the tensors as they are.",
-            joined(lambda old, new: torch.cat([old.detach(), new], -2)),
-            also=(
-                {"store": lambda old, new, joined: joined.detach()},
-                {
-                    **joined(lambda old, new: torch.cat([old.detach(), new], -2)),
-                    "store": lambda old, new, joined: joined.detach(),
-                },
-            ),
-        ),
-        Slip(
-            "the output alone",
-            "You return the output without the cache, or more than the two. `(output, cache)` is "
-            "asked for, and cache is `(keys, values)`.",
-            {"hand_back": lambda output, keys, values: output},
-            also=({"hand_back": lambda output, keys, values: (output, keys, values)},),
-        ),
-        Slip(
-            "the last token alone",
-            "You return one row, for the newest token. Each of the m new tokens gets one.",
-            {"finish": lambda output: output[..., -1:, :]},
-        ),
-        *(slip for slip in mistakes.OF_THE_SCALE if slip is not mistakes.ANOTHER_FACTOR),
+        slip("""the output alone
+            You return the output without the cache, or more than the two. `(output, cache)` is
+            asked for, and cache is `(keys, values)`.""")
+        .by(hand_back=lambda output, keys, values: output)
+        .by(hand_back=lambda output, keys, values: (output, keys, values)),
+        slip("""the last token alone
+            You return one row, for the newest token. Each of the m new tokens gets one.
+        """).by(finish=lambda output: output[..., -1:, :]),
+        *(s for s in mistakes.OF_THE_SCALE if s is not mistakes.ANOTHER_FACTOR),
         mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.OVER_QUERIES,
         mistakes.NO_SOFTMAX,

@@ -31,7 +31,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Attention, Slip, attention_class, dot, linear, made
+from attncourse.checks.mistakes import Attention, attention_class, dot, linear, made, slip
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases -----------------------------------------------------------------------------------
@@ -126,18 +126,16 @@ def causal(scores):
     return torch.ones_like(scores, dtype=torch.bool).tril()
 
 
-CAUSAL = Slip(
-    "causal where nobody asked for it",
-    "You hide later keys without a mask, or besides it. `None` allows everything; which keys a "
-    "query may see is for the caller to say.",
-    {"hide": lambda s, mask: mistakes.hide(s, causal(s) if mask is None else mask)},
-    also=({"hide": lambda s, mask: mistakes.hide(mistakes.hide(s, mask), causal(s))},),
+CAUSAL = (
+    slip("""causal where nobody asked for it
+    You hide later keys without a mask, or besides it. `None` allows everything; which keys a query
+    may see is for the caller to say.""")
+    .by(hide=lambda s, mask: mistakes.hide(s, causal(s) if mask is None else mask))
+    .by(hide=lambda s, mask: mistakes.hide(mistakes.hide(s, mask), causal(s)))
 )
-COLUMNS_BLEND = Slip(
-    "column i blends output i, not row i",
-    "You mix with the transposed weights. Row i holds the weights of query i: leave it a row.",
-    {"mix": lambda weights, value: weights.mT @ value},
-)
+COLUMNS_BLEND = slip("""column i blends output i, not row i
+    You mix with the transposed weights. Row i holds the weights of query i: leave it a row.
+""").by(mix=lambda weights, value: weights.mT @ value)
 
 
 def layers_of(d_model, d_k, d_v=None, bias=False):
@@ -394,18 +392,13 @@ ATTENTION = Exercise(
         *mistakes.OF_THE_MASKS_SHAPE,
         CAUSAL,
         COLUMNS_BLEND,
-        Slip(
-            "the logarithm of softmax",
-            "You mix with logarithms of the weights (`log_softmax`), which are below 0. Mix with "
-            "the weights themselves.",
-            {"normalize": lambda scores: scores.log_softmax(-1)},
-        ),
-        Slip(
-            "the scale is applied twice",
-            "You multiply both query and key by the scale, and their products hold it twice. "
-            "Multiply one of them by it, or the scores.",
-            {"scale": lambda scores, factor: scores * factor**2},
-        ),
+        slip("""the logarithm of softmax
+            You mix with logarithms of the weights (`log_softmax`), which are below 0. Mix with the
+            weights themselves.""").by(normalize=lambda scores: scores.log_softmax(-1)),
+        slip("""the scale is applied twice
+            You multiply both query and key by the scale, and their products hold it twice. Multiply
+            one of them by it, or the scores.
+        """).by(scale=lambda scores, factor: scores * factor**2),
     ),
     hints=(
         "Four steps, each a line: scores, scale, mask, softmax. Then the weights times the values.",
@@ -497,11 +490,9 @@ HEAD = Exercise(
             head,
             *mistakes.OF_THE_SCALE,
             mistakes.DIVIDED_BY_ROOT_D_MODEL,
-            mistakes.DIVIDED_BY_OTHER_WIDTH.by(
-                {
-                    "other": lambda self, x: self.W_v(x),
-                    "factor": lambda q, k, other: other.shape[-1] ** -0.5,
-                }
+            mistakes.DIVIDED_BY_OTHER_WIDTH.here(
+                other=lambda self, x: self.W_v(x),
+                factor=lambda q, k, other: other.shape[-1] ** -0.5,
             ),
             mistakes.SCALED_AFTERWARDS,
             *mistakes.OF_THE_SOFTMAX,
@@ -520,25 +511,18 @@ HEAD = Exercise(
             mistakes.ONE_VIEW_TO_COMPARE,
             *mistakes.OF_THE_VIEWS,
             COLUMNS_BLEND,
-            Slip(
-                "two names share one layer",
-                "You assign one layer to two names, so there is one view less to learn. Make three "
-                "layers, each with `nn.Linear(…)`.",
-                {"layers": shared},
-            ),
-            Slip(
-                "the biases are there and not used",
-                "Your layers have biases, but you multiply by their weights alone. Call the layer, "
-                "`self.W_q(x)`, which adds its bias too.",
-                by_weights(lambda weight: weight.mT, "query", "key", "value"),
-            ),
-            Slip(
-                "a layer's weight is not turned",
-                "`nn.Linear` stores its weight as (d_out, d_in): `x @ self.W_q.weight` is another "
-                "product, if it fits. Call the layer, `self.W_q(x)`, which turns its weight.",
-                by_weights(lambda weight: weight, "query", "key", "value"),
-                also=(by_weights(lambda weight: weight, "query", "key"),),
-            ),
+            slip("""two names share one layer
+                You assign one layer to two names, so there is one view less to learn. Make three
+                layers, each with `nn.Linear(…)`.""").by(layers=shared),
+            slip("""the biases are there and not used
+                Your layers have biases, but you multiply by their weights alone. Call the layer,
+                `self.W_q(x)`, which adds its bias too.
+            """).by(by_weights(lambda weight: weight.mT, "query", "key", "value")),
+            slip("""a layer's weight is not turned
+                `nn.Linear` stores its weight as (d_out, d_in): `x @ self.W_q.weight` is another
+                product, if it fits. Call the layer, `self.W_q(x)`, which turns its weight.""")
+            .by(by_weights(lambda weight: weight, "query", "key", "value"))
+            .by(by_weights(lambda weight: weight, "query", "key")),
         ),
     ),
     hints=(

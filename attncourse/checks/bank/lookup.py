@@ -18,9 +18,9 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import made, slip
 from attncourse.checks.rewriting import COLUMNS
-from attncourse.checks.slips import dots, result, slip, swapped
+from attncourse.checks.slips import dots, result, swapped
 from attncourse.checks.softmaxes import Softmax, nothing
 from attncourse.checks.variants import Variant
 
@@ -215,16 +215,14 @@ def shares(powers, axis):
     return powers / powers.sum(axis, **KEPT)
 
 
-OTHER_MAXIMUM = slip(
-    "a maximum along another axis",
-    "You subtract from each score the largest of another axis, so that scores which share a sum "
-    "are moved by different numbers, and their weights change. Both run along the same axis.",
-    top=[
-        lambda z, axis, x: z.max(axis=0),
-        lambda z, axis, x: z.max(axis=-2, keepdims=True) if z.ndim > 1 else 0,
-    ],
+OTHER_MAXIMUM = (
+    slip("""a maximum along another axis
+    You subtract from each score the largest of another axis, so that scores which share a sum are
+    moved by different numbers, and their weights change. Both run along the same axis.""")
+    .by(top=lambda z, axis, x: z.max(axis=0))
+    .by(top=lambda z, axis, x: z.max(axis=-2, keepdims=True) if z.ndim > 1 else 0)
 )
-LOST_AXIS = slips.LOST_AXIS.by({"total": lambda e, axis, z: e.sum(axis=axis)})
+LOST_AXIS = slips.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis=axis))
 OF_AXES = (soft.OVER_QUERIES, soft.OVER_AXIS_0, soft.OVER_AXIS_1, soft.OVER_EVERYTHING)
 SLICES = {  # which run along any axis
     "Subtract each row's largest score first": "First subtract the largest of each slice, "
@@ -247,97 +245,74 @@ OF_SOFTMAX = (
     soft.ROUNDED,
     soft.GUARD_ALONE.naming(**SLICES),
     soft.WHOLE_NUMBERS,
-    slips.IN_PLACE.by({"exponents": moved_in_place}, also=({"exponents": divided_in_place},)),
-    mistakes.IN_SINGLE_PRECISION.by(
-        {"exponents": lambda x, T: (x / T).astype(np.float32)},
-        also=({"exponents": lambda x, T: x.astype(np.float32) / T},),
+    slips.IN_PLACE.here(exponents=moved_in_place).by(exponents=divided_in_place),
+    mistakes.IN_SINGLE_PRECISION.here(exponents=lambda x, T: (x / T).astype(np.float32)).by(
+        exponents=lambda x, T: x.astype(np.float32) / T
     ),
-    slip(
-        "the largest size is subtracted, not the maximum",
-        "You subtract the largest absolute value. Very negative scores are then farther below 0 "
-        "than before, all terms are 0, and 0/0 is NaN. Subtract the maximum.",
-        top=lambda z, axis, x: np.abs(z).max(axis=axis, keepdims=True),
-    ),
-    slip(
-        "the argument axis is ignored",
-        "You take the sum, the maximum or both always along the last axis, or the first, or the "
-        "second. Both run along the argument `axis`, which is −1 unless the caller says otherwise.",
-        {"total": lambda e, axis, z: e.sum(axis=-1, keepdims=True)},
-        {"top": lambda z, axis, x: z.max(axis=-1, keepdims=True)},
-        along=[lambda axis, ndim: -1, lambda axis, ndim: 0, lambda axis, ndim: min(1, ndim - 1)],
-    ),
-    slip(
-        "the whole array sums to 1",
-        "You divide by the sum of all entries. In a matrix each slice along `axis` has a budget of "
-        "1 of its own: `sum(axis=axis, keepdims=True)`.",
-        {"total": lambda e, axis, z: e.sum()},
-        along=lambda axis, ndim: None,
-    ),
-    slip(
-        "the sums or the maxima lost their axis",
-        "`e.sum(axis=axis)` and `x.max(axis=axis)` have one axis less than `e`; `[:, None]` mends "
-        "that for rows alone. `keepdims=True` keeps the axis.",
-        {"top": lambda z, axis, x: z.max(axis=axis)},
-        {
-            "top": lambda z, axis, x: z.max(axis=axis)[:, None],
-            "total": lambda e, axis, z: e.sum(axis=axis)[:, None],
-        },
-        total=lambda e, axis, z: e.sum(axis=axis),
+    slip("""the largest size is subtracted, not the maximum
+        You subtract the largest absolute value. Very negative scores are then farther below 0 than
+        before, all terms are 0, and 0/0 is NaN. Subtract the maximum.
+    """).by(top=lambda z, axis, x: np.abs(z).max(axis=axis, keepdims=True)),
+    slip("""the argument axis is ignored
+        You take the sum, the maximum or both always along the last axis, or the first, or the
+        second. Both run along the argument `axis`, which is −1 unless the caller says
+        otherwise.""")
+    .by(along=lambda axis, ndim: -1)
+    .by(along=lambda axis, ndim: 0)
+    .by(along=lambda axis, ndim: min(1, ndim - 1))
+    .by(total=lambda e, axis, z: e.sum(axis=-1, keepdims=True))
+    .by(top=lambda z, axis, x: z.max(axis=-1, keepdims=True)),
+    slip("""the whole array sums to 1
+        You divide by the sum of all entries. In a matrix each slice along `axis` has a budget of 1
+        of its own: `sum(axis=axis, keepdims=True)`.""")
+    .by(along=lambda axis, ndim: None)
+    .by(total=lambda e, axis, z: e.sum()),
+    slip("""the sums or the maxima lost their axis
+        `e.sum(axis=axis)` and `x.max(axis=axis)` have one axis less than `e`; `[:, None]` mends
+        that for rows alone. `keepdims=True` keeps the axis.""")
+    .by(total=lambda e, axis, z: e.sum(axis=axis))
+    .by(top=lambda z, axis, x: z.max(axis=axis))
+    .by(
+        top=lambda z, axis, x: z.max(axis=axis)[:, None],
+        total=lambda e, axis, z: e.sum(axis=axis)[:, None],
     ),
     OTHER_MAXIMUM,
-    slip(
-        "numerator and denominator do not match",
-        "You divide by the temperature, or subtract the maximum, above the fraction bar or below "
-        "it and not on both sides. Do both to the scores, and take the exponentials once.",
-        after=[
-            lambda w, x, T, axis: power_at(x, T, axis) / power_at(x, 1, axis).sum(axis, **KEPT),
-            lambda w, x, T, axis: power_at(x, 1, axis) / power_at(x, T, axis).sum(axis, **KEPT),
-            lambda w, x, T, axis: power_at(x, T, axis) / np.exp(x / T).sum(axis, **KEPT),
-            lambda w, x, T, axis: np.exp(x / T) / power_at(x, T, axis).sum(axis, **KEPT),
-        ],
-    ),
-    slip(
-        "the maximum alone is divided by the temperature",
-        "In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the "
-        "difference in brackets: `(x - x.max(…)) / temperature`.",
+    slip("""numerator and denominator do not match
+        You divide by the temperature, or subtract the maximum, above the fraction bar or below it
+        and not on both sides. Do both to the scores, and take the exponentials once.""")
+    .by(after=lambda w, x, T, axis: power_at(x, T, axis) / power_at(x, 1, axis).sum(axis, **KEPT))
+    .by(after=lambda w, x, T, axis: power_at(x, 1, axis) / power_at(x, T, axis).sum(axis, **KEPT))
+    .by(after=lambda w, x, T, axis: power_at(x, T, axis) / np.exp(x / T).sum(axis, **KEPT))
+    .by(after=lambda w, x, T, axis: np.exp(x / T) / power_at(x, T, axis).sum(axis, **KEPT)),
+    slip("""the maximum alone is divided by the temperature
+        In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the
+        difference in brackets: `(x - x.max(…)) / temperature`.""").by(
         exponents=lambda x, T: x,
         after=lambda w, x, T, axis: shares(np.exp(x - x.max(axis, **KEPT) / T), axis),
     ),
-    slip(
-        "the axes are not moved back",
-        "You move the axis to the end or the front, and leave it there. Exchange the axes of the "
-        "weights once more, or work along `axis` where it is.",
-        after=[
-            lambda w, x, T, axis: np.swapaxes(w, axis, -1),
-            lambda w, x, T, axis: np.moveaxis(w, axis, -1),
-            lambda w, x, T, axis: np.moveaxis(w, axis, 0),
-        ],
-    ),
-    slip(
-        "divided by the maximum",
-        "You divide the scores by the largest one, which changes their differences and with them "
-        "the weights. Subtract the largest of each slice.",
-        top=[
-            lambda z, axis, x: z - z / x.max(axis=axis, keepdims=True),
-            lambda z, axis, x: z - z / z.max(axis=axis, keepdims=True),
-        ],
-    ),
-    slip(
-        "divided by another sum",
-        "You divide by the sum of the scores, or by exp of it. The denominator is the sum of the "
-        "exponentials: exponentiate first, then sum.",
-        {"total": sum_of_scores, "top": nothing},
-        {"total": exp_of_sum, "top": nothing},
-        total=[sum_of_scores, exp_of_sum],
-    ),
-    Slip(
-        "divided by the root of the length",
-        "You divide the scores by the root of their number. Nothing but the temperature divides "
-        "them.",
-        {"exponents": lambda x, T: x / T / x.shape[-1] ** 0.5},
-        lambda power: {"exponents": lambda x, T: x / T * x.shape[-1] ** power},
-        (-1, 0.5),
-    ),
+    slip("""the axes are not moved back
+        You move the axis to the end or the front, and leave it there. Exchange the axes of the
+        weights once more, or work along `axis` where it is.""")
+    .by(after=lambda w, x, T, axis: np.swapaxes(w, axis, -1))
+    .by(after=lambda w, x, T, axis: np.moveaxis(w, axis, -1))
+    .by(after=lambda w, x, T, axis: np.moveaxis(w, axis, 0)),
+    slip("""divided by the maximum
+        You divide the scores by the largest one, which changes their differences and with them the
+        weights. Subtract the largest of each slice.""")
+    .by(top=lambda z, axis, x: z - z / x.max(axis=axis, keepdims=True))
+    .by(top=lambda z, axis, x: z - z / z.max(axis=axis, keepdims=True)),
+    slip("""divided by another sum
+        You divide by the sum of the scores, or by exp of it. The denominator is the sum of the
+        exponentials: exponentiate first, then sum.""")
+    .by(total=sum_of_scores)
+    .by(total=exp_of_sum)
+    .by(total=sum_of_scores, top=nothing)
+    .by(total=exp_of_sum, top=nothing),
+    slip("""divided by the root of the length
+        You divide the scores by the root of their number. Nothing but the temperature divides
+        them.""")
+    .by(exponents=lambda x, T: x / T / x.shape[-1] ** 0.5)
+    .by_any(lambda power: {"exponents": lambda x, T: x / T * x.shape[-1] ** power}, (-1, 0.5)),
 )
 
 # --- usual mistakes: soft lookup -------------------------------------------------------------
@@ -383,62 +358,43 @@ OF_LOOKUP = (
     *slips.OF_SCORES,
     slips.AVERAGED_AGAIN,
     slips.CUT,
-    slip(
-        "row i is not query i with every key",
-        "`keys @ query.T` has a row for each key, and `query * keys` pairs query i with key i "
-        "alone. Every query meets every key: `query @ np.swapaxes(keys, -1, -2)`, shape (m, n).",
-        compare=[
-            lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query)),
-            lambda query, keys: (query * keys).sum(-1),
-        ],
-    ),
-    slip(
-        "the keys are blended, not the values",
-        "You return a blend of the keys, be it that keys and values are exchanged. Compare with "
-        "`keys`, blend `values`.",
-        roles=[
-            lambda query, keys, values: (query, keys, keys),
-            lambda query, keys, values: (query, values, keys),
-        ],
-    ),
-    slip(
-        "the weights come back",
-        "You return the weights of the keys, alone or beside the answer. The answer alone is asked "
-        "for: `weights @ values`.",
-        finish=[
-            lambda answer, values, weights, query: weights,
-            lambda answer, values, weights, query: (answer, weights),
-        ],
-    ),
-    slip(
-        "a product that knows no batch",
-        "`keys.T` reverses all axes, the batch's too, and `np.dot` pairs every sequence of one "
-        "batch with every other. Write `query @ np.swapaxes(keys, -1, -2)` and `weights @ values`.",
-        {"mix": lambda weights, values: np.dot(weights, values)},
-        compare=[
-            lambda query, keys: query @ keys.T,
-            lambda query, keys: np.dot(query, swapped(keys)),
-        ],
-    ),
-    slip(
-        "numbers as values are spread over a new axis",
-        "Values of shape (n,) are one number for each key. A new axis behind your weights pairs "
-        "them with the wrong one: `weights @ values` does for both kinds of values.",
-        mix=[lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v, over_new_axis],
-    ),
-    slip(
-        "an axis of length 1 too many or too few",
-        "You make a matrix of a single query, or a column of values that are numbers, and its axis "
-        "stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.",
-        finish=[
-            lambda u, values, w, query: u[None] if query.ndim == 1 else u,
-            lambda u, values, w, query: u[..., None] if values.ndim == 1 else u,
-            lambda u, values, w, query: u.reshape(
-                ((1,) if query.ndim == 1 else ()) + u.shape + ((1,) if values.ndim == 1 else ())
-            ),
-            lambda u, values, w, query: np.squeeze(u),
-        ],
-    ),
+    slip("""row i is not query i with every key
+        `keys @ query.T` has a row for each key, and `query * keys` pairs query i with key i alone.
+        Every query meets every key: `query @ np.swapaxes(keys, -1, -2)`, shape (m, n).""")
+    .by(compare=lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query)))
+    .by(compare=lambda query, keys: (query * keys).sum(-1)),
+    slip("""the keys are blended, not the values
+        You return a blend of the keys, be it that keys and values are exchanged. Compare with
+        `keys`, blend `values`.""")
+    .by(roles=lambda query, keys, values: (query, keys, keys))
+    .by(roles=lambda query, keys, values: (query, values, keys)),
+    slip("""the weights come back
+        You return the weights of the keys, alone or beside the answer. The answer alone is asked
+        for: `weights @ values`.""")
+    .by(finish=lambda answer, values, weights, query: weights)
+    .by(finish=lambda answer, values, weights, query: (answer, weights)),
+    slip("""a product that knows no batch
+        `keys.T` reverses all axes, the batch's too, and `np.dot` pairs every sequence of one batch
+        with every other. Write `query @ np.swapaxes(keys, -1, -2)` and `weights @ values`.""")
+    .by(compare=lambda query, keys: query @ keys.T)
+    .by(compare=lambda query, keys: np.dot(query, swapped(keys)))
+    .by(mix=lambda weights, values: np.dot(weights, values)),
+    slip("""numbers as values are spread over a new axis
+        Values of shape (n,) are one number for each key. A new axis behind your weights pairs them
+        with the wrong one: `weights @ values` does for both kinds of values.""")
+    .by(mix=lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v)
+    .by(mix=over_new_axis),
+    slip("""an axis of length 1 too many or too few
+        You make a matrix of a single query, or a column of values that are numbers, and its axis
+        stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.""")
+    .by(finish=lambda u, values, w, query: u[None] if query.ndim == 1 else u)
+    .by(finish=lambda u, values, w, query: u[..., None] if values.ndim == 1 else u)
+    .by(
+        finish=lambda u, values, w, query: u.reshape(
+            ((1,) if query.ndim == 1 else ()) + u.shape + ((1,) if values.ndim == 1 else ())
+        )
+    )
+    .by(finish=lambda u, values, w, query: np.squeeze(u)),
 )
 
 # --- usual mistakes: kernel regression -------------------------------------------------------
@@ -484,43 +440,32 @@ def first_of_the_nearest(w, x, T, axis):
 UNSHARED = {"top": nothing, "total": lambda e, axis, z: 1}
 OF_CURVES = (
     soft.ANOTHER_BASE,
-    Slip(
-        "another number than 2 in the exponent",
-        "The exponent is −distance²/(2h²). You leave the 2 out, square it with h or divide by "
-        "another number: your curve is the one for another bandwidth.",
-        {"half": 1},
-        lambda number: {"half": number},
-        Between(0.02, 200.0),
-        ({"half": 4},),
-    ),
-    Slip(
-        "another power of the bandwidth",
-        "Distance and bandwidth have the same unit, so both are squared: distance²/(2h²). You "
-        "leave h out, multiply by it or take another power.",
-        {"width": lambda h: h},
-        lambda power: {"width": lambda h: h**power},
-        (0, 0.5, 3, 4, -1, -2, -4),
-    ),
-    Slip(
-        "the distance is not squared",
-        "Your weights fall as exp(−|distance|/h), with a sharp peak (a Laplace kernel). The "
-        "Gaussian takes the square: distance²/(2h²).",
-        {"distance": size, "half": 1, "width": lambda h: h},
+    slip("""another number than 2 in the exponent
+        The exponent is −distance²/(2h²). You leave the 2 out, square it with h or divide by another
+        number: your curve is the one for another bandwidth.""")
+    .by(half=1)
+    .by(half=4)
+    .by_any(lambda number: {"half": number}, Between(0.02, 200.0)),
+    slip("""another power of the bandwidth
+        Distance and bandwidth have the same unit, so both are squared: distance²/(2h²). You leave h
+        out, multiply by it or take another power.""")
+    .by(width=lambda h: h)
+    .by_any(lambda power: {"width": lambda h: h**power}, (0, 0.5, 3, 4, -1, -2, -4)),
+    slip("""the distance is not squared
+        Your weights fall as exp(−|distance|/h), with a sharp peak (a Laplace kernel). The Gaussian
+        takes the square: distance²/(2h²).""")
+    .by(distance=size, half=1, width=lambda h: h)
+    .by_any(
         lambda by: {"distance": size, "half": by[0], "width": lambda h: h ** by[1]},
         ((2, 2), (1, 2), (2, 1)),
     ),
-    slip(
-        "the minus sign is missing",
-        "Your weights grow with the distance: the farthest point counts most. The exponent is "
-        "−distance²/(2h²).",
-        sign=1,
-    ),
-    slip(
-        "every point within the bandwidth counts the same",
-        "You average the points that are no farther than h. The Gaussian lets every point count, "
-        "the less the farther away: exp(−distance²/(2h²)).",
-        distance=lambda gaps, h: np.where(np.abs(gaps) <= h, 0.0, np.inf),
-    ),
+    slip("""the minus sign is missing
+        Your weights grow with the distance: the farthest point counts most. The exponent is
+        −distance²/(2h²).""").by(sign=1),
+    slip("""every point within the bandwidth counts the same
+        You average the points that are no farther than h. The Gaussian lets every point count, the
+        less the farther away: exp(−distance²/(2h²)).
+    """).by(distance=lambda gaps, h: np.where(np.abs(gaps) <= h, 0.0, np.inf)),
     soft.NOTHING_SUBTRACTED.called("0/0 far from the points").said(
         "Far from every x all your kernel values are 0, and 0/0 is NaN. Hand the exponents to your "
         "`softmax`: it subtracts the largest, so the nearest point always counts."
@@ -529,60 +474,50 @@ OF_CURVES = (
         "Far from every x all your kernel values are 0, and 0 over a small number is 0. Hand the "
         "exponents to your `softmax`: it subtracts the largest, so the nearest point always counts."
     ),
-    Slip(
-        "the mean, or one nearest y, far from the points",
-        "Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0. "
-        "Hand the exponents to your `softmax`: all that are near have their share there.",
-        {"top": nothing, "after": evened},
-        lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)},
-        (-700, -500, -100),
-        ({"top": nothing, "after": first_of_the_nearest},),
-    ),
+    slip("""the mean, or one nearest y, far from the points
+        Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0.
+        Hand the exponents to your `softmax`: all that are near have their share there.""")
+    .by(top=nothing, after=evened)
+    .by(top=nothing, after=first_of_the_nearest)
+    .by_any(lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)}, (-700, -500, -100)),
     soft.WHOLE_MAXIMUM,
-    slip(
-        "the weights are not normalised",
-        "You add up kernel × y without dividing by the sum of the kernel, so your curve follows "
-        "how many points are near and falls to 0 far from all. The weights of a query sum to 1.",
-        {**UNSHARED, "finish": lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5)},
-        {**UNSHARED, "finish": lambda u, y, w, h: u / w.shape[-1]},
-        **UNSHARED,
-    ),
+    slip("""the weights are not normalised
+        You add up kernel × y without dividing by the sum of the kernel, so your curve follows how
+        many points are near and falls to 0 far from all. The weights of a query sum to 1.""")
+    .by(UNSHARED)
+    .by(**UNSHARED, finish=lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5))
+    .by(**UNSHARED, finish=lambda u, y, w, h: u / w.shape[-1]),
     soft.ANOTHER_TOTAL,
     soft.GUARD,
     soft.TWICE,
     *OF_AXES,
     soft.ONLY_THE_LARGEST,
-    slip(
-        "the product in place of the distance",
-        "Your scores are x_query · x. For points on a line that is no measure of nearness: for a "
-        "positive query the largest x wins. Use −(x_query − x)²/(2h²).",
+    slip("""the product in place of the distance
+        Your scores are x_query · x. For points on a line that is no measure of nearness: for a
+        positive query the largest x wins. Use −(x_query − x)²/(2h²).""")
+    .by(
         gaps=lambda x_query, x: x_query[..., :, None] * x[..., None, :],
         distance=lambda products, h: -products,
-        half=[1, 2],
+        half=1,
+    )
+    .by(
+        gaps=lambda x_query, x: x_query[..., :, None] * x[..., None, :],
+        distance=lambda products, h: -products,
+        half=2,
     ),
-    slip(
-        "one array is sorted, the others are not",
-        "You sort x, y or x_query alone, so that a place gets the height of another. The points "
-        "may come in any order: nothing needs sorting.",
-        roles=[
-            lambda x_query, x, y: (x_query, np.sort(x, axis=-1), y),
-            lambda x_query, x, y: (x_query, x, np.sort(y, axis=-1)),
-            lambda x_query, x, y: (np.sort(x_query, axis=-1), x, y),
-        ],
-    ),
-    slip(
-        "x and y exchanged",
-        "You compare the queries with y and average x. Weights come from the distance to x; what "
-        "is averaged is y.",
-        roles=lambda x_query, x, y: (x_query, y, x),
-    ),
-    slip(
-        "the weights are returned",
-        "You return the matrix of weights, shape (m, n). One step is missing: average y with it, "
-        "which leaves shape (m,).",
-        finish=lambda answer, y, weights, h: weights,
-    ),
-    slips.AVERAGED_AGAIN.by({"mix": lambda weights, y: (weights * y[..., None, :]).mean(-1)}),
+    slip("""one array is sorted, the others are not
+        You sort x, y or x_query alone, so that a place gets the height of another. The points may
+        come in any order: nothing needs sorting.""")
+    .by(roles=lambda x_query, x, y: (x_query, np.sort(x, axis=-1), y))
+    .by(roles=lambda x_query, x, y: (x_query, x, np.sort(y, axis=-1)))
+    .by(roles=lambda x_query, x, y: (np.sort(x_query, axis=-1), x, y)),
+    slip("""x and y exchanged
+        You compare the queries with y and average x. Weights come from the distance to x; what is
+        averaged is y.""").by(roles=lambda x_query, x, y: (x_query, y, x)),
+    slip("""the weights are returned
+        You return the matrix of weights, shape (m, n). One step is missing: average y with it,
+        which leaves shape (m,).""").by(finish=lambda answer, y, weights, h: weights),
+    slips.AVERAGED_AGAIN.here(mix=lambda weights, y: (weights * y[..., None, :]).mean(-1)),
     slips.CUT,
 )
 

@@ -7,7 +7,7 @@ renormalisation, stays right in float16 too.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
@@ -40,7 +40,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Attention, Slip, filled_with, made, over_keys
+from attncourse.checks.mistakes import Attention, filled_with, made, over_keys, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import NEGATED
 
@@ -213,37 +213,35 @@ def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
     return kind(form(truth(mask)))
 
 
-NUMBERS = Slip(
-    "a mask of numbers",
-    "Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` "
-    "would turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.",
-    {"kind": lambda mask: mask.float()},
-    also=tuple(
-        {"kind": lambda mask, dtype=dtype: mask.to(dtype)}
-        for dtype in (torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8)
-    ),
+NUMBERS = (
+    slip("""a mask of numbers
+    Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` would
+    turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.""")
+    .by(kind=lambda mask: mask.float())
+    .by(
+        *(
+            {"kind": lambda mask, dtype=dtype: mask.to(dtype)}
+            for dtype in (torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8)
+        )
+    )
 )
-ADDITIVE = Slip(
-    "0 and −∞",
-    "You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A "
-    "boolean mask is asked for, True where attention is allowed.",
-    {"kind": as_additive},
-    lambda number: {"kind": lambda mask: as_additive(mask, number)},
-    Between(-3.4e38, -1.0),
+ADDITIVE = (
+    slip("""0 and −∞
+    You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A boolean
+    mask is asked for, True where attention is allowed.""")
+    .by(kind=as_additive)
+    .by_any(lambda number: {"kind": lambda mask: as_additive(mask, number)}, Between(-3.4e38, -1.0))
 )
-NO_TENSOR = Slip(
-    "no tensor comes back",
-    "You return a NumPy array, or lists. Masks are torch tensors: `torch.from_numpy(…)` or "
-    "`torch.tensor(…)` makes one.",
-    {"kind": lambda mask: mask.numpy()},
-    also=({"kind": lambda mask: mask.tolist()},),
+NO_TENSOR = (
+    slip("""no tensor comes back
+    You return a NumPy array, or lists. Masks are torch tensors: `torch.from_numpy(…)` or
+    `torch.tensor(…)` makes one.""")
+    .by(kind=lambda mask: mask.numpy())
+    .by(kind=lambda mask: mask.tolist())
 )
-INVERTED = Slip(
-    "the mask is inverted",
-    "Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this "
-    "course, and in `F.scaled_dot_product_attention`, True means allowed.",
-    {"truth": lambda mask: ~mask},
-)
+INVERTED = slip("""the mask is inverted
+    Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this course,
+    and in `F.scaled_dot_product_attention`, True means allowed.""").by(truth=lambda mask: ~mask)
 OF_WHAT_COMES_BACK = (NUMBERS, ADDITIVE, NO_TENSOR, INVERTED)
 
 
@@ -338,18 +336,9 @@ def reaching(decision: str, *reaches: Callable) -> tuple[dict, ...]:
     return tuple({decision: lambda n, w, reach=reach: band(n, n, *reach(w))} for reach in reaches)
 
 
-def in_either(name: str, explanation: str, *ways: tuple[Callable, Callable]) -> Slip:
+def in_either(around: Callable, behind: Callable) -> tuple[dict, ...]:
     """A slip in the window around each token, in the one behind it, or in both."""
-    options = [
-        one
-        for around, behind in ways
-        for one in (
-            {"around": around, "behind": behind},
-            {"around": around},
-            {"behind": behind},
-        )
-    ]
-    return Slip(name, explanation, options[0], also=tuple(options[1:]))
+    return {"around": around, "behind": behind}, {"around": around}, {"behind": behind}
 
 
 # --- usual mistakes: masked_softmax ----------------------------------------------------------
@@ -581,70 +570,47 @@ CAUSAL = Exercise(
     misconceptions=made(
         causal,
         *OF_WHAT_COMES_BACK,
-        Slip(
-            "a token does not see itself",
-            "Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, an offset too small. "
-            "A token may attend to itself; without that, the first one has nothing to attend to.",
-            {"compare": lambda ahead: ahead < 0},
-            lambda k: {"compare": lambda ahead: ahead <= k},
-            (-2, -3, -4),
-        ),
-        Slip(
-            "every token sees the next one",
-            "Your mask reaches too far: `tril(1)`, or an offset that is too large. One step is all "
-            "that a language model needs to read its answer.",
-            {"compare": lambda ahead: ahead <= 1},
-            lambda k: {"compare": lambda ahead: ahead <= k},
-            (2, 3, 4),
-        ),
-        Slip(
-            "what is allowed is not the past",
-            "Row i is the query, at i + n − m; its keys are its own place and all before it. "
-            "You allow the future (`triu`, or i and j exchanged), the diagonal alone, or all.",
-            {"compare": lambda ahead: ahead >= 0},
-            also=(
-                {"compare": lambda ahead: ahead == 0},
-                {"compare": lambda ahead: ahead == ahead},
-                {"compare": lambda ahead: (ahead <= 0) | (ahead.shape[0] < ahead.shape[1])},
-            ),
-        ),
-        Slip(
-            "the diagonal does not follow the sizes",
-            "The queries are the last m of n positions, and each sees itself: query i stands at "
-            "i + n − m, so it is `tril(n − m)`. Your offset is another: none (`.tril()`), a fixed "
-            "number, m − n, or a step too far.",
-            {"offset": lambda m, n: 0},
-            lambda number: {"offset": lambda m, n: number},
-            (-2, 2, 3),
-            also=(
-                {"offset": lambda m, n: 1},
-                {"offset": lambda m, n: -1},
-                {"offset": lambda m, n: m - n},
-                *({"offset": lambda m, n, k=k: n - m + k * (n > m)} for k in (-1, 1, -2, 2)),
-            ),
-        ),
-        Slip(
-            "the old keys are shut out",
-            "Your first n − m columns are False. What came before the queries is the past of all "
-            "of them: those columns are True.",
-            {"truth": lambda mask: mask.triu(mask.shape[1] - len(mask)).any(0) & mask},
-        ),
-        Slip(
-            "rows and columns are not queries and keys",
-            "The mask is (n_queries, n_keys), the last rows of a square. In yours `n_keys` is "
-            "ignored, or counts the rows too, or the two are exchanged.",
-            {"sizes": lambda m, n: (m, m)},
-            also=(
-                {"sizes": lambda m, n: (n or m, n or m)},
-                {"sizes": lambda m, n: (n or m, m)},
-                {"form": lambda mask: mask.T},
-            ),
-        ),
-        Slip(
-            "n_keys=None is not provided for",
-            "Without `n_keys` your function computes with None. As many keys as queries are meant.",
-            {"sizes": lambda m, n: (m, n + 0)},
-        ),
+        slip("""a token does not see itself
+            Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, an offset too small. A
+            token may attend to itself; without that, the first one has nothing to attend to.""")
+        .by(compare=lambda ahead: ahead < 0)
+        .by_any(lambda k: {"compare": lambda ahead: ahead <= k}, (-2, -3, -4)),
+        slip("""every token sees the next one
+            Your mask reaches too far: `tril(1)`, or an offset that is too large. One step is all
+            that a language model needs to read its answer.""")
+        .by(compare=lambda ahead: ahead <= 1)
+        .by_any(lambda k: {"compare": lambda ahead: ahead <= k}, (2, 3, 4)),
+        slip("""what is allowed is not the past
+            Row i is the query, at i + n − m; its keys are its own place and all before it. You
+            allow the future (`triu`, or i and j exchanged), the diagonal alone, or all.""")
+        .by(compare=lambda ahead: ahead >= 0)
+        .by(compare=lambda ahead: ahead == 0)
+        .by(compare=lambda ahead: ahead == ahead)
+        .by(compare=lambda ahead: (ahead <= 0) | (ahead.shape[0] < ahead.shape[1])),
+        slip("""the diagonal does not follow the sizes
+            The queries are the last m of n positions, and each sees itself: query i stands at i + n
+            − m, so it is `tril(n − m)`. Your offset is another: none (`.tril()`), a fixed number, m
+            − n, or a step too far.""")
+        .by(offset=lambda m, n: 0)
+        .by(offset=lambda m, n: 1)
+        .by(offset=lambda m, n: -1)
+        .by(offset=lambda m, n: m - n)
+        .by(*({"offset": lambda m, n, k=k: n - m + k * (n > m)} for k in (-1, 1, -2, 2)))
+        .by_any(lambda number: {"offset": lambda m, n: number}, (-2, 2, 3)),
+        slip("""the old keys are shut out
+            Your first n − m columns are False. What came before the queries is the past of all of
+            them: those columns are True.
+        """).by(truth=lambda mask: mask.triu(mask.shape[1] - len(mask)).any(0) & mask),
+        slip("""rows and columns are not queries and keys
+            The mask is (n_queries, n_keys), the last rows of a square. In yours `n_keys` is
+            ignored, or counts the rows too, or the two are exchanged.""")
+        .by(sizes=lambda m, n: (m, m))
+        .by(sizes=lambda m, n: (n or m, n or m))
+        .by(sizes=lambda m, n: (n or m, m))
+        .by(form=lambda mask: mask.T),
+        slip("""n_keys=None is not provided for
+            Without `n_keys` your function computes with None. As many keys as queries are
+            meant.""").by(sizes=lambda m, n: (m, n + 0)),
     ),
     hints=(
         "Write down the positions of the queries and of the keys. Which comparison of the two is "
@@ -695,80 +661,52 @@ PADDING = Exercise(
     misconceptions=made(
         padding,
         *OF_WHAT_COMES_BACK,
-        Slip(
-            "positions are not counted from 0",
-            "A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You count one too "
-            "many or too few, or leave out position 0.",
-            {"allow": lambda j, length, n: j <= length},
-            also=(
-                {"allow": lambda j, length, n: j < length - 1},
-                {"allow": lambda j, length, n: (j > 0) & (j < length)},
-                {"allow": lambda j, length, n: (j > 0) & (j <= length)},
-            ),
-        ),
-        Slip(
-            "no padding or no token is taken for something else",
-            "A slice from −0 or up to −0, `lengths or …` and `clamp(min=1)` make another number of "
-            "0: a sequence without padding has no False, an empty one no True. Use `j < length`.",
-            {"allow": lambda j, length, n: (j < length) & (length < n)},
-            also=(
-                {"allow": lambda j, length, n: (j < length) | (length == 0)},
-                {"read": lambda lengths: lengths.clamp(min=1)},
-            ),
-        ),
-        Slip(
-            "the axis of 1 does not stand for the queries",
-            "The mask is (b, 1, max_length): the batch, an axis of 1 that stands for all queries, "
-            "the keys. Yours has no such axis, one more, or has it elsewhere.",
-            {"form": lambda mask: mask[..., 0, :]},
-            also=(
-                {"align": lambda lengths: lengths[:, None]},
-                {"form": lambda mask: mask.mT},
-                {"form": lambda mask: mask[..., None, :]},
-                {"form": lambda mask: mask[..., 0, :][None]},
-            ),
-        ),
-        Slip(
-            "a row for every query",
-            "You return (b, n, n). An axis of 1 stands for all queries, however many; empty rows "
-            "for padded ones are a risk of NaN, and what those compute is thrown away.",
-            {"form": lambda mask: mask & mask.mT},
-            also=({"form": lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)},),
-        ),
-        Slip(
-            "padding expected on the left",
-            "You allow the *last* lengths[b] keys. Here the tokens stand first and the padding "
-            "behind them.",
-            {"allow": lambda j, length, n: j >= n - length},
-        ),
-        Slip(
-            "max_length is ignored",
-            "Your mask is as wide as the longest sequence. It is to have max_length columns, which "
-            "may be more.",
-            {"width": lambda lengths, n: max(1, int(lengths.max()))},
-        ),
-        Slip(
-            "the lengths are not those of their sequences",
-            "You mask every sequence at one length, or sort them. Each has a row of its own, in "
-            "the order in which they come: compare with `lengths[..., None, None]`.",
-            {"read": lambda lengths: torch.full_like(lengths, int(lengths.max()))},
-            also=(
-                {"read": lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0]))},
-                {"read": lambda lengths: lengths.sort(descending=True)[0]},
-                {"read": lambda lengths: lengths.sort()[0]},
-            ),
-        ),
-        Slip(
-            "only one batch axis",
-            "`lengths[:, None, None]`, `unsqueeze(1)`, a loop over the first axis or a flattening "
-            "fit lengths (b,) alone. `lengths[..., None, None]` counts from the end.",
-            {"align": lambda lengths: lengths[:, None, None]},
-            also=(
-                {"align": lambda lengths: lengths.reshape(-1, 1, 1)},
-                {"align": lambda lengths: one_by_one(lengths)[:, None, None]},
-                {"form": lambda mask: mask[..., 0, :].unsqueeze(1)},
-            ),
-        ),
+        slip("""positions are not counted from 0
+            A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You count one too
+            many or too few, or leave out position 0.""")
+        .by(allow=lambda j, length, n: j <= length)
+        .by(allow=lambda j, length, n: j < length - 1)
+        .by(allow=lambda j, length, n: (j > 0) & (j < length))
+        .by(allow=lambda j, length, n: (j > 0) & (j <= length)),
+        slip("""no padding or no token is taken for something else
+            A slice from −0 or up to −0, `lengths or …` and `clamp(min=1)` make another number of 0:
+            a sequence without padding has no False, an empty one no True. Use `j < length`.""")
+        .by(allow=lambda j, length, n: (j < length) & (length < n))
+        .by(allow=lambda j, length, n: (j < length) | (length == 0))
+        .by(read=lambda lengths: lengths.clamp(min=1)),
+        slip("""the axis of 1 does not stand for the queries
+            The mask is (b, 1, max_length): the batch, an axis of 1 that stands for all queries, the
+            keys. Yours has no such axis, one more, or has it elsewhere.""")
+        .by(form=lambda mask: mask[..., 0, :])
+        .by(align=lambda lengths: lengths[:, None])
+        .by(form=lambda mask: mask.mT)
+        .by(form=lambda mask: mask[..., None, :])
+        .by(form=lambda mask: mask[..., 0, :][None]),
+        slip("""a row for every query
+            You return (b, n, n). An axis of 1 stands for all queries, however many; empty rows for
+            padded ones are a risk of NaN, and what those compute is thrown away.""")
+        .by(form=lambda mask: mask & mask.mT)
+        .by(form=lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)),
+        slip("""padding expected on the left
+            You allow the *last* lengths[b] keys. Here the tokens stand first and the padding behind
+            them.""").by(allow=lambda j, length, n: j >= n - length),
+        slip("""max_length is ignored
+            Your mask is as wide as the longest sequence. It is to have max_length columns, which
+            may be more.""").by(width=lambda lengths, n: max(1, int(lengths.max()))),
+        slip("""the lengths are not those of their sequences
+            You mask every sequence at one length, or sort them. Each has a row of its own, in the
+            order in which they come: compare with `lengths[..., None, None]`.""")
+        .by(read=lambda lengths: torch.full_like(lengths, int(lengths.max())))
+        .by(read=lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0])))
+        .by(read=lambda lengths: lengths.sort(descending=True)[0])
+        .by(read=lambda lengths: lengths.sort()[0]),
+        slip("""only one batch axis
+            `lengths[:, None, None]`, `unsqueeze(1)`, a loop over the first axis or a flattening fit
+            lengths (b,) alone. `lengths[..., None, None]` counts from the end.""")
+        .by(align=lambda lengths: lengths[:, None, None])
+        .by(align=lambda lengths: lengths.reshape(-1, 1, 1))
+        .by(align=lambda lengths: one_by_one(lengths)[:, None, None])
+        .by(form=lambda mask: mask[..., 0, :].unsqueeze(1)),
     ),
     hints=(
         "Position j of sequence b is a token if j is less than its length.",
@@ -827,17 +765,15 @@ WINDOW = Exercise(
     misconceptions=made(
         window,
         *OF_WHAT_COMES_BACK,
-        Slip(
-            "a token does not see itself",
-            "Your diagonal is False. The window counts the token itself.",
-            {"truth": lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)},
-        ),
-        Slip(
-            "the centred window has another reach",
-            "Without `causal` the window reaches width // 2 to each side, as far forward as back: "
-            "`|i − j| <= width // 2`. The width counts the whole window, the token included.",
-            {"around": lambda n, w: band(n, n, -w, w)},
-            also=reaching(
+        slip("""a token does not see itself
+            Your diagonal is False. The window counts the token itself.
+        """).by(truth=lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)),
+        slip("""the centred window has another reach
+            Without `causal` the window reaches width // 2 to each side, as far forward as back: `|i
+            − j| <= width // 2`. The width counts the whole window, the token included.""")
+        .by(around=lambda n, w: band(n, n, -w, w))
+        .by(
+            *reaching(
                 "around",
                 lambda w: (1 - w, w - 1),
                 lambda w: (1 - w // 2, w // 2 - 1),
@@ -847,37 +783,31 @@ WINDOW = Exercise(
                 lambda w: (-(w // 2), 0),
                 lambda w: (0, w - 1),
                 lambda w: (0, w // 2),
+            )
+        ),
+        slip("""blocks in place of a window
+            Your tokens share fixed blocks (`i // width == j // width`). A window moves along with
+            its token.""").by(*in_either(in_blocks, lambda n, w: in_blocks(n, w).tril())),
+        slip("""the window wraps around
+            Your first token sees the last, or a slice starts below 0 (`mask[i, i − width + 1:]`)
+            and counts from the end. At the edges it is cut off: |i − j|, or `max(0, …)`.""").by(
+            *in_either(
+                lambda n, w: on_a_ring(n, w // 2, w // 2), lambda n, w: on_a_ring(n, w - 1, 0)
             ),
+            *in_either(lambda n, w: sliced(n, w // 2, w // 2), lambda n, w: sliced(n, w - 1, 0)),
         ),
-        in_either(
-            "blocks in place of a window",
-            "Your tokens share fixed blocks (`i // width == j // width`). A window moves along "
-            "with its token.",
-            (in_blocks, lambda n, w: in_blocks(n, w).tril()),
-        ),
-        in_either(
-            "the window wraps around",
-            "Your first token sees the last, or a slice starts below 0 (`mask[i, i − width + 1:]`) "
-            "and counts from the end. At the edges it is cut off: |i − j|, or `max(0, …)`.",
-            (lambda n, w: on_a_ring(n, w // 2, w // 2), lambda n, w: on_a_ring(n, w - 1, 0)),
-            (lambda n, w: sliced(n, w // 2, w // 2), lambda n, w: sliced(n, w - 1, 0)),
-        ),
-        Slip(
-            "causal is ignored",
-            "Your result is the same with `causal=True`. Then the window ends with the token "
-            "itself.",
-            {"behind": centred, "refuse": lambda n, w, causal: w},
-            also=(
-                {"behind": centred},
-                {"behind": centred, "refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
-            ),
-        ),
-        Slip(
-            "the causal window has another reach",
-            "With `causal` the window holds the token itself and width − 1 before it, and none "
-            "that comes later: `0 <= i − j < width`, both sides of it.",
-            {"behind": lambda n, w: band(n, n, -(w // 2), 0)},
-            also=reaching(
+        slip("""causal is ignored
+            Your result is the same with `causal=True`. Then the window ends with the token
+            itself.""")
+        .by(behind=centred, refuse=lambda n, w, causal: w)
+        .by(behind=centred)
+        .by(behind=centred, refuse=lambda n, w, causal: odd_unless_causal(n, w, False)),
+        slip("""the causal window has another reach
+            With `causal` the window holds the token itself and width − 1 before it, and none that
+            comes later: `0 <= i − j < width`, both sides of it.""")
+        .by(behind=lambda n, w: band(n, n, -(w // 2), 0))
+        .by(
+            *reaching(
                 "behind",
                 lambda w: (-w, 0),
                 lambda w: (2 - w, 0),
@@ -887,38 +817,25 @@ WINDOW = Exercise(
                 lambda w: (0, w - 1),
                 lambda w: (1 - w, math.inf),
                 lambda w: (1 - w, w - 1),
-            ),
+            )
         ),
-        Slip(
-            "even widths are let through",
-            "A centred window of even width has no centre. The exercise asks for a ValueError "
-            "there; with `causal` every width is right.",
-            {"refuse": lambda n, w, causal: w},
-            also=(
-                {"refuse": lambda n, w, causal: w if causal or w % 2 else w + 1},
-                {"refuse": lambda n, w, causal: w if causal or w % 2 else w - 1},
-                {
-                    "refuse": lambda n, w, causal: w,
-                    "around": lambda n, w: band(n, n, -((w - 1) // 2), w // 2),
-                },
-            ),
-        ),
-        Slip(
-            "a width that is right is refused",
-            "Only a centred window needs an odd width: with `causal=True` any will do. And a "
-            "window may be wider than the sequence, then it allows all that it reaches.",
-            {"refuse": lambda n, w, causal: odd_unless_causal(n, w, False)},
-            also=(
-                {"refuse": at_most_n},
-                {"refuse": lambda n, w, causal: odd_unless_causal(n, w + 1, causal) - 1},
-            ),
-        ),
-        Slip(
-            "a wide window is narrowed",
-            "You use at most n for the width. In a window that is much wider than the sequence the "
-            "first token sees the last: its reach is still `width // 2`.",
-            {"refuse": lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)},
-        ),
+        slip("""even widths are let through
+            A centred window of even width has no centre. The exercise asks for a ValueError there;
+            with `causal` every width is right.""")
+        .by(refuse=lambda n, w, causal: w)
+        .by(refuse=lambda n, w, causal: w if causal or w % 2 else w + 1)
+        .by(refuse=lambda n, w, causal: w if causal or w % 2 else w - 1)
+        .by(refuse=lambda n, w, causal: w, around=lambda n, w: band(n, n, -((w - 1) // 2), w // 2)),
+        slip("""a width that is right is refused
+            Only a centred window needs an odd width: with `causal=True` any will do. And a window
+            may be wider than the sequence, then it allows all that it reaches.""")
+        .by(refuse=lambda n, w, causal: odd_unless_causal(n, w, False))
+        .by(refuse=at_most_n)
+        .by(refuse=lambda n, w, causal: odd_unless_causal(n, w + 1, causal) - 1),
+        slip("""a wide window is narrowed
+            You use at most n for the width. In a window that is much wider than the sequence the
+            first token sees the last: its reach is still `width // 2`.
+        """).by(refuse=lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)),
     ),
     hints=(
         "What matters is the difference of the positions. Make the matrix of all i − j first.",
@@ -989,94 +906,68 @@ SOFTMAX = Exercise(
     excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         weigh,
-        Slip(
-            "a row with no key is NaN",
-            "The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask later. "
-            "Leave the scores of such a row as they are, and set its weights to 0 at the end.",
-            FORGOTTEN,
-            also=(
-                FORGOTTEN | {"hide": lambda s, mask: s + mask.log()},
-                FORGOTTEN | NOT_HIDDEN | {"after": shares},
-            ),
-        ),
-        Slip(
-            "a row with no key keeps its weights",
-            "You leave the scores of a row with no key as they are, which is right, and return "
-            "their softmax. Its weights are to be 0: fill them in afterwards.",
-            {"finish": lambda weights, some: weights},
-        ),
-        Slip(
-            "the gradient of an empty row is NaN",
-            "Your weights are right, but NaN was made on the way and covered up at the end "
-            "(`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. "
-            "See to it that no row of nothing but −∞ reaches the softmax, and that no row is "
-            "divided by a sum of 0.",
+        slip("""a row with no key is NaN
+            The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask later. Leave
+            the scores of such a row as they are, and set its weights to 0 at the end.""")
+        .by(FORGOTTEN)
+        .by(FORGOTTEN | {"hide": lambda s, mask: s + mask.log()})
+        .by(FORGOTTEN | NOT_HIDDEN | {"after": shares}),
+        slip("""a row with no key keeps its weights
+            You leave the scores of a row with no key as they are, which is right, and return their
+            softmax. Its weights are to be 0: fill them in afterwards.
+        """).by(finish=lambda weights, some: weights),
+        slip("""the gradient of an empty row is NaN
+            Your weights are right, but NaN was made on the way and covered up at the end
+            (`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. See
+            to it that no row of nothing but −∞ reaches the softmax, and that no row is divided by a
+            sum of 0.""")
+        .by(
             UNSPARED
             | {
                 "hide": lambda s, mask: s + as_additive(mask).to(s.dtype),
                 "finish": lambda weights, some: weights.nan_to_num(0),
-            },
-            also=(NOT_HIDDEN | {"after": shares},),
-        ),
-        Slip(
-            "a low number in place of −∞",
-            "A row with no key becomes a row of equal scores, so its weights are 1/n each and not "
-            "0; other scores may come near the number, and float16 ends at ±65504. Use −∞, and "
-            "look after empty rows.",
-            FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
-            nowhere_near,
-            Between(-800.0, -1e-3),
-            (
-                FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)},
-                FORGOTTEN
-                | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)},
-                *map(nowhere_near, (-100.0, -1e4, -1e6)),
-            ),
-        ),
-        Slip(
-            "float16 has no −1e9",
-            "Your function breaks down in float16, which reaches to ±65504. Use −∞, which every "
-            "floating dtype has, or `torch.finfo(scores.dtype).min`.",
-            {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)},
-        ),
-        Slip(
-            "−1e9 is added to the scores",
-            "A sum with −1e9 keeps what float32 has room for, steps of 64, and a row with no key "
-            "still gets weights that sum to 1. In float16 it is no float16 any more, or −∞. "
-            "`masked_fill` replaces, it does not add.",
-            FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9},
-            also=(FORGOTTEN | {"hide": lambda s, mask: s + (1 - mask.to(s.dtype)) * -1e9},),
-        ),
-        Slip(
-            "a guard beside the allowed weights",
-            "You add a small number to the sum of a row, or let the sum be no less. Its weights no "
-            "longer sum to 1, or the number is 0 in float16, as all below 3e-8 are, and 0/0 is "
-            "NaN. Replace a sum of 0 by 1, and leave the others as they are.",
-            guarded_shares((over_keys, 1e-6)),
-            guarded_shares,
-            tuple(product((over_keys, exponentials, of_differences), GUARDS)),
-            tuple(map(floored_shares, product((over_keys, exponentials), (1e-12, 1e-9, 1e-6)))),
-        ),
-        Slip(
-            "not divided by the sum",
-            "You return exponentials, and a row does not sum to 1. Divide by the sum of the row.",
-            {"normalize": exponentials},
-            also=({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask},),
-        ),
-        Slip(
-            "float16 comes back as float32",
-            "You compute in float32, which is a good idea for float16 alone, and return that. "
-            "Leave float32 and float64 as they are, and end with `.to(scores.dtype)`.",
-            {"cast": lambda s: s.float() if s.dtype == torch.float16 else s},
-            also=({"cast": lambda s: s.float()},),
-        ),
-        replace(
-            mistakes.MASK_NOT_BROADCAST,
-            options={"see": lambda mask, scores: mask} | mistakes.MASK_NOT_BROADCAST.options,
-        ),
+            }
+        )
+        .by(NOT_HIDDEN | {"after": shares}),
+        slip("""a low number in place of −∞
+            A row with no key becomes a row of equal scores, so its weights are 1/n each and not 0;
+            other scores may come near the number, and float16 ends at ±65504. Use −∞, and look
+            after empty rows.""")
+        .by(FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, -1e9)})
+        .by(FORGOTTEN | {"hide": lambda s, mask: torch.where(mask, s, -1e9)})
+        .by(FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)})
+        .by(*map(nowhere_near, (-100.0, -1e4, -1e6)))
+        .by_any(nowhere_near, Between(-800.0, -1e-3)),
+        slip("""float16 has no −1e9
+            Your function breaks down in float16, which reaches to ±65504. Use −∞, which every
+            floating dtype has, or `torch.finfo(scores.dtype).min`.
+        """).by(hide=lambda s, mask: s.masked_fill(~mask, -1e9)),
+        slip("""−1e9 is added to the scores
+            A sum with −1e9 keeps what float32 has room for, steps of 64, and a row with no key
+            still gets weights that sum to 1. In float16 it is no float16 any more, or −∞.
+            `masked_fill` replaces, it does not add.""")
+        .by(FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9})
+        .by(FORGOTTEN | {"hide": lambda s, mask: s + (1 - mask.to(s.dtype)) * -1e9}),
+        slip("""a guard beside the allowed weights
+            You add a small number to the sum of a row, or let the sum be no less. Its weights no
+            longer sum to 1, or the number is 0 in float16, as all below 3e-8 are, and 0/0 is NaN.
+            Replace a sum of 0 by 1, and leave the others as they are.""")
+        .by(guarded_shares((over_keys, 1e-6)))
+        .by(*map(floored_shares, product((over_keys, exponentials), (1e-12, 1e-9, 1e-6))))
+        .by_any(guarded_shares, tuple(product((over_keys, exponentials, of_differences), GUARDS))),
+        slip("""not divided by the sum
+            You return exponentials, and a row does not sum to 1. Divide by the sum of the row.""")
+        .by(normalize=exponentials)
+        .by({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask}),
+        slip("""float16 comes back as float32
+            You compute in float32, which is a good idea for float16 alone, and return that. Leave
+            float32 and float64 as they are, and end with `.to(scores.dtype)`.""")
+        .by(cast=lambda s: s.float() if s.dtype == torch.float16 else s)
+        .by(cast=lambda s: s.float()),
+        mistakes.MASK_NOT_BROADCAST.here(see=lambda mask, scores: mask, hide=mistakes.at_places),
         *(
-            slip.likewise(*MORE.get(slip.name, ())).naming(**OF_EMPTY_ROWS)
-            for slip in (
+            one.by(*MORE.get(one.name, ())).naming(**OF_EMPTY_ROWS)
+            for one in (
                 *mistakes.OF_THE_SOFTMAX,
                 mistakes.ONE_MAXIMUM,
                 mistakes.IN_SINGLE_PRECISION,
@@ -1144,139 +1035,94 @@ LEAK = Exercise(
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
     misconceptions=made(
         leaking,
-        Slip(
-            "the wrong pairs are measured",
-            "Only pairs where the mask is False count, and row i of it belongs to output i. "
-            "You measure those that are allowed, or all, or look up mask[j, i].",
-            {"pairs": lambda mask, J: masked_pairs(~mask, J)},
-            also=(
-                {"pairs": lambda mask, J: torch.ones_like(J, dtype=torch.bool)},
-                {"pairs": lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))},
-            ),
+        slip("""the wrong pairs are measured
+            Only pairs where the mask is False count, and row i of it belongs to output i. You
+            measure those that are allowed, or all, or look up mask[j, i].""")
+        .by(pairs=lambda mask, J: masked_pairs(~mask, J))
+        .by(pairs=lambda mask, J: torch.ones_like(J, dtype=torch.bool))
+        .by(pairs=lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))),
+        slip("""outputs do not have their rows of the mask
+            Each of the `out.shape[-2]` outputs has a row of the mask, and one row may stand for
+            all: `mask.broadcast_to(*out.shape[:-1], n)`. You take rows as they come, or go through
+            as many outputs as x has tokens.""")
+        .by(pairs=row_by_row)
+        .by(gather=as_many_rows_as_tokens),
+        slip("""the sign is kept
+            You take the maximum of the derivatives themselves. A large negative one is as much a
+            leak: take the absolute value first.""").by(size=as_it_is),
+        slip("""the features are not taken one by one
+            You add up or average over the features of an output (`out[i].sum()`) or of a token, or
+            look at the first alone. Derivatives can cancel in a sum: every single one counts.""")
+        .by(outputs=lambda J: J.sum(-3, keepdim=True))
+        .by(outputs=lambda J: J.mean(-3, keepdim=True))
+        .by(outputs=lambda J: J[..., :1, :, :])
+        .by(tokens=lambda J: J.sum(-1, keepdim=True))
+        .by(tokens=lambda J: J.mean(-1, keepdim=True))
+        .by(tokens=lambda J: J[..., :1])
+        .by(tokens=lambda J: J.abs().sum(-1, keepdim=True))
+        .by(tokens=lambda J: J.abs().mean(-1, keepdim=True)),
+        slip("""several outputs in one gradient
+            `f(x).sum()` has one gradient for all outputs, and `backward()` adds to what `x.grad`
+            holds. Each out[..., i, a] has its own: `torch.autograd.grad` adds nothing up.""")
+        .by(outputs=lambda J: J.sum((-4, -3), keepdim=True).expand_as(J))
+        .by(outputs=piled_up)
+        .by(outputs=lambda J: J.cumsum(-3)),
+        slip("""something else than the largest
+            You average what leaks, add it up, or take the norm of a block. One leaking pair among a
+            thousand is a leak: the largest single derivative is asked for.""")
+        .by(gather=lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1))
+        .by(gather=lambda J, h: only(J, h).mean())
+        .by(gather=lambda J, h: only(J, h).sum())
+        .by(
+            *(
+                {"gather": lambda J, h, a=axes: only(J, h).norm(dim=a, keepdim=True).max()}
+                for axes in ((-3, -1), -1, -3)
+            )
         ),
-        Slip(
-            "outputs do not have their rows of the mask",
-            "Each of the `out.shape[-2]` outputs has a row of the mask, and one row may stand for "
-            "all: `mask.broadcast_to(*out.shape[:-1], n)`. You take rows as they come, or go "
-            "through as many outputs as x has tokens.",
-            {"pairs": row_by_row},
-            also=({"gather": as_many_rows_as_tokens},),
-        ),
-        Slip(
-            "the sign is kept",
-            "You take the maximum of the derivatives themselves. A large negative one is as "
-            "much a leak: take the absolute value first.",
-            {"size": as_it_is},
-        ),
-        Slip(
-            "the features are not taken one by one",
-            "You add up or average over the features of an output (`out[i].sum()`) or of a token, "
-            "or look at the first alone. Derivatives can cancel in a sum: every single one counts.",
-            {"outputs": lambda J: J.sum(-3, keepdim=True)},
-            also=(
-                {"outputs": lambda J: J.mean(-3, keepdim=True)},
-                {"outputs": lambda J: J[..., :1, :, :]},
-                {"tokens": lambda J: J.sum(-1, keepdim=True)},
-                {"tokens": lambda J: J.mean(-1, keepdim=True)},
-                {"tokens": lambda J: J[..., :1]},
-                {"tokens": lambda J: J.abs().sum(-1, keepdim=True)},
-                {"tokens": lambda J: J.abs().mean(-1, keepdim=True)},
-            ),
-        ),
-        Slip(
-            "several outputs in one gradient",
-            "`f(x).sum()` has one gradient for all outputs, and `backward()` adds to what `x.grad` "
-            "holds. Each out[..., i, a] has its own: `torch.autograd.grad` adds nothing up.",
-            {"outputs": lambda J: J.sum((-4, -3), keepdim=True).expand_as(J)},
-            also=({"outputs": piled_up}, {"outputs": lambda J: J.cumsum(-3)}),
-        ),
-        Slip(
-            "something else than the largest",
-            "You average what leaks, add it up, or take the norm of a block. One leaking pair "
-            "among a thousand is a leak: the largest single derivative is asked for.",
-            {"gather": lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1)},
-            also=(
-                {"gather": lambda J, h: only(J, h).mean()},
-                {"gather": lambda J, h: only(J, h).sum()},
-                *(
-                    {"gather": lambda J, h, a=axes: only(J, h).norm(dim=a, keepdim=True).max()}
-                    for axes in ((-3, -1), -1, -3)
-                ),
-            ),
-        ),
-        Slip(
-            "only one query is tested",
-            "You return after the first output, or keep what the last one gave. The largest of "
-            "all outputs is asked for: `worst = max(worst, …)`.",
-            {"gather": lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max()},
-            also=(
-                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max()},
-                {"gather": lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()},
-            ),
-        ),
-        Slip(
-            "only one sequence is tested",
-            "Of a batch you look at one sequence alone, the first or the last. The largest "
-            "derivative of all sequences is asked for.",
-            {"gather": lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[0].max()},
-            also=(
-                {"gather": lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[-1].max()},
-            ),
-        ),
-        Slip(
-            "divided by the number of sequences",
-            "You average over the batch, `out[..., i, a].mean()`, and the derivative of each "
-            "sequence is divided by how many there are. Add up, `.sum()`: no sequence depends on "
-            "another.",
-            {"outputs": lambda J: J / max(J.shape[:-4].numel(), 1)},
-            also=({"outputs": lambda J: J.reshape(-1, *J.shape[-4:]).mean(0)},),
-        ),
-        Slip(
-            "nothing masked is not provided for",
-            "Where no pair is masked, there is nothing to take the largest of, and `max` "
-            "raises an error, or gives −∞ or less than 0. The answer is 0 there.",
-            {"gather": lambda J, hidden: J[hidden.expand_as(J)].max()},
-            also=(
-                {"gather": lambda J, hidden: max(J[hidden.expand_as(J)].tolist())},
-                {"gather": lambda J, hidden: J.masked_fill(~hidden, -math.inf).max()},
-                {"gather": lambda J, hidden: J.masked_fill(~hidden, -1).max()},
-            ),
-        ),
-        Slip(
-            "the derivative is taken elsewhere",
-            "You differentiate at zeros, or at numbers of your own. The derivative at x is "
-            "asked for; elsewhere it is another.",
-            {"at": torch.zeros_like},
-            also=({"at": torch.ones_like},),
-        ),
-        Slip(
-            "not one number",
-            "You return whether there is a leak, or a number for each sequence. The answer is one "
-            "number: the largest absolute derivative of all, 0.0 where nothing leaks.",
-            {"give": lambda worst: bool(worst > 0)},
-            also=(
-                {"give": lambda worst: float(worst > 0)},
-                {
-                    "gather": lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)),
-                    "give": as_it_is,
-                },
-            ),
-        ),
-        Slip(
-            "a difference in place of the derivative",
-            "You move a token a little, or set it to 0, and see how far the outputs move. The "
-            "derivative at x itself is asked for: `torch.autograd.grad` gives it exactly.",
-            differences(1e-3),
-            differences,
-            (0.1, 1e-2, 1e-4, 1e-5, 1e-6),
-            ({"derive": lambda f, x: moved(f, x, lambda x, j, c: x[..., j, :].zero_())},),
-        ),
-        Slip(
-            "x does not ask for a gradient",
-            "Nothing can be differentiated by x as it comes. Make a copy that can: "
-            "`x = x.detach().clone().requires_grad_()`.",
-            {"derive": lambda f, x: torch.autograd.grad(f(x)[..., 0, 0].sum(), x)[0]},
-        ),
+        slip("""only one query is tested
+            You return after the first output, or keep what the last one gave. The largest of all
+            outputs is asked for: `worst = max(worst, …)`.""")
+        .by(gather=lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max())
+        .by(gather=lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max())
+        .by(gather=lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()),
+        slip("""only one sequence is tested
+            Of a batch you look at one sequence alone, the first or the last. The largest derivative
+            of all sequences is asked for.""")
+        .by(gather=lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[0].max())
+        .by(gather=lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[-1].max()),
+        slip("""divided by the number of sequences
+            You average over the batch, `out[..., i, a].mean()`, and the derivative of each sequence
+            is divided by how many there are. Add up, `.sum()`: no sequence depends on another.""")
+        .by(outputs=lambda J: J / max(J.shape[:-4].numel(), 1))
+        .by(outputs=lambda J: J.reshape(-1, *J.shape[-4:]).mean(0)),
+        slip("""nothing masked is not provided for
+            Where no pair is masked, there is nothing to take the largest of, and `max` raises an
+            error, or gives −∞ or less than 0. The answer is 0 there.""")
+        .by(gather=lambda J, hidden: J[hidden.expand_as(J)].max())
+        .by(gather=lambda J, hidden: max(J[hidden.expand_as(J)].tolist()))
+        .by(gather=lambda J, hidden: J.masked_fill(~hidden, -math.inf).max())
+        .by(gather=lambda J, hidden: J.masked_fill(~hidden, -1).max()),
+        slip("""the derivative is taken elsewhere
+            You differentiate at zeros, or at numbers of your own. The derivative at x is asked for;
+            elsewhere it is another.""")
+        .by(at=torch.zeros_like)
+        .by(at=torch.ones_like),
+        slip("""not one number
+            You return whether there is a leak, or a number for each sequence. The answer is one
+            number: the largest absolute derivative of all, 0.0 where nothing leaks.""")
+        .by(give=lambda worst: bool(worst > 0))
+        .by(give=lambda worst: float(worst > 0))
+        .by(gather=lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)), give=as_it_is),
+        slip("""a difference in place of the derivative
+            You move a token a little, or set it to 0, and see how far the outputs move. The
+            derivative at x itself is asked for: `torch.autograd.grad` gives it exactly.""")
+        .by(differences(1e-3))
+        .by(derive=lambda f, x: moved(f, x, lambda x, j, c: x[..., j, :].zero_()))
+        .by_any(differences, (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
+        slip("""x does not ask for a gradient
+            Nothing can be differentiated by x as it comes. Make a copy that can: `x =
+            x.detach().clone().requires_grad_()`.
+        """).by(derive=lambda f, x: torch.autograd.grad(f(x)[..., 0, 0].sum(), x)[0]),
     ),
     hints=(
         "`x.detach().clone().requires_grad_()` is a copy that derivatives can be taken by.",

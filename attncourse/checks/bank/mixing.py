@@ -18,9 +18,9 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import made, slip
 from attncourse.checks.rewriting import PERCENT
-from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, slip, swapped, within
+from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, swapped, within
 from attncourse.checks.softmaxes import Softmax
 from attncourse.checks.variants import Variant
 
@@ -196,52 +196,37 @@ def mixer(weights=lambda A: A, product=np.matmul, finish=result):
 
 
 OF_MIXING = (
-    slip(
-        "A is transposed",
-        "Your output i uses column i of A, that is `A.T @ X`. The weights of output i stand in row "
-        "i: U[i] is the sum over j of A[i, j] X[j], which is `A @ X`.",
-        weights=[swapped, lambda A: A.T],
-    ),
-    slip(
-        "np.dot on a batch",
-        "`np.dot` of two batches pairs every matrix of the one with every matrix of the other. `@` "
-        "(np.matmul) takes the batch axes together, one matrix of A for one of X.",
-        product=lambda A, X: np.dot(A, X),
-    ),
-    slip(
-        "the sum runs over the features",
-        "`X @ A` and `A @ X.T` sum over the columns of X, its features. The sum runs over tokens, "
-        "the columns of A and the rows of X: `A @ X`.",
-        product=[
-            lambda A, X: X @ A,
-            lambda A, X: A @ swapped(X),
-            lambda A, X: A @ X.T,
-            lambda A, X: X @ swapped(A),
-        ],
-    ),
-    slip(
-        "entries multiplied one by one",
-        "`*` multiplies entries at the same place. An output is a sum over tokens: the matrix "
-        "product `@`.",
-        product=lambda A, X: A * X,
-    ),
-    slip(
-        "the weights are normalised first",
-        "You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes "
-        "the weights as they are; whether they sum to 1 is for the one who made them to see to.",
-        {"product": lambda A, X: A @ X / A.sum(-1, keepdims=True)},
-        weights=[lambda A: over(A, A.sum(-1, keepdims=True)), lambda A: Softmax()(A)],
-    ),
-    slip(
-        "not every token is added up",
-        "Your loop overwrites the sum (`=` in place of `+=`), or leaves out the first or the last "
-        "token. Output i adds up A[i, j] X[j] for every j.",
-        product=[
-            lambda A, X: A[..., -1:] @ X[..., -1:, :],
-            lambda A, X: A[..., :-1] @ X[..., :-1, :],
-            lambda A, X: A[..., 1:] @ X[..., 1:, :],
-        ],
-    ),
+    slip("""A is transposed
+        Your output i uses column i of A, that is `A.T @ X`. The weights of output i stand in row i:
+        U[i] is the sum over j of A[i, j] X[j], which is `A @ X`.""")
+    .by(weights=swapped)
+    .by(weights=lambda A: A.T),
+    slip("""np.dot on a batch
+        `np.dot` of two batches pairs every matrix of the one with every matrix of the other. `@`
+        (np.matmul) takes the batch axes together, one matrix of A for one of X.
+    """).by(product=lambda A, X: np.dot(A, X)),
+    slip("""the sum runs over the features
+        `X @ A` and `A @ X.T` sum over the columns of X, its features. The sum runs over tokens, the
+        columns of A and the rows of X: `A @ X`.""")
+    .by(product=lambda A, X: X @ A)
+    .by(product=lambda A, X: A @ swapped(X))
+    .by(product=lambda A, X: A @ X.T)
+    .by(product=lambda A, X: X @ swapped(A)),
+    slip("""entries multiplied one by one
+        `*` multiplies entries at the same place. An output is a sum over tokens: the matrix product
+        `@`.""").by(product=lambda A, X: A * X),
+    slip("""the weights are normalised first
+        You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes the
+        weights as they are; whether they sum to 1 is for the one who made them to see to.""")
+    .by(weights=lambda A: over(A, A.sum(-1, keepdims=True)))
+    .by(weights=lambda A: Softmax()(A))
+    .by(product=lambda A, X: A @ X / A.sum(-1, keepdims=True)),
+    slip("""not every token is added up
+        Your loop overwrites the sum (`=` in place of `+=`), or leaves out the first or the last
+        token. Output i adds up A[i, j] X[j] for every j.""")
+    .by(product=lambda A, X: A[..., -1:] @ X[..., -1:, :])
+    .by(product=lambda A, X: A[..., :-1] @ X[..., :-1, :])
+    .by(product=lambda A, X: A[..., 1:] @ X[..., 1:, :]),
     slips.INPUT_ADDED,
     slips.ONE_VECTOR,
     slips.TRANSPOSED,
@@ -267,74 +252,56 @@ def normalizer(
 
 OF_NORMALIZING = (
     slips.COLUMNS,
-    slips.LOST_AXIS.likewise({"along": {"axis": -1}, "divide": lambda A, s: A / (s + (s == 0))}),
+    slips.LOST_AXIS.by(along={"axis": -1}, divide=lambda A, s: A / (s + (s == 0))),
     slips.WHOLE_MATRIX,
     slips.ZERO_BY_ZERO,
     slips.GUARD,
     slips.IN_PLACE,
-    slips.CUT.by({"divide": lambda A, sums: over(A, sums).astype(A.dtype)}),
-    Slip(
-        "rows of a small sum are left as they are, or cleared",
-        "You divide a row only where its sum is 1 or more, or above some other bound. Every row is "
-        "divided by its sum, however small that is, but for a row of zeros.",
-        {"divide": lambda A, sums: A / np.maximum(sums, 1)},
-        lambda bound: {"divide": lambda A, sums: A / np.maximum(sums, bound)},
-        Between(3e-3, 5.0),
-        (
-            {"divide": lambda A, sums: over(A, sums) * (sums >= 0.005)},
-            {"divide": lambda A, sums: over(A, sums) * (sums >= 1)},
-        ),
+    slips.CUT.here(divide=lambda A, sums: over(A, sums).astype(A.dtype)),
+    slip("""rows of a small sum are left as they are, or cleared
+        You divide a row only where its sum is 1 or more, or above some other bound. Every row is
+        divided by its sum, however small that is, but for a row of zeros.""")
+    .by(divide=lambda A, sums: A / np.maximum(sums, 1))
+    .by(divide=lambda A, sums: over(A, sums) * (sums >= 0.005))
+    .by(divide=lambda A, sums: over(A, sums) * (sums >= 1))
+    .by_any(
+        lambda bound: {"divide": lambda A, sums: A / np.maximum(sums, bound)}, Between(3e-3, 5.0)
     ),
-    slip(
-        "divided by something else than the sum",
-        "You divide each row by its largest entry, its length, its mean, the number of its entries "
-        "or the sum of their squares. Shares of a whole sum to 1: divide by the sum.",
-        measure=[
-            lambda A, **along: A.max(**along),
-            lambda A, **along: np.linalg.norm(A, **along),
-            lambda A, **along: A.mean(**along),
-            lambda A, **along: A.shape[-1],
-            lambda A, **along: (A * A).sum(**along),
-        ],
-    ),
-    slip(
-        "a row of zeros becomes uniform",
-        "You spread a row of zeros evenly. The exercise leaves it zero: no weight was asked for, "
-        "none is given.",
-        divide=lambda A, sums: np.where(sums == 0, 1 / A.shape[-1], over(A, sums)),
-    ),
-    slip(
-        "shares have no room in whole numbers",
-        "`np.zeros_like(A)` holds whole numbers where A does, and NumPy refuses to write shares "
-        "into it. Make it with `np.zeros(A.shape)`.",
-        divide=lambda A, s: np.divide(A, s, out=np.zeros_like(A), where=s != 0),
-    ),
-    slip(
-        "a softmax in place of a division",
-        "You exponentiate before dividing. That is a softmax, which comes in chapter 3 and changes "
-        "the proportions; here an entry twice as large gets twice the weight.",
-        prepare=[np.exp, lambda A: np.exp(A - A.max(-1, keepdims=True))],
-    ),
-    slip(
-        "negative entries are accepted",
-        "You look at no entry, at the sums or at `all` entries, let a little pass, or mend what is "
-        "negative. One entry below 0 is a mistake made earlier: raise `ValueError` where "
-        "`(A < 0).any()`.",
-        {"refuse": lambda A: False, "prepare": lambda A: np.maximum(A, 0)},
-        {"refuse": lambda A: False, "prepare": np.abs},
-        refuse=[
-            lambda A: False,
-            lambda A: (A.sum(-1) < 0).any(),
-            lambda A: (A < 0).all(),
-            lambda A: (A < 0).all(-1).any(),
-            lambda A: (A < -1e-3).any(),
-        ],
-    ),
-    slip(
-        "zeros are refused",
-        "You refuse 0 as well. It is an amount like any other: test `A < 0`.",
-        refuse=lambda A: (A <= 0).any(),
-    ),
+    slip("""divided by something else than the sum
+        You divide each row by its largest entry, its length, its mean, the number of its entries or
+        the sum of their squares. Shares of a whole sum to 1: divide by the sum.""")
+    .by(measure=lambda A, **along: A.max(**along))
+    .by(measure=lambda A, **along: np.linalg.norm(A, **along))
+    .by(measure=lambda A, **along: A.mean(**along))
+    .by(measure=lambda A, **along: A.shape[-1])
+    .by(measure=lambda A, **along: (A * A).sum(**along)),
+    slip("""a row of zeros becomes uniform
+        You spread a row of zeros evenly. The exercise leaves it zero: no weight was asked for, none
+        is given.
+    """).by(divide=lambda A, sums: np.where(sums == 0, 1 / A.shape[-1], over(A, sums))),
+    slip("""shares have no room in whole numbers
+        `np.zeros_like(A)` holds whole numbers where A does, and NumPy refuses to write shares into
+        it. Make it with `np.zeros(A.shape)`.
+    """).by(divide=lambda A, s: np.divide(A, s, out=np.zeros_like(A), where=s != 0)),
+    slip("""a softmax in place of a division
+        You exponentiate before dividing. That is a softmax, which comes in chapter 3 and changes
+        the proportions; here an entry twice as large gets twice the weight.""")
+    .by(prepare=np.exp)
+    .by(prepare=lambda A: np.exp(A - A.max(-1, keepdims=True))),
+    slip("""negative entries are accepted
+        You look at no entry, at the sums or at `all` entries, let a little pass, or mend what is
+        negative. One entry below 0 is a mistake made earlier: raise `ValueError` where `(A <
+        0).any()`.""")
+    .by(refuse=lambda A: False)
+    .by(refuse=lambda A: (A.sum(-1) < 0).any())
+    .by(refuse=lambda A: (A < 0).all())
+    .by(refuse=lambda A: (A < 0).all(-1).any())
+    .by(refuse=lambda A: (A < -1e-3).any())
+    .by(refuse=lambda A: False, prepare=lambda A: np.maximum(A, 0))
+    .by(refuse=lambda A: False, prepare=np.abs),
+    slip("""zeros are refused
+        You refuse 0 as well. It is an amount like any other: test `A < 0`.
+    """).by(refuse=lambda A: (A <= 0).any()),
 )
 
 
@@ -362,96 +329,72 @@ def sums_of_both(A, **along):
 
 
 OF_TESTING = (
-    slips.COLUMNS.by(
-        {"along": {"axis": -2}}, also=({"along": {"axis": 0}}, {"total": sums_of_both})
-    )
+    slips.COLUMNS.here(along={"axis": -2})
+    .by(along={"axis": 0})
+    .by(total=sums_of_both)
     .called("columns are tested")
     .said(
         "You ask whether the columns sum to 1, in place of the rows or besides. The columns are "
         "free; a row is one token's weights: sum over the last axis."
     ),
-    slip(
-        "a batch is read as a matrix",
-        "`sum(axis=1)` and `for row in A` find the rows of a single matrix; in a batch axis 1 "
-        "holds the rows, and axis 0 whole matrices. Count from the end: `A.sum(axis=-1)`.",
-        {"total": lambda A, **along: A.reshape(len(A), -1).sum(-1)},
-        along={"axis": 1},
-    ),
-    slip(
-        "several sums are added up",
-        "You compare the sum of all entries with 1 or with the number of rows. Some rows may be "
-        "above and others below: test the sum of each, `A.sum(axis=-1)`.",
-        total=[
-            lambda A, **along: A.sum(),
-            lambda A, **along: A.sum(-1).mean(),
-            lambda A, **along: A.sum() - len(A) + 1,
-        ],
-    ),
-    slip(
-        "only one of two things is tested",
-        "Weights are at least 0, up to `atol`, and each row of them sums to 1. You ask for one of "
-        "the two and not for the other.",
-        {"close": lambda sums, one, atol: True},
-        low=lambda A, atol: True,
-    ),
-    slip(
-        "entries that are allowed are refused",
-        "You ask for entries above 0, of at least 0 without a tolerance, or of at most 1. A weight "
-        "may be 0, or −atol, and only the sum of a row has an upper end: `A >= -atol`.",
-        low=[
-            lambda A, atol: (A >= 0).all(),
-            lambda A, atol: (A > 0).all(),
-            lambda A, atol: ((A >= -atol) & (A <= 1)).all(),
-            lambda A, atol: ((A >= 0) & (A <= 1)).all(),
-            lambda A, atol: ((A >= -atol) & (A <= 1 + atol)).all(),
-        ],
-    ),
-    slip(
-        "the difference counts in one direction only",
-        "`sum − 1 <= atol` is also true of every sum below 1, and `sum >= 1 − atol` of every sum "
-        "above. Take the absolute value of the difference.",
-        close=[
-            lambda sums, one, atol: sums - one <= atol,
-            lambda sums, one, atol: sums - one < atol,
-            lambda sums, one, atol: sums >= one - atol,
-        ],
-    ),
+    slip("""a batch is read as a matrix
+        `sum(axis=1)` and `for row in A` find the rows of a single matrix; in a batch axis 1 holds
+        the rows, and axis 0 whole matrices. Count from the end: `A.sum(axis=-1)`.""")
+    .by(along={"axis": 1})
+    .by(total=lambda A, **along: A.reshape(len(A), -1).sum(-1)),
+    slip("""several sums are added up
+        You compare the sum of all entries with 1 or with the number of rows. Some rows may be above
+        and others below: test the sum of each, `A.sum(axis=-1)`.""")
+    .by(total=lambda A, **along: A.sum())
+    .by(total=lambda A, **along: A.sum(-1).mean())
+    .by(total=lambda A, **along: A.sum() - len(A) + 1),
+    slip("""only one of two things is tested
+        Weights are at least 0, up to `atol`, and each row of them sums to 1. You ask for one of the
+        two and not for the other.""")
+    .by(low=lambda A, atol: True)
+    .by(close=lambda sums, one, atol: True),
+    slip("""entries that are allowed are refused
+        You ask for entries above 0, of at least 0 without a tolerance, or of at most 1. A weight
+        may be 0, or −atol, and only the sum of a row has an upper end: `A >= -atol`.""")
+    .by(low=lambda A, atol: (A >= 0).all())
+    .by(low=lambda A, atol: (A > 0).all())
+    .by(low=lambda A, atol: ((A >= -atol) & (A <= 1)).all())
+    .by(low=lambda A, atol: ((A >= 0) & (A <= 1)).all())
+    .by(low=lambda A, atol: ((A >= -atol) & (A <= 1 + atol)).all()),
+    slip("""the difference counts in one direction only
+        `sum − 1 <= atol` is also true of every sum below 1, and `sum >= 1 − atol` of every sum
+        above. Take the absolute value of the difference.""")
+    .by(close=lambda sums, one, atol: sums - one <= atol)
+    .by(close=lambda sums, one, atol: sums - one < atol)
+    .by(close=lambda sums, one, atol: sums >= one - atol),
     *slips.OF_ATOL,
     slips.ATOL_OF_ZERO,
     *slips.OF_TRUTH,
-    slip(
-        "the tolerance is larger than atol",
-        "You allow a multiple of `atol`, or a relative tolerance besides. No sum may differ from 1 "
-        "by more than `atol` itself.",
-        close=[
-            lambda a, b, atol: np.abs(a - b) <= 2 * atol,
-            lambda a, b, atol: np.abs(a - b) <= 3 * atol,
-        ],
-    ),
-    slip(
-        "one right matrix of a batch is enough",
-        "You look at the first matrix of a batch alone, or let `any` decide. All of its matrices "
-        "are to be row-stochastic.",
-        {"total": lambda A, **along: A[(0,) * (A.ndim - 2)].sum(-1)},
-        gather=lambda right: right.all((-2, -1)).any(),
-    ),
-    slip(
-        "one right row is enough",
-        "You use `any` over the rows, or look at the first alone. Every row has to sum to 1, with "
-        "no entry below 0: `all`.",
-        {"low": lambda A, atol: (A[..., 0, :] >= -atol).all()},
-        {"total": lambda A, **along: A[..., 0, :].sum(-1)},
-        {"low": lambda A, atol: (A[0] >= -atol).all(), "total": lambda A, **along: A[0].sum()},
-        gather=np.any,
-    ),
-    slip(
-        "NaN passes",
-        "You return False where something is wrong, and a comparison with NaN is never true; or "
-        "you leave NaN out of the sums. Ask for what is right instead: `(A >= -atol).all()`.",
-        {"low": lambda A, atol: not (A < -atol).any(), "total": np.nansum},
+    slip("""the tolerance is larger than atol
+        You allow a multiple of `atol`, or a relative tolerance besides. No sum may differ from 1 by
+        more than `atol` itself.""")
+    .by(close=lambda a, b, atol: np.abs(a - b) <= 2 * atol)
+    .by(close=lambda a, b, atol: np.abs(a - b) <= 3 * atol),
+    slip("""one right matrix of a batch is enough
+        You look at the first matrix of a batch alone, or let `any` decide. All of its matrices are
+        to be row-stochastic.""")
+    .by(gather=lambda right: right.all((-2, -1)).any())
+    .by(total=lambda A, **along: A[(0,) * (A.ndim - 2)].sum(-1)),
+    slip("""one right row is enough
+        You use `any` over the rows, or look at the first alone. Every row has to sum to 1, with no
+        entry below 0: `all`.""")
+    .by(gather=np.any)
+    .by(low=lambda A, atol: (A[..., 0, :] >= -atol).all())
+    .by(total=lambda A, **along: A[..., 0, :].sum(-1))
+    .by(low=lambda A, atol: (A[0] >= -atol).all(), total=lambda A, **along: A[0].sum()),
+    slip("""NaN passes
+        You return False where something is wrong, and a comparison with NaN is never true; or you
+        leave NaN out of the sums. Ask for what is right instead: `(A >= -atol).all()`.""")
+    .by(
         low=lambda A, atol: not (A < -atol).any(),
         close=lambda sums, one, atol: ~(np.abs(sums - one) > atol),
-    ),
+    )
+    .by(low=lambda A, atol: not (A < -atol).any(), total=np.nansum),
 )
 
 # --- usual mistakes: four matrices -----------------------------------------------------------
@@ -541,56 +484,38 @@ def pushed_inside(i, j, n, half):
     return (start <= j) & (j <= start + 2 * half)
 
 
-NOT_NORMALISED = slip(
-    "the rows are not normalised",
-    "You give every token that is seen the whole weight. Divide each row by the number of its "
-    "tokens.",
-    divide=lambda W, *sums: W,
-)
-CUT_TO_WHOLE = slip(
-    "the shares are cut to whole numbers",
-    "`1 // n`, and an array made with `dtype=int`, cut a share down to 0. Divide with `/`, and "
-    "write into an array of floats.",
-    divide=lambda W, *sums: np.floor(over(W, sums[0])),
-)
+NOT_NORMALISED = slip("""the rows are not normalised
+    You give every token that is seen the whole weight. Divide each row by the number of its
+    tokens.""").by(divide=lambda W, *sums: W)
+CUT_TO_WHOLE = slip("""the shares are cut to whole numbers
+    `1 // n`, and an array made with `dtype=int`, cut a share down to 0. Divide with `/`, and write
+    into an array of floats.""").by(divide=lambda W, *sums: np.floor(over(W, sums[0])))
 OF_UNIFORM = (
-    Slip(
-        "another share than 1/n",
-        "n tokens share a budget of 1, so each gets 1/n. Your entries are 1, one and the same "
-        "number for every n, or do not follow 1/n.",
-        {"share": lambda n: 1.0},
-        lambda number: {"share": lambda n: number},
-        Between(1e-3, 100.0),
-        (
-            {"share": lambda n: 1 / (n + 1)},
-            {"share": lambda n: 1 / max(n - 1, 1)},
-            {"share": lambda n: n**-0.5},
-        ),
-    ),
-    slip(
-        "the whole matrix sums to 1",
-        "Your entries are 1/n², so all of them together sum to 1. Each row has a budget of 1 of "
-        "its own.",
-        share=lambda n: 1 / n**2,
-    ),
-    CUT_TO_WHOLE.by({"share": lambda n: 1 // n}),
-    slip(
-        "one row only",
-        "You return one row of weights. Every one of the n tokens needs its row: shape (n, n).",
-        shape=[lambda n: n, lambda n: (1, n), lambda n: (n, 1)],
-    ),
-    slip(
-        "a token leaves itself out, or hears itself alone",
-        "Your diagonal is 0, or all the rest is. The plain average counts every token the same, "
-        "the token itself included: all n entries of a row are 1/n.",
-        finish=[
-            lambda W: (1 - np.eye(len(W))) / max(len(W) - 1, 1),
-            lambda W: (1 - np.eye(len(W))) / np.float64(len(W) - 1),
-            lambda W: W * (1 - np.eye(len(W))),
-            lambda W: W * np.eye(len(W)),
-            lambda W: np.eye(len(W)),
-        ],
-    ),
+    slip("""another share than 1/n
+        n tokens share a budget of 1, so each gets 1/n. Your entries are 1, one and the same number
+        for every n, or do not follow 1/n.""")
+    .by(share=lambda n: 1.0)
+    .by(share=lambda n: 1 / (n + 1))
+    .by(share=lambda n: 1 / max(n - 1, 1))
+    .by(share=lambda n: n**-0.5)
+    .by_any(lambda number: {"share": lambda n: number}, Between(1e-3, 100.0)),
+    slip("""the whole matrix sums to 1
+        Your entries are 1/n², so all of them together sum to 1. Each row has a budget of 1 of its
+        own.""").by(share=lambda n: 1 / n**2),
+    CUT_TO_WHOLE.here(share=lambda n: 1 // n),
+    slip("""one row only
+        You return one row of weights. Every one of the n tokens needs its row: shape (n, n).""")
+    .by(shape=lambda n: n)
+    .by(shape=lambda n: (1, n))
+    .by(shape=lambda n: (n, 1)),
+    slip("""a token leaves itself out, or hears itself alone
+        Your diagonal is 0, or all the rest is. The plain average counts every token the same, the
+        token itself included: all n entries of a row are 1/n.""")
+    .by(finish=lambda W: (1 - np.eye(len(W))) / max(len(W) - 1, 1))
+    .by(finish=lambda W: (1 - np.eye(len(W))) / np.float64(len(W) - 1))
+    .by(finish=lambda W: W * (1 - np.eye(len(W))))
+    .by(finish=lambda W: W * np.eye(len(W)))
+    .by(finish=lambda W: np.eye(len(W))),
 )
 OF_RUNNING = (
     slips.COLUMNS.called("the columns sum to 1"),
@@ -599,172 +524,121 @@ OF_RUNNING = (
         "Column i of your matrix holds the weights of output i. They belong in row i."
     ),
     NOT_NORMALISED,
-    slip(
-        "a token does not see itself",
-        "Row i of your matrix stops before token i, and row 0 has nothing to average. The running "
-        "mean includes the token itself.",
-        {"seen": lambda n: np.tri(n, k=-1), "divide": np.divide},
-        seen=[
-            lambda n: np.tri(n, k=-1),
-            lambda n: np.tri(n, k=-2),
-            lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)),
-        ],
-    ),
-    Slip(
-        "the future counts too",
-        "Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: "
-        "`np.tril` with k = 0 keeps the diagonal and nothing above it.",
-        {"seen": lambda n: np.tri(n, k=1)},
-        lambda k: {"seen": lambda n: np.tri(n, k=k)},
-        (2, 3, 99),
-        ({"seen": lambda n: np.ones((n, n)), "divide": by_row_number(lambda i: i + 1)},),
-    ),
-    slip(
-        "a softmax of zeros and ones",
-        "You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight "
-        "too. Divide the rows of the lower triangle by their sums, or put −∞ in place of 0.",
-        seen=[lambda n: np.exp(np.tri(n)), lambda n: np.exp(np.tri(n) / np.arange(1, n + 1))],
-    ),
+    slip("""a token does not see itself
+        Row i of your matrix stops before token i, and row 0 has nothing to average. The running
+        mean includes the token itself.""")
+    .by(seen=lambda n: np.tri(n, k=-1))
+    .by(seen=lambda n: np.tri(n, k=-2))
+    .by(seen=lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)))
+    .by(seen=lambda n: np.tri(n, k=-1), divide=np.divide),
+    slip("""the future counts too
+        Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: `np.tril`
+        with k = 0 keeps the diagonal and nothing above it.""")
+    .by(seen=lambda n: np.tri(n, k=1))
+    .by(seen=lambda n: np.ones((n, n)), divide=by_row_number(lambda i: i + 1))
+    .by_any(lambda k: {"seen": lambda n: np.tri(n, k=k)}, (2, 3, 99)),
+    slip("""a softmax of zeros and ones
+        You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight too.
+        Divide the rows of the lower triangle by their sums, or put −∞ in place of 0.""")
+    .by(seen=lambda n: np.exp(np.tri(n)))
+    .by(seen=lambda n: np.exp(np.tri(n) / np.arange(1, n + 1))),
     CUT_TO_WHOLE,
-    slip(
-        "the future, not the past",
-        "Your matrix is upper triangular: token i averages what comes after it. Row i may hold "
-        "weights in columns 0 … i only, the lower triangle.",
-        seen=lambda n: np.tri(n).T,
-    ),
-    slip(
-        "every token keeps to itself",
-        "You return the identity, which averages nothing. Row i averages tokens 0 … i.",
-        seen=lambda n: np.eye(n),
-    ),
-    slip(
-        "a row stays empty",
-        "Your loop begins with row 1 or ends before the last. Row 0 is the average of token 0 "
-        "alone, a 1, and the last row averages all n tokens.",
-        seen=[
-            lambda n: np.tri(n) * (np.arange(n) > 0)[:, None],
-            lambda n: np.tri(n) * (np.arange(n) < n - 1)[:, None],
-        ],
-    ),
-    Slip(
-        "divided by another number than i + 1",
-        "Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, neither by n nor "
-        "by i.",
-        {"divide": by_row_number(lambda i: i)},
+    slip("""the future, not the past
+        Your matrix is upper triangular: token i averages what comes after it. Row i may hold
+        weights in columns 0 … i only, the lower triangle.""").by(seen=lambda n: np.tri(n).T),
+    slip("""every token keeps to itself
+        You return the identity, which averages nothing. Row i averages tokens 0 … i.
+    """).by(seen=lambda n: np.eye(n)),
+    slip("""a row stays empty
+        Your loop begins with row 1 or ends before the last. Row 0 is the average of token 0 alone,
+        a 1, and the last row averages all n tokens.""")
+    .by(seen=lambda n: np.tri(n) * (np.arange(n) > 0)[:, None])
+    .by(seen=lambda n: np.tri(n) * (np.arange(n) < n - 1)[:, None]),
+    slip("""divided by another number than i + 1
+        Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, neither by n nor by
+        i.""")
+    .by(divide=by_row_number(lambda i: i))
+    .by_any(
         lambda number: {"divide": by_row_number(number)},
         (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i)),
     ),
-    slip(
-        "the newest token counts half",
-        "You average the mean so far with the new token, and older tokens count less and less. All "
-        "i + 1 tokens have the same weight.",
-        seen=running_halves,
-    ),
+    slip("""the newest token counts half
+        You average the mean so far with the new token, and older tokens count less and less. All i
+        + 1 tokens have the same weight.""").by(seen=running_halves),
 )
 OF_WINDOWS = (
-    slips.COLUMNS.called("the columns sum to 1").likewise({"along": {"axis": -1}}),
+    slips.COLUMNS.called("the columns sum to 1").by(along={"axis": -1}),
     NOT_NORMALISED,
-    slip(
-        "the edges are not renormalised",
-        "Your rows near an end sum to less than 1, because you divide by tokens that are not "
-        "there. Divide by the number of those that are in the window.",
-        divide=[lambda W, sums, width: W / width, whole_to_the_right],
-    ),
-    slip(
-        "the window has another width",
-        "`width` counts all the tokens of a window, so it reaches `width // 2` to each side, and a "
-        "token at that distance is inside: `<=`. Yours reaches farther or less far.",
-        reach=[
-            lambda width: width,
-            lambda width: width - 1,
-            lambda width: width // 2 + 1,
-            lambda width: width // 2 - 1,
-            lambda width: max(width // 2 - 1, 0),
-        ],
-    ),
-    slip(
-        "the window is not centred",
-        "Your window looks back or ahead only, has no end on one side (`abs` is missing), or its "
-        "slice ends before token i + width // 2 (a slice leaves its end out). It reaches "
-        "`width // 2` tokens to each side.",
-        inside=[
-            lambda i, j, n, half: (i - j >= 0) & (i - j <= 2 * half),
-            lambda i, j, n, half: (i - j >= 0) & (i - j <= half),
-            lambda i, j, n, half: (j - i >= 0) & (j - i <= 2 * half),
-            lambda i, j, n, half: (j - i >= 0) & (j - i <= half),
-            lambda i, j, n, half: (i - half <= j) & (j < i + half),
-            lambda i, j, n, half: (i - half < j) & (j <= i + half),
-            lambda i, j, n, half: (i - half <= j) & (j < i + max(half, 1)),
-            lambda i, j, n, half: (i - max(half, 1) < j) & (j <= i + half),
-            lambda i, j, n, half: i - j <= half,
-            lambda i, j, n, half: j - i <= half,
-        ],
-    ),
-    slip(
-        "a token leaves itself out",
-        "Your window holds the neighbours without token i, which is in its middle. `width` counts "
-        "it too.",
-        {"inside": others, "divide": lambda W, sums, width: W / sums},
-        inside=others,
-    ),
-    slip(
-        "the window shrinks on both sides",
-        "Near an end you make the window shorter on the other side too, so that it stays centred. "
-        "Only what has no tokens is cut off: row 0 averages tokens 0 … `width // 2`.",
-        inside=lambda i, j, n, half: abs(i - j) <= np.minimum(half, np.minimum(i, n - 1 - i)),
-    ),
-    slip(
-        "a token near an end keeps to itself",
-        "Where the window passes an end you give token i all the weight, or what is left over. It "
-        "is cut off there, and the tokens that remain have equal shares.",
-        {"divide": rest_to_itself},
-        inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half) | (i == j),
-    ),
-    slip(
-        "the window keeps its width at the edges",
-        "Where your window passes an end it goes on at the other one, repeats the last token, "
-        "turns back or moves inside. It is cut off there, and what remains shares the weight.",
-        inside=[
-            lambda i, j, n, half: np.minimum((i - j) % n, (j - i) % n) <= half,
-            folded(lambda j, n: j % n),
-            folded(lambda j, n: np.clip(j, 0, n - 1)),
-            folded(lambda j, n: n - 1 - abs(n - 1 - abs(j))),
-            pushed_inside,
-        ],
-    ),
-    slip(
-        "rows at the edges stay empty",
-        "Near an end you ask for a whole window, or begin a slice below 0, which counts from the "
-        "end. The window is cut off there: begin at `max(i - half, 0)`.",
-        {"inside": from_a_negative_start, "divide": lambda W, sums, width: W / sums},
-        inside=[
-            lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half),
-            from_a_negative_start,
-        ],
-    ),
-    slip(
-        "blocks, not windows",
-        "You cut the sequence into blocks of `width` tokens. Each token has a window of its own, "
-        "centred on it.",
-        inside=lambda i, j, n, half: i // (2 * half + 1) == j // (2 * half + 1),
-    ),
-    slip(
-        "an even width is accepted",
-        "An even window has no middle, so the exercise asks for a `ValueError`; yours returns a "
-        "matrix.",
-        {"refuse": lambda n, width: False, "reach": lambda width: (width - 1) // 2},
-        refuse=lambda n, width: False,
-    ),
-    slip(
-        "a width that is allowed is refused",
-        "You refuse odd widths, or windows as wide as the sequence and wider. Only `width % 2 == "
-        "0` is refused: in a wide window every token sees what there is.",
-        refuse=[
-            lambda n, width: width % 2 == 1,
-            lambda n, width: width % 2 == 0 or width > n,
-            lambda n, width: width % 2 == 0 or width >= n,
-        ],
-    ),
+    slip("""the edges are not renormalised
+        Your rows near an end sum to less than 1, because you divide by tokens that are not there.
+        Divide by the number of those that are in the window.""")
+    .by(divide=lambda W, sums, width: W / width)
+    .by(divide=whole_to_the_right),
+    slip("""the window has another width
+        `width` counts all the tokens of a window, so it reaches `width // 2` to each side, and a
+        token at that distance is inside: `<=`. Yours reaches farther or less far.""")
+    .by(reach=lambda width: width)
+    .by(reach=lambda width: width - 1)
+    .by(reach=lambda width: width // 2 + 1)
+    .by(reach=lambda width: width // 2 - 1)
+    .by(reach=lambda width: max(width // 2 - 1, 0)),
+    slip("""the window is not centred
+        Your window looks back or ahead only, has no end on one side (`abs` is missing), or its
+        slice ends before token i + width // 2 (a slice leaves its end out). It reaches `width // 2`
+        tokens to each side.""")
+    .by(inside=lambda i, j, n, half: (i - j >= 0) & (i - j <= 2 * half))
+    .by(inside=lambda i, j, n, half: (i - j >= 0) & (i - j <= half))
+    .by(inside=lambda i, j, n, half: (j - i >= 0) & (j - i <= 2 * half))
+    .by(inside=lambda i, j, n, half: (j - i >= 0) & (j - i <= half))
+    .by(inside=lambda i, j, n, half: (i - half <= j) & (j < i + half))
+    .by(inside=lambda i, j, n, half: (i - half < j) & (j <= i + half))
+    .by(inside=lambda i, j, n, half: (i - half <= j) & (j < i + max(half, 1)))
+    .by(inside=lambda i, j, n, half: (i - max(half, 1) < j) & (j <= i + half))
+    .by(inside=lambda i, j, n, half: i - j <= half)
+    .by(inside=lambda i, j, n, half: j - i <= half),
+    slip("""a token leaves itself out
+        Your window holds the neighbours without token i, which is in its middle. `width` counts it
+        too.""")
+    .by(inside=others)
+    .by(inside=others, divide=lambda W, sums, width: W / sums),
+    slip("""the window shrinks on both sides
+        Near an end you make the window shorter on the other side too, so that it stays centred.
+        Only what has no tokens is cut off: row 0 averages tokens 0 … `width // 2`.
+    """).by(inside=lambda i, j, n, half: abs(i - j) <= np.minimum(half, np.minimum(i, n - 1 - i))),
+    slip("""a token near an end keeps to itself
+        Where the window passes an end you give token i all the weight, or what is left over. It is
+        cut off there, and the tokens that remain have equal shares.""")
+    .by(inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half) | (i == j))
+    .by(divide=rest_to_itself),
+    slip("""the window keeps its width at the edges
+        Where your window passes an end it goes on at the other one, repeats the last token, turns
+        back or moves inside. It is cut off there, and what remains shares the weight.""")
+    .by(inside=lambda i, j, n, half: np.minimum((i - j) % n, (j - i) % n) <= half)
+    .by(inside=folded(lambda j, n: j % n))
+    .by(inside=folded(lambda j, n: np.clip(j, 0, n - 1)))
+    .by(inside=folded(lambda j, n: n - 1 - abs(n - 1 - abs(j))))
+    .by(inside=pushed_inside),
+    slip("""rows at the edges stay empty
+        Near an end you ask for a whole window, or begin a slice below 0, which counts from the end.
+        The window is cut off there: begin at `max(i - half, 0)`.""")
+    .by(inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half))
+    .by(inside=from_a_negative_start)
+    .by(inside=from_a_negative_start, divide=lambda W, sums, width: W / sums),
+    slip("""blocks, not windows
+        You cut the sequence into blocks of `width` tokens. Each token has a window of its own,
+        centred on it.
+    """).by(inside=lambda i, j, n, half: i // (2 * half + 1) == j // (2 * half + 1)),
+    slip("""an even width is accepted
+        An even window has no middle, so the exercise asks for a `ValueError`; yours returns a
+        matrix.""")
+    .by(refuse=lambda n, width: False)
+    .by(refuse=lambda n, width: False, reach=lambda width: (width - 1) // 2),
+    slip("""a width that is allowed is refused
+        You refuse odd widths, or windows as wide as the sequence and wider. Only `width % 2 == 0`
+        is refused: in a wide window every token sees what there is.""")
+    .by(refuse=lambda n, width: width % 2 == 1)
+    .by(refuse=lambda n, width: width % 2 == 0 or width > n)
+    .by(refuse=lambda n, width: width % 2 == 0 or width >= n),
 )
 
 # --- exercises -------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import made, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import BOTH_AXES, IN_HALVES
 from attncourse.checks.variants import Variant
@@ -290,126 +290,96 @@ def slopes_of_the_paper(h, heads, n):
 # --- usual mistakes: of frequencies and positions --------------------------------------------
 
 OF_THE_CLOCK = (
-    Slip(
-        "the exponents do not begin at 0",
-        "Your exponents begin at 1/d or 2/d. Count i from 0: the first pair turns by 1 radian a "
-        "step. Look at the `range` or `arange`, or use 2(i − 1)/d.",
-        {"frequency": lambda base, i, d, c: base ** (-2 * (i + 1) / d)},
-        also=({"frequency": lambda base, i, d, c: base ** (-(2 * i + 1) / d)},),
-    ),
-    Slip(
-        "the 2 of 2i/d is missing, or there twice",
-        "Your exponent is i/d or 4i/d. Pair i has 2i/d: `torch.arange(0, d, 2)` has the 2 in it, "
-        "`torch.arange(d // 2)` has not.",
-        {"frequency": lambda base, i, d, c: base ** (-i / d)},
-        also=({"frequency": lambda base, i, d, c: base ** (-4 * i / d)},),
-    ),
-    Slip(
-        "the exponent has the wrong sign",
-        "Your frequencies grow with i. They fall, from 1 towards 1/base: base^(−2i/d), or divide "
-        "by base^(2i/d).",
-        {"frequency": lambda base, i, d, c: base ** (2 * i / d)},
-        also=(
-            {
-                "frequency": lambda base, i, d, c: base ** (2 * i / d),
-                "kind": lambda dtype: torch.float32,
-            },
-        ),
-    ),
-    Slip(
-        "the exponent is divided by another number than d",
-        "Your exponents are 2i divided by nothing or by something near d, or run from 0 to 1 with "
-        "both ends, as `linspace` makes them. It is d itself, the number of features: the last is "
-        "(d − 2)/d.",
-        {"frequency": lambda base, i, d, c: base ** (-2 * i / (d - 1))},
+    slip("""the exponents do not begin at 0
+        Your exponents begin at 1/d or 2/d. Count i from 0: the first pair turns by 1 radian a step.
+        Look at the `range` or `arange`, or use 2(i − 1)/d.""")
+    .by(frequency=lambda base, i, d, c: base ** (-2 * (i + 1) / d))
+    .by(frequency=lambda base, i, d, c: base ** (-(2 * i + 1) / d)),
+    slip("""the 2 of 2i/d is missing, or there twice
+        Your exponent is i/d or 4i/d. Pair i has 2i/d: `torch.arange(0, d, 2)` has the 2 in it,
+        `torch.arange(d // 2)` has not.""")
+    .by(frequency=lambda base, i, d, c: base ** (-i / d))
+    .by(frequency=lambda base, i, d, c: base ** (-4 * i / d)),
+    slip("""the exponent has the wrong sign
+        Your frequencies grow with i. They fall, from 1 towards 1/base: base^(−2i/d), or divide by
+        base^(2i/d).""")
+    .by(frequency=lambda base, i, d, c: base ** (2 * i / d))
+    .by(frequency=lambda base, i, d, c: base ** (2 * i / d), kind=lambda dtype: torch.float32),
+    slip("""the exponent is divided by another number than d
+        Your exponents are 2i divided by nothing or by something near d, or run from 0 to 1 with
+        both ends, as `linspace` makes them. It is d itself, the number of features: the last is (d
+        − 2)/d.""")
+    .by(frequency=lambda base, i, d, c: base ** (-2 * i / (d - 1)))
+    .by(frequency=lambda base, i, d, c: base ** (-2 * i / max(d - 2, 1)))
+    .by(frequency=lambda base, i, d, c: base ** (-2.0 * i))
+    .by_any(
         lambda more: {"frequency": lambda base, i, d, c: base ** (-2 * i / max(d + more, 1))},
         (-2, -1, 1, 2),
-        also=(
-            {"frequency": lambda base, i, d, c: base ** (-2 * i / max(d - 2, 1))},
-            {"frequency": lambda base, i, d, c: base ** (-2.0 * i)},
-        ),
     ),
-    Slip(
-        "divided by d outside the power",
-        "You divide the power by d, not its exponent: `base ** -2 * i / d` and `base ** (-2 * i) "
-        "/ d` take the power first. Put the whole exponent in brackets: `base ** (-2 * i / d)`.",
-        {"frequency": lambda base, i, d, c: base ** (-2 * i) / d},
-        also=({"frequency": lambda base, i, d, c: base**-2 * i / d},),
-    ),
-    Slip(
-        "the slowest pair first",
-        "Your frequencies are right, but in the opposite order. Pair 0 turns fastest, by 1 radian "
-        "a step.",
-        {"frequency": lambda base, i, d, c: base ** (-2 * i / d).flip(0)},
-    ),
-    Slip(
-        "one frequency for all pairs",
-        "Every pair turns equally fast in your answer. Pair i has its own frequency, base^(−2i/d).",
-        {"frequency": lambda base, i, d, c: base ** (0 * i)},
-    ),
-    Slip(
-        "a frequency for each feature",
-        "You give every feature j a frequency of its own, base^(−j/d) or base^(−2j/d). Features 2i "
-        "and 2i + 1 share base^(−2i/d): halve the feature's number first, `j // 2`.",
-        {"frequency": lambda base, i, d, c: base ** (-(2 * i + c) / d)},
-        also=({"frequency": lambda base, i, d, c: base ** (-2 * (2 * i + c) / d)},),
-    ),
-    Slip(
-        "the angles in two blocks",
-        "You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features of a pair "
-        "get different ones: neighbours are a pair. Repeat each in place: "
-        "`a.repeat_interleave(2, dim=-1)`.",
-        {"frequency": lambda base, i, d, c: base ** (-2 * ((2 * i + c) % (d // 2)) / d)},
-    ),
-    Slip(
-        "all angles times one number",
-        "Your angles are the right ones times one and the same number. They are radians, and "
-        "neither degrees nor rounds (2π): position · base^(−2i/d) as it is.",
-        {"turn": lambda angles: 2 * math.pi * angles},
+    slip("""divided by d outside the power
+        You divide the power by d, not its exponent: `base ** -2 * i / d` and `base ** (-2 * i) / d`
+        take the power first. Put the whole exponent in brackets: `base ** (-2 * i / d)`.""")
+    .by(frequency=lambda base, i, d, c: base ** (-2 * i) / d)
+    .by(frequency=lambda base, i, d, c: base**-2 * i / d),
+    slip("""the slowest pair first
+        Your frequencies are right, but in the opposite order. Pair 0 turns fastest, by 1 radian a
+        step.""").by(frequency=lambda base, i, d, c: base ** (-2 * i / d).flip(0)),
+    slip("""one frequency for all pairs
+        Every pair turns equally fast in your answer. Pair i has its own frequency,
+        base^(−2i/d).""").by(frequency=lambda base, i, d, c: base ** (0 * i)),
+    slip("""a frequency for each feature
+        You give every feature j a frequency of its own, base^(−j/d) or base^(−2j/d). Features 2i
+        and 2i + 1 share base^(−2i/d): halve the feature's number first, `j // 2`.""")
+    .by(frequency=lambda base, i, d, c: base ** (-(2 * i + c) / d))
+    .by(frequency=lambda base, i, d, c: base ** (-2 * (2 * i + c) / d)),
+    slip("""the angles in two blocks
+        You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features of a pair get
+        different ones: neighbours are a pair. Repeat each in place: `a.repeat_interleave(2,
+        dim=-1)`.
+    """).by(frequency=lambda base, i, d, c: base ** (-2 * ((2 * i + c) % (d // 2)) / d)),
+    slip("""all angles times one number
+        Your angles are the right ones times one and the same number. They are radians, and neither
+        degrees nor rounds (2π): position · base^(−2i/d) as it is.""")
+    .by(turn=lambda angles: 2 * math.pi * angles)
+    .by_any(
         lambda number: {"turn": lambda angles: number * angles},
         (math.pi / 180, 180 / math.pi, math.pi, math.pi / 2, 1 / (2 * math.pi), 0.1, 0.5, 2, 10),
     ),
-    Slip(
-        "all exponents times one number",
-        "Your exponents are 2i/d times one number. A logarithm of one base undone by a power of "
-        "another does that: `exp` goes with `math.log`, and not with `log10` or `log2`.",
-        {"frequency": lambda base, i, d, c: base ** (-2 / math.log(10) * i / d)},
+    slip("""all exponents times one number
+        Your exponents are 2i/d times one number. A logarithm of one base undone by a power of
+        another does that: `exp` goes with `math.log`, and not with `log10` or `log2`.""")
+    .by(frequency=lambda base, i, d, c: base ** (-2 / math.log(10) * i / d))
+    .by_any(
         lambda number: {"frequency": lambda base, i, d, c: base ** (-2 * number * i / d)},
         (1 / math.log(10), 1 / math.log(2), math.log(2), math.log(10), 0.25, 3, 4),
     ),
-    Slip(
-        "another base",
-        "Your frequencies are powers of a number that is not the base, 10000 unless another is "
-        "given. exp(−2i/d) lacks its logarithm: base^(−2i/d) is exp(−2i/d · ln base).",
-        {"base": lambda base: math.e},
-        lambda number: {"base": lambda base: number},
-        Between(1.5, 9000.0),
-        ({"base": lambda base: 1e5}, {"base": lambda base: 5e5}, {"base": lambda base: 1e6}),
-    ),
-    Slip(
-        "positions counted from 1",
-        "You add 1 to the positions, or to k. They count from 0, where nothing turns yet: row 0 is "
-        "0, 1, 0, 1, …, and R(0) is the identity.",
-        {"place": lambda t: t + 1},
-    ),
+    slip("""another base
+        Your frequencies are powers of a number that is not the base, 10000 unless another is given.
+        exp(−2i/d) lacks its logarithm: base^(−2i/d) is exp(−2i/d · ln base).""")
+    .by(base=lambda base: math.e)
+    .by(base=lambda base: 1e5)
+    .by(base=lambda base: 5e5)
+    .by(base=lambda base: 1e6)
+    .by_any(lambda number: {"base": lambda base: number}, Between(1.5, 9000.0)),
+    slip("""positions counted from 1
+        You add 1 to the positions, or to k. They count from 0, where nothing turns yet: row 0 is 0,
+        1, 0, 1, …, and R(0) is the identity.""").by(place=lambda t: t + 1),
 )
-ODD_ACCEPTED = Slip(
-    "an odd d is accepted in silence",
-    "Features come in pairs, so an odd d leaves one without its partner. Raise `ValueError`.",
-    {"count": lambda d: d // 2},
-    also=({"count": lambda d: -(-d // 2)},),
+ODD_ACCEPTED = (
+    slip("""an odd d is accepted in silence
+    Features come in pairs, so an odd d leaves one without its partner. Raise `ValueError`.""")
+    .by(count=lambda d: d // 2)
+    .by(count=lambda d: -(-d // 2))
 )
-BASE_IGNORED = Slip(
-    "base is ignored",
-    "You always use 10000. Use the argument `base`.",
-    {"base": lambda base: 10000.0},
-)
-SIGN_LOST = Slip(
-    "the sign of the position is lost",
-    "Below 0 the angle is negative, and what it turns is turned back: position · frequency, with "
-    "its sign. You drop the sign, take such a position for 0, or refuse it.",
-    {"place": lambda t: t.abs()},
-    also=({"place": lambda t: t.clamp(min=0)}, {"place": above_0}),
+BASE_IGNORED = slip("""base is ignored
+    You always use 10000. Use the argument `base`.""").by(base=lambda base: 10000.0)
+SIGN_LOST = (
+    slip("""the sign of the position is lost
+    Below 0 the angle is negative, and what it turns is turned back: position · frequency, with its
+    sign. You drop the sign, take such a position for 0, or refuse it.""")
+    .by(place=lambda t: t.abs())
+    .by(place=lambda t: t.clamp(min=0))
+    .by(place=above_0)
 )
 
 # --- usual mistakes: of pairs ----------------------------------------------------------------
@@ -424,82 +394,70 @@ def blocks(*several: Callable) -> tuple[dict, ...]:
     )
 
 
-BACKWARDS = Slip(
-    "turned the other way",
-    "You turn by −position: the sines have each other's sign. First x cos − y sin, then x sin + "
-    "y cos, for features x and y of a pair.",
-    {"block": lambda c, s: plane(c, -s)},
-)
+BACKWARDS = slip("""turned the other way
+    You turn by −position: the sines have each other's sign. First x cos − y sin, then x sin + y
+    cos, for features x and y of a pair.""").by(block=lambda c, s: plane(c, -s))
 OF_THE_BLOCK = (
-    Slip(
-        "both sines with the same sign",
-        "That is no rotation: lengths change. One of the two sines has a minus, the other has "
-        "none: cos(a + b) = cos a cos b − sin a sin b.",
-        {"block": lambda c, s: ((c, s), (s, c))},
-        also=blocks(lambda c, s: ((c, -s), (-s, c))),
-    ),
-    Slip(
-        "a reflection in place of a rotation",
-        "A cosine has a minus, so your pairs are reflected: an angle of 0 changes a sign. Both "
-        "cosines are as they are, and one of the sines has a minus.",
-        {"block": lambda c, s: ((c, s), (s, -c))},
-        also=blocks(lambda c, s: ((c, s), (s, -c)), lambda c, s: ((-c, s), (s, c))),
-    ),
-    Slip(
-        "sine and cosine exchanged",
-        "You have the sine where the cosine belongs. An angle of 0 turns nothing, and its cosine "
-        "is 1: a feature keeps itself times the cosine.",
-        {"block": lambda c, s: ((s, -c), (c, s))},
-        also=blocks(
+    slip("""both sines with the same sign
+        That is no rotation: lengths change. One of the two sines has a minus, the other has none:
+        cos(a + b) = cos a cos b − sin a sin b.""")
+    .by(block=lambda c, s: ((c, s), (s, c)))
+    .by(*blocks(lambda c, s: ((c, -s), (-s, c)))),
+    slip("""a reflection in place of a rotation
+        A cosine has a minus, so your pairs are reflected: an angle of 0 changes a sign. Both
+        cosines are as they are, and one of the sines has a minus.""")
+    .by(block=lambda c, s: ((c, s), (s, -c)))
+    .by(*blocks(lambda c, s: ((c, s), (s, -c)), lambda c, s: ((-c, s), (s, c)))),
+    slip("""sine and cosine exchanged
+        You have the sine where the cosine belongs. An angle of 0 turns nothing, and its cosine is
+        1: a feature keeps itself times the cosine.""")
+    .by(block=lambda c, s: ((s, -c), (c, s)))
+    .by(
+        *blocks(
             lambda c, s: ((s, c), (-c, s)),
             lambda c, s: ((s, c), (c, -s)),
             lambda c, s: ((c, -s), (c, s)),
             lambda c, s: ((s, -c), (s, c)),
-        ),
+        )
     ),
-    Slip(
-        "parts of the rotation are missing",
-        "A rotation mixes the two features of a pair: each new one is made of both, one times a "
-        "cosine and one times a sine, and one of the sines has a minus. Some of this is not there.",
-        {"block": lambda c, s: ((c, 0 * s), (0 * s, c))},
-        also=blocks(
+    slip("""parts of the rotation are missing
+        A rotation mixes the two features of a pair: each new one is made of both, one times a
+        cosine and one times a sine, and one of the sines has a minus. Some of this is not
+        there.""")
+    .by(block=lambda c, s: ((c, 0 * s), (0 * s, c)))
+    .by(
+        *blocks(
             lambda c, s: ((c, 0 * s), (0 * c, s)),
             lambda c, s: ((0 * c, -s), (s, 0 * c)),
             lambda c, s: ((c, -s), (0 * s, 1 + 0 * c)),
             lambda c, s: ((1 + 0 * c, 0 * s), (s, c)),
             lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)),
-        ),
+        )
     ),
 )
-PAIRS_OF_HALVES = Slip(
-    "pairs (i, i + d/2)",
-    "You turn feature i together with feature i + d/2, as `transformers` does for Llama. Here "
-    "neighbours are a pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the "
-    "diagonal.",
-    {"cut": halves, "join": in_blocks},
-    also=(
-        {
-            "cut": halves,
-            "join": in_blocks,
-            "frequency": lambda base, i, d, c: base ** (-2 * ((i + c * d // 2) // 2) / d),
-        },
-    ),
+PAIRS_OF_HALVES = (
+    slip("""pairs (i, i + d/2)
+    You turn feature i together with feature i + d/2, as `transformers` does for Llama. Here
+    neighbours are a pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the
+    diagonal.""")
+    .by(cut=halves, join=in_blocks)
+    .by(
+        cut=halves,
+        join=in_blocks,
+        frequency=lambda base, i, d, c: base ** (-2 * ((i + c * d // 2) // 2) / d),
+    )
 )
-WRONG_ORDER = Slip(
-    "a reshape that keeps the wrong order",
-    "You stack both features of all pairs along a new axis in front and reshape, which brings no "
-    "neighbours together. Stack along a last axis: `torch.stack([…, …], dim=-1).flatten(-2)`.",
-    {"join": lambda first, second: torch.stack([first, second]).reshape(*first.shape[:-1], -1)},
-)
-NO_TENSOR = Slip(
-    "a result that is no tensor",
-    "The numbers are right, but they come as a NumPy array or as lists. Return a tensor: "
-    "`torch.from_numpy`, `torch.tensor`, or torch's own functions from the start.",
-    {"finish": lambda result: result.numpy()},
-    also=(
-        {"finish": lambda result: result.double().numpy()},
-        {"finish": lambda result: result.tolist()},
-    ),
+WRONG_ORDER = slip("""a reshape that keeps the wrong order
+    You stack both features of all pairs along a new axis in front and reshape, which brings no
+    neighbours together. Stack along a last axis: `torch.stack([…, …], dim=-1).flatten(-2)`.
+""").by(join=lambda first, second: torch.stack([first, second]).reshape(*first.shape[:-1], -1))
+NO_TENSOR = (
+    slip("""a result that is no tensor
+    The numbers are right, but they come as a NumPy array or as lists. Return a tensor:
+    `torch.from_numpy`, `torch.tensor`, or torch's own functions from the start.""")
+    .by(finish=lambda result: result.numpy())
+    .by(finish=lambda result: result.double().numpy())
+    .by(finish=lambda result: result.tolist())
 )
 
 # --- exercises -------------------------------------------------------------------------------
@@ -552,37 +510,25 @@ SINUSOIDAL = Exercise(
         *OF_THE_CLOCK,
         BASE_IGNORED,
         ODD_ACCEPTED,
-        Slip(
-            "the angle has a minus",
-            "Your sines have the wrong sign: you take those of −t · base^(−2i/d). The minus "
-            "belongs to the exponent alone.",
-            {"turn": lambda angles: -angles},
-        ),
-        Slip(
-            "all sines, then all cosines",
-            "You put the sines into the first half and the cosines into the second. They take "
-            "turns here: sine in column 2i, cosine in column 2i + 1.",
-            {"join": in_blocks},
-        ),
-        Slip(
-            "a pair is not sine and cosine",
-            "Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1. "
-            "Yours are exchanged, or hold the same function twice.",
-            {"join": lambda sin, cos: in_turns(cos, sin)},
-            also=(
-                {"join": lambda sin, cos: in_turns(sin, sin)},
-                {"join": lambda sin, cos: in_turns(cos, cos)},
-                {"join": row_by_row},
-            ),
-        ),
+        slip("""the angle has a minus
+            Your sines have the wrong sign: you take those of −t · base^(−2i/d). The minus belongs
+            to the exponent alone.""").by(turn=lambda angles: -angles),
+        slip("""all sines, then all cosines
+            You put the sines into the first half and the cosines into the second. They take turns
+            here: sine in column 2i, cosine in column 2i + 1.""").by(join=in_blocks),
+        slip("""a pair is not sine and cosine
+            Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1.
+            Yours are exchanged, or hold the same function twice.""")
+        .by(join=lambda sin, cos: in_turns(cos, sin))
+        .by(join=lambda sin, cos: in_turns(sin, sin))
+        .by(join=lambda sin, cos: in_turns(cos, cos))
+        .by(join=row_by_row),
         WRONG_ORDER,
-        Slip(
-            "positions divided by n",
-            "You divide the positions by their number, so that they run from 0 to 1. A position is "
-            "a whole number, and its row is the same in any sequence.",
-            {"place": lambda t: t / len(t)},
-            also=({"place": lambda t: t / max(len(t) - 1, 1)},),
-        ),
+        slip("""positions divided by n
+            You divide the positions by their number, so that they run from 0 to 1. A position is a
+            whole number, and its row is the same in any sequence.""")
+        .by(place=lambda t: t / len(t))
+        .by(place=lambda t: t / max(len(t) - 1, 1)),
         NO_TENSOR,
     ),
     hints=(
@@ -642,20 +588,15 @@ ROTATION = Exercise(
             "[[cos, sin], [−sin, cos]] and not that of the plane in textbooks."
         ),
         *OF_THE_BLOCK,
-        PAIRS_OF_HALVES.by({"put": in_quarters}),
-        Slip(
-            "blocks one row apart",
-            "Your block i begins in row i, so each writes over a part of the one before. It begins "
-            "in row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.",
-            {"put": overlapping},
-        ),
-        Slip(
-            "the entries take k, not the angle",
-            "You multiply the entries by k, or raise each to the power k (`R ** k`). Turning k "
-            "times is `torch.linalg.matrix_power(R, k)`, or k times the angle.",
-            {"step": lambda turned, k: k * turned(1)},
-            also=({"step": lambda turned, k: turned(1).float() ** k},),
-        ),
+        PAIRS_OF_HALVES.here(put=in_quarters),
+        slip("""blocks one row apart
+            Your block i begins in row i, so each writes over a part of the one before. It begins in
+            row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.""").by(put=overlapping),
+        slip("""the entries take k, not the angle
+            You multiply the entries by k, or raise each to the power k (`R ** k`). Turning k times
+            is `torch.linalg.matrix_power(R, k)`, or k times the angle.""")
+        .by(step=lambda turned, k: k * turned(1))
+        .by(step=lambda turned, k: turned(1).float() ** k),
         NO_TENSOR,
     ),
     hints=(
@@ -727,72 +668,54 @@ ROPE = Exercise(
         ODD_ACCEPTED,
         BACKWARDS,
         *OF_THE_BLOCK,
-        Slip(
-            "the first feature is overwritten before it is used",
-            "You write the new first feature of a pair and then make the second one of it. Both "
-            "are made of the old ones: compute the two before you write either.",
-            {"mix": overwritten},
-        ),
-        Slip(
-            "an encoding is added",
-            "You add sines and cosines to x. RoPE adds nothing: it turns each pair of features.",
-            {"mix": lambda a, b, block: (a + block[1][0], b + block[0][0])},
-        ),
+        slip("""the first feature is overwritten before it is used
+            You write the new first feature of a pair and then make the second one of it. Both are
+            made of the old ones: compute the two before you write either.""").by(mix=overwritten),
+        slip("""an encoding is added
+            You add sines and cosines to x. RoPE adds nothing: it turns each pair of features.
+        """).by(mix=lambda a, b, block: (a + block[1][0], b + block[0][0])),
         PAIRS_OF_HALVES,
-        Slip(
-            "neighbours on one side, halves on the other",
-            "You cut x into even and odd features and join half by half, or the other way round, "
-            "so that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, "
-            "then `torch.stack([…, …], dim=-1).flatten(-2)`.",
-            {"join": in_blocks},
-            also=({"cut": halves},),
-        ),
+        slip("""neighbours on one side, halves on the other
+            You cut x into even and odd features and join half by half, or the other way round, so
+            that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, then
+            `torch.stack([…, …], dim=-1).flatten(-2)`.""")
+        .by(join=in_blocks)
+        .by(cut=halves),
         WRONG_ORDER,
-        Slip(
-            "positions of its own",
-            "You turn token t by t, or count from the first position that is given. They may start "
-            "anywhere: position 0 is not turned, whichever token stands there.",
-            {"place": lambda t: torch.arange(len(t)).double()},
-            also=({"place": lambda t: t - t[0]}, {"place": lambda t: t - t.min()}),
-        ),
-        Slip(
-            "positions taken for whole numbers",
-            "You cut positions to whole numbers, or look them up in a table. They may be between, "
-            "negative, or beyond any table: `positions.double()` times the frequency.",
-            {"place": lambda t: t.trunc()},
-            also=(
-                {"place": torch.floor},
-                {"place": torch.round},
-                *({"place": looked_up(length)} for length in (None, 2048)),
-            ),
-        ),
-        Slip(
-            "positions along another axis",
-            "The tokens are the second axis from the end, and every sequence has all positions: "
-            "angles of shape (n, d/2) broadcast by themselves. Yours run along the first axis or "
-            "the third from the end, or are shared out over the batch.",
-            {"align": along_the_first_axis},
-            also=(
-                {"align": lambda angles, x: angles[:, None]},
-                {"align": shared_out_over_the_batch},
-            ),
-        ),
-        Slip(
-            "angles in float32",
-            "Your angles are float32, torch's default, or have the dtype of x: at position 100 000 "
-            "they are wrong by a thousandth. `torch.arange(…, dtype=torch.float64)`, then cast the "
-            "cosines and sines to x.dtype.",
-            {"kind": lambda dtype: torch.float32},
-            also=(
-                {"kind": lambda dtype: torch.float32, "place": lambda t: t.double()},
-                {"turn": lambda angles: angles.float()},
-                {"align": lambda angles, x: angles.to(x.dtype)},
-                *(
-                    {"kind": kind} | way
-                    for kind in (lambda dtype: torch.float32, lambda dtype: dtype)
-                    for way in ({}, *OTHER_WAYS)
-                ),
-            ),
+        slip("""positions of its own
+            You turn token t by t, or count from the first position that is given. They may start
+            anywhere: position 0 is not turned, whichever token stands there.""")
+        .by(place=lambda t: torch.arange(len(t)).double())
+        .by(place=lambda t: t - t[0])
+        .by(place=lambda t: t - t.min()),
+        slip("""positions taken for whole numbers
+            You cut positions to whole numbers, or look them up in a table. They may be between,
+            negative, or beyond any table: `positions.double()` times the frequency.""")
+        .by(place=lambda t: t.trunc())
+        .by(place=torch.floor)
+        .by(place=torch.round)
+        .by(*({"place": looked_up(length)} for length in (None, 2048))),
+        slip("""positions along another axis
+            The tokens are the second axis from the end, and every sequence has all positions:
+            angles of shape (n, d/2) broadcast by themselves. Yours run along the first axis or the
+            third from the end, or are shared out over the batch.""")
+        .by(align=along_the_first_axis)
+        .by(align=lambda angles, x: angles[:, None])
+        .by(align=shared_out_over_the_batch),
+        slip("""angles in float32
+            Your angles are float32, torch's default, or have the dtype of x: at position 100 000
+            they are wrong by a thousandth. `torch.arange(…, dtype=torch.float64)`, then cast the
+            cosines and sines to x.dtype.""")
+        .by(kind=lambda dtype: torch.float32)
+        .by(kind=lambda dtype: torch.float32, place=lambda t: t.double())
+        .by(turn=lambda angles: angles.float())
+        .by(align=lambda angles, x: angles.to(x.dtype))
+        .by(
+            *(
+                {"kind": kind} | way
+                for kind in (lambda dtype: torch.float32, lambda dtype: dtype)
+                for way in ({}, *OTHER_WAYS)
+            )
         ),
     ),
     hints=(
@@ -837,140 +760,102 @@ ALIBI = Exercise(
     ),
     misconceptions=made(
         linear,
-        Slip(
-            "the sign is missing",
-            "Your bias grows with the distance and favours far tokens. It is −slope · |i − j|.",
-            {"finish": lambda b: -b},
-        ),
-        Slip(
-            "the sign of the distance is kept",
-            "You use i − j, which is negative for keys that come later, so those are favoured. The "
-            "distance is |i − j|.",
-            {"distance": lambda i, j: i - j},
-        ),
-        Slip(
-            "another function of the distance",
-            "The bias is −slope · |i − j|: 0 on the diagonal, and a step costs the same in every "
-            "sequence. You count distances from 1, divide them by n, or square or bend them.",
-            {"distance": lambda i, j: (i - j) ** 2},
-            lambda number: {"distance": lambda i, j: (i - j).abs() + number},
-            (-1, 0.5, 1, 2),
-            (
-                {"distance": lambda i, j: (i - j).abs() + 1},
-                {"distance": lambda i, j: (i - j).abs().sqrt()},
-                {"distance": lambda i, j: (1 + (i - j).abs()).log()},
-                {"distance": lambda i, j: (i - j).abs() / len(j)},
-                {"distance": lambda i, j: (i - j).abs() / max(len(j) - 1, 1)},
-            ),
-        ),
-        Slip(
-            "only one of the two places counts",
-            "Your rows are all alike, or your columns: what counts is the place of the key alone, "
-            "or of the query alone. The distance is that of the two, |i − j|.",
-            {"distance": lambda i, j: 0 * i + len(j) - 1 - j},
-            also=(
-                {"distance": lambda i, j: 0 * i + j},
-                {"distance": lambda i, j: i + 0 * j},
-            ),
-        ),
-        Slip(
-            "earlier and later keys are treated differently",
-            "A distance counts in both directions, and the bias is finite: a causal mask is a step "
-            "of its own. You shut one side out, or leave it at 0, the best score of all.",
-            {"later": lambda b: b.masked_fill(torch.ones_like(b).triu(1).bool(), -math.inf)},
-            also=({"later": torch.tril}, {"later": torch.triu}),
-        ),
-        Slip(
-            "slopes counted from 0",
-            "Your first slope is 1: the exponent is −8h/n_heads. It is −8(h + 1)/n_heads for h "
-            "from 0, and the last slope is 1/256.",
-            {"slope": lambda h, heads, n: 2.0 ** (-8 * h / heads)},
-        ),
-        Slip(
-            "slopes of eight heads",
-            "Your slopes are 1/2, 1/4, 1/8, …, or run from 1/2 to 1/256, which is right for eight "
-            "heads and no other number. The exponent is −8(h + 1)/n_heads.",
-            {"slope": lambda h, heads, n: 2.0 ** -(h + 1)},
-            also=({"slope": lambda h, heads, n: 2.0 ** -torch.linspace(1, 8, heads).double()},),
-        ),
-        Slip(
-            "the exponent is computed in another order",
-            "`2 ** -8 * (h + 1) / n_heads` takes the power first, `//` makes the exponent a whole "
-            "number, and −8/(h + 1) divides by the head. In full: `2 ** (-8 * (h + 1) / n_heads)`.",
-            {"slope": lambda h, heads, n: 2.0**-8 * (h + 1) / heads},
-            also=(
-                {"slope": lambda h, heads, n: 2.0 ** -(8 * (h + 1) // heads)},
-                {"slope": lambda h, heads, n: 2.0 ** (-8 * (h + 1) // heads)},
-                {"slope": lambda h, heads, n: 2.0 ** (-(8 // heads) * (h + 1))},
-                {"slope": lambda h, heads, n: 2.0 ** (-8 / (h + 1))},
-            ),
-        ),
-        Slip(
-            "another last slope",
-            "Your slopes fall by equal factors, but end at another number than 1/256. They are "
-            "powers of 2, not of e or another number, and the exponent is −8(h + 1)/n_heads.",
-            {"slope": lambda h, heads, n: math.e ** (-8 * (h + 1) / heads)},
-            lambda number: {"slope": lambda h, heads, n: 2.0 ** (-number * (h + 1) / heads)},
-            Between(1.05, 7.9),
-            tuple(
+        slip("""the sign is missing
+            Your bias grows with the distance and favours far tokens. It is −slope · |i − j|.
+        """).by(finish=lambda b: -b),
+        slip("""the sign of the distance is kept
+            You use i − j, which is negative for keys that come later, so those are favoured. The
+            distance is |i − j|.""").by(distance=lambda i, j: i - j),
+        slip("""another function of the distance
+            The bias is −slope · |i − j|: 0 on the diagonal, and a step costs the same in every
+            sequence. You count distances from 1, divide them by n, or square or bend them.""")
+        .by(distance=lambda i, j: (i - j) ** 2)
+        .by(distance=lambda i, j: (i - j).abs() + 1)
+        .by(distance=lambda i, j: (i - j).abs().sqrt())
+        .by(distance=lambda i, j: (1 + (i - j).abs()).log())
+        .by(distance=lambda i, j: (i - j).abs() / len(j))
+        .by(distance=lambda i, j: (i - j).abs() / max(len(j) - 1, 1))
+        .by_any(lambda number: {"distance": lambda i, j: (i - j).abs() + number}, (-1, 0.5, 1, 2)),
+        slip("""only one of the two places counts
+            Your rows are all alike, or your columns: what counts is the place of the key alone, or
+            of the query alone. The distance is that of the two, |i − j|.""")
+        .by(distance=lambda i, j: 0 * i + len(j) - 1 - j)
+        .by(distance=lambda i, j: 0 * i + j)
+        .by(distance=lambda i, j: i + 0 * j),
+        slip("""earlier and later keys are treated differently
+            A distance counts in both directions, and the bias is finite: a causal mask is a step of
+            its own. You shut one side out, or leave it at 0, the best score of all.""")
+        .by(later=lambda b: b.masked_fill(torch.ones_like(b).triu(1).bool(), -math.inf))
+        .by(later=torch.tril)
+        .by(later=torch.triu),
+        slip("""slopes counted from 0
+            Your first slope is 1: the exponent is −8h/n_heads. It is −8(h + 1)/n_heads for h from
+            0, and the last slope is 1/256.
+        """).by(slope=lambda h, heads, n: 2.0 ** (-8 * h / heads)),
+        slip("""slopes of eight heads
+            Your slopes are 1/2, 1/4, 1/8, …, or run from 1/2 to 1/256, which is right for eight
+            heads and no other number. The exponent is −8(h + 1)/n_heads.""")
+        .by(slope=lambda h, heads, n: 2.0 ** -(h + 1))
+        .by(slope=lambda h, heads, n: 2.0 ** -torch.linspace(1, 8, heads).double()),
+        slip("""the exponent is computed in another order
+            `2 ** -8 * (h + 1) / n_heads` takes the power first, `//` makes the exponent a whole
+            number, and −8/(h + 1) divides by the head. In full: `2 ** (-8 * (h + 1) /
+            n_heads)`.""")
+        .by(slope=lambda h, heads, n: 2.0**-8 * (h + 1) / heads)
+        .by(slope=lambda h, heads, n: 2.0 ** -(8 * (h + 1) // heads))
+        .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) // heads))
+        .by(slope=lambda h, heads, n: 2.0 ** (-(8 // heads) * (h + 1)))
+        .by(slope=lambda h, heads, n: 2.0 ** (-8 / (h + 1))),
+        slip("""another last slope
+            Your slopes fall by equal factors, but end at another number than 1/256. They are powers
+            of 2, not of e or another number, and the exponent is −8(h + 1)/n_heads.""")
+        .by(slope=lambda h, heads, n: math.e ** (-8 * (h + 1) / heads))
+        .by(
+            *(
                 {"slope": lambda h, heads, n, last=last: last ** ((h + 1) / heads)}
                 for last in (2.0**-1, 2.0**-10, 2.0**-16, 10.0**-8)
-            ),
+            )
+        )
+        .by_any(
+            lambda number: {"slope": lambda h, heads, n: 2.0 ** (-number * (h + 1) / heads)},
+            Between(1.05, 7.9),
         ),
-        Slip(
-            "the exponent is divided by another number than n_heads",
-            "You divide by something near the number of heads, or by n, the number of tokens. It "
-            "is n_heads itself: −8(h + 1)/n_heads, and the last slope is 1/256.",
-            {"slope": lambda h, heads, n: 2.0 ** (-8 * (h + 1) / (heads + 1))},
-            also=(
-                {"slope": lambda h, heads, n: 2.0 ** (-8 * h / max(heads - 1, 1))},
-                {"slope": lambda h, heads, n: 2.0 ** (-8 * (h + 1) / n)},
-            ),
-        ),
-        Slip(
-            "the exponent has the wrong sign",
-            "Your slopes grow with h, up to 256: the exponent lacks its minus, or you divide by a "
-            "slope. They fall, 2^(−8(h + 1)/n_heads).",
-            {"slope": lambda h, heads, n: 2.0 ** (8 * (h + 1) / heads)},
-        ),
-        Slip(
-            "slopes evenly spaced",
-            "Your slopes rise or fall by equal steps. They fall by equal factors, 2^(−8/n_heads).",
-            {"slope": lambda h, heads, n: (heads - h) / heads},
-            also=(
-                *(
-                    {"slope": lambda h, heads, n, a=a: torch.linspace(a, 1 / 256, heads).double()}
-                    for a in (1 / 2, 1)
-                ),
-                {"slope": lambda h, heads, n: (h + 1) / heads},
-                {"slope": lambda h, heads, n: (h + 1) * 2 ** (-8 / heads)},
-            ),
-        ),
-        Slip(
-            "the flattest slope first",
-            "Your slopes are right, but in the opposite order. Head 0 has the steepest one, "
-            "2^(−8/n_heads), and the last head 1/256.",
-            {"slope": lambda h, heads, n: 2.0 ** (-8 * (heads - h) / heads)},
-        ),
-        Slip(
-            "one slope for all heads",
-            "Every head has the same slope in your answer, or none. Head h has its own, "
-            "2^(−8(h + 1)/n_heads).",
-            {"slope": lambda h, heads, n: 0 * h + 0.5},
-            lambda number: {"slope": lambda h, heads, n: 0 * h + number},
-            Between(1e-3, 0.9),
-            (
-                {"slope": lambda h, heads, n: 0 * h + 1},
-                {"slope": lambda h, heads, n: 0 * h + 2 ** (-8 / heads)},
-            ),
-        ),
-        Slip(
-            "slopes of the authors' program",
-            "Where the number of heads is no power of two, the program of the paper takes its "
-            "slopes from two sequences. Here one formula serves every number: "
-            "2^(−8(h + 1)/n_heads).",
-            {"slope": slopes_of_the_paper},
-        ),
+        slip("""the exponent is divided by another number than n_heads
+            You divide by something near the number of heads, or by n, the number of tokens. It is
+            n_heads itself: −8(h + 1)/n_heads, and the last slope is 1/256.""")
+        .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) / (heads + 1)))
+        .by(slope=lambda h, heads, n: 2.0 ** (-8 * h / max(heads - 1, 1)))
+        .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) / n)),
+        slip("""the exponent has the wrong sign
+            Your slopes grow with h, up to 256: the exponent lacks its minus, or you divide by a
+            slope. They fall, 2^(−8(h + 1)/n_heads).
+        """).by(slope=lambda h, heads, n: 2.0 ** (8 * (h + 1) / heads)),
+        slip("""slopes evenly spaced
+            Your slopes rise or fall by equal steps. They fall by equal factors, 2^(−8/n_heads).""")
+        .by(slope=lambda h, heads, n: (heads - h) / heads)
+        .by(
+            *(
+                {"slope": lambda h, heads, n, a=a: torch.linspace(a, 1 / 256, heads).double()}
+                for a in (1 / 2, 1)
+            )
+        )
+        .by(slope=lambda h, heads, n: (h + 1) / heads)
+        .by(slope=lambda h, heads, n: (h + 1) * 2 ** (-8 / heads)),
+        slip("""the flattest slope first
+            Your slopes are right, but in the opposite order. Head 0 has the steepest one,
+            2^(−8/n_heads), and the last head 1/256.
+        """).by(slope=lambda h, heads, n: 2.0 ** (-8 * (heads - h) / heads)),
+        slip("""one slope for all heads
+            Every head has the same slope in your answer, or none. Head h has its own, 2^(−8(h +
+            1)/n_heads).""")
+        .by(slope=lambda h, heads, n: 0 * h + 0.5)
+        .by(slope=lambda h, heads, n: 0 * h + 1)
+        .by(slope=lambda h, heads, n: 0 * h + 2 ** (-8 / heads))
+        .by_any(lambda number: {"slope": lambda h, heads, n: 0 * h + number}, Between(1e-3, 0.9)),
+        slip("""slopes of the authors' program
+            Where the number of heads is no power of two, the program of the paper takes its slopes
+            from two sequences. Here one formula serves every number: 2^(−8(h + 1)/n_heads).
+        """).by(slope=slopes_of_the_paper),
         NO_TENSOR,
     ),
     hints=(

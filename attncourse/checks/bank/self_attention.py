@@ -19,9 +19,9 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import made, slip
 from attncourse.checks.rewriting import COLUMNS as AS_COLUMNS
-from attncourse.checks.slips import dots, result, slip, swapped, unit, within
+from attncourse.checks.slips import dots, result, swapped, unit, within
 from attncourse.checks.softmaxes import Softmax
 from attncourse.checks.variants import Variant
 
@@ -287,50 +287,41 @@ COLUMNS = {"along": lambda axis, ndim: -2}
 OF_SELF_ATTENTION = (
     soft.NO_EXPONENTIAL,
     *slips.OF_SCORES[1:],
-    slips.COSINE.likewise({"tokens": unit}),
-    slip(
-        "the tokens are centred first",
-        "You subtract the mean of all tokens before you compare them; `X -= …` changes the "
-        "caller's tokens besides. The score is the dot product of the rows as they are.",
-        {"compare": lambda X, Y: dots(centred(X), centred(Y))},
-        tokens=[centred, centred_in_place],
-    ),
-    slip(
-        "a token leaves itself out",
-        "Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). A token listens to "
-        "itself too: its score |x_i|² is in the softmax like the others.",
-        {"after": lambda w, x, T, axis: where_diagonal(w, 0, w)},
-        hide=[lambda S: where_diagonal(S, -np.inf, S), lambda S: where_diagonal(S, 0, S)],
-    ),
-    slip(
-        "negative scores are set to 0",
-        "You cut the scores off at 0, or drop their sign. Tokens that point away from each other "
-        "have a negative score, and exp makes a small weight of it: leave the scores as they are.",
-        hide=[lambda S: np.maximum(S, 0), np.abs],
-    ),
-    slip(
-        "later tokens are not heard",
-        "Your weights are 0 above the diagonal, as in a causal model. Here every token listens to "
-        "all tokens.",
-        {"after": lambda w, x, T, axis: np.tril(w)},
-        hide=lambda S: np.where(np.tri(S.shape[-1], dtype=bool), S, -np.inf),
-    ),
-    slip(
-        "a token's score with itself is subtracted",
-        "You subtract the diagonal, as if a token were always most like itself. A long token has a "
-        "larger score with it, and its exp overflows. Subtract each row's maximum.",
-        top=lambda S, axis, x: np.diagonal(S, axis1=-2, axis2=-1)[..., None],
-    ),
-    slip(
-        "a maximum along another axis",
-        "You subtract from each score the largest of its column, so that the scores of a row are "
-        "moved by different numbers, and their weights change. Subtract each row's own maximum.",
-        top=[lambda S, axis, x: S.max(axis=-2, keepdims=True), lambda S, axis, x: S.max(axis=0)],
-    ),
-    slips.LOST_AXIS.by(
-        {"total": lambda e, axis, z: e.sum(axis=axis)},
-        also=({"top": lambda S, axis, x: S.max(axis=axis)},),
-    ).said(
+    slips.COSINE.by(tokens=unit),
+    slip("""the tokens are centred first
+        You subtract the mean of all tokens before you compare them; `X -= …` changes the caller's
+        tokens besides. The score is the dot product of the rows as they are.""")
+    .by(tokens=centred)
+    .by(tokens=centred_in_place)
+    .by(compare=lambda X, Y: dots(centred(X), centred(Y))),
+    slip("""a token leaves itself out
+        Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). A token listens to
+        itself too: its score |x_i|² is in the softmax like the others.""")
+    .by(hide=lambda S: where_diagonal(S, -np.inf, S))
+    .by(hide=lambda S: where_diagonal(S, 0, S))
+    .by(after=lambda w, x, T, axis: where_diagonal(w, 0, w)),
+    slip("""negative scores are set to 0
+        You cut the scores off at 0, or drop their sign. Tokens that point away from each other have
+        a negative score, and exp makes a small weight of it: leave the scores as they are.""")
+    .by(hide=lambda S: np.maximum(S, 0))
+    .by(hide=np.abs),
+    slip("""later tokens are not heard
+        Your weights are 0 above the diagonal, as in a causal model. Here every token listens to all
+        tokens.""")
+    .by(hide=lambda S: np.where(np.tri(S.shape[-1], dtype=bool), S, -np.inf))
+    .by(after=lambda w, x, T, axis: np.tril(w)),
+    slip("""a token's score with itself is subtracted
+        You subtract the diagonal, as if a token were always most like itself. A long token has a
+        larger score with it, and its exp overflows. Subtract each row's maximum.
+    """).by(top=lambda S, axis, x: np.diagonal(S, axis1=-2, axis2=-1)[..., None]),
+    slip("""a maximum along another axis
+        You subtract from each score the largest of its column, so that the scores of a row are
+        moved by different numbers, and their weights change. Subtract each row's own maximum.""")
+    .by(top=lambda S, axis, x: S.max(axis=-2, keepdims=True))
+    .by(top=lambda S, axis, x: S.max(axis=0)),
+    slips.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis=axis))
+    .by(top=lambda S, axis, x: S.max(axis=axis))
+    .said(
         "Without `keepdims=True` the sums or the maxima have an axis too few, and that of row i "
         "lines up with column i. With it they stand in a column: one beside each row."
     ),
@@ -347,70 +338,46 @@ OF_THE_WEIGHTS_ALONE = (
     soft.LOGARITHM,
     soft.ROUNDED,
     soft.WHOLE_NUMBERS,
-    slip(
-        "the columns sum to 1, not the rows",
-        "You normalised over the queries, or wrote `.T`, the same where scores are symmetric. Row "
-        "i belongs to token i as a query: `softmax(scores, axis=-1)`.",
-        **COLUMNS,
-    ),
-    slip(
-        "features are compared, not tokens",
-        "You compute `X.T @ X`, the dot products of columns: shape (d, d). The score of tokens i "
-        "and j is the dot product of rows i and j: `X @ Xᵀ`, shape (n, n).",
-        compare=lambda X, Y: swapped(X) @ Y,
-    ),
-    slip(
-        "the tokens are mixed already",
-        "You return `A @ X`, shape (n, d), which is the next exercise. The weights A alone are "
-        "asked for, shape (n, n).",
-        finish=lambda A, X: A @ X,
-    ),
+    slip("""the columns sum to 1, not the rows
+        You normalised over the queries, or wrote `.T`, the same where scores are symmetric. Row i
+        belongs to token i as a query: `softmax(scores, axis=-1)`.""").by(COLUMNS),
+    slip("""features are compared, not tokens
+        You compute `X.T @ X`, the dot products of columns: shape (d, d). The score of tokens i and
+        j is the dot product of rows i and j: `X @ Xᵀ`, shape (n, n).
+    """).by(compare=lambda X, Y: swapped(X) @ Y),
+    slip("""the tokens are mixed already
+        You return `A @ X`, shape (n, d), which is the next exercise. The weights A alone are asked
+        for, shape (n, n).""").by(finish=lambda A, X: A @ X),
 )
 OF_THE_MIXTURE = (
-    slip(
-        "column i mixes output i, not row i",
-        "Your softmax runs over columns, or you return `Aᵀ X`, the same where scores are "
-        "symmetric. Softmax over the last axis, then `A @ X`: row i is what token i hears.",
-        **COLUMNS,
-    ),
-    slip(
-        "stops at the weights",
-        "You return the weights A, shape (n, n). One product is missing: `A @ X`, the tokens mixed "
-        "by them, shape (n, d).",
-        finish=lambda U, X, A: A,
-    ),
-    slip(
-        "the weights come back too",
-        "You return the output and the weights. Return one thing, the output.",
-        finish=lambda U, X, A: (U, A),
-    ),
-    slip(
-        "mixed twice",
-        "You mix the tokens, and what comes out once more. One product `A @ X` is all.",
-        mix=lambda A, X: A @ (A @ X),
-    ),
-    slip(
-        "the softmax comes after mixing",
-        "You mix first, then take a softmax of the result or divide it by its sum. It is the "
-        "weights that sum to 1: softmax of the scores, then the product with X.",
-        {"finish": lambda U, X, A: U / U.sum(-1, keepdims=True)},
-        mix=lambda A, X: Softmax()(dots(X, X) @ X),
-    ),
-    slip(
-        "features listen to each other, not tokens",
-        "You compute `X @ softmax(X.T @ X)`: d × d weights that mix columns of X. Tokens are the "
-        "rows: `softmax(X @ Xᵀ) @ X`, with n × n weights.",
-        compare=lambda X, Y: swapped(X) @ Y,
-        mix=lambda A, X: X @ A,
-    ),
-    slip(
-        "tokens are overwritten while they are still needed",
-        "You write an output over its token, and the next tokens listen to it. All outputs are "
-        "mixtures of the tokens that came in: write them into an array of their own.",
-        mix=[one_after_the_other(anew=False), one_after_the_other(anew=True)],
-    ),
+    slip("""column i mixes output i, not row i
+        Your softmax runs over columns, or you return `Aᵀ X`, the same where scores are symmetric.
+        Softmax over the last axis, then `A @ X`: row i is what token i hears.""").by(COLUMNS),
+    slip("""stops at the weights
+        You return the weights A, shape (n, n). One product is missing: `A @ X`, the tokens mixed by
+        them, shape (n, d).""").by(finish=lambda U, X, A: A),
+    slip("""the weights come back too
+        You return the output and the weights. Return one thing, the output.
+    """).by(finish=lambda U, X, A: (U, A)),
+    slip("""mixed twice
+        You mix the tokens, and what comes out once more. One product `A @ X` is all.
+    """).by(mix=lambda A, X: A @ (A @ X)),
+    slip("""the softmax comes after mixing
+        You mix first, then take a softmax of the result or divide it by its sum. It is the weights
+        that sum to 1: softmax of the scores, then the product with X.""")
+    .by(mix=lambda A, X: Softmax()(dots(X, X) @ X))
+    .by(finish=lambda U, X, A: U / U.sum(-1, keepdims=True)),
+    slip("""features listen to each other, not tokens
+        You compute `X @ softmax(X.T @ X)`: d × d weights that mix columns of X. Tokens are the
+        rows: `softmax(X @ Xᵀ) @ X`, with n × n weights.
+    """).by(compare=lambda X, Y: swapped(X) @ Y, mix=lambda A, X: X @ A),
+    slip("""tokens are overwritten while they are still needed
+        You write an output over its token, and the next tokens listen to it. All outputs are
+        mixtures of the tokens that came in: write them into an array of their own.""")
+    .by(mix=one_after_the_other(anew=False))
+    .by(mix=one_after_the_other(anew=True)),
     slips.INPUT_ADDED,
-    slips.ONE_VECTOR.likewise({"finish": lambda U, X, A: U.mean(-2)}).said(
+    slips.ONE_VECTOR.by(finish=lambda U, X, A: U.mean(-2)).said(
         "You add all rows up into one, or average them. Every token has a row of its own: keep the "
         "token axis."
     ),
@@ -467,132 +434,89 @@ def equivariance(
 
 
 OF_EQUIVARIANCE = (
-    slip(
-        "nothing is permuted",
-        "Your function says True even for the causal mean, as it does where p is `np.arange(n)`, "
-        "where both sides come from one call, or where nothing is compared. Compare "
-        "`f(X[..., p, :])` with `f(X)[..., p, :]`, p moving something.",
-        draw=lambda n, rng: [np.arange(n)],
-    ),
-    slip(
-        "invariance is tested, not equivariance",
-        "You compare f of the shuffled tokens with f(X): whether the order makes no difference at "
-        "all (invariance). Equivariant means that the output is shuffled along: `f(X)[..., p, :]`.",
-        sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), f(X)),
-    ),
-    slip(
-        "f never sees shuffled tokens",
-        "You compare f(X) with f(X) shuffled; both come from the tokens in their old order. One "
-        "side has to be f of the shuffled tokens, `f(X[..., p, :])`.",
-        sides=lambda f, X, p, rng, shuffle: (shuffle(f(X), p), f(X)),
-    ),
-    slip(
-        "one side lacks f",
-        "You compare f of the shuffled tokens with the shuffled tokens. Both sides are outputs of "
-        "f: `f(X[..., p, :])` against `f(X)[..., p, :]`.",
-        sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(X, p)),
-    ),
-    slip(
-        "each side has an order of its own",
-        "You draw one order for the tokens and another for the output. Draw p once: `f(X[..., p, "
-        ":])` against `f(X)[..., p, :]`.",
-        sides=[each_its_own(lambda n, rng: rng.permutation(n)), each_its_own(chapter.random_order)],
-    ),
-    slip(
-        "the order is applied twice, not undone",
-        "To bring the output back you index with p again. Its inverse is `np.argsort(p)`; simpler, "
-        "leave the output as it is and compare with `f(X)[..., p, :]`.",
-        sides=lambda f, X, p, rng, shuffle: (shuffle(f(shuffle(X, p)), p), f(X)),
-    ),
-    slip(
-        "another axis than the tokens' is permuted",
-        "`X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, a batch's "
-        "sequences. Tokens are second from the end: `n = X.shape[-2]`, `X[..., p, :]`.",
-        {"length": lambda X: X.shape[-1], "shuffle": lambda X, p: X[..., p]},
-        {"length": len, "shuffle": lambda X, p: X[p]},
-        {"length": lambda X: X.shape[1], "shuffle": lambda X, p: X[:, p], "draw": unchecked(8)},
-        length=len,
-    ),
-    slip(
-        "only orders of one kind are tried",
-        "You try the reversal, rotations or swaps alone, and what is alike under these passes: a "
-        "centred window looks the same from both ends. Try several random permutations.",
-        draw=[
-            lambda n, rng: [np.arange(n)[::-1]],
-            lambda n, rng: [np.roll(np.arange(n), k) for k in range(1, n)],
-            lambda n, rng: [np.r_[1, 0, 2:n]],
-            lambda n, rng: [np.r_[:k, k + 1, k, k + 2 : n] for k in range((n - 1) // 2, n - 1)],
-            lambda n, rng: [np.roll(np.arange(n), 1)],
-        ],
-    ),
-    Slip(
-        "too few orders, or the identity among them",
-        "You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second "
-        "time changes nothing. Try several, and draw again where none moves.",
-        {"draw": unchecked(8)},
-        lambda count: {"draw": unchecked(count)},
-        (1, 3, 5, 10, 16),
-        ({"draw": lambda n, rng: [chapter.random_order(n, rng)]},),
-    ),
-    slip(
-        "one order that passes is enough",
-        "You say True as soon as f passes for one order. It has to pass for every one of them: "
-        "`all`.",
-        verdict=any,
-    ),
+    slip("""nothing is permuted
+        Your function says True even for the causal mean, as it does where p is `np.arange(n)`,
+        where both sides come from one call, or where nothing is compared. Compare `f(X[..., p, :])`
+        with `f(X)[..., p, :]`, p moving something.""").by(draw=lambda n, rng: [np.arange(n)]),
+    slip("""invariance is tested, not equivariance
+        You compare f of the shuffled tokens with f(X): whether the order makes no difference at all
+        (invariance). Equivariant means that the output is shuffled along: `f(X)[..., p, :]`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), f(X))),
+    slip("""f never sees shuffled tokens
+        You compare f(X) with f(X) shuffled; both come from the tokens in their old order. One side
+        has to be f of the shuffled tokens, `f(X[..., p, :])`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (shuffle(f(X), p), f(X))),
+    slip("""one side lacks f
+        You compare f of the shuffled tokens with the shuffled tokens. Both sides are outputs of f:
+        `f(X[..., p, :])` against `f(X)[..., p, :]`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(X, p))),
+    slip("""each side has an order of its own
+        You draw one order for the tokens and another for the output. Draw p once: `f(X[..., p, :])`
+        against `f(X)[..., p, :]`.""")
+    .by(sides=each_its_own(lambda n, rng: rng.permutation(n)))
+    .by(sides=each_its_own(chapter.random_order)),
+    slip("""the order is applied twice, not undone
+        To bring the output back you index with p again. Its inverse is `np.argsort(p)`; simpler,
+        leave the output as it is and compare with `f(X)[..., p, :]`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (shuffle(f(shuffle(X, p)), p), f(X))),
+    slip("""another axis than the tokens' is permuted
+        `X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, a batch's sequences.
+        Tokens are second from the end: `n = X.shape[-2]`, `X[..., p, :]`.""")
+    .by(length=len)
+    .by(length=lambda X: X.shape[-1], shuffle=lambda X, p: X[..., p])
+    .by(length=len, shuffle=lambda X, p: X[p])
+    .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=unchecked(8)),
+    slip("""only orders of one kind are tried
+        You try the reversal, rotations or swaps alone, and what is alike under these passes: a
+        centred window looks the same from both ends. Try several random permutations.""")
+    .by(draw=lambda n, rng: [np.arange(n)[::-1]])
+    .by(draw=lambda n, rng: [np.roll(np.arange(n), k) for k in range(1, n)])
+    .by(draw=lambda n, rng: [np.r_[1, 0, 2:n]])
+    .by(draw=lambda n, rng: [np.r_[:k, k + 1, k, k + 2 : n] for k in range((n - 1) // 2, n - 1)])
+    .by(draw=lambda n, rng: [np.roll(np.arange(n), 1)]),
+    slip("""too few orders, or the identity among them
+        You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second
+        time changes nothing. Try several, and draw again where none moves.""")
+    .by(draw=unchecked(8))
+    .by(draw=lambda n, rng: [chapter.random_order(n, rng)])
+    .by_any(lambda count: {"draw": unchecked(count)}, (1, 3, 5, 10, 16)),
+    slip("""one order that passes is enough
+        You say True as soon as f passes for one order. It has to pass for every one of them:
+        `all`.""").by(verdict=any),
     *slips.OF_ATOL,
     slips.ATOL_OF_ZERO,
     *slips.OF_TRUTH,
-    slip(
-        "all differences are taken together",
-        "You compare the mean of all differences with `atol`, in which a large one is lost, or "
-        "their sum, which small ones exceed. Each entry may differ by that much.",
-        close=[
-            lambda a, b, atol: np.abs(a - b).mean() <= atol,
-            lambda a, b, atol: ((a - b) ** 2).mean() <= atol,
-            lambda a, b, atol: np.linalg.norm(a - b) <= atol,
-            lambda a, b, atol: np.abs(a - b).sum() <= atol,
-        ],
-    ),
-    slip(
-        "differences keep their sign",
-        "A difference of −5 is below any tolerance, and in a sum it makes up for one of 5. Take "
-        "`np.abs` of each difference first, and compare entry by entry.",
-        close=[
-            lambda a, b, atol: a - b <= atol,
-            lambda a, b, atol: np.abs((a - b).sum(-2)) <= atol,
-            lambda a, b, atol: abs((a - b).sum()) <= atol,
-        ],
-    ),
-    slip(
-        "the rows are compared in any order",
-        "You sort both sides before you compare them, and their order is what it is about. Compare "
-        "row by row.",
-        close=lambda a, b, atol: within(np.sort(a, axis=-2), np.sort(b, axis=-2), atol),
-    ),
-    slip(
-        "not every entry is compared",
-        "You compare one row or one feature of both sides, or let `any` entry that agrees decide. "
-        "Every entry has to agree: `all`.",
-        {"gather": np.any},
-        close=[
-            lambda a, b, atol: within(a[..., 0, :], b[..., 0, :], atol),
-            lambda a, b, atol: within(a[..., -1, :], b[..., -1, :], atol),
-            lambda a, b, atol: within(a[..., 0], b[..., 0], atol),
-        ],
-    ),
-    slip(
-        "the generator is not used",
-        "You draw the orders from a generator of your own, also where one is handed over. Draw "
-        "from `rng`: who hands it over can then repeat the trial.",
-        generator=lambda rng: np.random.default_rng(),
-    ),
-    slip(
-        "rng=None is not provided for",
-        "Without a generator your function calls a method of None. Make one where none is given: "
-        "`rng = np.random.default_rng() if rng is None else rng`.",
-        generator=lambda rng: rng,
-    ),
+    slip("""all differences are taken together
+        You compare the mean of all differences with `atol`, in which a large one is lost, or their
+        sum, which small ones exceed. Each entry may differ by that much.""")
+    .by(close=lambda a, b, atol: np.abs(a - b).mean() <= atol)
+    .by(close=lambda a, b, atol: ((a - b) ** 2).mean() <= atol)
+    .by(close=lambda a, b, atol: np.linalg.norm(a - b) <= atol)
+    .by(close=lambda a, b, atol: np.abs(a - b).sum() <= atol),
+    slip("""differences keep their sign
+        A difference of −5 is below any tolerance, and in a sum it makes up for one of 5. Take
+        `np.abs` of each difference first, and compare entry by entry.""")
+    .by(close=lambda a, b, atol: a - b <= atol)
+    .by(close=lambda a, b, atol: np.abs((a - b).sum(-2)) <= atol)
+    .by(close=lambda a, b, atol: abs((a - b).sum()) <= atol),
+    slip("""the rows are compared in any order
+        You sort both sides before you compare them, and their order is what it is about. Compare
+        row by row.
+    """).by(close=lambda a, b, atol: within(np.sort(a, axis=-2), np.sort(b, axis=-2), atol)),
+    slip("""not every entry is compared
+        You compare one row or one feature of both sides, or let `any` entry that agrees decide.
+        Every entry has to agree: `all`.""")
+    .by(close=lambda a, b, atol: within(a[..., 0, :], b[..., 0, :], atol))
+    .by(close=lambda a, b, atol: within(a[..., -1, :], b[..., -1, :], atol))
+    .by(close=lambda a, b, atol: within(a[..., 0], b[..., 0], atol))
+    .by(gather=np.any),
+    slip("""the generator is not used
+        You draw the orders from a generator of your own, also where one is handed over. Draw from
+        `rng`: who hands it over can then repeat the trial.
+    """).by(generator=lambda rng: np.random.default_rng()),
+    slip("""rng=None is not provided for
+        Without a generator your function calls a method of None. Make one where none is given: `rng
+        = np.random.default_rng() if rng is None else rng`.""").by(generator=lambda rng: rng),
 )
 
 # --- exercises -------------------------------------------------------------------------------

@@ -37,9 +37,9 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import made, slip
 from attncourse.checks.rewriting import PERCENT
-from attncourse.checks.slips import refuse_if, slip
+from attncourse.checks.slips import refuse_if
 from attncourse.checks.variants import Variant
 from attncourse.sequences import ALPHABET
 
@@ -165,155 +165,104 @@ ENCODE = Exercise(
     ),
     misconceptions=made(
         encoding,
-        slip(
-            "ids are counted from 0",
-            "Your A is 0, and so is the padding: nobody can tell them apart. Letters are 1 to 20.",
-            number=by_order(ALPHABET, 0),
-        ),
-        slip(
-            "lower case is not read",
-            "You refuse lower case, or number it otherwise. Start from `sequence.upper()`.",
-            read=lambda text: text,
-        ),
-        slip(
-            "other letters are not checked",
-            "What is no amino acid, a B say, gets an id, 0 or another. `str.find` says −1 for a "
-            "letter that is missing and `dict.get` None or 0; `isalpha` takes B and X for letters. "
-            "Refuse what is not in the alphabet.",
-            {
-                "check": lambda text: text,
-                "number": lambda t: [1 + ALPHABET.find(a) % 22 for a in t],
-            },
-            check=[
-                lambda text: text,
-                lambda text: refuse_if(not text.isalpha()) or text,
-                lambda text: refuse_if(not (text.isalpha() and text.isascii())) or text,
-            ],
+        slip("""ids are counted from 0
+            Your A is 0, and so is the padding: nobody can tell them apart. Letters are 1 to 20.
+        """).by(number=by_order(ALPHABET, 0)),
+        slip("""lower case is not read
+            You refuse lower case, or number it otherwise. Start from `sequence.upper()`.
+        """).by(read=lambda text: text),
+        slip("""other letters are not checked
+            What is no amino acid, a B say, gets an id, 0 or another. `str.find` says −1 for a
+            letter that is missing and `dict.get` None or 0; `isalpha` takes B and X for letters.
+            Refuse what is not in the alphabet.""")
+        .by(check=lambda text: text, number=by_order(ALPHABET))
+        .by(check=lambda text: refuse_if(not text.isalpha()) or text, number=by_order(ALPHABET))
+        .by(
+            check=lambda text: refuse_if(not (text.isalpha() and text.isascii())) or text,
             number=by_order(ALPHABET),
-        ),
-        slip(
-            "another error than ValueError",
-            "What has to be refused stops your function with another error: a `dict` raises "
-            "KeyError, a place that is not there IndexError, `assert` AssertionError. Test for it "
-            "and raise `ValueError`.",
-            {"check": asserted, "fit": within},
-            {"fit": within},
-            {"fit": by_place},
-            {"fit": by_slice},
-            {"check": by_table, "fit": by_place},
-            {"check": by_table, "fit": by_slice},
-            check=[asserted, by_table],
-        ),
-        slip(
-            "other letters are dropped",
-            "You leave out letters that are not in the alphabet, and what stood beside them moves "
-            "together. A sequence with such a letter is refused.",
-            check=[
-                lambda text: "".join(a for a in text if a in ALPHABET),
-                lambda text: strict("".join(a for a in text if a not in " -*")),
-            ],
-        ),
-        slip(
-            "white space is stripped",
-            "You strip the sequence before you read it. A space is no amino acid: it is refused "
-            "like any other character.",
-            read=lambda text: text.strip().upper(),
-        ),
-        slip(
-            "long sequences are cut off",
-            "You cut a sequence that is too long. A loop without its end is another loop: raise "
-            "`ValueError`.",
-            fit=lambda text, n: text[:n],
-        ),
-        slip(
-            "max_length itself is refused",
-            "You refuse a sequence of exactly `max_length` letters. It fits: refuse more.",
-            fit=lambda text, n: refuse_if(len(text) >= n) or text,
-        ),
-        slip(
-            "longer sequences are let through",
-            "A sequence longer than `max_length` passes, be it by one letter. Refuse where "
-            "`len(sequence) > max_length`.",
-            fit=[
-                lambda text, n: refuse_if(len(text) > n + 1) or text,
-                lambda text, n: text,
-            ],
-        ),
-        slip(
-            "padded in front",
-            "Your zeros stand before the letters. They fill the end, behind the last letter.",
-            pad=lambda ids, n: [0] * (n - len(ids)) + ids,
-        ),
-        slip(
-            "not padded",
-            "You return as many ids as there are letters. The result always has `max_length`.",
-            pad=lambda ids, n: ids,
-        ),
-        Slip(
-            "padded with another number",
-            "Behind the end stands 0, an id that no letter has.",
-            {"pad": lambda ids, n: ids + [-1] * (n - len(ids))},
+        )
+        .by(check=lambda text: text, number=lambda t: [1 + ALPHABET.find(a) % 22 for a in t]),
+        slip("""another error than ValueError
+            What has to be refused stops your function with another error: a `dict` raises KeyError,
+            a place that is not there IndexError, `assert` AssertionError. Test for it and raise
+            `ValueError`.""")
+        .by(check=asserted)
+        .by(check=by_table)
+        .by(check=asserted, fit=within)
+        .by(fit=within)
+        .by(fit=by_place)
+        .by(fit=by_slice)
+        .by(check=by_table, fit=by_place)
+        .by(check=by_table, fit=by_slice),
+        slip("""other letters are dropped
+            You leave out letters that are not in the alphabet, and what stood beside them moves
+            together. A sequence with such a letter is refused.""")
+        .by(check=lambda text: "".join(a for a in text if a in ALPHABET))
+        .by(check=lambda text: strict("".join(a for a in text if a not in " -*"))),
+        slip("""white space is stripped
+            You strip the sequence before you read it. A space is no amino acid: it is refused like
+            any other character.""").by(read=lambda text: text.strip().upper()),
+        slip("""long sequences are cut off
+            You cut a sequence that is too long. A loop without its end is another loop: raise
+            `ValueError`.""").by(fit=lambda text, n: text[:n]),
+        slip("""max_length itself is refused
+            You refuse a sequence of exactly `max_length` letters. It fits: refuse more.
+        """).by(fit=lambda text, n: refuse_if(len(text) >= n) or text),
+        slip("""longer sequences are let through
+            A sequence longer than `max_length` passes, be it by one letter. Refuse where
+            `len(sequence) > max_length`.""")
+        .by(fit=lambda text, n: refuse_if(len(text) > n + 1) or text)
+        .by(fit=lambda text, n: text),
+        slip("""padded in front
+            Your zeros stand before the letters. They fill the end, behind the last letter.
+        """).by(pad=lambda ids, n: [0] * (n - len(ids)) + ids),
+        slip("""not padded
+            You return as many ids as there are letters. The result always has `max_length`.
+        """).by(pad=lambda ids, n: ids),
+        slip("""padded with another number
+            Behind the end stands 0, an id that no letter has.""")
+        .by(pad=lambda ids, n: ids + [-1] * (n - len(ids)))
+        .by_any(
             lambda filler: {"pad": lambda ids, n: ids + [filler] * (n - len(ids))},
             (-100, -1, 1, 20, 21, 22, 255),
         ),
-        slip(
-            "another order of the alphabet",
-            "The ids follow `ACDEFGHIKLMNPQRSTVWY`. Yours follow the Latin alphabet with its gaps, "
-            "the amino acids by their full names, or the letters from the last to the first.",
-            number=[
-                by_order("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
-                by_order("ARNDCQEGHILKMFPSTWYV"),
-                by_order(ALPHABET[::-1]),
-            ],
-        ),
-        slip(
-            "numbered as they come",
-            "You number the letters that this sequence has, by their first appearance or sorted. "
-            "The same letter needs the same id in every sequence.",
-            number=[
-                lambda text: [1 + list(dict.fromkeys(text)).index(a) for a in text],
-                lambda text: [1 + sorted(set(text)).index(a) for a in text],
-            ],
-        ),
-        slip(
-            "not of dtype int64",
-            "An embedding is asked with whole numbers: return a tensor of dtype `torch.int64`. "
-            "`torch.zeros(n)` is float32 unless you say `dtype`.",
-            dtype=[torch.float32, torch.int32, torch.uint8],
-        ),
-        slip(
-            "no tensor comes back",
-            "You return a NumPy array or a list. A torch tensor is asked for.",
-            finish=[lambda ids, n: ids.numpy(), lambda ids, n: ids.tolist()],
-        ),
-        slip(
-            "one-hot rows",
-            "You return a row of zeros and ones for each letter. Ids are asked, one number each.",
-            finish=[
-                lambda ids, n: torch.nn.functional.one_hot(ids, 21),
-                lambda ids, n: torch.nn.functional.one_hot(ids, 21).float(),
-            ],
-        ),
-        slip(
-            "the frame is cut off",
-            "You leave out the first letters or the last one. Every letter is a token.",
-            check=[
-                lambda text: strict(text)[1:-1],
-                lambda text: strict(text)[3:-1],
-                lambda text: strict(text)[:-1],
-                lambda text: strict(text)[1:],
-            ],
-        ),
-        slip(
-            "in another order",
-            "Your letters are reversed, sorted or named once. Keep the order of the sequence: it "
-            "is what attention reads with positions.",
-            check=[
-                lambda text: strict(text)[::-1],
-                lambda text: "".join(sorted(strict(text))),
-                lambda text: "".join(dict.fromkeys(strict(text))),
-            ],
-        ),
+        slip("""another order of the alphabet
+            The ids follow `ACDEFGHIKLMNPQRSTVWY`. Yours follow the Latin alphabet with its gaps,
+            the amino acids by their full names, or the letters from the last to the first.""")
+        .by(number=by_order("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        .by(number=by_order("ARNDCQEGHILKMFPSTWYV"))
+        .by(number=by_order(ALPHABET[::-1])),
+        slip("""numbered as they come
+            You number the letters that this sequence has, by their first appearance or sorted. The
+            same letter needs the same id in every sequence.""")
+        .by(number=lambda text: [1 + list(dict.fromkeys(text)).index(a) for a in text])
+        .by(number=lambda text: [1 + sorted(set(text)).index(a) for a in text]),
+        slip("""not of dtype int64
+            An embedding is asked with whole numbers: return a tensor of dtype `torch.int64`.
+            `torch.zeros(n)` is float32 unless you say `dtype`.""")
+        .by(dtype=torch.float32)
+        .by(dtype=torch.int32)
+        .by(dtype=torch.uint8),
+        slip("""no tensor comes back
+            You return a NumPy array or a list. A torch tensor is asked for.""")
+        .by(finish=lambda ids, n: ids.numpy())
+        .by(finish=lambda ids, n: ids.tolist()),
+        slip("""one-hot rows
+            You return a row of zeros and ones for each letter. Ids are asked, one number each.""")
+        .by(finish=lambda ids, n: torch.nn.functional.one_hot(ids, 21))
+        .by(finish=lambda ids, n: torch.nn.functional.one_hot(ids, 21).float()),
+        slip("""the frame is cut off
+            You leave out the first letters or the last one. Every letter is a token.""")
+        .by(check=lambda text: strict(text)[1:-1])
+        .by(check=lambda text: strict(text)[3:-1])
+        .by(check=lambda text: strict(text)[:-1])
+        .by(check=lambda text: strict(text)[1:]),
+        slip("""in another order
+            Your letters are reversed, sorted or named once. Keep the order of the sequence: it is
+            what attention reads with positions.""")
+        .by(check=lambda text: strict(text)[::-1])
+        .by(check=lambda text: "".join(sorted(strict(text))))
+        .by(check=lambda text: "".join(dict.fromkeys(strict(text)))),
     ),
     hints=(
         "`ALPHABET.index(letter)` counts from 0, and raises ValueError for a letter that is not "
@@ -662,165 +611,112 @@ SPLIT = Exercise(
     ),
     misconceptions=made(
         splitting,
-        slip(
-            "a random split",
-            "You shuffle single sequences, or cut a cluster to get the size right, so a near-copy "
-            "of what was learned lands in the test. Find the clusters first, and give whole ones "
-            "to a side.",
-            link=each_alone,
+        slip("""a random split
+            You shuffle single sequences, or cut a cluster to get the size right, so a near-copy of
+            what was learned lands in the test. Find the clusters first, and give whole ones to a
+            side.""").by(link=each_alone),
+        slip("""identical sequences alone are kept together
+            You put equal sequences together and let those one edit apart go where they like. Two
+            belong together at an edit distance of at most `max_distance`.
+        """).by(near=lambda far, most: far == 0),
+        slip("""max_distance itself is too far
+            You compare with `<`. At a distance of exactly `max_distance` two sequences still belong
+            together: `<=`.""").by(near=lambda far, most: far < most),
+        slip("""clusters are too wide
+            You join sequences further apart than `max_distance`, and clusters grow together that
+            should not.""")
+        .by(near=lambda far, most: far <= most + 1)
+        .by(distance=Levenshtein.normalized_distance)
+        .by_any(lambda more: {"near": lambda far, most: far <= most + more}, (1, 2, 3)),
+        slip("""max_distance is taken for 1
+            You join what is one edit apart whatever `max_distance` says. Compare with the
+            argument.""").by(near=lambda far, most: far <= 1),
+        slip("""sequences of other lengths are never near
+            You compare letters place by place and only for equal lengths. A letter more or less is
+            one edit too: use the Levenshtein distance.""").by(distance=equal_lengths),
+        slip("""place by place
+            You count places with different letters and add the difference in length. One letter
+            inserted in front shifts every place and still is a single edit: Levenshtein.
+        """).by(distance=by_places),
+        slip("""the ends of longer sequences are not looked at
+            `zip` stops at the shorter sequence, so a sequence is near to all that begin with it.
+            Letters that are missing count as edits.
+        """).by(distance=lambda a, b: sum(x != y for x, y in zip(a, b, strict=False))),
+        slip("""chains of near-copies are not followed
+            You compare with one member of a cluster, or ask for all to be near. A near-copy of a
+            near-copy belongs to it as well: follow the chain to its end.
+        """).by(link=around_the_first),
+        slip("""each sequence is compared with the next alone
+            You compare neighbours in the list, as it is given or sorted. Near-copies may stand
+            anywhere in it: compare all pairs.""")
+        .by(link=lambda texts, near: runs(range(len(texts)), texts, near))
+        .by(
+            link=lambda texts, near: runs(
+                sorted(range(len(texts)), key=lambda i: texts[i]), texts, near
+            )
         ),
-        slip(
-            "identical sequences alone are kept together",
-            "You put equal sequences together and let those one edit apart go where they like. Two "
-            "belong together at an edit distance of at most `max_distance`.",
-            near=lambda far, most: far == 0,
+        slip("""clusters that meet are not joined
+            A sequence that is near to two clusters joins one of them, and the other stays apart. It
+            makes them one: union-find, or a walk over all links.""").by(link=never_merged),
+        slip("""a share of the clusters
+            You take `test_fraction` of the clusters. They differ in size: fill the test side until
+            it has `test_fraction` of the *sequences*.""").by(fill=of_clusters),
+        slip("""train and test are exchanged
+            You return the test side first, or fill train with `test_fraction`. The order is
+            `(train, test)`.""").by(
+            finish=lambda train, test, texts: (np.array(sorted(test), int), np.array(train, int))
         ),
-        slip(
-            "max_distance itself is too far",
-            "You compare with `<`. At a distance of exactly `max_distance` two sequences still "
-            "belong together: `<=`.",
-            near=lambda far, most: far < most,
-        ),
-        Slip(
-            "clusters are too wide",
-            "You join sequences further apart than `max_distance`, and clusters grow together that "
-            "should not.",
-            {"near": lambda far, most: far <= most + 1},
-            lambda more: {"near": lambda far, most: far <= most + more},
-            (1, 2, 3),
-            also=({"distance": Levenshtein.normalized_distance},),
-        ),
-        slip(
-            "max_distance is taken for 1",
-            "You join what is one edit apart whatever `max_distance` says. Compare with the "
-            "argument.",
-            near=lambda far, most: far <= 1,
-        ),
-        slip(
-            "sequences of other lengths are never near",
-            "You compare letters place by place and only for equal lengths. A letter more or less "
-            "is one edit too: use the Levenshtein distance.",
-            distance=equal_lengths,
-        ),
-        slip(
-            "place by place",
-            "You count places with different letters and add the difference in length. One letter "
-            "inserted in front shifts every place and still is a single edit: Levenshtein.",
-            distance=by_places,
-        ),
-        slip(
-            "the ends of longer sequences are not looked at",
-            "`zip` stops at the shorter sequence, so a sequence is near to all that begin with "
-            "it. Letters that are missing count as edits.",
-            distance=lambda a, b: sum(x != y for x, y in zip(a, b, strict=False)),
-        ),
-        slip(
-            "chains of near-copies are not followed",
-            "You compare with one member of a cluster, or ask for all to be near. A near-copy of a "
-            "near-copy belongs to it as well: follow the chain to its end.",
-            link=around_the_first,
-        ),
-        slip(
-            "each sequence is compared with the next alone",
-            "You compare neighbours in the list, as it is given or sorted. Near-copies may stand "
-            "anywhere in it: compare all pairs.",
-            link=[
-                lambda texts, near: runs(range(len(texts)), texts, near),
-                lambda texts, near: runs(
-                    sorted(range(len(texts)), key=lambda i: texts[i]), texts, near
-                ),
-            ],
-        ),
-        slip(
-            "clusters that meet are not joined",
-            "A sequence that is near to two clusters joins one of them, and the other stays apart. "
-            "It makes them one: union-find, or a walk over all links.",
-            link=never_merged,
-        ),
-        slip(
-            "a share of the clusters",
-            "You take `test_fraction` of the clusters. They differ in size: fill the test side "
-            "until it has `test_fraction` of the *sequences*.",
-            fill=of_clusters,
-        ),
-        slip(
-            "train and test are exchanged",
-            "You return the test side first, or fill train with `test_fraction`. The order is "
-            "`(train, test)`.",
-            finish=lambda train, test, texts: (np.array(sorted(test), int), np.array(train, int)),
-        ),
-        slip(
-            "test_fraction is taken for 0.2",
-            "You fill the test side with a fifth whatever is asked. Use `test_fraction`.",
-            fill=other_fraction,
-        ),
-        slip(
-            "near-copies are left out",
-            "You drop what is near to the other side instead of moving it over. Every index is "
-            "in train or in test.",
-            link=each_alone,
-            rest=without_near,
-        ),
-        slip(
-            "the same sequence only once",
-            "You lose sequences that occur several times. Each keeps its own index.",
-            {
-                "link": lambda texts, near: [
-                    named_once(texts, part) for part in components(texts, near)
-                ],
-                "rest": the_others_once,
-            },
+        slip("""test_fraction is taken for 0.2
+            You fill the test side with a fifth whatever is asked. Use `test_fraction`.
+        """).by(fill=other_fraction),
+        slip("""near-copies are left out
+            You drop what is near to the other side instead of moving it over. Every index is in
+            train or in test.""").by(link=each_alone, rest=without_near),
+        slip("""the same sequence only once
+            You lose sequences that occur several times. Each keeps its own index.""")
+        .by(rest=the_others_once)
+        .by(
+            link=lambda texts, near: [named_once(texts, part) for part in components(texts, near)],
             rest=the_others_once,
         ),
-        slip(
-            "sequences without a near-copy are lost",
-            "A graph that is made of edges alone lacks whoever has none. Add all nodes first: "
-            "a single sequence is a cluster too.",
+        slip("""sequences without a near-copy are lost
+            A graph that is made of edges alone lacks whoever has none. Add all nodes first: a
+            single sequence is a cluster too.""").by(
             link=families,
             rest=lambda texts, test, near: sorted(
                 {i for part in families(texts, near) for i in part} - set(test)
             ),
         ),
-        slip(
-            "clusters that a random split cuts go to train",
-            "You draw sequences and send every cluster that is cut to train, so the test side is "
-            "far too small. Draw whole clusters.",
-            fill=moved_over,
+        slip("""clusters that a random split cuts go to train
+            You draw sequences and send every cluster that is cut to train, so the test side is far
+            too small. Draw whole clusters.""").by(fill=moved_over),
+        slip("""the seed is not used
+            Other seeds give the same split. Draw the order of the clusters with
+            `np.random.default_rng(seed)`.""")
+        .by(generator=lambda seed: np.random.default_rng(0))
+        .by(fill=largest_first),
+        slip("""another split at every call
+            The same seed gives another split each time. Make the generator from the seed, and mind
+            that a `set` of strings has another order in every session.
+        """).by(generator=lambda seed: np.random.default_rng()),
+        slip("""a side is not sorted
+            Your indices stand in the order in which they were drawn. Sort each side.""").by(
+            finish=lambda train, test, texts: (np.array(train, int), np.array(test[::-1], int))
         ),
-        slip(
-            "the seed is not used",
-            "Other seeds give the same split. Draw the order of the clusters with "
-            "`np.random.default_rng(seed)`.",
-            {"fill": largest_first},
-            generator=lambda seed: np.random.default_rng(0),
-        ),
-        slip(
-            "another split at every call",
-            "The same seed gives another split each time. Make the generator from the seed, and "
-            "mind that a `set` of strings has another order in every session.",
-            generator=lambda seed: np.random.default_rng(),
-        ),
-        slip(
-            "a side is not sorted",
-            "Your indices stand in the order in which they were drawn. Sort each side.",
-            finish=lambda train, test, texts: (np.array(train, int), np.array(test[::-1], int)),
-        ),
-        slip(
-            "sequences, not indices",
-            "You return the sequences themselves. Labels have to be split as well: return where "
-            "they stand, as arrays of indices.",
+        slip("""sequences, not indices
+            You return the sequences themselves. Labels have to be split as well: return where they
+            stand, as arrays of indices.""").by(
             finish=lambda train, test, texts: (
                 np.array([texts[i] for i in train]),
                 np.array([texts[i] for i in sorted(test)]),
-            ),
+            )
         ),
-        slip(
-            "masks, not indices",
-            "You return arrays of True and False. Return the indices, `np.flatnonzero(mask)`.",
+        slip("""masks, not indices
+            You return arrays of True and False. Return the indices, `np.flatnonzero(mask)`.""").by(
             finish=lambda train, test, texts: (
                 np.isin(np.arange(len(texts)), train),
                 np.isin(np.arange(len(texts)), test),
-            ),
+            )
         ),
     ),
     hints=(
@@ -946,130 +842,90 @@ BALANCED = Exercise(
     ),
     misconceptions=made(
         balancing,
-        slip(
-            "plain accuracy",
-            "You count right answers among all, so the larger class decides. Take the share of "
-            "right answers in each class, then the mean of these.",
-            recall=plainly,
+        slip("""plain accuracy
+            You count right answers among all, so the larger class decides. Take the share of right
+            answers in each class, then the mean of these.""").by(recall=plainly),
+        slip("""precision, not recall
+            You divide by how often a class was *predicted*, or labels and predictions are
+            exchanged. Divide by how often it is the label.""").by(recall=precision),
+        slip("""classes that are only predicted count too
+            You average over classes that no label has; their recall is 0/0. Take
+            `np.unique(labels)`.""")
+        .by(classes=lambda labels, guesses: np.union1d(labels, guesses), recall=recall_or_zero)
+        .by(classes=lambda a, b: np.union1d(a, b)),
+        slip("""classes from the predictions
+            You go through the classes that were predicted and miss those that were never. Take
+            `np.unique(labels)`.""")
+        .by(classes=lambda labels, guesses: np.unique(guesses), recall=recall_or_zero)
+        .by(classes=lambda labels, guesses: np.unique(guesses))
+        .by(classes=np.intersect1d),
+        slip("""classes 0 to the largest
+            You go through 0, 1, 2, … up to the largest label, as `np.bincount` does. Classes that
+            no label has have no recall, and classes may be strings.""")
+        .by(classes=lambda labels, guesses: range(int(labels.max()) + 1), recall=recall_or_zero)
+        .by(classes=lambda labels, guesses: range(int(labels.max()) + 1))
+        .by(classes=lambda labels, guesses: sorted({*range(int(labels.max()) + 1)} & {*labels})),
+        slip("""two classes alone
+            You average the recall of 0 and of 1, sensitivity and specificity. There may be any
+            number of classes, with any names.""")
+        .by(classes=lambda labels, guesses: (0, 1), recall=recall_or_zero)
+        .by(classes=lambda labels, guesses: (0, 1))
+        .by(classes=lambda labels, guesses: np.unique(labels)[:2]),
+        slip("""another mean
+            The recalls are averaged plainly: their sum over their number. Yours is a geometric or
+            harmonic mean, a median or the least.""")
+        .by(gather=np.min)
+        .by(gather=np.median)
+        .by(gather=lambda r: r.prod() ** (1 / len(r)))
+        .by(gather=lambda r: len(r) / (1 / np.maximum(r, 1e-12)).sum()),
+        slip("""the recalls are added
+            You return the sum of the recalls. Divide by the number of classes.
+        """).by(gather=np.sum),
+        slip("""F1, not recall
+            You take the F1 score of each class, which mixes in precision. Only recall is asked.
+        """).by(recall=f_one),
+        slip("""each class against the rest
+            You take the accuracy of “this class or not”, which counts the others' agreement too.
+            Look only where the label is the class.""").by(recall=each_against_rest),
+        slip("""corrected for chance
+            You rescale so that a guess has 0. The plain mean recall is asked: a guess has
+            1/classes.""")
+        .by(
+            finish=lambda value, recalls: float(
+                (value - 1 / len(recalls)) / max(1 - 1 / len(recalls), 1e-9)
+            )
+        )
+        .by(
+            finish=lambda value, recalls: float(
+                (value * len(recalls) - 1) / (len(recalls) - 1) if len(recalls) > 1 else value
+            )
         ),
-        slip(
-            "precision, not recall",
-            "You divide by how often a class was *predicted*, or labels and predictions are "
-            "exchanged. Divide by how often it is the label.",
-            recall=precision,
-        ),
-        slip(
-            "classes that are only predicted count too",
-            "You average over classes that no label has; their recall is 0/0. Take "
-            "`np.unique(labels)`.",
-            {"classes": lambda a, b: np.union1d(a, b)},
-            classes=lambda labels, guesses: np.union1d(labels, guesses),
-            recall=recall_or_zero,
-        ),
-        slip(
-            "classes from the predictions",
-            "You go through the classes that were predicted and miss those that were never. Take "
-            "`np.unique(labels)`.",
-            {"classes": lambda labels, guesses: np.unique(guesses)},
-            {"classes": np.intersect1d},
-            classes=lambda labels, guesses: np.unique(guesses),
-            recall=recall_or_zero,
-        ),
-        slip(
-            "classes 0 to the largest",
-            "You go through 0, 1, 2, … up to the largest label, as `np.bincount` does. Classes "
-            "that no label has have no recall, and classes may be strings.",
-            {"classes": lambda labels, guesses: range(int(labels.max()) + 1)},
-            {
-                "classes": lambda labels, guesses: sorted(
-                    {*range(int(labels.max()) + 1)} & {*labels}
-                )
-            },
-            classes=lambda labels, guesses: range(int(labels.max()) + 1),
-            recall=recall_or_zero,
-        ),
-        slip(
-            "two classes alone",
-            "You average the recall of 0 and of 1, sensitivity and specificity. There may be any "
-            "number of classes, with any names.",
-            {"classes": lambda labels, guesses: (0, 1)},
-            {"classes": lambda labels, guesses: np.unique(labels)[:2]},
-            classes=lambda labels, guesses: (0, 1),
-            recall=recall_or_zero,
-        ),
-        slip(
-            "another mean",
-            "The recalls are averaged plainly: their sum over their number. Yours is a geometric "
-            "or harmonic mean, a median or the least.",
-            gather=[
-                np.min,
-                np.median,
-                lambda r: r.prod() ** (1 / len(r)),
-                lambda r: len(r) / (1 / np.maximum(r, 1e-12)).sum(),
-            ],
-        ),
-        slip(
-            "the recalls are added",
-            "You return the sum of the recalls. Divide by the number of classes.",
-            gather=np.sum,
-        ),
-        slip(
-            "F1, not recall",
-            "You take the F1 score of each class, which mixes in precision. Only recall is asked.",
-            recall=f_one,
-        ),
-        slip(
-            "each class against the rest",
-            "You take the accuracy of “this class or not”, which counts the others' agreement too. "
-            "Look only where the label is the class.",
-            recall=each_against_rest,
-        ),
-        slip(
-            "corrected for chance",
-            "You rescale so that a guess has 0. The plain mean recall is asked: a guess has "
-            "1/classes.",
-            finish=[
-                lambda value, recalls: float(
-                    (value - 1 / len(recalls)) / max(1 - 1 / len(recalls), 1e-9)
-                ),
-                lambda value, recalls: float(
-                    (value * len(recalls) - 1) / (len(recalls) - 1) if len(recalls) > 1 else value
-                ),
-            ],
-        ),
-        slip(
-            "the hits of a class among all",
-            "You divide the hits of each class by the number of all sequences. Divide by how many "
-            "have this label.",
-            recall=lambda labels, guesses, c: np.mean((labels == c) & (guesses == c)),
-        ),
-        slip(
-            "divided in whole numbers",
-            "`//` gives whole numbers: a recall below 1 becomes 0. A share is divided with `/`.",
-            recall=lambda labels, guesses, c: recall_or_zero(labels, guesses, c) // 1,
-        ),
-        slip(
-            "the recalls, not their mean",
-            "You return a number for each class. Average them.",
-            finish=lambda value, recalls: recalls,
-        ),
-        slip(
-            "the largest class alone",
-            "You return the recall of one class, the commonest. Every class counts.",
+        slip("""the hits of a class among all
+            You divide the hits of each class by the number of all sequences. Divide by how many
+            have this label.
+        """).by(recall=lambda labels, guesses, c: np.mean((labels == c) & (guesses == c))),
+        slip("""divided in whole numbers
+            `//` gives whole numbers: a recall below 1 becomes 0. A share is divided with `/`.
+        """).by(recall=lambda labels, guesses, c: recall_or_zero(labels, guesses, c) // 1),
+        slip("""the recalls, not their mean
+            You return a number for each class. Average them.
+        """).by(finish=lambda value, recalls: recalls),
+        slip("""the largest class alone
+            You return the recall of one class, the commonest. Every class counts.""").by(
             classes=lambda labels, guesses: [
                 max(np.unique(labels).tolist(), key=labels.tolist().count)
-            ],
+            ]
         ),
-        slip(
-            "lists are compared as a whole",
-            "`labels == predictions` of two lists is one True or False. Begin with `np.asarray`.",
-            {"read": lambda labels, guesses: (labels, guesses)},
+        slip("""lists are compared as a whole
+            `labels == predictions` of two lists is one True or False. Begin with `np.asarray`.""")
+        .by(
             read=lambda labels, guesses: (
                 (labels, guesses)
                 if isinstance(labels, np.ndarray)
                 else (np.array([0, 1]), np.array([0, 0]))
-            ),
-        ),
+            )
+        )
+        .by(read=lambda labels, guesses: (labels, guesses)),
     ),
     hints=(
         "`predictions[labels == c] == c` says, for one class, which were recognised.",
@@ -1249,152 +1105,102 @@ BOOTSTRAP = Exercise(
     ),
     misconceptions=made(
         bootstrapping,
-        slip(
-            "drawn without replacement",
-            "Your resamples hold every row once, shuffled or not, so the statistic never changes. "
-            "Draw with replacement, `rng.integers(n, size=n)`, and hand over the rows drawn.",
-            {"pick": lambda array, rows: np.asarray(array)},
-            rows=lambda rng, n: rng.permutation(n),
-        ),
-        slip(
-            "each array has rows of its own",
-            "You draw new rows for every array, or for the first alone, and a prediction meets "
-            "another receptor's label. Draw once for each resample, and pick these rows from all.",
-            choose=[
-                lambda rng, rows, n, k: [rows(rng, n) for _ in range(k)],
-                lambda rng, rows, n, k: [rows(rng, n), *[np.arange(n)] * (k - 1)],
-            ],
-        ),
-        slip(
-            "the entries are drawn, not the rows",
-            "An array with several axes is flattened, as `np.take` and `np.ravel` do, and you draw "
-            "single numbers of it. Rows are along the first axis: `array[rows]`.",
-            pick=lambda array, rows: np.ravel(array)[rows],
-        ),
-        slip(
-            "lists, not arrays",
-            "You hand the statistic lists of rows. It gets arrays: `np.asarray(array)[rows]`.",
-            pick=lambda array, rows: [array[i] for i in rows],
-        ),
-        slip(
-            "mirrored at the sample's own value",
-            "You take 2 · t − quantile, t being the statistic of the sample itself: the basic "
-            "bootstrap. The ends asked for are the quantiles themselves.",
-            whole=lambda value, found, level: 2 * value() - np.asarray(found, dtype=float),
-        ),
-        slip(
-            "resamples of another size",
-            "Your resamples have fewer rows than the sample, or more. How much a score varies "
-            "depends on that: draw as many as there are.",
-            rows=[
-                lambda rng, n: rng.integers(n, size=max(1, n // 2)),
-                lambda rng, n: rng.integers(n, size=max(1, n - 1)),
-                lambda rng, n: rng.integers(n, size=max(1, round(0.632 * n))),
-                lambda rng, n: rng.permutation(n)[: max(1, n // 2)],
-            ],
-        ),
-        slip(
-            "a row is never drawn",
-            "`rng.integers(low, high)` excludes its upper end: with `n − 1`, or from 1, one row "
-            "never comes. `rng.integers(n, size=n)` draws 0 to n − 1.",
-            rows=[
-                lambda rng, n: rng.integers(max(1, n - 1), size=n),
-                lambda rng, n: rng.integers(min(1, n - 1), n, size=n),
-                lambda rng, n: rng.integers(n - 1, size=n),
-                lambda rng, n: rng.integers(0, n - 1, size=n),
-                lambda rng, n: rng.integers(1, n, size=n),
-            ],
-        ),
-        slip(
-            "the rows are drawn once",
-            "You draw rows before the loop, so all resamples are the same. Draw inside it.",
-            generator=DrawnOnce,
-        ),
-        Slip(
-            "another number of resamples",
-            "You call the statistic another number of times than `n_resamples`.",
-            {"often": lambda n: 1000},
-            lambda number: {"often": lambda n: number},
-            (100, 200, 500, 1000, 2000),
-        ),
-        slip(
-            "another default for n_resamples",
-            "Without `n_resamples` there are 1000 resamples.",
-            defaults=[(0.95, 100), (0.95, 10000), (0.95, 500), (0.95, 2000)],
-        ),
-        slip(
-            "another default for the level",
-            "Without `level` it is 0.95.",
-            defaults=[(0.9, 1000), (0.99, 1000), (0.68, 1000)],
-        ),
-        slip(
-            "both tails get the whole of 1 − level",
-            "You cut 1 − level at each end, twice too much. Share it: (1 − level)/2 below and as "
-            "much above.",
-            ends=lambda found, level: np.quantile(found, [1 - level, level]),
-        ),
-        slip(
-            "1 − level and level are exchanged",
-            "You take the middle (1 − level) of the values. The interval holds `level` of them.",
-            ends=lambda found, level: np.quantile(found, [level / 2, 1 - level / 2]),
-        ),
-        slip(
-            "percent and shares are mixed up",
-            "`np.percentile` counts in percent, from 0 to 100, `np.quantile` from 0 to 1. Yours "
-            "takes nearly the least value.",
-            ends=lambda found, level: np.percentile(found, [(1 - level) / 2, (1 + level) / 2]),
-        ),
-        slip(
-            "from the least to the largest",
-            "You return the extremes, which grow apart with the number of resamples. Take "
-            "quantiles.",
-            ends=lambda found, level: (found.min(), found.max()),
-        ),
-        slip(
-            "mean ± deviations",
-            "You return the mean of the resamples give or take some standard deviations, as for a "
-            "normal distribution. The percentile interval takes their quantiles.",
-            ends=[
-                by_deviation,
-                lambda found, level: (
-                    found.mean() - 1.96 * found.std(),
-                    found.mean() + 1.96 * found.std(),
-                ),
-                lambda found, level: (found.mean() - found.std(), found.mean() + found.std()),
-            ],
-        ),
-        slip(
-            "the high end first",
-            "You return (high, low). The low end comes first.",
-            ends=lambda found, level: quantiles_of(found, level)[::-1],
-        ),
-        slip(
-            "the level is not used",
-            "Your interval is the same for every level. Its ends are the quantiles "
-            "(1 − level)/2 and (1 + level)/2.",
-            ends=[
-                lambda found, level: np.quantile(found, [0.025, 0.975]),
-                lambda found, level: np.quantile(found, [0.05, 0.95]),
-            ],
-        ),
-        slip(
-            "the generator is not used",
-            "You draw with a generator of your own, or NumPy's global one, although `rng` is "
-            "given. Draw with `rng`.",
-            generator=lambda rng: np.random.default_rng(),
-        ),
-        slip(
-            "the same numbers at every call",
-            "Your generator begins at a fixed seed, so every call draws the same rows. Use `rng` "
-            "where it is given, and `np.random.default_rng()` without a seed where not.",
-            {"generator": lambda rng: np.random.default_rng(0) if rng is None else rng},
-            generator=lambda rng: np.random.default_rng(0),
-        ),
-        slip(
-            "one resample too few",
-            "You draw one resample fewer than `n_resamples`.",
-            often=lambda n: n - 1,
-        ),
+        slip("""drawn without replacement
+            Your resamples hold every row once, shuffled or not, so the statistic never changes.
+            Draw with replacement, `rng.integers(n, size=n)`, and hand over the rows drawn.""")
+        .by(rows=lambda rng, n: rng.permutation(n))
+        .by(pick=lambda array, rows: np.asarray(array)),
+        slip("""each array has rows of its own
+            You draw new rows for every array, or for the first alone, and a prediction meets
+            another receptor's label. Draw once for each resample, and pick these rows from all.""")
+        .by(choose=lambda rng, rows, n, k: [rows(rng, n) for _ in range(k)])
+        .by(choose=lambda rng, rows, n, k: [rows(rng, n), *[np.arange(n)] * (k - 1)]),
+        slip("""the entries are drawn, not the rows
+            An array with several axes is flattened, as `np.take` and `np.ravel` do, and you draw
+            single numbers of it. Rows are along the first axis: `array[rows]`.
+        """).by(pick=lambda array, rows: np.ravel(array)[rows]),
+        slip("""lists, not arrays
+            You hand the statistic lists of rows. It gets arrays: `np.asarray(array)[rows]`.
+        """).by(pick=lambda array, rows: [array[i] for i in rows]),
+        slip("""mirrored at the sample's own value
+            You take 2 · t − quantile, t being the statistic of the sample itself: the basic
+            bootstrap. The ends asked for are the quantiles themselves.
+        """).by(whole=lambda value, found, level: 2 * value() - np.asarray(found, dtype=float)),
+        slip("""resamples of another size
+            Your resamples have fewer rows than the sample, or more. How much a score varies depends
+            on that: draw as many as there are.""")
+        .by(rows=lambda rng, n: rng.integers(n, size=max(1, n // 2)))
+        .by(rows=lambda rng, n: rng.integers(n, size=max(1, n - 1)))
+        .by(rows=lambda rng, n: rng.integers(n, size=max(1, round(0.632 * n))))
+        .by(rows=lambda rng, n: rng.permutation(n)[: max(1, n // 2)]),
+        slip("""a row is never drawn
+            `rng.integers(low, high)` excludes its upper end: with `n − 1`, or from 1, one row never
+            comes. `rng.integers(n, size=n)` draws 0 to n − 1.""")
+        .by(rows=lambda rng, n: rng.integers(max(1, n - 1), size=n))
+        .by(rows=lambda rng, n: rng.integers(min(1, n - 1), n, size=n))
+        .by(rows=lambda rng, n: rng.integers(n - 1, size=n))
+        .by(rows=lambda rng, n: rng.integers(0, n - 1, size=n))
+        .by(rows=lambda rng, n: rng.integers(1, n, size=n)),
+        slip("""the rows are drawn once
+            You draw rows before the loop, so all resamples are the same. Draw inside it.
+        """).by(generator=DrawnOnce),
+        slip("""another number of resamples
+            You call the statistic another number of times than `n_resamples`.""")
+        .by(often=lambda n: 1000)
+        .by_any(lambda number: {"often": lambda n: number}, (100, 200, 500, 1000, 2000)),
+        slip("""another default for n_resamples
+            Without `n_resamples` there are 1000 resamples.""")
+        .by(defaults=(0.95, 100))
+        .by(defaults=(0.95, 10000))
+        .by(defaults=(0.95, 500))
+        .by(defaults=(0.95, 2000)),
+        slip("""another default for the level
+            Without `level` it is 0.95.""")
+        .by(defaults=(0.9, 1000))
+        .by(defaults=(0.99, 1000))
+        .by(defaults=(0.68, 1000)),
+        slip("""both tails get the whole of 1 − level
+            You cut 1 − level at each end, twice too much. Share it: (1 − level)/2 below and as much
+            above.""").by(ends=lambda found, level: np.quantile(found, [1 - level, level])),
+        slip("""1 − level and level are exchanged
+            You take the middle (1 − level) of the values. The interval holds `level` of them.
+        """).by(ends=lambda found, level: np.quantile(found, [level / 2, 1 - level / 2])),
+        slip("""percent and shares are mixed up
+            `np.percentile` counts in percent, from 0 to 100, `np.quantile` from 0 to 1. Yours takes
+            nearly the least value.
+        """).by(ends=lambda found, level: np.percentile(found, [(1 - level) / 2, (1 + level) / 2])),
+        slip("""from the least to the largest
+            You return the extremes, which grow apart with the number of resamples. Take
+            quantiles.""").by(ends=lambda found, level: (found.min(), found.max())),
+        slip("""mean ± deviations
+            You return the mean of the resamples give or take some standard deviations, as for a
+            normal distribution. The percentile interval takes their quantiles.""")
+        .by(ends=by_deviation)
+        .by(
+            ends=lambda found, level: (
+                found.mean() - 1.96 * found.std(),
+                found.mean() + 1.96 * found.std(),
+            )
+        )
+        .by(ends=lambda found, level: (found.mean() - found.std(), found.mean() + found.std())),
+        slip("""the high end first
+            You return (high, low). The low end comes first.
+        """).by(ends=lambda found, level: quantiles_of(found, level)[::-1]),
+        slip("""the level is not used
+            Your interval is the same for every level. Its ends are the quantiles (1 − level)/2 and
+            (1 + level)/2.""")
+        .by(ends=lambda found, level: np.quantile(found, [0.025, 0.975]))
+        .by(ends=lambda found, level: np.quantile(found, [0.05, 0.95])),
+        slip("""the generator is not used
+            You draw with a generator of your own, or NumPy's global one, although `rng` is given.
+            Draw with `rng`.""").by(generator=lambda rng: np.random.default_rng()),
+        slip("""the same numbers at every call
+            Your generator begins at a fixed seed, so every call draws the same rows. Use `rng`
+            where it is given, and `np.random.default_rng()` without a seed where not.""")
+        .by(generator=lambda rng: np.random.default_rng(0))
+        .by(generator=lambda rng: np.random.default_rng(0) if rng is None else rng),
+        slip("""one resample too few
+            You draw one resample fewer than `n_resamples`.""").by(often=lambda n: n - 1),
     ),
     hints=(
         "One resample: draw n row numbers with `rng.integers(n, size=n)`, pick them from every "

@@ -36,7 +36,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import Slip, made, slip
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 from attncourse.checks.rewriting import NEGATED
 from attncourse.multihead import MultiHeadAttention
@@ -522,243 +522,162 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             "`forward`, are not found: assign each to an attribute in `__init__`, "
             "`self.norm_1 = …`."
         ),
-        Slip(
-            "pre-norm and post-norm swapped",
-            "With pre_norm=True a branch reads norm(x), and the sum stays as it is. With "
-            "pre_norm=False the branch reads x, and the sum is normalised. You do the other one.",
-            {"pick": lambda pre_norm: not pre_norm},
+        slip("""pre-norm and post-norm swapped
+            With pre_norm=True a branch reads norm(x), and the sum stays as it is. With
+            pre_norm=False the branch reads x, and the sum is normalised. You do the other one.
+        """).by(pick=lambda pre_norm: not pre_norm),
+        slip("""always pre-norm, or always post-norm
+            Your block does the same whatever pre_norm says. Keep it in `__init__` and ask for it in
+            `forward`.""")
+        .by(pick=lambda pre_norm: True)
+        .by(pick=lambda pre_norm: False),
+        slip("""the residual is missing
+            A branch's output takes the place of x. It is to be added to what the branch read: x +
+            branch(…), for every branch.""")
+        .by(pre=norm_and_branch, post=branch_and_norm)
+        .by(pre=norm_and_branch)
+        .by(post=branch_and_norm)
+        .by(*({"bare": lambda number, i=i: number == i} for i in places)),
+        slip("""x += changes what was handed over
+            `x += …` writes into the caller's x, which then holds other numbers, and gradients may
+            fail. Write `x = x + …`, which makes a new tensor.""")
+        .by(pre=lambda x, branch, norm, first: x.add_(branch(norm(x))))
+        .by(post=lambda x, branch, norm, first: norm(x.add_(branch(x)))),
+        slip("""the residual begins behind the norm
+            You normalise x and then add the branch to the normalised x. The stream itself is not
+            normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.
+        """).by(pre=lambda x, branch, norm, first: norm(x) + branch(norm(x))),
+        slip("""the branch is normalised, not the sum
+            In post-norm you normalise before you add: what the branch returns, x, or both x and
+            what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
+        .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
+        .by(post=lambda x, branch, norm, first: norm(x) + branch(x))
+        .by(post=lambda x, branch, norm, first: norm(x) + branch(norm(x))),
+        slip("""the norm behind the branch in pre-norm
+            With pre_norm=True you normalise what a branch returns. What it reads is normalised: x +
+            branch(norm(x)).""").by(pre=lambda x, branch, norm, first: x + norm(branch(x))),
+        slip("""every residual from the block's first input
+            You add a later branch to the x that came into the block, and what earlier branches
+            added is lost. Each is added to what it read, the x so far.""")
+        .by(
+            pre=lambda x, branch, norm, first: first + branch(norm(x)),
+            post=lambda x, branch, norm, first: norm(first + branch(x)),
+        )
+        .by(pre=lambda x, branch, norm, first: first + branch(norm(x)))
+        .by(post=lambda x, branch, norm, first: norm(first + branch(x))),
+        slip("""a norm is missing
+            You leave the norms out, or one of them. Each branch has its own: before it with
+            pre_norm, after the sum without.""")
+        .by(
+            pre=lambda x, branch, norm, first: x + branch(x),
+            post=lambda x, branch, norm, first: x + branch(x),
+        )
+        .by(pre=lambda x, branch, norm, first: x + branch(x))
+        .by(post=lambda x, branch, norm, first: x + branch(x))
+        .by(*({"unnormed": lambda number, i=i: number == i} for i in places)),
+        slip("""normalised twice
+            You normalise before the branch and after the sum. A block does one of the two: pre_norm
+            says which.""")
+        .by(
+            pre=lambda x, branch, norm, first: norm(x + branch(norm(x))),
+            post=lambda x, branch, norm, first: norm(x + branch(norm(x))),
+        )
+        .by(pre=lambda x, branch, norm, first: norm(x + branch(norm(x))))
+        .by(post=lambda x, branch, norm, first: norm(x + branch(norm(x)))),
+        slip("""a norm at the end
+            You normalise once more before you return. The norm behind the last block belongs to the
+            stack of blocks, not to a block.""")
+        .by(finish=lambda self, x: self.norm_1(x))
+        .by(finish=lambda self, x: self.norm_2(x))
+        .by(finish=lambda self, x: F.layer_norm(x, x.shape[-1:]))
+        .by(*(({"finish": lambda self, x: self.norm_3(x)},) if layers is decoder_layers else ())),
+        slip("""a norm at the wrong branch
+            `norm_1` belongs to the first branch, `norm_2` to the second, and so on. You exchange
+            them, or use one for all.""")
+        .by(norms=lambda names: names[::-1])
+        .by(norms=lambda names: [names[0]] * len(names))
+        .by(norms=lambda names: [names[-1]] * len(names))
+        .by(*({"norms": lambda names, o=o: [names[i] for i in o]} for o in (*norms, *swaps))),
+        slip("""one norm shared by all branches
+            Your norms are one and the same layer under several names. Each branch needs one of its
+            own: call `LayerNorm(d_model)` once for each.""").by(one_norm(layers)),
+        slip("""PyTorch's norm, with other names
+            `nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and
+            bias. Use `LayerNorm`, which is given above.""").by(library_norms(layers)),
+        slip("""branches side by side
+            You compute branches side by side, from the same x, and add them all. Here they come one
+            after the other: each reads what those before it have added.""")
+        .by(walk=all_at_once)
+        .by(
+            *({"walk": lambda x, steps: steps[2](all_at_once(x, steps[:2]))},)
+            if layers is decoder_layers
+            else ()
         ),
-        Slip(
-            "always pre-norm, or always post-norm",
-            "Your block does the same whatever pre_norm says. Keep it in `__init__` and ask for it "
-            "in `forward`.",
-            {"pick": lambda pre_norm: True},
-            also=({"pick": lambda pre_norm: False},),
-        ),
-        Slip(
-            "the residual is missing",
-            "A branch's output takes the place of x. It is to be added to what the branch read: "
-            "x + branch(…), for every branch.",
-            {"pre": norm_and_branch, "post": branch_and_norm},
-            also=(
-                {"pre": norm_and_branch},
-                {"post": branch_and_norm},
-                *({"bare": lambda number, i=i: number == i} for i in places),
-            ),
-        ),
-        Slip(
-            "x += changes what was handed over",
-            "`x += …` writes into the caller's x, which then holds other numbers, and gradients "
-            "may fail. Write `x = x + …`, which makes a new tensor.",
-            {"pre": lambda x, branch, norm, first: x.add_(branch(norm(x)))},
-            also=({"post": lambda x, branch, norm, first: norm(x.add_(branch(x)))},),
-        ),
-        Slip(
-            "the residual begins behind the norm",
-            "You normalise x and then add the branch to the normalised x. The stream itself is not "
-            "normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.",
-            {"pre": lambda x, branch, norm, first: norm(x) + branch(norm(x))},
-        ),
-        Slip(
-            "the branch is normalised, not the sum",
-            "In post-norm you normalise before you add: what the branch returns, x, or both x and "
-            "what the branch reads. The norm comes after the addition: norm(x + branch(x)).",
-            {"post": lambda x, branch, norm, first: x + norm(branch(x))},
-            also=(
-                {"post": lambda x, branch, norm, first: norm(x) + branch(x)},
-                {"post": lambda x, branch, norm, first: norm(x) + branch(norm(x))},
-            ),
-        ),
-        Slip(
-            "the norm behind the branch in pre-norm",
-            "With pre_norm=True you normalise what a branch returns. What it reads is normalised: "
-            "x + branch(norm(x)).",
-            {"pre": lambda x, branch, norm, first: x + norm(branch(x))},
-        ),
-        Slip(
-            "every residual from the block's first input",
-            "You add a later branch to the x that came into the block, and what earlier branches "
-            "added is lost. Each is added to what it read, the x so far.",
-            {
-                "pre": lambda x, branch, norm, first: first + branch(norm(x)),
-                "post": lambda x, branch, norm, first: norm(first + branch(x)),
-            },
-            also=(
-                {"pre": lambda x, branch, norm, first: first + branch(norm(x))},
-                {"post": lambda x, branch, norm, first: norm(first + branch(x))},
-            ),
-        ),
-        Slip(
-            "a norm is missing",
-            "You leave the norms out, or one of them. Each branch has its own: before it with "
-            "pre_norm, after the sum without.",
-            {
-                "pre": lambda x, branch, norm, first: x + branch(x),
-                "post": lambda x, branch, norm, first: x + branch(x),
-            },
-            also=(
-                {"pre": lambda x, branch, norm, first: x + branch(x)},
-                {"post": lambda x, branch, norm, first: x + branch(x)},
-                *({"unnormed": lambda number, i=i: number == i} for i in places),
-            ),
-        ),
-        Slip(
-            "normalised twice",
-            "You normalise before the branch and after the sum. A block does one of the two: "
-            "pre_norm says which.",
-            {
-                "pre": lambda x, branch, norm, first: norm(x + branch(norm(x))),
-                "post": lambda x, branch, norm, first: norm(x + branch(norm(x))),
-            },
-            also=(
-                {"pre": lambda x, branch, norm, first: norm(x + branch(norm(x)))},
-                {"post": lambda x, branch, norm, first: norm(x + branch(norm(x)))},
-            ),
-        ),
-        Slip(
-            "a norm at the end",
-            "You normalise once more before you return. The norm behind the last block belongs to "
-            "the stack of blocks, not to a block.",
-            {"finish": lambda self, x: self.norm_1(x)},
-            also=(
-                {"finish": lambda self, x: self.norm_2(x)},
-                {"finish": lambda self, x: F.layer_norm(x, x.shape[-1:])},
-                *(
-                    ({"finish": lambda self, x: self.norm_3(x)},)
-                    if layers is decoder_layers
-                    else ()
-                ),
-            ),
-        ),
-        Slip(
-            "a norm at the wrong branch",
-            "`norm_1` belongs to the first branch, `norm_2` to the second, and so on. You exchange "
-            "them, or use one for all.",
-            {"norms": lambda names: names[::-1]},
-            also=(
-                {"norms": lambda names: [names[0]] * len(names)},
-                {"norms": lambda names: [names[-1]] * len(names)},
-                *({"norms": lambda names, o=o: [names[i] for i in o]} for o in (*norms, *swaps)),
-            ),
-        ),
-        Slip(
-            "one norm shared by all branches",
-            "Your norms are one and the same layer under several names. Each branch needs one of "
-            "its own: call `LayerNorm(d_model)` once for each.",
-            one_norm(layers),
-        ),
-        Slip(
-            "PyTorch's norm, with other names",
-            "`nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and "
-            "bias. Use `LayerNorm`, which is given above.",
-            library_norms(layers),
-        ),
-        Slip(
-            "branches side by side",
-            "You compute branches side by side, from the same x, and add them all. Here they come "
-            "one after the other: each reads what those before it have added.",
-            {"walk": all_at_once},
-            also=(
-                ({"walk": lambda x, steps: steps[2](all_at_once(x, steps[:2]))},)
-                if layers is decoder_layers
-                else ()
-            ),
-        ),
-        Slip(
-            "the branches in another order",
-            "You take the branches in another order. Attention comes first, the feed-forward layer "
-            "last.",
-            {"walk": lambda x, steps: in_turn(x, steps[::-1])},
-            also=tuple(
+        slip("""the branches in another order
+            You take the branches in another order. Attention comes first, the feed-forward layer
+            last.""")
+        .by(walk=lambda x, steps: in_turn(x, steps[::-1]))
+        .by(
+            *(
                 {"walk": lambda x, steps, o=order: in_turn(x, [steps[i] for i in o])}
                 for order in swaps[1:]
+            )
+        ),
+        slip("""no feed-forward layer
+            You have it and do not use it. Every token goes through it after attention, with a
+            residual and a norm of its own.""").by(walk=lambda x, steps: in_turn(x, steps[:-1])),
+        slip("""d_ff is ignored
+            Your hidden layer has the same width whatever d_ff says. Hand it on:
+            `FeedForward(d_model, d_ff)`.""").by(with_sizes(d_ff=lambda d_ff, **_: None)),
+        slip("""another width where d_ff is left out
+            Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff on
+            as it is, also when it is None.""")
+        .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model))
+        .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model))
+        .by(with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048)),
+        slip("""n_heads is ignored
+            Your attention has the same number of heads whatever n_heads says. Hand it on:
+            `MultiHeadAttention(d_model, n_heads)`.""")
+        .by(with_sizes(n_heads=lambda **_: 1))
+        .by(with_sizes(n_heads=lambda d_model, **_: d_model)),
+        slip(f"""no dropout on what the branches return
+            You use no dropout, or only on what a branch reads. In training every branch's output
+            loses that share of its numbers before it is added: {SUM}, with an
+            `nn.Dropout(dropout)`.""").by(drop=lambda self, output: output),
+        slip(f"""dropout on some of the branches
+            One branch loses numbers and another does not. In training dropout falls on what every
+            branch returns: {SUM} each time.""")
+        .by(spared=lambda number: number > 0)
+        .by(*({"spared": lambda number, i=i: number == i} for i in places))
+        .by(*({"spared": lambda number, i=i: number != i} for i in places[1:])),
+        slip("""dropout stays on in eval()
+            Your block is still random after `eval()`. `nn.Dropout` knows the mode; `F.dropout(x,
+            p)` does not unless you tell it: `F.dropout(x, p, self.training)`.
+        """).by(drop=lambda self, output: F.dropout(output, self.rate)),
+        slip(f"""dropout of the stream
+            Your dropout falls on x itself, or on the sum. It belongs to the branch alone, before it
+            is added: {SUM}. What is in the stream stays.""")
+        .by(finish=dropped, drop=lambda self, output: output)
+        .by(take=dropped, drop=lambda self, output: output)
+        .by(finish=dropped)
+        .by(take=dropped)
+        .by(walk=sums_dropped, drop=lambda self, output: output)
+        .by(
+            drop=lambda self, output: output,
+            walk=lambda x, steps: in_turn(
+                x, [lambda y, s=s: dropped(s.func.__self__, s(y)) for s in steps]
             ),
         ),
-        Slip(
-            "no feed-forward layer",
-            "You have it and do not use it. Every token goes through it after attention, with a "
-            "residual and a norm of its own.",
-            {"walk": lambda x, steps: in_turn(x, steps[:-1])},
-        ),
-        Slip(
-            "d_ff is ignored",
-            "Your hidden layer has the same width whatever d_ff says. Hand it on: "
-            "`FeedForward(d_model, d_ff)`.",
-            with_sizes(d_ff=lambda d_ff, **_: None),
-        ),
-        Slip(
-            "another width where d_ff is left out",
-            "Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff "
-            "on as it is, also when it is None.",
-            with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model),
-            also=(
-                with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model),
-                with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048),
-            ),
-        ),
-        Slip(
-            "n_heads is ignored",
-            "Your attention has the same number of heads whatever n_heads says. Hand it on: "
-            "`MultiHeadAttention(d_model, n_heads)`.",
-            with_sizes(n_heads=lambda **_: 1),
-            also=(with_sizes(n_heads=lambda d_model, **_: d_model),),
-        ),
-        Slip(
-            "no dropout on what the branches return",
-            "You use no dropout, or only on what a branch reads. In training every branch's output "
-            f"loses that share of its numbers before it is added: {SUM}, with an "
-            "`nn.Dropout(dropout)`.",
-            {"drop": lambda self, output: output},
-        ),
-        Slip(
-            "dropout on some of the branches",
-            "One branch loses numbers and another does not. In training dropout falls on what "
-            f"every branch returns: {SUM} each time.",
-            {"spared": lambda number: number > 0},
-            also=(
-                *({"spared": lambda number, i=i: number == i} for i in places),
-                *({"spared": lambda number, i=i: number != i} for i in places[1:]),
-            ),
-        ),
-        Slip(
-            "dropout stays on in eval()",
-            "Your block is still random after `eval()`. `nn.Dropout` knows the mode; "
-            "`F.dropout(x, p)` does not unless you tell it: `F.dropout(x, p, self.training)`.",
-            {"drop": lambda self, output: F.dropout(output, self.rate)},
-        ),
-        Slip(
-            "dropout of the stream",
-            "Your dropout falls on x itself, or on the sum. It belongs to the branch alone, before "
-            f"it is added: {SUM}. What is in the stream stays.",
-            {"finish": dropped, "drop": lambda self, output: output},
-            also=(
-                {"take": dropped, "drop": lambda self, output: output},
-                {"finish": dropped},
-                {"take": dropped},
-                {"walk": sums_dropped, "drop": lambda self, output: output},
-                {
-                    "drop": lambda self, output: output,
-                    "walk": lambda x, steps: in_turn(
-                        x, [lambda y, s=s: dropped(s.func.__self__, s(y)) for s in steps]
-                    ),
-                },
-            ),
-        ),
-        Slip(
-            "dropout with the share that stays",
-            "You keep the share `dropout` and drop the rest. `dropout` is the share that is set to "
-            "0; what stays is divided by 1 − dropout.",
-            {"drop": lambda self, output: F.dropout(output, 1 - self.rate, self.training)},
-        ),
-        Slip(
-            "what stays is not scaled up",
-            "You set numbers to 0 and leave the others as they are. They are divided by "
-            "1 − dropout, so that the expected value is that of eval().",
-            {
-                "drop": lambda self, output: (
-                    output * (torch.rand_like(output) >= self.rate) if self.training else output
-                )
-            },
+        slip("""dropout with the share that stays
+            You keep the share `dropout` and drop the rest. `dropout` is the share that is set to 0;
+            what stays is divided by 1 − dropout.
+        """).by(drop=lambda self, output: F.dropout(output, 1 - self.rate, self.training)),
+        slip("""what stays is not scaled up
+            You set numbers to 0 and leave the others as they are. They are divided by 1 − dropout,
+            so that the expected value is that of eval().""").by(
+            drop=lambda self, output: (
+                output * (torch.rand_like(output) >= self.rate) if self.training else output
+            )
         ),
     )
 
@@ -770,47 +689,40 @@ def of_the_mask(decision: str, attention: str, more) -> tuple[Slip, ...]:
         return getattr(self, attention)(*given, **named)
 
     return (
-        Slip(
-            "the mask is ignored",
-            "Your result is the same with and without the mask. Hand it on: "
-            f"`self.{attention}(x, mask=mask)`.",
-            {decision: lambda self, x, mask: call(self, x)},
+        slip(f"""the mask is ignored
+            Your result is the same with and without the mask. Hand it on: `self.{attention}(x,
+            mask=mask)`.""").by({decision: lambda self, x, mask: call(self, x)}),
+        slip("""the mask is handed over as the key
+            `attention(x, mask)` takes the mask for the key, which is its second argument, and the
+            third is the value. Say which it is: `mask=mask`.""")
+        .by({decision: lambda self, x, mask: call(self, x, mask)})
+        .by({decision: lambda self, x, mask: call(self, x, x, mask)}),
+        slip("""the mask is inverted
+            You shut out what the mask allows. True means allowed, here as in chapter 9: hand it on
+            as it is.""").by(
+            {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else ~mask)}
         ),
-        Slip(
-            "the mask is handed over as the key",
-            "`attention(x, mask)` takes the mask for the key, which is its second argument, and "
-            "the third is the value. Say which it is: `mask=mask`.",
-            {decision: lambda self, x, mask: call(self, x, mask)},
-            also=({decision: lambda self, x, mask: call(self, x, x, mask)},),
+        slip("""the mask is transposed
+            You transpose the mask. It has a row for each query and a column for each key, as
+            chapter 9 wants it: hand it on as it is.""").by(
+            {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else mask.mT)}
         ),
-        Slip(
-            "the mask is inverted",
-            "You shut out what the mask allows. True means allowed, here as in chapter 9: hand it "
-            "on as it is.",
-            {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else ~mask)},
-        ),
-        Slip(
-            "the mask is transposed",
-            "You transpose the mask. It has a row for each query and a column for each key, as "
-            "chapter 9 wants it: hand it on as it is.",
-            {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else mask.mT)},
-        ),
-        Slip(
-            "a causal mask of its own",
-            "You hide later tokens without being asked. A block hides what `mask` hides, and "
-            "nothing where there is none: the causal mask comes as an argument.",
+        slip("""a causal mask of its own
+            You hide later tokens without being asked. A block hides what `mask` hides, and nothing
+            where there is none: the causal mask comes as an argument.""")
+        .by(
             {
                 decision: lambda self, x, mask: call(
                     self, x, mask=causal(self, x) if mask is None else mask
                 )
-            },
-            also=(
-                {
-                    decision: lambda self, x, mask: call(
-                        self, x, mask=causal(self, x) if mask is None else mask & causal(self, x)
-                    )
-                },
-            ),
+            }
+        )
+        .by(
+            {
+                decision: lambda self, x, mask: call(
+                    self, x, mask=causal(self, x) if mask is None else mask & causal(self, x)
+                )
+            }
         ),
         *more,
     )
@@ -967,189 +879,127 @@ NORM = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         norming,
-        Slip(
-            "unbiased variance",
-            "You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm "
-            "divides by d: `x.var(-1, unbiased=False)`.",
-            {"average": unbiased},
+        slip("""unbiased variance
+            You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm
+            divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased),
+        slip("""the norm runs over the sequence
+            You take mean and variance of a feature over the tokens, so a token's output hangs on
+            the others. Each row is normalised by itself: axis −1.""")
+        .by(over(-2))
+        .by(over(0))
+        .by(over(1))
+        .by(centre=over(-2)["centre"])
+        .by(average=over(-2)["average"]),
+        slip("""one mean and variance for all rows
+            You normalise the whole array at once. Every row has its own mean and variance: `dim=-1,
+            keepdim=True`.""")
+        .by(centre=of_all, average=of_all)
+        .by(over(-2, -1))
+        .by(centre=of_all)
+        .by(average=of_all),
+        slip("""eps outside the root
+            You add eps to the standard deviation. It is added to the variance, under the root:
+            `(variance + eps).sqrt()`.""")
+        .by(power=lambda variance, eps: variance.sqrt() + eps)
+        .by(power=lambda variance, eps: variance.sqrt() + eps**0.5),
+        slip("""eps is not added to the variance
+            You add the square of eps or its root, or take the larger of variance and eps. The root
+            is that of their sum: `(variance + eps).sqrt()`.""")
+        .by(power=lambda variance, eps: variance.clamp(min=eps).sqrt())
+        .by(small=lambda eps: eps**2)
+        .by(small=lambda eps: eps**0.5),
+        slip("""no eps
+            You leave eps out. A row whose entries are all equal has variance 0, and 0/0 is NaN.
+        """).by(small=lambda eps: 0),
+        slip("""another eps
+            You add a fixed number where the argument `eps` belongs.""")
+        .by(outside(1e-5))
+        .by_any(outside, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
+        slip("""divided by the variance
+            You divide by the variance itself. It is its root, the standard deviation, that has the
+            unit of x.""").by(power=lambda variance, eps: variance + eps),
+        slip("""multiplied by the standard deviation
+            You multiply by the root where you should divide: rows that are large are to shrink.
+        """).by(divide=lambda centred, size: centred * size),
+        slip("""the mean is not subtracted
+            The mean is left in x, or in what you divide by, or in both, which is another norm,
+            RMSNorm. Subtract each row's mean first, and use what is left in both places.""")
+        .by(centre=lambda x: 0)
+        .by(centre=lambda x: 0, around=lambda x, centred: x - mean(x))
+        .by(around=lambda x, centred: x),
+        slip("""the mean is subtracted, and nothing divided
+            Your rows have mean 0 and the size that they came with. Divide by the standard
+            deviation.""").by(divide=lambda centred, size: centred),
+        slip("""rows of length 1
+            You divide by the length of a row. By its standard deviation the entries get size 1, and
+            the row length √d.""").by(average=lambda squares: squares.sum(-1, keepdim=True)),
+        slip("""the mean absolute deviation
+            You divide by the mean distance from the mean. The standard deviation is the root of the
+            mean *square*.""")
+        .by(
+            around=lambda x, centred: centred.abs().sqrt(),
+            power=lambda deviation, eps: deviation + eps,
+        )
+        .by(
+            around=lambda x, centred: centred.abs().sqrt(),
+            power=lambda deviation, eps: (deviation.square() + eps).sqrt(),
         ),
-        Slip(
-            "the norm runs over the sequence",
-            "You take mean and variance of a feature over the tokens, so a token's output hangs on "
-            "the others. Each row is normalised by itself: axis −1.",
-            over(-2),
-            also=(
-                over(0),
-                over(1),
-                {"centre": over(-2)["centre"]},
-                {"average": over(-2)["average"]},
+        slip("""gain and bias exchanged
+            You multiply by the bias and add the gain. It is gain · (…) + bias.
+        """).by(roles=lambda gain, bias: (bias, gain)),
+        slip("""gain or bias is left out
+            You do not use gain, or bias, or neither. Where they are given: gain · (…) + bias.""")
+        .by(scale=lambda x, gain, bias: x)
+        .by(shift=lambda x, gain, bias: x)
+        .by(scale=lambda x, gain, bias: x, shift=lambda x, gain, bias: x),
+        slip("""1 + gain
+            You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1:
+            multiply by gain.
+        """).by(scale=lambda x, gain, bias: x if gain is None else (1 + gain) * x),
+        slip("""the bias is scaled too
+            You add the bias before you multiply by gain. It comes last: gain · (…) + bias.""").by(
+            scale=lambda x, gain, bias: (
+                (x if bias is None else x + bias) * (1 if gain is None else gain)
             ),
+            shift=lambda x, gain, bias: x,
         ),
-        Slip(
-            "one mean and variance for all rows",
-            "You normalise the whole array at once. Every row has its own mean and variance: "
-            "`dim=-1, keepdim=True`.",
-            {"centre": of_all, "average": of_all},
-            also=(over(-2, -1), {"centre": of_all}, {"average": of_all}),
+        slip("""bias only where there is a gain
+            You add the bias only if a gain is given too. Each may be left out by itself: ask for
+            each.""")
+        .by(shift=lambda x, gain, bias: x if gain is None or bias is None else x + bias)
+        .by(
+            scale=lambda x, gain, bias: x if gain is None or bias is None else gain * x,
+            shift=lambda x, gain, bias: x if gain is None or bias is None else x + bias,
         ),
-        Slip(
-            "eps outside the root",
-            "You add eps to the standard deviation. It is added to the variance, under the root: "
-            "`(variance + eps).sqrt()`.",
-            {"power": lambda variance, eps: variance.sqrt() + eps},
-            also=({"power": lambda variance, eps: variance.sqrt() + eps**0.5},),
-        ),
-        Slip(
-            "eps is not added to the variance",
-            "You add the square of eps or its root, or take the larger of variance and eps. The "
-            "root is that of their sum: `(variance + eps).sqrt()`.",
-            {"power": lambda variance, eps: variance.clamp(min=eps).sqrt()},
-            also=({"small": lambda eps: eps**2}, {"small": lambda eps: eps**0.5}),
-        ),
-        Slip(
-            "no eps",
-            "You leave eps out. A row whose entries are all equal has variance 0, and 0/0 is NaN.",
-            {"small": lambda eps: 0},
-        ),
-        Slip(
-            "another eps",
-            "You add a fixed number where the argument `eps` belongs.",
-            outside(1e-5),
-            outside,
-            (1e-12, 1e-8, 1e-6, 1e-5, 1e-3),
-        ),
-        Slip(
-            "divided by the variance",
-            "You divide by the variance itself. It is its root, the standard deviation, that has "
-            "the unit of x.",
-            {"power": lambda variance, eps: variance + eps},
-        ),
-        Slip(
-            "multiplied by the standard deviation",
-            "You multiply by the root where you should divide: rows that are large are to shrink.",
-            {"divide": lambda centred, size: centred * size},
-        ),
-        Slip(
-            "the mean is not subtracted",
-            "The mean is left in x, or in what you divide by, or in both, which is another norm, "
-            "RMSNorm. Subtract each row's mean first, and use what is left in both places.",
-            {"centre": lambda x: 0},
-            also=(
-                {"centre": lambda x: 0, "around": lambda x, centred: x - mean(x)},
-                {
-                    "around": lambda x, centred: x,
-                },
-            ),
-        ),
-        Slip(
-            "the mean is subtracted, and nothing divided",
-            "Your rows have mean 0 and the size that they came with. Divide by the standard "
-            "deviation.",
-            {"divide": lambda centred, size: centred},
-        ),
-        Slip(
-            "rows of length 1",
-            "You divide by the length of a row. By its standard deviation the entries get size 1, "
-            "and the row length √d.",
-            {"average": lambda squares: squares.sum(-1, keepdim=True)},
-        ),
-        Slip(
-            "the mean absolute deviation",
-            "You divide by the mean distance from the mean. The standard deviation is the root of "
-            "the mean *square*.",
-            {
-                "around": lambda x, centred: centred.abs().sqrt(),
-                "power": lambda deviation, eps: deviation + eps,
-            },
-            also=(
-                {
-                    "around": lambda x, centred: centred.abs().sqrt(),
-                    "power": lambda deviation, eps: (deviation.square() + eps).sqrt(),
-                },
-            ),
-        ),
-        Slip(
-            "gain and bias exchanged",
-            "You multiply by the bias and add the gain. It is gain · (…) + bias.",
-            {"roles": lambda gain, bias: (bias, gain)},
-        ),
-        Slip(
-            "gain or bias is left out",
-            "You do not use gain, or bias, or neither. Where they are given: gain · (…) + bias.",
-            {"scale": lambda x, gain, bias: x},
-            also=(
-                {"shift": lambda x, gain, bias: x},
-                {"scale": lambda x, gain, bias: x, "shift": lambda x, gain, bias: x},
-            ),
-        ),
-        Slip(
-            "1 + gain",
-            "You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1: "
-            "multiply by gain.",
-            {"scale": lambda x, gain, bias: x if gain is None else (1 + gain) * x},
-        ),
-        Slip(
-            "the bias is scaled too",
-            "You add the bias before you multiply by gain. It comes last: gain · (…) + bias.",
-            {
-                "scale": lambda x, gain, bias: (
-                    (x if bias is None else x + bias) * (1 if gain is None else gain)
-                ),
-                "shift": lambda x, gain, bias: x,
-            },
-        ),
-        Slip(
-            "bias only where there is a gain",
-            "You add the bias only if a gain is given too. Each may be left out by itself: ask for "
-            "each.",
-            {"shift": lambda x, gain, bias: x if gain is None or bias is None else x + bias},
-            also=(
-                {
-                    "scale": lambda x, gain, bias: x if gain is None or bias is None else gain * x,
-                    "shift": lambda x, gain, bias: x if gain is None or bias is None else x + bias,
-                },
-            ),
-        ),
-        Slip(
-            "a tensor taken for True or False",
-            "`if gain:` and `gain or 1` ask a tensor whether it is true, which torch refuses for "
-            "more than one number. Ask `if gain is None`.",
-            {"scale": lambda x, gain, bias: (gain or 1) * x},
-            also=({"shift": lambda x, gain, bias: x + (bias or 0)},),
-        ),
-        Slip(
-            "the means have lost their axis",
-            "`x.mean(-1)` drops the axis it averages over, and the means then line up with the "
-            "features, if they fit at all. Keep it: `x.mean(-1, keepdim=True)`.",
-            {"centre": lambda x: x.mean(-1), "average": lambda x: x.mean(-1)},
-            also=({"centre": lambda x: x.mean(-1)}, {"average": lambda x: x.mean(-1)}),
-        ),
-        Slip(
-            "the variance as a difference of squares",
-            "The mean of the squares less the square of the mean is the variance on paper. In rows "
-            "far from 0 both are large, and the digits that tell them apart are lost: subtract the "
-            "mean first.",
-            {"spread": lambda x, variance: mean(x.square()) - mean(x).square()},
-        ),
-        Slip(
-            "computed in float32",
-            "You turn x into float32, which keeps seven digits of float64. Stay in the dtype of x.",
-            {"read": lambda x: x.float()},
-            also=({"read": lambda x: x.float(), "back": lambda normed, x: normed.to(x.dtype)},),
-        ),
-        Slip(
-            "no gradient through mean and variance",
-            "The numbers are right, but you detach mean or variance, as if they were constants. "
-            "They move with x, and the gradient has to know.",
-            {"power": lambda variance, eps: (variance.detach() + eps).sqrt()},
-            also=(
-                {
-                    "centre": lambda x: mean(x).detach(),
-                    "power": lambda variance, eps: (variance.detach() + eps).sqrt(),
-                },
-                {"centre": lambda x: mean(x).detach()},
-            ),
-        ),
+        slip("""a tensor taken for True or False
+            `if gain:` and `gain or 1` ask a tensor whether it is true, which torch refuses for more
+            than one number. Ask `if gain is None`.""")
+        .by(scale=lambda x, gain, bias: (gain or 1) * x)
+        .by(shift=lambda x, gain, bias: x + (bias or 0)),
+        slip("""the means have lost their axis
+            `x.mean(-1)` drops the axis it averages over, and the means then line up with the
+            features, if they fit at all. Keep it: `x.mean(-1, keepdim=True)`.""")
+        .by(centre=lambda x: x.mean(-1), average=lambda x: x.mean(-1))
+        .by(centre=lambda x: x.mean(-1))
+        .by(average=lambda x: x.mean(-1)),
+        slip("""the variance as a difference of squares
+            The mean of the squares less the square of the mean is the variance on paper. In rows
+            far from 0 both are large, and the digits that tell them apart are lost: subtract the
+            mean first.""").by(spread=lambda x, variance: mean(x.square()) - mean(x).square()),
+        slip("""computed in float32
+            You turn x into float32, which keeps seven digits of float64. Stay in the dtype of
+            x.""")
+        .by(read=lambda x: x.float())
+        .by(read=lambda x: x.float(), back=lambda normed, x: normed.to(x.dtype)),
+        slip("""no gradient through mean and variance
+            The numbers are right, but you detach mean or variance, as if they were constants. They
+            move with x, and the gradient has to know.""")
+        .by(power=lambda variance, eps: (variance.detach() + eps).sqrt())
+        .by(
+            centre=lambda x: mean(x).detach(),
+            power=lambda variance, eps: (variance.detach() + eps).sqrt(),
+        )
+        .by(centre=lambda x: mean(x).detach()),
     ),
     hints=(
         "Mean and variance of each row: `x.mean(-1, keepdim=True)`, and the mean of the squares of "
@@ -1212,167 +1062,107 @@ FEED_FORWARD = Exercise(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "
             "`forward`, are not found: assign each to an attribute in `__init__`, `self.W_1 = …`."
         ),
-        Slip(
-            "the activation is missing",
-            "W_2 follows straight on W_1, and two linear layers are one. The activation stands "
-            "between them.",
-            {"bend": lambda self, hidden: hidden},
-        ),
-        Slip(
-            "ReLU in place of GELU",
-            "Unless another activation is given it is the GELU, `F.gelu`. You use the ReLU, as the "
-            "paper of 2017 did.",
-            another_activation(F.relu),
-        ),
-        Slip(
-            "the GELU's tanh form",
-            "You use an approximation of the GELU: by tanh, as GPT-2 does, which is off by up to "
-            "0.0005, or by x·σ(1.702x), off by up to 0.02. Here it is the exact one, x·Φ(x): "
-            "`F.gelu(x)`.",
-            another_activation(lambda x: F.gelu(x, approximate="tanh")),
-            also=(another_activation(lambda x: x * (1.702 * x).sigmoid()),),
-        ),
-        Slip(
-            "another function in place of GELU",
-            "Unless another activation is given it is the GELU, x·Φ(x): `F.gelu`.",
-            another_activation(torch.tanh),
-            also=tuple(
-                map(another_activation, (torch.sigmoid, F.silu, F.elu, F.softplus, F.leaky_relu))
-            ),
-        ),
-        Slip(
-            "the argument activation is ignored",
-            "Your layer bends by the GELU whatever `activation` says. Keep the function in "
-            "`__init__` and call it in `forward`.",
-            {"keep": lambda activation, default: default},
-        ),
-        Slip(
-            "the activation is called in `__init__`",
-            "You take `activation` for a class and call it, `activation()`. It is a function from "
-            "tensors to tensors: keep it as it is, and call it in `forward`.",
-            {"keep": lambda activation, default: activation() if activation else default},
-        ),
-        Slip(
-            "the activation in the wrong place",
-            "It stands between the two layers and nowhere else: `W_2(activation(W_1(x)))`. What "
-            "comes out of W_2, and what goes into W_1, has either sign.",
-            {
-                "bend": lambda self, hidden: hidden,
-                "finish": lambda self, output, x: self.activation(output),
+        slip("""the activation is missing
+            W_2 follows straight on W_1, and two linear layers are one. The activation stands
+            between them.""").by(bend=lambda self, hidden: hidden),
+        slip("""ReLU in place of GELU
+            Unless another activation is given it is the GELU, `F.gelu`. You use the ReLU, as the
+            paper of 2017 did.""").by(another_activation(F.relu)),
+        slip("""the GELU's tanh form
+            You use an approximation of the GELU: by tanh, as GPT-2 does, which is off by up to
+            0.0005, or by x·σ(1.702x), off by up to 0.02. Here it is the exact one, x·Φ(x):
+            `F.gelu(x)`.""")
+        .by(another_activation(lambda x: F.gelu(x, approximate="tanh")))
+        .by(another_activation(lambda x: x * (1.702 * x).sigmoid())),
+        slip("""another function in place of GELU
+            Unless another activation is given it is the GELU, x·Φ(x): `F.gelu`.""")
+        .by(another_activation(torch.tanh))
+        .by(*map(another_activation, (torch.sigmoid, F.silu, F.elu, F.softplus, F.leaky_relu))),
+        slip("""the argument activation is ignored
+            Your layer bends by the GELU whatever `activation` says. Keep the function in `__init__`
+            and call it in `forward`.""").by(keep=lambda activation, default: default),
+        slip("""the activation is called in `__init__`
+            You take `activation` for a class and call it, `activation()`. It is a function from
+            tensors to tensors: keep it as it is, and call it in `forward`.
+        """).by(keep=lambda activation, default: activation() if activation else default),
+        slip("""the activation in the wrong place
+            It stands between the two layers and nowhere else: `W_2(activation(W_1(x)))`. What comes
+            out of W_2, and what goes into W_1, has either sign.""")
+        .by(
+            bend=lambda self, hidden: hidden, finish=lambda self, output, x: self.activation(output)
+        )
+        .by(finish=lambda self, output, x: self.activation(output))
+        .by(first=lambda self, x: self.W_1(self.activation(x)), bend=lambda self, hidden: hidden)
+        .by(first=lambda self, x: self.W_1(self.activation(x))),
+        slip("""x is added on top
+            You add x to the output, as the block around this layer will. Here it is W_2 of the
+            hidden units and nothing else.""").by(finish=lambda self, output, x: x + output),
+        slip("""a norm inside
+            You normalise, before the layers or after them. The norms belong to the block.""")
+        .by(take=lambda x: F.layer_norm(x, x.shape[-1:]))
+        .by(finish=lambda self, output, x: F.layer_norm(output, output.shape[-1:])),
+        slip("""d_ff is ignored
+            Your hidden layer has the same width whatever d_ff says. 4·d_model is the width where
+            none is given.""")
+        .by(width=lambda d_model, d_ff: 4 * d_model)
+        .by(width=lambda d_model, d_ff: d_model),
+        slip("""another width where d_ff is left out
+            Unless d_ff is given, the hidden layer has 4·d_model units.""")
+        .by(times_d_model(1))
+        .by(width=lambda d_model, d_ff: 2048 if d_ff is None else d_ff)
+        .by_any(times_d_model, (1, 2, 3, 8)),
+        slip("""d_ff is taken for a factor
+            You make d_ff · d_model hidden units. d_ff is their number.
+        """).by(width=lambda d_model, d_ff: d_model * (4 if d_ff is None else d_ff)),
+        slip("""W_1 and W_2 exchanged
+            W_1 comes first and widens, from d_model to d_ff; W_2 brings the token back.""").by(
+            layers=lambda d, d_ff, bias: {
+                "W_1": nn.Linear(d_ff, d, bias=bias),
+                "W_2": nn.Linear(d, d_ff, bias=bias),
             },
-            also=(
-                {"finish": lambda self, output, x: self.activation(output)},
-                {
-                    "first": lambda self, x: self.W_1(self.activation(x)),
-                    "bend": lambda self, hidden: hidden,
-                },
-                {"first": lambda self, x: self.W_1(self.activation(x))},
-            ),
+            first=lambda self, x: self.W_2(x),
+            second=lambda self, hidden: self.W_1(hidden),
         ),
-        Slip(
-            "x is added on top",
-            "You add x to the output, as the block around this layer will. Here it is W_2 of the "
-            "hidden units and nothing else.",
-            {"finish": lambda self, output, x: x + output},
+        slip("""W_2 does not lead back
+            Your W_2 maps d_ff to d_ff, or W_1 maps d_model to d_model. The first goes from d_model
+            to d_ff, the second from d_ff back to d_model.""")
+        .by(
+            layers=lambda d, d_ff, bias: {
+                "W_1": nn.Linear(d, d_ff, bias=bias),
+                "W_2": nn.Linear(d_ff, d_ff, bias=bias),
+            }
+        )
+        .by(
+            layers=lambda d, d_ff, bias: {
+                "W_1": nn.Linear(d, d, bias=bias),
+                "W_2": nn.Linear(d, d_ff, bias=bias),
+            }
         ),
-        Slip(
-            "a norm inside",
-            "You normalise, before the layers or after them. The norms belong to the block.",
-            {"take": lambda x: F.layer_norm(x, x.shape[-1:])},
-            also=({"finish": lambda self, output, x: F.layer_norm(output, output.shape[-1:])},),
+        slip("""bias is not handed on to both layers
+            A layer has a bias with `bias=False`, or none with `bias=True`, the default. Both go by
+            it: `nn.Linear(…, bias=bias)`.""")
+        .by(biased(True, True))
+        .by(biased(False, False))
+        .by(biased(None, True))
+        .by(biased(True, None))
+        .by(biased(None, False))
+        .by(biased(False, None)),
+        slip("""the biases are there and not used
+            Your layers have biases, but you multiply by their weights alone. Call the layer,
+            `self.W_1(x)`, which adds its bias too.""")
+        .by(first=lambda self, x: x @ self.W_1.weight.mT)
+        .by(second=lambda self, hidden: hidden @ self.W_2.weight.mT)
+        .by(
+            first=lambda self, x: x @ self.W_1.weight.mT,
+            second=lambda self, hidden: hidden @ self.W_2.weight.mT,
         ),
-        Slip(
-            "d_ff is ignored",
-            "Your hidden layer has the same width whatever d_ff says. 4·d_model is the width where "
-            "none is given.",
-            {"width": lambda d_model, d_ff: 4 * d_model},
-            also=({"width": lambda d_model, d_ff: d_model},),
-        ),
-        Slip(
-            "another width where d_ff is left out",
-            "Unless d_ff is given, the hidden layer has 4·d_model units.",
-            times_d_model(1),
-            times_d_model,
-            (1, 2, 3, 8),
-            also=({"width": lambda d_model, d_ff: 2048 if d_ff is None else d_ff},),
-        ),
-        Slip(
-            "d_ff is taken for a factor",
-            "You make d_ff · d_model hidden units. d_ff is their number.",
-            {"width": lambda d_model, d_ff: d_model * (4 if d_ff is None else d_ff)},
-        ),
-        Slip(
-            "W_1 and W_2 exchanged",
-            "W_1 comes first and widens, from d_model to d_ff; W_2 brings the token back.",
-            {
-                "layers": lambda d, d_ff, bias: {
-                    "W_1": nn.Linear(d_ff, d, bias=bias),
-                    "W_2": nn.Linear(d, d_ff, bias=bias),
-                },
-                "first": lambda self, x: self.W_2(x),
-                "second": lambda self, hidden: self.W_1(hidden),
-            },
-        ),
-        Slip(
-            "W_2 does not lead back",
-            "Your W_2 maps d_ff to d_ff, or W_1 maps d_model to d_model. The first goes from "
-            "d_model to d_ff, the second from d_ff back to d_model.",
-            {
-                "layers": lambda d, d_ff, bias: {
-                    "W_1": nn.Linear(d, d_ff, bias=bias),
-                    "W_2": nn.Linear(d_ff, d_ff, bias=bias),
-                }
-            },
-            also=(
-                {
-                    "layers": lambda d, d_ff, bias: {
-                        "W_1": nn.Linear(d, d, bias=bias),
-                        "W_2": nn.Linear(d, d_ff, bias=bias),
-                    }
-                },
-            ),
-        ),
-        Slip(
-            "bias is not handed on to both layers",
-            "A layer has a bias with `bias=False`, or none with `bias=True`, the default. Both go "
-            "by it: `nn.Linear(…, bias=bias)`.",
-            biased(True, True),
-            also=(
-                biased(False, False),
-                biased(None, True),
-                biased(True, None),
-                biased(None, False),
-                biased(False, None),
-            ),
-        ),
-        Slip(
-            "the biases are there and not used",
-            "Your layers have biases, but you multiply by their weights alone. Call the layer, "
-            "`self.W_1(x)`, which adds its bias too.",
-            {"first": lambda self, x: x @ self.W_1.weight.mT},
-            also=(
-                {"second": lambda self, hidden: hidden @ self.W_2.weight.mT},
-                {
-                    "first": lambda self, x: x @ self.W_1.weight.mT,
-                    "second": lambda self, hidden: hidden @ self.W_2.weight.mT,
-                },
-            ),
-        ),
-        Slip(
-            "the layer works along the sequence",
-            "You turn x around, so that W_1 mixes tokens. It mixes the features of each token: "
-            "`self.W_1(x)` works on the last axis.",
-            {
-                "take": lambda x: x.mT,
-                "finish": lambda self, output, x: output.mT,
-            },
-        ),
-        Slip(
-            "the hidden units are shared out",
-            "You take a softmax of the hidden units. A feed-forward layer bends each unit by "
-            "itself.",
-            {"bend": lambda self, hidden: hidden.softmax(-1)},
-        ),
+        slip("""the layer works along the sequence
+            You turn x around, so that W_1 mixes tokens. It mixes the features of each token:
+            `self.W_1(x)` works on the last axis.
+        """).by(take=lambda x: x.mT, finish=lambda self, output, x: output.mT),
+        slip("""the hidden units are shared out
+            You take a softmax of the hidden units. A feed-forward layer bends each unit by
+            itself.""").by(bend=lambda self, hidden: hidden.softmax(-1)),
     ),
     hints=(
         "Two `nn.Linear`, kept as `self.W_1` and `self.W_2`; the activation is a function that "
@@ -1459,11 +1249,9 @@ ENCODER = Exercise(
         encoding,
         *of_the_stream(encoder_layers),
         *of_the_mask("attend", "attention", ()),
-        Slip(
-            "no attention",
-            "You have it and do not use it: your tokens never meet. It is the first branch.",
-            {"walk": lambda x, steps: in_turn(x, steps[1:])},
-        ),
+        slip("""no attention
+            You have it and do not use it: your tokens never meet. It is the first branch.
+        """).by(walk=lambda x, steps: in_turn(x, steps[1:])),
     ),
     hints=(
         "Four layers: `attention`, `feed_forward`, `norm_1`, `norm_2`. Write pre-norm first.",
@@ -1568,95 +1356,59 @@ DECODER = Exercise(
         decoding,
         *of_the_stream(decoder_layers),
         *of_the_mask("look", "self_attention", ()),
-        Slip(
-            "the memory is normalised",
-            "You normalise the memory before it is read. It comes from an encoder that has its own "
-            "last norm, and is read as it comes: only x goes through `norm_2`.",
-            {"recall": lambda self, memory: self.norm_2(memory)},
-            also=(
-                {"recall": lambda self, memory: self.norm_1(memory)},
-                {"recall": lambda self, memory: self.norm_3(memory)},
-                {"recall": lambda self, memory: self.norm_2(memory) if self.pre_norm else memory},
-            ),
+        slip("""the memory is normalised
+            You normalise the memory before it is read. It comes from an encoder that has its own
+            last norm, and is read as it comes: only x goes through `norm_2`.""")
+        .by(recall=lambda self, memory: self.norm_2(memory))
+        .by(recall=lambda self, memory: self.norm_1(memory))
+        .by(recall=lambda self, memory: self.norm_3(memory))
+        .by(recall=lambda self, memory: self.norm_2(memory) if self.pre_norm else memory),
+        slip("""keys and values from x
+            Your second attention asks x itself. Queries come from x, keys and values from the
+            memory: `self.cross_attention(x, memory, …)`.""")
+        .by(ask=lambda self, x, memory, mask: self.cross_attention(x, mask=None))
+        .by(ask=lambda self, x, memory, mask: self.cross_attention(x, memory, x, mask=mask))
+        .by(ask=lambda self, x, memory, mask: self.cross_attention(x, x, memory, mask=mask)),
+        slip("""the memory asks
+            Your queries come from the memory, so the result has its length. x asks, the memory
+            answers: `self.cross_attention(x, memory, …)`.""")
+        .by(ask=lambda self, x, memory, mask: self.cross_attention(memory, x))
+        .by(
+            ask=lambda self, x, memory, mask: self.cross_attention(
+                memory, x, mask=None if mask is None else mask.mT
+            )
         ),
-        Slip(
-            "keys and values from x",
-            "Your second attention asks x itself. Queries come from x, keys and values from the "
-            "memory: `self.cross_attention(x, memory, …)`.",
-            {"ask": lambda self, x, memory, mask: self.cross_attention(x, mask=None)},
-            also=(
-                {
-                    "ask": lambda self, x, memory, mask: self.cross_attention(
-                        x, memory, x, mask=mask
-                    )
-                },
-                {
-                    "ask": lambda self, x, memory, mask: self.cross_attention(
-                        x, x, memory, mask=mask
-                    )
-                },
-            ),
+        slip("""the masks are exchanged
+            `mask` says which tokens of x each may see and belongs to the self-attention,
+            `memory_mask` to the attention to the memory.
+        """).by(masks=lambda mask, memory_mask: (memory_mask, mask)),
+        slip("""one mask for both attentions
+            You use `mask`, or `memory_mask`, in both attentions. Each has its own.""")
+        .by(masks=lambda mask, memory_mask: (mask, mask))
+        .by(masks=lambda mask, memory_mask: (memory_mask, memory_mask)),
+        slip("""memory_mask is ignored
+            Your attention to the memory sees all of it. Hand the mask on: `self.cross_attention(x,
+            memory, mask=memory_mask)`.""").by(masks=lambda mask, memory_mask: (mask, None)),
+        slip("""memory_mask is inverted
+            You shut out what memory_mask allows. True means allowed: hand it on as it is.""").by(
+            masks=lambda mask, memory_mask: (
+                mask,
+                None if memory_mask is None else ~memory_mask,
+            )
         ),
-        Slip(
-            "the memory asks",
-            "Your queries come from the memory, so the result has its length. x asks, the memory "
-            "answers: `self.cross_attention(x, memory, …)`.",
-            {"ask": lambda self, x, memory, mask: self.cross_attention(memory, x)},
-            also=(
-                {
-                    "ask": lambda self, x, memory, mask: self.cross_attention(
-                        memory, x, mask=None if mask is None else mask.mT
-                    )
-                },
-            ),
-        ),
-        Slip(
-            "the masks are exchanged",
-            "`mask` says which tokens of x each may see and belongs to the self-attention, "
-            "`memory_mask` to the attention to the memory.",
-            {"masks": lambda mask, memory_mask: (memory_mask, mask)},
-        ),
-        Slip(
-            "one mask for both attentions",
-            "You use `mask`, or `memory_mask`, in both attentions. Each has its own.",
-            {"masks": lambda mask, memory_mask: (mask, mask)},
-            also=({"masks": lambda mask, memory_mask: (memory_mask, memory_mask)},),
-        ),
-        Slip(
-            "memory_mask is ignored",
-            "Your attention to the memory sees all of it. Hand the mask on: "
-            "`self.cross_attention(x, memory, mask=memory_mask)`.",
-            {"masks": lambda mask, memory_mask: (mask, None)},
-        ),
-        Slip(
-            "memory_mask is inverted",
-            "You shut out what memory_mask allows. True means allowed: hand it on as it is.",
-            {
-                "masks": lambda mask, memory_mask: (
-                    mask,
-                    None if memory_mask is None else ~memory_mask,
-                )
-            },
-        ),
-        Slip(
-            "the attentions are exchanged",
-            "x looks at itself with `self_attention` and at the memory with `cross_attention`. You "
-            "use the one for the other.",
-            {
-                "look": lambda self, x, mask: self.cross_attention(x, mask=mask),
-                "ask": lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask),
-            },
-            also=(
-                {"look": lambda self, x, mask: self.cross_attention(x, mask=mask)},
-                {"ask": lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask)},
-            ),
-        ),
-        Slip(
-            "an attention is missing",
-            "x is to look at itself first and at the memory then. You leave one of the two out.",
-            {"walk": lambda x, steps: in_turn(x, steps[::2])},
-            also=({"walk": lambda x, steps: in_turn(x, steps[1:])},),
-        ),
+        slip("""the attentions are exchanged
+            x looks at itself with `self_attention` and at the memory with `cross_attention`. You
+            use the one for the other.""")
+        .by(
+            look=lambda self, x, mask: self.cross_attention(x, mask=mask),
+            ask=lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask),
+        )
+        .by(look=lambda self, x, mask: self.cross_attention(x, mask=mask))
+        .by(ask=lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask)),
+        slip("""an attention is missing
+            x is to look at itself first and at the memory then. You leave one of the two out.""")
+        .by(walk=lambda x, steps: in_turn(x, steps[::2]))
+        .by(walk=lambda x, steps: in_turn(x, steps[1:])),
     ),
     hints=(
         "An encoder block with one more branch in the middle, and a norm for it.",
@@ -1704,136 +1456,90 @@ SCHEDULE = Exercise(
     ),
     misconceptions=made(
         scheduling,
-        Slip(
-            "a step below 1 is not refused",
-            "A step below 1 does not raise ValueError (an `assert` raises AssertionError). Steps "
-            "count from 1: test it and `raise ValueError(…)`.",
-            {"start": lambda step: step, "fall": lambda step, warmup: max(step, 1) ** -0.5},
-            also=(
-                {"start": lambda step: step},
-                {"start": lambda step: max(step, 1)},
-                {"start": asserting},
-                {
-                    "start": lambda step: from_1_on(step or 1),
-                },
-                {"start": lambda step: from_1_on(abs(step))},
-            ),
-        ),
-        Slip(
-            "the first step is refused",
-            "Step 1 is the first one and allowed. Only what lies below it is refused.",
-            {"start": lambda step: from_1_on(step - 1) + 1},
-        ),
-        Slip(
-            "steps counted from 0",
-            "You add 1 to the step, or take 1 off. Steps count from 1, and the first is 1.",
-            {"roles": lambda step, warmup: (step + 1, warmup)},
-            also=({"roles": lambda step, warmup: (max(step - 1, 1e-9), warmup)},),
-        ),
-        Slip(
-            "the larger of the two",
-            "You take the maximum, or the fall before step `warmup` and the rise after it. Of the "
-            "two the smaller one counts.",
-            {"join": lambda rise, fall, step, warmup: max(rise, fall)},
-            also=({"join": lambda rise, fall, step, warmup: fall if step < warmup else rise},),
-        ),
-        Slip(
-            "rise and fall added or multiplied",
-            "You add the two, or multiply them. The smaller of the two counts: `min(…)`.",
-            {"join": lambda rise, fall, step, warmup: rise + fall},
-            also=({"join": lambda rise, fall, step, warmup: rise * fall},),
-        ),
-        Slip(
-            "no warm-up",
-            "Your rate falls from the first step on. Until step `warmup` it rises: "
-            "step · warmup^(−3/2).",
-            {"join": lambda rise, fall, step, warmup: fall},
-        ),
-        Slip(
-            "it never falls",
-            "Your rate goes on rising, or stays at its peak. After step `warmup` it falls as "
-            "step^(−1/2).",
-            {"join": lambda rise, fall, step, warmup: rise},
-            also=({"join": lambda rise, fall, step, warmup: min(rise, warmup**-0.5)},),
-        ),
-        Slip(
-            "another power of warmup",
-            "The rise is step · warmup^(−3/2), so that it meets the fall at step `warmup`. You "
-            "have another power of warmup there.",
-            {"rise": lambda step, warmup: step / warmup},
+        slip("""a step below 1 is not refused
+            A step below 1 does not raise ValueError (an `assert` raises AssertionError). Steps
+            count from 1: test it and `raise ValueError(…)`.""")
+        .by(start=lambda step: step, fall=lambda step, warmup: max(step, 1) ** -0.5)
+        .by(start=lambda step: step)
+        .by(start=lambda step: max(step, 1))
+        .by(start=asserting)
+        .by(start=lambda step: from_1_on(step or 1))
+        .by(start=lambda step: from_1_on(abs(step))),
+        slip("""the first step is refused
+            Step 1 is the first one and allowed. Only what lies below it is refused.
+        """).by(start=lambda step: from_1_on(step - 1) + 1),
+        slip("""steps counted from 0
+            You add 1 to the step, or take 1 off. Steps count from 1, and the first is 1.""")
+        .by(roles=lambda step, warmup: (step + 1, warmup))
+        .by(roles=lambda step, warmup: (max(step - 1, 1e-9), warmup)),
+        slip("""the larger of the two
+            You take the maximum, or the fall before step `warmup` and the rise after it. Of the two
+            the smaller one counts.""")
+        .by(join=lambda rise, fall, step, warmup: max(rise, fall))
+        .by(join=lambda rise, fall, step, warmup: fall if step < warmup else rise),
+        slip("""rise and fall added or multiplied
+            You add the two, or multiply them. The smaller of the two counts: `min(…)`.""")
+        .by(join=lambda rise, fall, step, warmup: rise + fall)
+        .by(join=lambda rise, fall, step, warmup: rise * fall),
+        slip("""no warm-up
+            Your rate falls from the first step on. Until step `warmup` it rises: step ·
+            warmup^(−3/2).""").by(join=lambda rise, fall, step, warmup: fall),
+        slip("""it never falls
+            Your rate goes on rising, or stays at its peak. After step `warmup` it falls as
+            step^(−1/2).""")
+        .by(join=lambda rise, fall, step, warmup: rise)
+        .by(join=lambda rise, fall, step, warmup: min(rise, warmup**-0.5)),
+        slip("""another power of warmup
+            The rise is step · warmup^(−3/2), so that it meets the fall at step `warmup`. You have
+            another power of warmup there.""")
+        .by(rise=lambda step, warmup: step / warmup)
+        .by_any(
             lambda power: {"rise": lambda step, warmup: step * warmup**power},
             (-0.5, -1.0, -2.0, -0.75, -1.25),
         ),
-        Slip(
-            "another power of d_model",
-            "The factor in front is d_model^(−1/2), one over its root.",
-            powers(-1),
-            powers,
-            (-1.0, 0.5, 0.0, -0.25, -1.5, 1.0),
+        slip("""another power of d_model
+            The factor in front is d_model^(−1/2), one over its root.""")
+        .by(powers(-1))
+        .by_any(powers, (-1.0, 0.5, 0.0, -0.25, -1.5, 1.0)),
+        slip("""it falls at another pace
+            After the warm-up the rate falls as one over the *root* of the step.""")
+        .by(fall=lambda step, warmup: warmup**0.5 / step)
+        .by(fall=lambda step, warmup: 1 / step)
+        .by(fall=lambda step, warmup: warmup**-0.5 * max(0, 2 - step / warmup))
+        .by(fall=lambda step, warmup: step**-0.25),
+        slip("""the fall counts from the end of the warm-up
+            You count the steps of the fall from `warmup` on. The same step stands in both parts:
+            step^(−1/2).""")
+        .by(fall=lambda step, warmup: max(step - warmup, 1) ** -0.5)
+        .by(fall=lambda step, warmup: (step - warmup + 1) ** -0.5 if step >= warmup else 1.0),
+        slip("""step and warmup exchanged
+            You use the one for the other, everywhere or in the rise. The signature is (step,
+            d_model, warmup), and the rise is step · warmup^(−3/2).""")
+        .by(roles=lambda step, warmup: (warmup, step))
+        .by(rise=lambda step, warmup: warmup * step**-1.5),
+        slip("""d_model in one of the two parts
+            d_model^(−1/2) stands before the minimum and counts for rise and fall. You multiply one
+            of the two by it.""")
+        .by(parts=lambda size, rise, fall: (1, rise, size * fall))
+        .by(parts=lambda size, rise, fall: (1, size * rise, fall)),
+        slip("""a peak of 1
+            You scale the schedule so that its peak is 1, or d_model^(−1/2). Its peak is (d_model ·
+            warmup)^(−1/2).""")
+        .by(
+            size=lambda d_model: 1,
+            rise=lambda step, warmup: step / warmup,
+            fall=lambda step, warmup: (warmup / step) ** 0.5,
+        )
+        .by(
+            rise=lambda step, warmup: step / warmup,
+            fall=lambda step, warmup: (warmup / step) ** 0.5,
         ),
-        Slip(
-            "it falls at another pace",
-            "After the warm-up the rate falls as one over the *root* of the step.",
-            {"fall": lambda step, warmup: warmup**0.5 / step},
-            also=(
-                {"fall": lambda step, warmup: 1 / step},
-                {"fall": lambda step, warmup: warmup**-0.5 * max(0, 2 - step / warmup)},
-                {"fall": lambda step, warmup: step**-0.25},
-            ),
-        ),
-        Slip(
-            "the fall counts from the end of the warm-up",
-            "You count the steps of the fall from `warmup` on. The same step stands in both parts: "
-            "step^(−1/2).",
-            {"fall": lambda step, warmup: max(step - warmup, 1) ** -0.5},
-            also=(
-                {
-                    "fall": lambda step, warmup: (
-                        (step - warmup + 1) ** -0.5 if step >= warmup else 1.0
-                    )
-                },
-            ),
-        ),
-        Slip(
-            "step and warmup exchanged",
-            "You use the one for the other, everywhere or in the rise. The signature is (step, "
-            "d_model, warmup), and the rise is step · warmup^(−3/2).",
-            {"roles": lambda step, warmup: (warmup, step)},
-            also=({"rise": lambda step, warmup: warmup * step**-1.5},),
-        ),
-        Slip(
-            "d_model in one of the two parts",
-            "d_model^(−1/2) stands before the minimum and counts for rise and fall. You multiply "
-            "one of the two by it.",
-            {"parts": lambda size, rise, fall: (1, rise, size * fall)},
-            also=({"parts": lambda size, rise, fall: (1, size * rise, fall)},),
-        ),
-        Slip(
-            "a peak of 1",
-            "You scale the schedule so that its peak is 1, or d_model^(−1/2). Its peak is "
-            "(d_model · warmup)^(−1/2).",
-            {
-                "size": lambda d_model: 1,
-                "rise": lambda step, warmup: step / warmup,
-                "fall": lambda step, warmup: (warmup / step) ** 0.5,
-            },
-            also=(
-                {
-                    "rise": lambda step, warmup: step / warmup,
-                    "fall": lambda step, warmup: (warmup / step) ** 0.5,
-                },
-            ),
-        ),
-        Slip(
-            "rounded on the way",
-            "You divide with `//` or round. The rates are small numbers, and whole numbers are 0.",
-            {"rise": lambda step, warmup: (step // warmup) * warmup**-0.5},
-            also=(
-                {"finish": int},
-                {"finish": lambda rate: round(rate, 4)},
-                {"finish": lambda rate: round(rate, 6)},
-            ),
-        ),
+        slip("""rounded on the way
+            You divide with `//` or round. The rates are small numbers, and whole numbers are 0.""")
+        .by(rise=lambda step, warmup: (step // warmup) * warmup**-0.5)
+        .by(finish=int)
+        .by(finish=lambda rate: round(rate, 4))
+        .by(finish=lambda rate: round(rate, 6)),
     ),
     hints=(
         "Two numbers, one that rises with the step and one that falls; the smaller counts.",

@@ -34,7 +34,7 @@ from attncourse.checks.exercise import (
     composition,
     leaves_arguments_alone,
 )
-from attncourse.checks.mistakes import Slip, made
+from attncourse.checks.mistakes import made, slip
 from attncourse.checks.modules import spread, tensor
 from attncourse.checks.rewriting import CHANNELS_LAST as WITH_CHANNELS_LAST
 from attncourse.checks.variants import Variant
@@ -321,102 +321,77 @@ def image_in(order):
 
 # --- usual mistakes of cutting ---------------------------------------------------------------
 
-RESHAPED = Slip(
-    "reshaped in the order of memory",
-    "A reshape alone hands out the numbers row by row across the whole image, so your pieces are "
-    "strips. Cut height and width into two axes each, and let axes change places before you join.",
-    {"finish": lambda patches, images, p: straight(images, p)},
+RESHAPED = slip("""reshaped in the order of memory
+    A reshape alone hands out the numbers row by row across the whole image, so your pieces are
+    strips. Cut height and width into two axes each, and let axes change places before you join.
+""").by(finish=lambda patches, images, p: straight(images, p))
+COLUMN_BY_COLUMN = slip("""patches counted column by column
+    Your second patch lies below the first. Reading order goes along the top row first.
+""").by(order="srcpq")
+TURNED_INSIDE = slip("""rows and columns exchanged inside a patch
+    In your patches the pixels stand column by column. They go row by row there too.
+""").by(order="rscqp")
+CHANNELS_LAST = slip("""channels last inside a patch
+    You put the channels of one pixel side by side. A patch holds all pixels of channel 0, then all
+    of channel 1: channel, row, column.""").by(order="rspqc")
+CHANNEL_BY_CHANNEL = slip("""the axis of the channels left in front
+    You cut well and then flatten with the channels in front, so a row mixes several patches of one
+    channel. The channels belong inside the patch: move their axis behind rows and columns.
+""").by(order="crspq", join=lambda x: x.reshape(*x.shape[:-5], x.shape[-4] * x.shape[-3], -1))
+NOT_REFUSED = (
+    slip("""sizes that do not fit are not refused
+    `H // patch` rounds down: pixels are lost, or torch fails far from the cause. An `assert` raises
+    AssertionError and is skipped under `python -O`. Test both sides, raise ValueError.""")
+    .by(refuse=never)
+    .by(refuse=asserted)
+    .by(refuse=never, take=cropped)
+    .by(refuse=never, take=filled_up)
 )
-COLUMN_BY_COLUMN = Slip(
-    "patches counted column by column",
-    "Your second patch lies below the first. Reading order goes along the top row first.",
-    {"order": "srcpq"},
-)
-TURNED_INSIDE = Slip(
-    "rows and columns exchanged inside a patch",
-    "In your patches the pixels stand column by column. They go row by row there too.",
-    {"order": "rscqp"},
-)
-CHANNELS_LAST = Slip(
-    "channels last inside a patch",
-    "You put the channels of one pixel side by side. A patch holds all pixels of channel 0, then "
-    "all of channel 1: channel, row, column.",
-    {"order": "rspqc"},
-)
-CHANNEL_BY_CHANNEL = Slip(
-    "the axis of the channels left in front",
-    "You cut well and then flatten with the channels in front, so a row mixes several patches of "
-    "one channel. The channels belong inside the patch: move their axis behind rows and columns.",
-    {
-        "order": "crspq",
-        "join": lambda x: x.reshape(*x.shape[:-5], x.shape[-4] * x.shape[-3], -1),
-    },
-)
-NOT_REFUSED = Slip(
-    "sizes that do not fit are not refused",
-    "`H // patch` rounds down: pixels are lost, or torch fails far from the cause. An `assert` "
-    "raises AssertionError and is skipped under `python -O`. Test both sides, raise ValueError.",
-    {"refuse": never},
-    also=(
-        {"refuse": asserted},
-        {"refuse": never, "take": cropped},
-        {"refuse": never, "take": filled_up},
-    ),
-)
-HALF_TESTED = Slip(
-    "only one side is tested",
-    "You test the height or the width, or whether the pixels are enough for whole patches. Both "
-    "sides must be divisible.",
-    {"refuse": lambda height, width, side: refused(height, height, side)},
-    also=tuple(
-        {"refuse": test, "take": take}
-        for test in (
-            lambda height, width, side: refused(height, height, side),
-            lambda height, width, side: refused(width, width, side),
-            lambda height, width, side: refused(height * width, 0, side**2),
-            lambda height, width, side: refused(height * width, 0, side),
+HALF_TESTED = (
+    slip("""only one side is tested
+    You test the height or the width, or whether the pixels are enough for whole patches. Both sides
+    must be divisible.""")
+    .by(refuse=lambda height, width, side: refused(height, height, side))
+    .by(
+        *(
+            {"refuse": test, "take": take}
+            for test in (
+                lambda height, width, side: refused(height, height, side),
+                lambda height, width, side: refused(width, width, side),
+                lambda height, width, side: refused(height * width, 0, side**2),
+                lambda height, width, side: refused(height * width, 0, side),
+            )
+            for take in (lambda x, p: x, cropped, filled_up)
         )
-        for take in (lambda x, p: x, cropped, filled_up)
-    ),
+    )
 )
-BY_NUMBER = Slip(
-    "the side taken for the number of patches",
-    "You make `patch` rows and columns of patches. It is the side of one, in pixels.",
-    {"cut": by_number},
+BY_NUMBER = slip("""the side taken for the number of patches
+    You make `patch` rows and columns of patches. It is the side of one, in pixels.
+""").by(cut=by_number)
+SQUARE = slip("""a square image assumed
+    You use the height for both sides. There are H / patch rows and W / patch columns of
+    patches.""").by(cut=by_height_alone)
+OVERLAPPING = slip("""the pieces overlap
+    Your patches begin at every pixel. They lie side by side: the step is the side of a patch.
+""").by(cut=overlapping)
+FROM_THE_FRONT = (
+    slip("""axes counted from the front
+    `b, c, H, W = images.shape` or a `permute` of six axes fits exactly one batch axis, and without
+    `b` none. Count from the end, and unpack `*batch, c, H, W = images.shape`.""")
+    .by(move=one_batch_axis)
+    .by(finish=lambda patches, images, p: patches.reshape(-1, *patches.shape[-2:]))
+    .by(take=lambda x, p: unpacked(x, 4))
+    .by(take=lambda x, p: unpacked(x, 3))
 )
-SQUARE = Slip(
-    "a square image assumed",
-    "You use the height for both sides. There are H / patch rows and W / patch columns of patches.",
-    {"cut": by_height_alone},
+EXCHANGED = (
+    slip("""height and width exchanged
+    You cut the image into W / patch rows of H / patch patches. Rows go with the height.""")
+    .by(cut=exchanged)
+    .by(take=lambda x, p: x.mT)
 )
-OVERLAPPING = Slip(
-    "the pieces overlap",
-    "Your patches begin at every pixel. They lie side by side: the step is the side of a patch.",
-    {"cut": overlapping},
-)
-FROM_THE_FRONT = Slip(
-    "axes counted from the front",
-    "`b, c, H, W = images.shape` or a `permute` of six axes fits exactly one batch axis, and "
-    "without `b` none. Count from the end, and unpack `*batch, c, H, W = images.shape`.",
-    {"move": one_batch_axis},
-    also=(
-        {"finish": lambda patches, images, p: patches.reshape(-1, *patches.shape[-2:])},
-        {"take": lambda x, p: unpacked(x, 4)},
-        {"take": lambda x, p: unpacked(x, 3)},
-    ),
-)
-EXCHANGED = Slip(
-    "height and width exchanged",
-    "You cut the image into W / patch rows of H / patch patches. Rows go with the height.",
-    {"cut": exchanged},
-    also=({"take": lambda x, p: x.mT},),
-)
-LAST_DROPPED = Slip(
-    "the last row and column of patches are left out",
-    "Your loop stops too early: `range(0, H - patch, patch)` ends before the last patch. "
-    "`range(0, H, patch)` reaches it.",
-    {"take": lambda x, p: x[..., :-p, :-p]},
-)
+LAST_DROPPED = slip("""the last row and column of patches are left out
+    Your loop stops too early: `range(0, H - patch, patch)` ends before the last patch. `range(0, H,
+    patch)` reaches it.""").by(take=lambda x, p: x[..., :-p, :-p])
 
 
 def orders(right, *named):
@@ -432,20 +407,19 @@ def joined_in(order):
     return {"order": order} | join
 
 
-ANOTHER_ORDER = Slip(
-    "the axes are joined in another order",
-    "Your axes change places in another way than is needed before they are joined. Write down the "
-    "order that the result has, the axis that runs fastest last, and permute to that.",
-    joined_in("rpscq"),
-    joined_in,
-    orders("rscpq", "rpscq", "srcpq", "rscqp", "rspqc", "srcqp", "crspq", "crpsq"),
+ANOTHER_ORDER = (
+    slip("""the axes are joined in another order
+    Your axes change places in another way than is needed before they are joined. Write down the
+    order that the result has, the axis that runs fastest last, and permute to that.""")
+    .by(joined_in("rpscq"))
+    .by_any(
+        joined_in, orders("rscpq", "rpscq", "srcpq", "rscqp", "rspqc", "srcqp", "crspq", "crpsq")
+    )
 )
-FAR_APART = Slip(
-    "patches of pixels that lie far apart",
-    "The axes of patches and of pixels are exchanged: your patches hold every (H / patch)-th row. "
-    "Pixels of one patch are neighbours: `reshape(…, H // patch, patch, W // patch, patch)`.",
-    {"cut": far_apart},
-)
+FAR_APART = slip("""patches of pixels that lie far apart
+    The axes of patches and of pixels are exchanged: your patches hold every (H / patch)-th row.
+    Pixels of one patch are neighbours: `reshape(…, H // patch, patch, W // patch, patch)`.
+""").by(cut=far_apart)
 
 # --- exercises -------------------------------------------------------------------------------
 
@@ -491,24 +465,19 @@ PATCHIFY = Exercise(
         FAR_APART,
         LAST_DROPPED,
         ANOTHER_ORDER,
-        Slip(
-            "one patch a column",
-            "You return (..., c·patch², n), as `F.unfold` does. A token is a row: `.mT`.",
-            {"finish": lambda patches, images, p: patches.mT},
-        ),
-        Slip(
-            "the axes are not joined",
-            "Your patches keep axes of their own. Flatten twice: rows and columns of patches into "
-            "n, channel, row and column of a pixel into c·patch².",
-            {"join": lambda x: x},
-            also=({"join": lambda x: x.flatten(-5, -4)}, {"join": lambda x: x.flatten(-3)}),
-        ),
-        Slip(
-            "the channels are mixed",
-            "You average the channels or keep one of them. A patch holds the numbers of all.",
-            {"take": lambda x, p: x.mean(-3, keepdim=True)},
-            also=({"take": lambda x, p: x[..., :1, :, :]},),
-        ),
+        slip("""one patch a column
+            You return (..., c·patch², n), as `F.unfold` does. A token is a row: `.mT`.
+        """).by(finish=lambda patches, images, p: patches.mT),
+        slip("""the axes are not joined
+            Your patches keep axes of their own. Flatten twice: rows and columns of patches into n,
+            channel, row and column of a pixel into c·patch².""")
+        .by(join=lambda x: x)
+        .by(join=lambda x: x.flatten(-5, -4))
+        .by(join=lambda x: x.flatten(-3)),
+        slip("""the channels are mixed
+            You average the channels or keep one of them. A patch holds the numbers of all.""")
+        .by(take=lambda x, p: x.mean(-3, keepdim=True))
+        .by(take=lambda x, p: x[..., :1, :, :]),
         NOT_REFUSED,
         HALF_TESTED,
     ),
@@ -546,104 +515,72 @@ UNPATCHIFY = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         unpatching,
-        RESHAPED.by(
-            {
-                "cut": lambda x, p, rows, columns: x.reshape(
-                    *x.shape[:-2], -1, rows, p, columns, p
-                ),
-                "move": lambda x, axes: x,
-            }
+        RESHAPED.here(
+            cut=lambda x, p, rows, columns: x.reshape(*x.shape[:-2], -1, rows, p, columns, p),
+            move=lambda x, axes: x,
         ).said(
             "A reshape alone keeps the order of memory, and there a patch lies in one run. Name "
             "the five axes, let them change places, then join."
         ),
-        COLUMN_BY_COLUMN.by({"cut": lambda x, p, r, s: laid_out(x, p, s, r), "axes": "srcpq"}),
-        TURNED_INSIDE.by({"axes": "rscqp"}),
-        CHANNELS_LAST.by(
-            {
-                "cut": lambda x, p, r, s: x.unflatten(-1, (p, p, -1)).unflatten(-4, (r, s)),
-                "axes": "rspqc",
-            }
+        COLUMN_BY_COLUMN.here(cut=lambda x, p, r, s: laid_out(x, p, s, r), axes="srcpq"),
+        TURNED_INSIDE.here(axes="rscqp"),
+        CHANNELS_LAST.here(
+            cut=lambda x, p, r, s: x.unflatten(-1, (p, p, -1)).unflatten(-4, (r, s)), axes="rspqc"
         ),
-        CHANNEL_BY_CHANNEL.by(
-            {
-                "cut": lambda x, p, r, s: x.reshape(*x.shape[:-2], -1, r, s, p, p),
-                "axes": "crspq",
-            }
+        CHANNEL_BY_CHANNEL.here(
+            cut=lambda x, p, r, s: x.reshape(*x.shape[:-2], -1, r, s, p, p), axes="crspq"
         ).said(
             "You take the channels for the outermost axis. A patch is one row, channel by "
             "channel: c stands behind the two axes that count patches."
         ),
-        Slip(
-            "height and width exchanged",
-            "You lay out W / patch rows of H / patch patches. Rows go with the height.",
-            {"grid": lambda patches, p, height, width: (width // p, height // p)},
-            also=(
-                {
-                    "grid": lambda patches, p, height, width: (width // p, height // p),
-                    "finish": lambda x, height, width: x.reshape(*x.shape[:-2], height, width),
-                },
-            ),
+        slip("""height and width exchanged
+            You lay out W / patch rows of H / patch patches. Rows go with the height.""")
+        .by(grid=lambda patches, p, height, width: (width // p, height // p))
+        .by(
+            grid=lambda patches, p, height, width: (width // p, height // p),
+            finish=lambda x, height, width: x.reshape(*x.shape[:-2], height, width),
         ),
-        Slip(
-            "the pixels of a patch stay in one run",
-            "You join the axes as (rows, columns, row inside, column inside), so a patch lies in "
-            "one run. A row of the image goes through several patches: row and row inside stand "
-            "side by side, then column and column inside.",
-            {
-                "move": lambda x, axes: moved(x, axes, "crspq"),
-                "join": lambda x: x,
-                "finish": lambda x, height, width: x.reshape(*x.shape[:-4], height, width),
-            },
+        slip("""the pixels of a patch stay in one run
+            You join the axes as (rows, columns, row inside, column inside), so a patch lies in one
+            run. A row of the image goes through several patches: row and row inside stand side by
+            side, then column and column inside.""").by(
+            move=lambda x, axes: moved(x, axes, "crspq"),
+            join=lambda x: x,
+            finish=lambda x, height, width: x.reshape(*x.shape[:-4], height, width),
         ),
-        FAR_APART.by({"move": lambda x, axes: moved(x, axes, "cprqs")}).said(
+        FAR_APART.here(move=lambda x, axes: moved(x, axes, "cprqs")).said(
             "You join row inside and row of patches in this order, so neighbouring pixels end up "
             "far apart. The row of patches comes first, the row inside it second."
         ),
-        ANOTHER_ORDER.by(
-            image_in("cpsrq"),
-            image_in,
-            orders("crpsq", "cpsrq", "crspq", "cprqs", "crqsp", "rscpq"),
+        ANOTHER_ORDER.here(image_in("cpsrq")).by_any(
+            image_in, orders("crpsq", "cpsrq", "crspq", "cprqs", "crqsp", "rscpq")
         ),
-        Slip(
-            "the image is turned",
-            "You return (..., c, W, H). Rows of pixels come before columns.",
-            {"finish": lambda images, height, width: images.mT},
+        slip("""the image is turned
+            You return (..., c, W, H). Rows of pixels come before columns.
+        """).by(finish=lambda images, height, width: images.mT),
+        slip("""channels last in the image
+            You return (..., H, W, c), which matplotlib likes. Here c comes before the rows.
+        """).by(finish=lambda images, height, width: images.movedim(-3, -1)),
+        slip("""sizes that are too large
+            Your axes hold more numbers than the patches have. Height and width are in pixels:
+            divide them by patch. c is the length of a patch over patch².""")
+        .by(grid=lambda patches, p, height, width: (height, width))
+        .by(
+            grid=lambda patches, p, height, width: (height, width),
+            cut=lambda x, p, r, s: laid_out(x, p, r, s, -1),
         ),
-        Slip(
-            "channels last in the image",
-            "You return (..., H, W, c), which matplotlib likes. Here c comes before the rows.",
-            {"finish": lambda images, height, width: images.movedim(-3, -1)},
-        ),
-        Slip(
-            "sizes that are too large",
-            "Your axes hold more numbers than the patches have. Height and width are in pixels: "
-            "divide them by patch. c is the length of a patch over patch².",
-            {"grid": lambda patches, p, height, width: (height, width)},
-            also=(
-                {
-                    "grid": lambda patches, p, height, width: (height, width),
-                    "cut": lambda x, p, r, s: laid_out(x, p, r, s, -1),
-                },
-            ),
-        ),
-        SQUARE.by({"grid": square}).said(
+        SQUARE.here(grid=square).said(
             "You take the root of n for both sides. Rows are height / patch, columns width / patch."
         ),
-        Slip(
-            "a fixed number of channels",
-            "You write 3 channels, or 1, into the code. c is the length of a patch over patch².",
-            {"cut": lambda x, p, r, s: laid_out(x, p, r, s, 3)},
-            also=({"cut": lambda x, p, r, s: laid_out(x, p, r, s, 1)},),
-        ),
-        FROM_THE_FRONT.by(
-            {"move": lambda x, axes: torch.einsum("brscpq->bcrpsq", x)},
-            also=(
-                {"finish": lambda images, height, width: images.reshape(-1, *images.shape[-3:])},
-                {"cut": lambda x, p, r, s: laid_out(unpacked(x, 3), p, r, s)},
-                {"cut": lambda x, p, r, s: laid_out(unpacked(x, 2), p, r, s)},
-            ),
-        ).said(
+        slip("""a fixed number of channels
+            You write 3 channels, or 1, into the code. c is the length of a patch over patch².""")
+        .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 3))
+        .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 1)),
+        FROM_THE_FRONT.here(move=lambda x, axes: torch.einsum("brscpq->bcrpsq", x))
+        .by(finish=lambda images, height, width: images.reshape(-1, *images.shape[-3:]))
+        .by(cut=lambda x, p, r, s: laid_out(unpacked(x, 3), p, r, s))
+        .by(cut=lambda x, p, r, s: laid_out(unpacked(x, 2), p, r, s))
+        .said(
             "`b, n, p = patches.shape` or a `permute` of six axes fits exactly one batch axis, and "
             "without `b` none. Count from the end, and unpack `*batch, n, _ = patches.shape`."
         ),
@@ -683,22 +620,20 @@ WINDOW_PARTITION = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         windowing,
-        RESHAPED.by({"finish": lambda windows, x, w: x.movedim(-3, -1).reshape(windows.shape)}),
-        COLUMN_BY_COLUMN.by({"order": "srpqd"})
+        RESHAPED.here(finish=lambda windows, x, w: x.movedim(-3, -1).reshape(windows.shape)),
+        COLUMN_BY_COLUMN.here(order="srpqd")
         .called("windows counted column by column")
         .said(
             "Your second window lies below the first. Reading order goes along the top row first."
         ),
-        TURNED_INSIDE.by({"order": "rsqpd"})
+        TURNED_INSIDE.here(order="rsqpd")
         .called("rows and columns exchanged inside a window")
         .said("In your windows the tokens stand column by column. They go row by row."),
-        Slip(
-            "windows of tokens that lie far apart",
-            "Your windows hold every (H/w)-th token, or the axes of windows and tokens are "
-            "exchanged. Tokens of one window are neighbours.",
-            {"order": "pqrsd"},
-            also=({"cut": far_apart},),
-        ),
+        slip("""windows of tokens that lie far apart
+            Your windows hold every (H/w)-th token, or the axes of windows and tokens are exchanged.
+            Tokens of one window are neighbours.""")
+        .by(order="pqrsd")
+        .by(cut=far_apart),
         BY_NUMBER.called("the side taken for the number of windows").said(
             "You make `window` rows and columns of windows. It is the side of one, in tokens."
         ),
@@ -709,17 +644,14 @@ WINDOW_PARTITION = Exercise(
         OVERLAPPING.said(
             "Your windows begin at every token. They lie side by side: the step is their side."
         ),
-        FROM_THE_FRONT.by(
-            {"move": lambda x, to: torch.einsum(f"bdrpsq->b{to}", x)},
-            also=(
-                {"take": lambda x, w: unpacked(x, 4)},
-                {"take": lambda x, w: unpacked(x, 3)},
-                {
-                    "take": lambda x, w: unpacked(x, 4),
-                    "finish": lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:]),
-                },
-            ),
-        ).said(
+        FROM_THE_FRONT.here(move=lambda x, to: torch.einsum(f"bdrpsq->b{to}", x))
+        .by(take=lambda x, w: unpacked(x, 4))
+        .by(take=lambda x, w: unpacked(x, 3))
+        .by(
+            take=lambda x, w: unpacked(x, 4),
+            finish=lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:]),
+        )
+        .said(
             "`b, H, W, d = x.shape` or a `permute` of six axes fits exactly one batch axis, and "
             "without `b` none. Count from the end, and unpack `*batch, H, W, d = x.shape`."
         ),
@@ -727,34 +659,25 @@ WINDOW_PARTITION = Exercise(
             "You cut the grid into W / window rows of H / window windows. Rows go with the height."
         ),
         LAST_DROPPED.naming(patches="windows", patch="window"),
-        ANOTHER_ORDER.by(
-            tokens_in("rpqsd"),
-            tokens_in,
-            orders("rspqd", "rpqsd", "srpqd", "rsqpd", "srqpd", "rpsqd", "rsdpq"),
+        ANOTHER_ORDER.here(tokens_in("rpqsd")).by_any(
+            tokens_in, orders("rspqd", "rpqsd", "srpqd", "rsqpd", "srqpd", "rpsqd", "rsdpq")
         ),
-        Slip(
-            "windows and batch in one axis",
-            "You return (batch · windows, window², d). Here the batch axes stay as they are.",
-            {"finish": lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:])},
-        ),
-        Slip(
-            "the tokens are not joined",
-            "Your windows are squares (window, window, d). A sequence has one axis: flatten them.",
-            {"join": lambda x: x.flatten(-5, -4)},
-            also=({"join": lambda x: x.flatten(-3, -2)}, {"join": lambda x: x}),
-        ),
-        Slip(
-            "features before tokens",
-            "Your features stand before the tokens of a window, or stood there when you joined the "
-            "axes, as after `unfold`. A token is a row: features come last.",
-            {"finish": lambda windows, x, w: windows.mT},
-            also=({"finish": lambda windows, x, w: windows.mT.reshape(windows.shape)},),
-        ),
-        Slip(
-            "the windows are shifted",
-            "You roll the tokens before you cut. Plain windows begin at the top left corner.",
-            {"take": lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))},
-        ),
+        slip("""windows and batch in one axis
+            You return (batch · windows, window², d). Here the batch axes stay as they are.
+        """).by(finish=lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:])),
+        slip("""the tokens are not joined
+            Your windows are squares (window, window, d). A sequence has one axis: flatten them.""")
+        .by(join=lambda x: x.flatten(-5, -4))
+        .by(join=lambda x: x.flatten(-3, -2))
+        .by(join=lambda x: x),
+        slip("""features before tokens
+            Your features stand before the tokens of a window, or stood there when you joined the
+            axes, as after `unfold`. A token is a row: features come last.""")
+        .by(finish=lambda windows, x, w: windows.mT)
+        .by(finish=lambda windows, x, w: windows.mT.reshape(windows.shape)),
+        slip("""the windows are shifted
+            You roll the tokens before you cut. Plain windows begin at the top left corner.
+        """).by(take=lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))),
         NOT_REFUSED.naming(patch="window", pixels="tokens"),
         HALF_TESTED.naming(patches="windows", pixels="tokens"),
     ),
@@ -921,125 +844,75 @@ EMBED_IMAGE = Exercise(
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
         embedding,
-        Slip(
-            "the class token stands last",
-            "You append the class token. It comes first, and so does its row of positions.",
-            {"join": lambda first, tokens: torch.cat([tokens, first], -2)},
+        slip("""the class token stands last
+            You append the class token. It comes first, and so does its row of positions.
+        """).by(join=lambda first, tokens: torch.cat([tokens, first], -2)),
+        slip("""the class token has no position
+            You add positions to the patches and put the class token in front afterwards. It has a
+            row of positions too, row 0: first join, then add.""")
+        .by(place=lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]))
+        .by(place=lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[:-1])),
+        slip("""the last position for the class token
+            You give positions 0 to n − 1 to the patches and the last one to the class token. The
+            class token has position 0, the patches those from 1 on.
+        """).by(place=lambda x, positions: x + positions.roll(1, 0)),
+        slip("""the patches' positions begin at row 0
+            The class token and the first patch both get row 0. The class token has that, and the
+            patches those from 1 on: first join, then add.""").by(
+            place=lambda x, positions: (
+                x + torch.cat([positions[:1], positions[:1], positions[1:-1]])
+            )
         ),
-        Slip(
-            "the class token has no position",
-            "You add positions to the patches and put the class token in front afterwards. It has "
-            "a row of positions too, row 0: first join, then add.",
-            {"place": lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[1:])},
-            also=(
-                {
-                    "place": lambda x, positions: in_front(
-                        x[..., :1, :], x[..., 1:, :] + positions[:-1]
-                    )
-                },
-            ),
+        slip("""positions are added twice
+            You add positions to the patches, and again to all tokens. Once is enough.""").by(
+            place=lambda x, positions: (
+                in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]) + positions
+            )
         ),
-        Slip(
-            "the last position for the class token",
-            "You give positions 0 to n − 1 to the patches and the last one to the class token. The "
-            "class token has position 0, the patches those from 1 on.",
-            {"place": lambda x, positions: x + positions.roll(1, 0)},
+        slip("""no positions
+            You leave positions out: the patches could stand in any order.
+        """).by(place=lambda x, positions: x),
+        slip("""no bias
+            You project the patches without the bias.
+        """).by(project=lambda patches, weight, bias: patches @ weight),
+        slip("""the bias is added to the class token too
+            The class token is no patch: it is not projected and gets no bias.""").by(
+            project=lambda patches, weight, bias: patches @ weight,
+            finish=lambda x, bias, positions: x + bias,
         ),
-        Slip(
-            "the patches' positions begin at row 0",
-            "The class token and the first patch both get row 0. The class token has that, and the "
-            "patches those from 1 on: first join, then add.",
-            {
-                "place": lambda x, positions: (
-                    x + torch.cat([positions[:1], positions[:1], positions[1:-1]])
-                )
-            },
+        slip("""no class token
+            You return n tokens, those of the patches. A token that belongs to none comes first.""")
+        .by(join=lambda first, tokens: tokens, place=lambda x, positions: x + positions[1:])
+        .by(join=lambda first, tokens: tokens, place=lambda x, positions: x + positions[:-1]),
+        slip("""the class token in place of the first patch
+            You overwrite the first patch. The class token is one more: n + 1 tokens.""").by(
+            join=lambda first, tokens: in_front(first, tokens[..., 1:, :]),
+            place=lambda x, positions: x + positions[: x.shape[-2]],
         ),
-        Slip(
-            "positions are added twice",
-            "You add positions to the patches, and again to all tokens. Once is enough.",
-            {
-                "place": lambda x, positions: (
-                    in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]) + positions
-                )
-            },
+        slip("""the class token is added to every patch
+            You add the class token. It is a token of its own, in front of the others.""").by(
+            join=lambda first, tokens: tokens + first, place=lambda x, positions: x + positions[1:]
         ),
-        Slip(
-            "no positions",
-            "You leave positions out: the patches could stand in any order.",
-            {"place": lambda x, positions: x},
-        ),
-        Slip(
-            "no bias",
-            "You project the patches without the bias.",
-            {"project": lambda patches, weight, bias: patches @ weight},
-        ),
-        Slip(
-            "the bias is added to the class token too",
-            "The class token is no patch: it is not projected and gets no bias.",
-            {
-                "project": lambda patches, weight, bias: patches @ weight,
-                "finish": lambda x, bias, positions: x + bias,
-            },
-        ),
-        Slip(
-            "no class token",
-            "You return n tokens, those of the patches. A token that belongs to none comes first.",
-            {"join": lambda first, tokens: tokens, "place": lambda x, positions: x + positions[1:]},
-            also=(
-                {
-                    "join": lambda first, tokens: tokens,
-                    "place": lambda x, positions: x + positions[:-1],
-                },
-            ),
-        ),
-        Slip(
-            "the class token in place of the first patch",
-            "You overwrite the first patch. The class token is one more: n + 1 tokens.",
-            {
-                "join": lambda first, tokens: in_front(first, tokens[..., 1:, :]),
-                "place": lambda x, positions: x + positions[: x.shape[-2]],
-            },
-        ),
-        Slip(
-            "the class token is added to every patch",
-            "You add the class token. It is a token of its own, in front of the others.",
-            {
-                "join": lambda first, tokens: tokens + first,
-                "place": lambda x, positions: x + positions[1:],
-            },
-        ),
-        RESHAPED.by({"cut": patching(**RESHAPED.options)}),
-        COLUMN_BY_COLUMN.by({"cut": patching(**COLUMN_BY_COLUMN.options)}),
-        TURNED_INSIDE.by({"cut": patching(**TURNED_INSIDE.options)}),
-        CHANNELS_LAST.by({"cut": patching(**CHANNELS_LAST.options)}),
-        CHANNEL_BY_CHANNEL.by({"cut": patching(**CHANNEL_BY_CHANNEL.options)}),
-        EXCHANGED.by(
-            {"cut": patching(**EXCHANGED.options)}, also=({"cut": patching(**EXCHANGED.also[0])},)
-        ),
-        Slip(
-            "the weight transposed",
-            "`F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d): "
-            "`patches @ weight`.",
-            {"project": lambda patches, weight, bias: patches @ weight.T + bias},
-        ),
-        Slip(
-            "tokens multiplied by √d",
-            "You scale the tokens by √d, as some language models do. Here nothing is scaled.",
-            {"finish": lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions},
-            also=(
-                {"finish": lambda x, bias, positions: x * x.shape[-1] ** 0.5},
-                {"project": lambda x, weight, bias: (x @ weight + bias) * len(bias) ** 0.5},
-            ),
-        ),
-        FROM_THE_FRONT.by(
-            {"first": lambda token, tokens: token.expand(len(tokens), 1, -1)},
-            also=(
-                {"cut": lambda images, patch: vision.patchify(unpacked(images, 4), patch)},
-                {"first": lambda token, tokens: token[None]},
-                {"join": lambda first, tokens: torch.cat([first, tokens], 1)},
-            ),
-        ).said(
+        RESHAPED.here(cut=patching(**RESHAPED.ways[0])),
+        COLUMN_BY_COLUMN.here(cut=patching(**COLUMN_BY_COLUMN.ways[0])),
+        TURNED_INSIDE.here(cut=patching(**TURNED_INSIDE.ways[0])),
+        CHANNELS_LAST.here(cut=patching(**CHANNELS_LAST.ways[0])),
+        CHANNEL_BY_CHANNEL.here(cut=patching(**CHANNEL_BY_CHANNEL.ways[0])),
+        EXCHANGED.here(cut=patching(**EXCHANGED.ways[0])).by(cut=patching(**EXCHANGED.ways[1])),
+        slip("""the weight transposed
+            `F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d):
+            `patches @ weight`.
+        """).by(project=lambda patches, weight, bias: patches @ weight.T + bias),
+        slip("""tokens multiplied by √d
+            You scale the tokens by √d, as some language models do. Here nothing is scaled.""")
+        .by(finish=lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions)
+        .by(finish=lambda x, bias, positions: x * x.shape[-1] ** 0.5)
+        .by(project=lambda x, weight, bias: (x @ weight + bias) * len(bias) ** 0.5),
+        FROM_THE_FRONT.here(first=lambda token, tokens: token.expand(len(tokens), 1, -1))
+        .by(cut=lambda images, patch: vision.patchify(unpacked(images, 4), patch))
+        .by(first=lambda token, tokens: token[None])
+        .by(join=lambda first, tokens: torch.cat([first, tokens], 1))
+        .said(
             "`expand(len(images), 1, -1)` and axis 1 fit exactly one batch axis, "
             "`class_token[None]` none. Any number may come: axis −2, and "
             "`class_token.expand(*tokens.shape[:-2], 1, -1)`."
@@ -1089,93 +962,67 @@ ATTENTION_ON_IMAGE = Exercise(
     ),
     misconceptions=made(
         laying,
-        Slip(
-            "the shares do not sum to 1",
-            "You leave the class token's own weight out and the others as they are. Divide them by "
-            "their sum.",
-            {"share": lambda rest, weights: rest},
-            also=({"share": lambda rest, weights: rest / weights.sum(-1, keepdim=True)},),
-        ),
-        Slip(
-            "the last token left out",
-            "You drop the last weight. The class token stands first: `weights[..., 1:]`.",
-            {"own": lambda weights: weights[..., :-1]},
-        ),
-        Slip(
-            "divided by the largest",
-            "Your largest share is 1. Divide by the sum, so that all together are 1.",
-            {"share": lambda rest, weights: rest / rest.amax(-1, keepdim=True)},
-            also=({"share": lambda rest, weights: spread_out(rest)},),
-        ),
-        Slip(
-            "divided by 1 minus the class token's weight",
-            "That is the sum of the others only where the row sums to 1 exactly, and its gradient "
-            "is another one. Divide by the sum.",
-            {"share": lambda rest, weights: rest / (1 - weights[..., :1])},
-        ),
-        Slip(
-            "a second softmax",
-            "You send the weights through a softmax. They come from one: divide by the sum.",
-            {"share": lambda rest, weights: rest.softmax(-1)},
-        ),
-        Slip(
-            "one sum for the whole batch",
-            "You divide by the sum over all images. Each row of weights has a sum of its own: "
-            "`sum(-1, keepdim=True)`.",
-            {"share": lambda rest, weights: rest / rest.sum()},
-            also=({"share": lambda rest, weights: rest / rest.sum(0, keepdim=True)},),
-        ),
-        Slip(
-            "a guard in the divisor",
-            "You add a small number to the sum, and the shares no longer sum to 1. The sum is "
-            "never 0 here.",
-            {"share": lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + 1e-6)},
+        slip("""the shares do not sum to 1
+            You leave the class token's own weight out and the others as they are. Divide them by
+            their sum.""")
+        .by(share=lambda rest, weights: rest)
+        .by(share=lambda rest, weights: rest / weights.sum(-1, keepdim=True)),
+        slip("""the last token left out
+            You drop the last weight. The class token stands first: `weights[..., 1:]`.
+        """).by(own=lambda weights: weights[..., :-1]),
+        slip("""divided by the largest
+            Your largest share is 1. Divide by the sum, so that all together are 1.""")
+        .by(share=lambda rest, weights: rest / rest.amax(-1, keepdim=True))
+        .by(share=lambda rest, weights: spread_out(rest)),
+        slip("""divided by 1 minus the class token's weight
+            That is the sum of the others only where the row sums to 1 exactly, and its gradient is
+            another one. Divide by the sum.
+        """).by(share=lambda rest, weights: rest / (1 - weights[..., :1])),
+        slip("""a second softmax
+            You send the weights through a softmax. They come from one: divide by the sum.
+        """).by(share=lambda rest, weights: rest.softmax(-1)),
+        slip("""one sum for the whole batch
+            You divide by the sum over all images. Each row of weights has a sum of its own:
+            `sum(-1, keepdim=True)`.""")
+        .by(share=lambda rest, weights: rest / rest.sum())
+        .by(share=lambda rest, weights: rest / rest.sum(0, keepdim=True)),
+        slip("""a guard in the divisor
+            You add a small number to the sum, and the shares no longer sum to 1. The sum is never 0
+            here.""")
+        .by(share=lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + 1e-6))
+        .by_any(
             lambda eps: {"share": lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + eps)},
             Between(1e-9, 1.0),
         ),
-        Slip(
-            "patches laid down column by column",
-            "You fill the image column by column. Patches are counted in reading order.",
-            {"lay": lambda shares, height, width: shares.unflatten(-1, (width, height)).mT},
-        ),
-        Slip(
-            "height and width exchanged",
-            "You return (..., width, height). Rows come first.",
-            {"lay": lambda shares, height, width: shares.unflatten(-1, (width, height))},
-            also=({"finish": lambda picture: picture.mT},),
-        ),
-        Slip(
-            "the image stands on its head",
-            "Your first row of patches lies at the bottom, or the first column at the right. Row 0 "
-            "is the top one, column 0 the left one.",
-            {"finish": lambda picture: picture.flip(-2)},
-            also=({"finish": lambda picture: picture.flip(-1)},),
-        ),
-        SQUARE.by(
-            {
-                "lay": lambda shares, height, width: shares.unflatten(
-                    -1, square(shares[..., None], 0, 0, 0)
-                )
-            }
+        slip("""patches laid down column by column
+            You fill the image column by column. Patches are counted in reading order.
+        """).by(lay=lambda shares, height, width: shares.unflatten(-1, (width, height)).mT),
+        slip("""height and width exchanged
+            You return (..., width, height). Rows come first.""")
+        .by(lay=lambda shares, height, width: shares.unflatten(-1, (width, height)))
+        .by(finish=lambda picture: picture.mT),
+        slip("""the image stands on its head
+            Your first row of patches lies at the bottom, or the first column at the right. Row 0 is
+            the top one, column 0 the left one.""")
+        .by(finish=lambda picture: picture.flip(-2))
+        .by(finish=lambda picture: picture.flip(-1)),
+        SQUARE.here(
+            lay=lambda shares, height, width: shares.unflatten(
+                -1, square(shares[..., None], 0, 0, 0)
+            )
         ).said("You take the root of n for both sides. The image may be higher than wide."),
-        Slip(
-            "the shares are not laid over the image",
-            "You return a row (..., n). Cut the last axis into (height, width).",
-            {"lay": lambda shares, height, width: shares},
-        ),
-        Slip(
-            "an average over the heads",
-            "You average over an axis in front of the tokens. Every row gets a picture of its own.",
-            {"finish": lambda picture: picture.mean(-3)},
-            also=({"finish": lambda picture: picture.mean(0)},),
-        ),
-        FROM_THE_FRONT.by(
-            {"lay": lambda shares, height, width: shares.reshape(-1, height, width)},
-            also=(
-                {"lay": lambda shares, height, width: shares.reshape(len(shares), height, width)},
-                {"lay": lambda shares, height, width: shares.reshape(height, width)},
-            ),
-        ).said(
+        slip("""the shares are not laid over the image
+            You return a row (..., n). Cut the last axis into (height, width).
+        """).by(lay=lambda shares, height, width: shares),
+        slip("""an average over the heads
+            You average over an axis in front of the tokens. Every row gets a picture of its
+            own.""")
+        .by(finish=lambda picture: picture.mean(-3))
+        .by(finish=lambda picture: picture.mean(0)),
+        FROM_THE_FRONT.here(lay=lambda shares, height, width: shares.reshape(-1, height, width))
+        .by(lay=lambda shares, height, width: shares.reshape(len(shares), height, width))
+        .by(lay=lambda shares, height, width: shares.reshape(height, width))
+        .said(
             "`reshape(-1, height, width)` makes one batch axis of none or of several. Keep them: "
             "`shares.unflatten(-1, (height, width))`."
         ),
