@@ -470,6 +470,12 @@ SOURCE = """# %% [markdown]
 # <!-- facts: double -->
 #
 # <!-- hints: double -->
+#
+# 1. Add the number
+#    to itself.
+# 2. Twice: `2 * x`.
+#
+# A last word.
 
 # %% nbgrader={"grade_id": "double", "solution": true}
 def double(x):
@@ -497,9 +503,7 @@ def solve(small: Path, source: str) -> nbformat.NotebookNode:
     path = small / "solutions" / "01_alpha" / "01_alpha.py"
     path.parent.mkdir(parents=True)
     path.write_text(source)
-    double = SimpleNamespace(
-        points=3, difficulty=2, minutes=5, section="Chapter 1, “Twice”", hints=("Add.", "Twice.")
-    )
+    double = SimpleNamespace(points=3, difficulty=2, minutes=5, section="Chapter 1, “Twice”")
     text = exercises.solved(course, course.chapters[0], {"double": double})
     return nbformat.reads(text, as_version=4)
 
@@ -513,7 +517,9 @@ def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
     answers = cells[2:-2]
     assert [cell.metadata.nbgrader.get("points") for cell in answers] == [None, None, 3, 1]
     assert "*Difficulty ●●○ · about 5 minutes · 3 points, and 1" in cells[0].source
-    assert "<summary>Hint 2 of 2</summary>\n\nTwice.\n\n</details>" in cells[0].source
+    folds = "<details>\n<summary>Hint {} of 2</summary>\n\n{}\n\n</details>\n\n"
+    folded = folds.format(1, "Add the number to itself.") + folds.format(2, "Twice: `2 * x`.")
+    assert cells[0].source.endswith(folded + "A last word.")
     for cell in answers:
         assert cell.metadata.nbgrader.schema_version == 3
         assert cell.metadata.nbgrader.task is False
@@ -532,6 +538,7 @@ def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
             "<!-- hints: triple -->",
             "the checks have no exercise 'triple'",
         ),
+        ("# 2. Twice", "#    Twice", "<!-- hints: double -->: expected two or more behind it"),
         ('# %% nbgrader={"grade_id": "check_double", "locked": true}', "# %%", "check_double"),
         ("# # Exercises", "# Exercises", "begins with the title"),
     ],

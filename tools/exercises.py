@@ -6,7 +6,8 @@
 A chapter's answers are written by hand in `solutions/02_mixing/02_mixing.py`; from them come the
 solved notebook beside it and, through nbgrader's own generate_assignment, the students' notebook
 in `exercises/`. What the checks know of an exercise is written in where the source says
-`<!-- facts: mix -->` and `<!-- hints: mix -->`, and into the points of its graded cell.
+`<!-- facts: mix -->`, and into the points of its graded cell; the numbered list behind
+`<!-- hints: mix -->` is folded, hint by hint.
 All of it is a function of the sources: a second run changes nothing.
 """
 
@@ -45,6 +46,7 @@ PROGRESS = (
     "## How far you are\n\nWhat the checks said when they were last run, and what comes next."
 )
 TABLE = 'from attncourse.checks import progress\n\nprogress("{stem}")'
+MARKER = r"<!-- (facts|hints): (\w+) -->((?:\n+\d+\. .+(?:\n {2,}.+)*)*)"  # and a list behind it
 ROLES = {  # of a graded cell, by its id's prefix: the short metadata it must have in the source
     "": {"solution": True},
     "check_": {"locked": True},
@@ -112,16 +114,21 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
 
 
 def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -> str:
-    """A Markdown cell with its markers replaced by what the checks know."""
+    """A Markdown cell with what the checks know in place of its markers, and its hints folded."""
 
     def one(match: re.Match) -> str:
-        what, name = match.groups()
+        what, name, listed = match.groups()
+        marker = f"<!-- {what}: {name} -->"
         if name not in exercises:
-            raise CourseError(f"{path}: {match[0]}: the checks have no exercise {name!r}")
+            raise CourseError(f"{path}: {marker}: the checks have no exercise {name!r}")
         seen.add(f"{what}: {name}")
-        return facts(exercises[name]) if what == "facts" else hints(exercises[name])
+        if what == "facts":
+            return facts(exercises[name]) + listed
+        if len(found := items(listed)) < 2:
+            raise CourseError(f"{path}: {marker}: expected two or more behind it: 1. …, 2. …")
+        return folded(found)
 
-    return re.sub(r"<!-- (facts|hints): (\w+) -->", one, text)
+    return re.sub(MARKER, one, text)
 
 
 def facts(exercise: Exercise) -> str:
@@ -132,10 +139,15 @@ def facts(exercise: Exercise) -> str:
     )
 
 
-def hints(exercise: Exercise) -> str:
+def items(listed: str) -> list[str]:
+    """The items of a numbered list, each as one line."""
+    return [" ".join(item.split()) for item in re.split(r"^\d+\. ", listed, flags=re.M)[1:]]
+
+
+def folded(hints: list[str]) -> str:
     return "\n\n".join(
-        f"<details>\n<summary>Hint {i} of {len(exercise.hints)}</summary>\n\n{hint}\n\n</details>"
-        for i, hint in enumerate(exercise.hints, start=1)
+        f"<details>\n<summary>Hint {i} of {len(hints)}</summary>\n\n{hint}\n\n</details>"
+        for i, hint in enumerate(hints, start=1)
     )
 
 

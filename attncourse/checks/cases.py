@@ -1,7 +1,7 @@
 """Cases as tables: a row says what is special about one case, the rest is drawn.
 
     scores = Table({"query": "... m d_k", "key": "... n d_k"})
-    Criterion("batches", 2, scores(row("m=5 n=7 d_k=4", batch=(2, 3), turned=True)))
+    scores.criterion("batches", 2).on(row("m=5 n=7 d_k=4", batch=(2, 3), turned=True))
 
 ``standard`` has the rows that every exercise needs. Which kinds of input they are to cover, and
 which an exercise misses, is told by ``grid``.
@@ -10,7 +10,7 @@ which an exercise misses, is told by ``grid``.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,9 +112,9 @@ class Table:
         """A criterion's cases, one for each row. A case made by hand stays as it is."""
         return lambda rng: [r if isinstance(r, Case) else self.case(rng, r) for r in rows]
 
-    def criterion(self, name: str, points: int, *rows: Row | Case) -> Criterion:
-        """A criterion with a case for each row."""
-        return Criterion(name, points, self(*rows))
+    def criterion(self, name: str, points: int) -> "TableCriterion":
+        """A criterion that is tried ``on(row, …)``, a case for each row."""
+        return TableCriterion(self, name, points)
 
     def case(self, rng: Rng, row: Row) -> Case:
         """Arguments that are drawn go by position, others of ``given`` by name."""
@@ -154,6 +154,17 @@ class Table:
     def floats(self) -> dict[str, int]:
         """The arguments that are arrays of numbers, each with its place."""
         return {n: i for i, (n, one) in enumerate(self.spec.items()) if isinstance(one, str)}
+
+
+class TableCriterion(NamedTuple):
+    """A criterion of a table whose rows are still to come."""
+
+    table: Table
+    name: str
+    points: int
+
+    def on(self, *rows: Row | Case) -> Criterion:
+        return Criterion(self.name, self.points, self.table(*rows))
 
 
 def shape_of(axes: str, row: Row) -> tuple[int, ...]:

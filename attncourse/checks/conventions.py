@@ -4,25 +4,26 @@ from collections.abc import Mapping
 
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.rewriting import COLUMNS, NEGATED
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
-FORBIDDEN = (  # what is said of masks, and what it becomes where True means forbidden
-    ("`True` where allowed", "`True` where forbidden"),
-    ("`True` where attention is allowed", "`True` where attention is forbidden"),
-    ("`True` **where attention is allowed**", "`True` **where attention is forbidden**"),
-    ("True where attention is allowed", "True where attention is forbidden"),
-    ("True where allowed", "True where forbidden"),
-    ("Where the mask is `False` the weight", "Where the mask is `True` the weight"),
-    ("Scores where it is False become", "Scores where it is True become"),
-    ("where the mask is False", "where the mask is True"),
-    ("masked_fill(~mask", "masked_fill(mask"),
-    ("`scores * mask`", "`scores * ~mask`"),
-    ("`scores[~mask] = …`", "`scores[mask] = …`"),
-)
+# what is said of masks, and what it becomes where True means forbidden
+FORBIDDEN = rewordings("""
+    `True` where allowed → `True` where forbidden
+    `True` where attention is allowed → `True` where attention is forbidden
+    `True` **where attention is allowed** → `True` **where attention is forbidden**
+    True where attention is allowed → True where attention is forbidden
+    True where allowed → True where forbidden
+    Where the mask is `False` the weight → Where the mask is `True` the weight
+    Scores where it is False become → Scores where it is True become
+    where the mask is False → where the mask is True
+    masked_fill(~mask → masked_fill(mask
+    `scores * mask` → `scores * ~mask`
+    `scores[~mask] = …` → `scores[mask] = …`
+""")
 
 
 def forbidden(
-    adapters: Mapping[str, Adapter], *reworded: tuple[str, str], explanation: str = ""
+    adapters: Mapping[str, Adapter], reworded: str = "", *, explanation: str = ""
 ) -> Variant:
     """The variant of a chapter in which masks are True where attention is forbidden."""
     return Variant(
@@ -34,12 +35,12 @@ def forbidden(
         or "Your answer takes True for allowed, as the book and its published answers do. In this "
         "assignment a mask is True where attention is forbidden: fill in −∞ where it is True.",
         adapters,
-        (*reworded, *FORBIDDEN),
+        (*rewordings(reworded), *FORBIDDEN),
     )
 
 
 def columns(
-    adapters: Mapping[str, Adapter], *reworded: tuple[str, str], inputs: str = "of every input"
+    adapters: Mapping[str, Adapter], reworded: str, *, inputs: str = "of every input"
 ) -> Variant:
     """The variant of a chapter in which tokens are columns, of what comes in and what goes out."""
     return Variant(
@@ -51,7 +52,7 @@ def columns(
         "assignment every column is a token: `x.mT` has them as rows, and the result's columns are "
         "the tokens again.",
         adapters,
-        reworded,
+        rewordings(reworded),
     )
 
 

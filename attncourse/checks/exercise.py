@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -47,8 +47,12 @@ class Criterion:
     cases: Callable[[Rng], Iterable[Case]] = lambda rng: ()
     unchanged: bool = False
 
+    def on(self, cases: Callable[[Rng], Iterable[Case]]) -> "Criterion":
+        """The criterion, tried on these cases."""
+        return replace(self, cases=cases)
 
-def leaves_arguments_alone(points: int = 1) -> Criterion:
+
+def unchanged(points: int = 1) -> Criterion:
     """The criterion that no call, in any other criterion, changed an argument in place."""
     return Criterion("does not change its arguments", points, unchanged=True)
 
@@ -136,7 +140,6 @@ class Exercise:
     section: str
     criteria: tuple[Criterion, ...]
     misconceptions: tuple[Misconception, ...]
-    hints: tuple[str, ...]
     difficulty: int
     minutes: int
     forbids: tuple[str, ...] = ()
@@ -157,3 +160,9 @@ class Exercise:
     @property
     def points(self) -> int:
         return sum(criterion.points for criterion in self.criteria)
+
+
+def exercise(reference: Callable, **about: Any) -> Exercise:
+    """The exercise on a chapter's function or class, which gives it its name."""
+    stem = reference.__module__.rpartition(".")[2]
+    return Exercise(f"{stem}.{reference.__name__}", reference, **about)

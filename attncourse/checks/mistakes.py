@@ -236,6 +236,10 @@ class Slip:
         """The slip as it is made in another composition or library: in these ways alone."""
         return Slip(self.name, self.explanation).by(*ways, **options)
 
+    def whole(self, wrong: Callable, *also: Callable) -> Misconception:
+        """The misconception that is no wrong option but a whole wrong implementation."""
+        return Misconception(self.name, self.explanation, wrong, also=also)
+
     def said(self, explanation: str) -> "Slip":
         """The same slip, put right in words that fit another exercise."""
         return replace(self, explanation=" ".join(explanation.split()))

@@ -7,6 +7,7 @@ that it is made of, and an answer to that exercise, which is published, does not
 """
 
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -38,6 +39,16 @@ class Variant:
         new = dict(self.reworded)
         old = "|".join(re.escape(words) for words in sorted(new, key=len, reverse=True))
         return re.sub(old, lambda found: new[found[0]], text) if new else text
+
+
+def rewordings(text: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of old and new words, each ``old → new``; the arrow may begin a line of its own.
+
+    A line that stands farther in goes on with the one before. ``⏎`` is the end of a line.
+    """
+    lines = textwrap.dedent(text).strip("\n")
+    pairs = re.sub(r"\n +|\n(?=→)", " ", lines).split("\n")
+    return tuple(tuple(pair.replace("⏎", "\n").split(" → ")) for pair in pairs if pair)
 
 
 def varied(exercise: Exercise, variant: Variant) -> Exercise:
@@ -78,7 +89,6 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
         reference=ours(exercise.reference),
         criteria=tuple(map(criterion, exercise.criteria)),
         misconceptions=(published, *map(mistake, kept)),
-        hints=tuple(map(variant.reword, exercise.hints)),
         variant=variant.name,
         published=exercise,
     )

@@ -47,6 +47,12 @@ from attncourse.checks import check, examine
 # The module `re` is imported above; you may also do without.
 #
 # <!-- hints: tokenize -->
+#
+# 1. There are two kinds of tokens: a run of word characters, or one character that is neither a
+#    word character nor white space.
+# 2. In a regular expression `\w` is a word character, `\s` is white space, and `[^\w\s]` is one
+#    character that is neither.
+# 3. `re.findall(pattern, text)` returns all matches in order; `a|b` matches a or b.
 
 
 # %% nbgrader={"grade_id": "tokenize", "solution": true}
@@ -87,6 +93,11 @@ check("tokens.tokenize", tokenize)
 # that NumPy takes a negative index without complaint.
 #
 # <!-- hints: one_hot -->
+#
+# 1. Start from `np.zeros((len(ids), n_vocab))`. Which column of row i becomes 1?
+# 2. The rows you need are rows of the identity matrix: row k of `np.eye(n_vocab)` has its 1 in
+#    column k. An array of ids as an index picks one row for each, batches included.
+# 3. The range comes first: raise ValueError if `((ids < 0) | (ids >= n_vocab)).any()`.
 
 
 # %% nbgrader={"grade_id": "one_hot", "solution": true}
@@ -125,6 +136,10 @@ check("tokens.one_hot", one_hot)
 # An id that is not in 0 … `n_vocab` − 1 raises `ValueError`. The table stays as it is.
 #
 # <!-- hints: embed -->
+#
+# 1. `one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?
+# 2. An integer array as an index, `table[ids]`, picks whole rows, and any shape of `ids` will do.
+# 3. The range comes first: the ids that exist are 0 … len(table) − 1.
 
 
 # %% nbgrader={"grade_id": "embed", "solution": true}
@@ -168,6 +183,10 @@ check("tokens.embed", embed)
 # were passed in stay as they are.
 #
 # <!-- hints: cosine_similarity -->
+#
+# 1. Divide every row by its length first. What is the dot product of two vectors of length 1?
+# 2. `np.linalg.norm(X, axis=-1, keepdims=True)` holds the length of every row, (…, n, 1).
+# 3. `np.where(lengths == 0, 1, lengths)` replaces the lengths that must not be divided by.
 
 
 # %% nbgrader={"grade_id": "cosine_similarity", "solution": true}

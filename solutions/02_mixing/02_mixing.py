@@ -49,6 +49,11 @@ from attncourse.checks import check, examine
 # one `A` may serve a batch of `X`.
 #
 # <!-- hints: mix -->
+#
+# 1. Write one entry of the result as a sum: U[i, c] is a sum over the tokens j. Which axis of A and
+#    which axis of X does j run over?
+# 2. A sum over the last axis of one matrix and the second-to-last of the other is a matrix product.
+# 3. `np.matmul`, written `@`, takes any leading axes of both along as a batch.
 
 
 # %% nbgrader={"grade_id": "mix", "solution": true}
@@ -86,6 +91,10 @@ check("mixing.mix", mix)
 # was passed in stays as it is.
 #
 # <!-- hints: normalize_rows -->
+#
+# 1. First the sum of every row. Which axis disappears when a row is summed?
+# 2. `keepdims=True` keeps that axis with length 1, so that dividing lines up with the rows.
+# 3. `np.where(sums == 0, 1, sums)` replaces the sums that must not be divided by.
 
 
 # %% nbgrader={"grade_id": "normalize_rows", "solution": true}
@@ -123,6 +132,10 @@ check("mixing.normalize_rows", normalize_rows)
 # | returns | one `bool` | for a batch: whether all of its matrices are |
 #
 # <!-- hints: is_row_stochastic -->
+#
+# 1. Two questions, joined by `and`: are all entries at least 0, are all row sums 1?
+# 2. Both up to `atol`: an entry may be −atol, a sum may differ from 1 by atol either way.
+# 3. Comparisons with NaN are False, so `(A >= -atol).all()` already refuses NaN.
 
 
 # %% nbgrader={"grade_id": "is_row_stochastic", "solution": true}
@@ -153,6 +166,9 @@ check("mixing.is_row_stochastic", is_row_stochastic)
 # `(n, n)` with which `mix` replaces every one of n tokens by their average.
 #
 # <!-- hints: uniform_weights -->
+#
+# 1. n tokens share a budget of 1 evenly. What does each get?
+# 2. `np.full(shape, value)` makes an array with the same number everywhere.
 
 
 # %% nbgrader={"grade_id": "uniform_weights", "solution": true}
@@ -181,6 +197,10 @@ check("mixing.uniform_weights", uniform_weights)
 # 0 … i, token i included.
 #
 # <!-- hints: causal_mean_weights -->
+#
+# 1. Write down the matrix for n = 3 by hand. Which entries are 0?
+# 2. `np.tril(np.ones((n, n)))` keeps the lower triangle. What is missing?
+# 3. Each row still has to sum to 1: you have already written a function for that.
 
 
 # %% nbgrader={"grade_id": "causal_mean_weights", "solution": true}
@@ -213,6 +233,10 @@ check("mixing.causal_mean_weights", causal_mean_weights)
 # sequence.
 #
 # <!-- hints: window_weights -->
+#
+# 1. The distance between tokens i and j is |i − j|. Which distances are inside the window?
+# 2. `np.arange(n)[:, None] - np.arange(n)[None, :]` holds all differences i − j at once.
+# 3. Rows at the edges hold fewer tokens. `normalize_rows` takes care of that.
 
 
 # %% nbgrader={"grade_id": "window_weights", "solution": true}

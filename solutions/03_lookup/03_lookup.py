@@ -50,6 +50,11 @@ from attncourse.checks import check, examine
 # it is.
 #
 # <!-- hints: softmax -->
+#
+# 1. Three steps: divide by the temperature, exponentiate, divide by the sum along the axis.
+# 2. `keepdims=True` keeps the summed axis with length 1, so that the division lines up.
+# 3. exp(10000) is infinity. Which number can you subtract from all scores of a slice without
+#    changing a weight, so that the largest exponent is 0?
 
 
 # %% nbgrader={"grade_id": "softmax", "solution": true}
@@ -96,6 +101,11 @@ check("lookup.softmax", softmax)
 # The last row is a batch: of dictionaries with their queries, or of queries to one dictionary.
 #
 # <!-- hints: soft_lookup -->
+#
+# 1. Three steps: a score for every key, weights from the scores, a weighted sum of values.
+# 2. `query @ np.swapaxes(keys, -1, -2)` has shape (n,) for a query (d,) and (..., m, n) for queries
+#    (..., m, d).
+# 3. `weights @ values` does for values (n,) and (n, d_v) alike.
 
 
 # %% nbgrader={"grade_id": "soft_lookup", "solution": true}
@@ -143,6 +153,11 @@ check("lookup.soft_lookup", soft_lookup)
 # point, or shared out between two that are as near, or nearly.
 #
 # <!-- hints: kernel_regression -->
+#
+# 1. All distances at once: `x_query[..., :, None] - x[..., None, :]` has shape (..., m, n).
+# 2. The Gaussian is an exponential. What do you hand to `softmax` so that its exponential is the
+#    Gaussian?
+# 3. The result is a weighted average of y along the last axis of the weights.
 
 
 # %% nbgrader={"grade_id": "kernel_regression", "solution": true}

@@ -50,6 +50,11 @@ from attncourse.mixing import mix
 # | returns | `(..., n, n)` | row i belongs to token i as the one who asks, and sums to 1 |
 #
 # <!-- hints: attention_weights -->
+#
+# 1. All dot products between rows of X are one matrix product. Which, and what is its shape?
+# 2. The scores are `X @ np.swapaxes(X, -1, -2)`: for one sequence simply `X @ X.T`.
+# 3. `softmax` of chapter 3 takes an axis. Row i is to sum to 1, so the sum runs over its entries:
+#    the last axis.
 
 
 # %% nbgrader={"grade_id": "attention_weights", "solution": true}
@@ -87,6 +92,10 @@ check("self_attention.attention_weights", attention_weights)
 # | returns | `(..., n, d)` | one new vector per token |
 #
 # <!-- hints: self_attention -->
+#
+# 1. You have the weights already. Which chapter's function mixes tokens with a matrix of weights?
+# 2. `A` is (n, n) and `X` is (n, d). There is one product of the two, in one order, that has shape
+#    (n, d) and uses row i of A for output i.
 
 
 # %% nbgrader={"grade_id": "self_attention", "solution": true}
@@ -133,6 +142,13 @@ check("self_attention.self_attention", self_attention)
 # The array that was passed in stays as it is.
 #
 # <!-- hints: is_permutation_equivariant -->
+#
+# 1. Two ways lead from X to a shuffled output: shuffle the tokens, then apply f; or apply f, then
+#    shuffle the rows of the result. Equivariant means that both arrive at the same.
+# 2. `p = rng.permutation(n)` is an order of 0 … n−1, and `X[..., p, :]` the tokens in that order,
+#    batch or not. The same indexing works on f(X).
+# 3. What would your test say of the causal mean if p happened to be 0, 1, …, n−1? Draw again in
+#    that case, and try several p.
 
 
 # %% nbgrader={"grade_id": "is_permutation_equivariant", "solution": true}

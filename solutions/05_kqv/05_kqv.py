@@ -52,6 +52,11 @@ from attncourse.checks import check, examine
 # Mind the order of the axes of `weight`: `nn.Linear` stores its own the other way round.
 #
 # <!-- hints: project -->
+#
+# 1. One token, one new feature: output[i, b] is the sum over the features a of x[i, a] weight[a,
+#    b].
+# 2. The sum runs over the last axis of x and the first of weight: a matrix product.
+# 3. `@` takes any leading axes of x along.
 
 
 # %% nbgrader={"grade_id": "project", "solution": true}
@@ -89,6 +94,11 @@ check("kqv.project", project)
 # exercise.
 #
 # <!-- hints: attention_scores -->
+#
+# 1. One score is a dot product: S[i, j] is the sum over the features a of query[i, a] key[j, a].
+# 2. A matrix product sums over the *first* axis of its right factor. Which axis of key has to come
+#    first?
+# 3. `.mT` swaps the last two axes and leaves any batch axes where they are.
 
 
 # %% nbgrader={"grade_id": "attention_scores", "solution": true}
@@ -136,6 +146,10 @@ check("kqv.attention_scores", attention_scores)
 # Everything else is allowed, `torch.softmax` included.
 #
 # <!-- hints: scaled_dot_product_attention -->
+#
+# 1. Four steps, each a line: scores, scale, mask, softmax. Then the weights times the values.
+# 2. `scores.masked_fill(~mask, -torch.inf)` puts −∞ where the mask is False; exp(−∞) is 0.
+# 3. The softmax runs over the keys, which is the last axis of (..., m, n).
 
 
 # %% nbgrader={"grade_id": "scaled_dot_product_attention", "solution": true}
@@ -182,6 +196,10 @@ check("kqv.scaled_dot_product_attention", scaled_dot_product_attention)
 # `forward` and `weights` return.
 #
 # <!-- hints: AttentionHead -->
+#
+# 1. `__init__` begins with `super().__init__()` and makes three layers; `forward` uses them.
+# 2. `nn.Linear(d_model, d_k, bias=bias)` maps the last axis and takes any batch along.
+# 3. Your `scaled_dot_product_attention` does the rest. For `weights`, stop before the values.
 
 
 # %% nbgrader={"grade_id": "AttentionHead", "solution": true}

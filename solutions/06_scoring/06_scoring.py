@@ -51,6 +51,9 @@ from attncourse.checks import check, examine
 # There is no scaling and no softmax here.
 #
 # <!-- hints: dot_score -->
+#
+# 1. One score: S[i, j] is the sum over the features a of query[i, a] key[j, a].
+# 2. As a product of matrices, (..., m, d) times (..., d, n). Which axes of key change places?
 
 
 # %% nbgrader={"grade_id": "dot_score", "solution": true}
@@ -92,6 +95,9 @@ check("scoring.dot_score", dot_score)
 # `nn.Bilinear` too. Here you build it, so it may not be called. The check notices.
 #
 # <!-- hints: BilinearScore -->
+#
+# 1. `__init__` begins with `super().__init__()` and makes one `nn.Parameter` of shape (d_q, d_k).
+# 2. Follow the shapes: (..., m, d_q), (d_q, d_k) and (..., d_k, n) make (..., m, n).
 
 
 # %% nbgrader={"grade_id": "BilinearScore", "solution": true}
@@ -137,6 +143,10 @@ check("scoring.BilinearScore", BilinearScore)
 # own into it by these names, and compares what `forward` returns.
 #
 # <!-- hints: AdditiveScore -->
+#
+# 1. `__init__` begins with `super().__init__()` and makes three layers without a bias.
+# 2. For one query and one key: `self.w(torch.tanh(self.W_q(q) + self.W_k(k)))`.
+# 3. For all pairs, (..., m, 1, d_hidden) + (..., 1, n, d_hidden) is (..., m, n, d_hidden).
 
 
 # %% nbgrader={"grade_id": "AdditiveScore", "solution": true}
@@ -196,6 +206,9 @@ check("scoring.AdditiveScore", AdditiveScore)
 # Everything else is allowed, `torch.softmax` included.
 #
 # <!-- hints: attend -->
+#
+# 1. Three steps: the mask, the softmax over the keys, the weights times the values.
+# 2. `scores.masked_fill(~mask, -torch.inf)` puts −∞ where the mask is False; exp(−∞) is 0.
 
 
 # %% nbgrader={"grade_id": "attend", "solution": true}

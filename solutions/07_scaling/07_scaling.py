@@ -56,6 +56,12 @@ from attncourse.checks import check, examine
 # power of 2.
 #
 # <!-- hints: score_variance -->
+#
+# 1. Three steps: draw q and k, both (n_samples, d_k); one score for each pair; the variance of the
+#    scores.
+# 2. `generator = torch.Generator().manual_seed(seed)`, then `torch.randn(n_samples, d_k,
+#    generator=generator)`, twice.
+# 3. `(q * k).sum(dim=-1)` holds the n_samples scores.
 
 
 # %% nbgrader={"grade_id": "score_variance", "solution": true}
@@ -93,6 +99,9 @@ check("scaling.score_variance", score_variance)
 # | returns | `(..., m, n)` | |
 #
 # <!-- hints: scale_scores -->
+#
+# 1. Which number has to divide the scores so that a variance of d_k becomes 1?
+# 2. Dividing by c divides the variance by c². `math.sqrt` takes the root of a whole number.
 
 
 # %% nbgrader={"grade_id": "scale_scores", "solution": true}
@@ -133,6 +142,10 @@ check("scaling.scale_scores", scale_scores)
 # Here you build it, so it may not be called, and the check notices. `torch.xlogy` is allowed.
 #
 # <!-- hints: attention_entropy -->
+#
+# 1. Write −Σ a ln a for one row first; the last axis of `weights` holds a row.
+# 2. What is 0 · ln 0 on a computer, and what should it be? ln 1 = 0 may help.
+# 3. `weights.masked_fill(weights == 0, 1).log()` is the logarithm with 0 in place of −∞.
 
 
 # %% nbgrader={"grade_id": "attention_entropy", "solution": true}
@@ -173,6 +186,10 @@ check("scaling.attention_entropy", attention_entropy)
 # Compute it from `p`, so that the gradient of J with respect to p can be taken in turn.
 #
 # <!-- hints: softmax_jacobian -->
+#
+# 1. Entry (i, j) is p_i (δ_ij − p_j). Write it for p = (1/2, 1/4, 1/4) by hand.
+# 2. `torch.diag_embed` puts each row of p on the diagonal of a matrix of its own.
+# 3. `p[..., :, None] * p[..., None, :]` has p_i p_j in place (i, j), behind any batch.
 
 
 # %% nbgrader={"grade_id": "softmax_jacobian", "solution": true}

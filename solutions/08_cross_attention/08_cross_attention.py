@@ -64,6 +64,11 @@ from attncourse.kqv import attention_weights, scaled_dot_product_attention
 # into it by these names, and compares what `forward` and `weights` return.
 #
 # <!-- hints: CrossAttention -->
+#
+# 1. Three layers: one takes d_x features, two take d_y. Which of them are applied to y?
+# 2. Scores are (..., m, d_k) @ (..., d_k, n). The softmax runs over the n keys.
+# 3. Chapter 5's `scaled_dot_product_attention(query, key, value, mask)` does the rest. For
+#    `weights`, stop before the values.
 
 
 # %% nbgrader={"grade_id": "CrossAttention", "solution": true}
@@ -124,6 +129,13 @@ check("cross_attention.CrossAttention", CrossAttention)
 # its padding. Every query will be allowed at least one element.
 #
 # <!-- hints: AttentionPooling -->
+#
+# 1. `self.queries = nn.Parameter(torch.randn(n_queries, d))` takes the place of a projected
+#    sequence.
+# 2. `queries` are (n_queries, d), the keys (..., n, d). `queries @ key.mT` broadcasts to (...,
+#    n_queries, n).
+# 3. Chapter 5's `scaled_dot_product_attention(query, key, value, mask)` takes it from there. For
+#    `weights`, stop before the values.
 
 
 # %% nbgrader={"grade_id": "AttentionPooling", "solution": true}

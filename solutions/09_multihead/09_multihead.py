@@ -49,6 +49,10 @@ from attncourse.kqv import AttentionHead
 # Where h does not divide d, raise `ValueError`.
 #
 # <!-- hints: split_heads -->
+#
+# 1. Two steps: cut the last axis in two, then let two axes change places.
+# 2. The last axis holds head 0's features, then head 1's: cut it into (h, d/h), not (d/h, h).
+# 3. `x.reshape(*x.shape[:-1], n_heads, d_head)`, then `.transpose(-3, -2)`.
 
 
 # %% nbgrader={"grade_id": "split_heads", "solution": true}
@@ -84,6 +88,10 @@ check("multihead.split_heads", split_heads)
 # | returns | `(..., n, h·d_head)` | one token per row |
 #
 # <!-- hints: merge_heads -->
+#
+# 1. Undo `split_heads` step by step, the last step first.
+# 2. First (..., h, n, d/h) to (..., n, h, d/h), then join the last two axes.
+# 3. `.transpose(-3, -2)`, then `.flatten(-2)`, or `.reshape(*batch, n, h * d_head)`.
 
 
 # %% nbgrader={"grade_id": "merge_heads", "solution": true}
@@ -137,6 +145,11 @@ check("multihead.merge_heads", merge_heads)
 # you wrote in chapter 5. The check puts weights of its own into your module by the names above.
 #
 # <!-- hints: MultiHeadAttention -->
+#
+# 1. Project, split, attend, merge, project: five lines, and each exists already.
+# 2. Attention does not care about an axis for the heads: it is one more batch axis.
+# 3. Keys and values of n_kv_heads heads: `repeat_interleave(n_heads // n_kv_heads, dim=-3)`.
+# 4. Only a mask with a batch axis and none for the heads needs `unsqueeze(-3)`.
 
 
 # %% nbgrader={"grade_id": "MultiHeadAttention", "solution": true}
@@ -210,6 +223,11 @@ check("multihead.MultiHeadAttention", MultiHeadAttention)
 # Mind that `nn.Linear` stores its weight as `(d_out, d_in)`.
 #
 # <!-- hints: naive_to_batched -->
+#
+# 1. `len(naive.heads)` heads, `naive.W_o.in_features` features; is `naive.W_o.bias` None?
+# 2. Head i's output stands in columns i·d_head … of the projection: these are rows of its stored
+#    weight.
+# 3. `torch.cat([head.W_q.weight for head in naive.heads])`, and copy inside `torch.no_grad()`.
 
 
 # %% nbgrader={"grade_id": "naive_to_batched", "solution": true}

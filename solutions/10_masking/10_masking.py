@@ -45,6 +45,11 @@ from attncourse.checks import check, examine
 # old tokens are keys only, the new ones are queries too.
 #
 # <!-- hints: causal_mask -->
+#
+# 1. Write down the positions of the queries and of the keys. Which comparison of the two is the
+#    mask?
+# 2. The keys stand at 0 … n−1, the queries at n−m … n−1.
+# 3. `torch.arange(a, b)[:, None] >= torch.arange(c)` compares every row with every column.
 
 
 # %% nbgrader={"grade_id": "causal_mask", "solution": true}
@@ -84,6 +89,11 @@ check("masking.causal_mask", causal_mask)
 # `(a, b, 1, max_length)`, and so on. Do not change `lengths`.
 #
 # <!-- hints: padding_mask -->
+#
+# 1. Position j of sequence b is a token if j is less than its length.
+# 2. Positions are (max_length,), lengths (b,). Which axes of 1 make them compare to (b, 1,
+#    max_length)?
+# 3. `lengths[..., None, None]` is (b, 1, 1).
 
 
 # %% nbgrader={"grade_id": "padding_mask", "solution": true}
@@ -118,6 +128,10 @@ check("masking.padding_mask", padding_mask)
 # A window may be wider than the sequence.
 #
 # <!-- hints: sliding_window_mask -->
+#
+# 1. What matters is the difference of the positions. Make the matrix of all i − j first.
+# 2. A centred window of 5 reaches 2 to each side. How far does one of `width` reach?
+# 3. With `causal`, i − j runs from 0 for the token itself to width − 1 for the oldest.
 
 
 # %% nbgrader={"grade_id": "sliding_window_mask", "solution": true}
@@ -164,6 +178,12 @@ check("masking.sliding_window_mask", sliding_window_mask)
 # allowed.
 #
 # <!-- hints: masked_softmax -->
+#
+# 1. For rows with a key, `scores.masked_fill(~mask, -torch.inf)` and a softmax are all.
+# 2. Which rows have a key? `mask.any(dim=-1, keepdim=True)`. The others must not become rows of
+#    nothing but −∞.
+# 3. Fill where the mask is False *and* the row has a key; after the softmax fill all masked weights
+#    with 0.
 
 
 # %% nbgrader={"grade_id": "masked_softmax", "solution": true}
@@ -213,6 +233,11 @@ check("masking.masked_softmax", masked_softmax)
 # returned.
 #
 # <!-- hints: leak -->
+#
+# 1. `x.detach().clone().requires_grad_()` is a copy that derivatives can be taken by.
+# 2. `torch.autograd.grad(out[..., i, a].sum(), x, retain_graph=True)[0]` has the shape of x. Which
+#    of its rows may be anything but 0?
+# 3. Of `gradient.abs()` keep the rows j where mask[..., i, j] is False; remember the largest.
 
 
 # %% nbgrader={"grade_id": "leak", "solution": true}

@@ -47,6 +47,11 @@ from attncourse.checks import check, examine
 # | returns | `(n, d)` | row t for position t; sines and cosines take turns |
 #
 # <!-- hints: sinusoidal_encoding -->
+#
+# 1. First the angles: a matrix (n, d/2) of every position times every frequency.
+# 2. `torch.arange(n)[:, None] * frequencies` makes it, with d/2 frequencies base^(−2i/d).
+# 3. Two results of shape (n, d/2) take turns by `torch.stack([…, …], dim=-1).flatten(-2)`, or by
+#    writing into `PE[:, 0::2]` and `PE[:, 1::2]`.
 
 
 # %% nbgrader={"grade_id": "sinusoidal_encoding", "solution": true}
@@ -91,6 +96,12 @@ check("positions.sinusoidal_encoding", sinusoidal_encoding)
 # | returns | `(d, d)` | |
 #
 # <!-- hints: rotation_matrix -->
+#
+# 1. What has to be done to (sin a, cos a) to get (sin(a + b), cos(a + b))? The addition theorems
+#    say it.
+# 2. One block of 2 by 2 for each pair, with the angle b = k · 10000^(−2i/d).
+# 3. `torch.block_diag` puts blocks along a diagonal; a loop that fills `R[2*i : 2*i + 2, 2*i : 2*i
+#    + 2]` does as well.
 
 
 # %% nbgrader={"grade_id": "rotation_matrix", "solution": true}
@@ -139,6 +150,11 @@ check("positions.rotation_matrix", rotation_matrix)
 # criterion tests this. Gradients must be able to flow to `x`, so stay with torch operations.
 #
 # <!-- hints: apply_rope -->
+#
+# 1. Angles first, shape (n, d/2): every position times every frequency.
+# 2. `x[..., 0::2]` and `x[..., 1::2]`, each (..., n, d/2), are the two features of all pairs.
+# 3. Both new features of a pair are made of both old ones. `torch.stack([…, …],
+#    dim=-1).flatten(-2)` lets two results take turns.
 
 
 # %% nbgrader={"grade_id": "apply_rope", "solution": true}
@@ -183,6 +199,10 @@ check("positions.apply_rope", apply_rope)
 # | returns | `(n_heads, n, n)` | |
 #
 # <!-- hints: alibi_bias -->
+#
+# 1. Two pieces: n_heads slopes, and a matrix (n, n) of distances.
+# 2. `torch.arange(n)[:, None] - torch.arange(n)` is i − j for all i and j.
+# 3. `slopes[:, None, None] * distance` makes (n_heads, n, n).
 
 
 # %% nbgrader={"grade_id": "alibi_bias", "solution": true}

@@ -51,6 +51,11 @@ from attncourse.multihead import MultiHeadAttention
 # PyTorch has this as `F.layer_norm`. You may compare with it, but write it yourself.
 #
 # <!-- hints: layer_norm -->
+#
+# 1. Mean and variance of each row: `x.mean(-1, keepdim=True)`, and the mean of the squares of what
+#    is left.
+# 2. `x.var` divides by d − 1 unless told `unbiased=False`.
+# 3. `(x - mean) / (variance + eps).sqrt()`, then gain and bias where they are given.
 
 
 # %% nbgrader={"grade_id": "layer_norm", "solution": true}
@@ -98,6 +103,11 @@ check("transformer.layer_norm", layer_norm)
 # The check puts weights of its own into your module by the names above.
 #
 # <!-- hints: FeedForward -->
+#
+# 1. Two `nn.Linear`, kept as `self.W_1` and `self.W_2`; the activation is a function that you keep
+#    too.
+# 2. `nn.Linear` works on the last axis and leaves all others alone: no loop over tokens.
+# 3. `return self.W_2(self.activation(self.W_1(x)))`.
 
 
 # %% nbgrader={"grade_id": "FeedForward", "solution": true}
@@ -155,6 +165,12 @@ check("transformer.FeedForward", FeedForward)
 #   `eval()` there is none.
 #
 # <!-- hints: EncoderBlock -->
+#
+# 1. Four layers: `attention`, `feed_forward`, `norm_1`, `norm_2`. Write pre-norm first.
+# 2. `x = x + self.dropout(self.attention(self.norm_1(x), mask=mask))`, and then the same with the
+#    feed-forward layer.
+# 3. Post-norm is `x = self.norm_1(x + self.dropout(self.attention(x, mask=mask)))`.
+# 4. `nn.Dropout(dropout)` is off after `eval()` by itself.
 
 
 # %%
@@ -224,6 +240,10 @@ check("transformer.EncoderBlock", EncoderBlock)
 # - `mask` goes to the self-attention, `memory_mask` to the other. Neither is causal by itself.
 #
 # <!-- hints: DecoderBlock -->
+#
+# 1. An encoder block with one more branch in the middle, and a norm for it.
+# 2. The middle branch is `self.cross_attention(…, memory, mask=memory_mask)`; only x is normalised.
+# 3. A method `add(self, x, branch, norm)` that knows both norm orders leaves three short lines.
 
 
 # %% nbgrader={"grade_id": "DecoderBlock", "solution": true}
@@ -280,6 +300,10 @@ check("transformer.DecoderBlock", DecoderBlock)
 # `ValueError`.
 #
 # <!-- hints: noam_schedule -->
+#
+# 1. Two numbers, one that rises with the step and one that falls; the smaller counts.
+# 2. At step = warmup both are warmup ** −0.5. Try it before you run the check.
+# 3. `d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)`, after a test of step.
 
 
 # %% nbgrader={"grade_id": "noam_schedule", "solution": true}

@@ -54,6 +54,12 @@ from attncourse.masking import causal_mask
 # `padding_id` every target counts. Logits may be large: no share is too small for its logarithm.
 #
 # <!-- hints: next_token_loss -->
+#
+# 1. Row t has read tokens 0 … t. Which token is it to be judged by?
+# 2. `logits[..., :-1, :]` and `ids[..., 1:]` belong together; `F.cross_entropy` wants them
+#    flattened.
+# 3. With `reduction='none'` you get one number for each target: multiply by where the target is not
+#    padding, sum, and divide by how many there are, at least 1.
 
 
 # %% nbgrader={"grade_id": "next_token_loss", "solution": true}
@@ -105,6 +111,12 @@ check("gpt.next_token_loss", next_token_loss)
 # decide.
 #
 # <!-- hints: filter_logits -->
+#
+# 1. A token's *rank* decides: 0 for the likeliest. `argsort` of an `argsort` gives ranks.
+# 2. Top-p: sort the shares in descending order. A token stays if those before it have less than p
+#    together.
+# 3. `order = logits.argsort(descending=True, stable=True)`; what you decide along the sorted row
+#    goes back with `torch.zeros_like(keep).scatter(-1, order, keep)`.
 
 
 # %% nbgrader={"grade_id": "filter_logits", "solution": true}
@@ -155,6 +167,11 @@ check("gpt.filter_logits", filter_logits)
 # answer fails by bad luck less than once in a million checks.
 #
 # <!-- hints: sample_token -->
+#
+# 1. Temperature 0 is a case of its own. Else three steps: divide, cut, draw.
+# 2. `filter_logits(logits / temperature, top_k, top_p).softmax(-1)` are the shares.
+# 3. `torch.multinomial(rows, 1, generator=generator)` draws for each row of a matrix; reshape
+#    before and after it.
 
 
 # %% nbgrader={"grade_id": "sample_token", "solution": true}
@@ -198,6 +215,10 @@ check("gpt.sample_token", sample_token)
 # `max_length` tokens are the context; what is returned is whole all the same.
 #
 # <!-- hints: generate -->
+#
+# 1. One step: look at the context, take the last row of the logits, choose, append.
+# 2. `model(ids[..., -model.max_length:])[..., -1, :]` are the logits for what comes next.
+# 3. `torch.cat([ids, token[..., None]], dim=-1)` appends.
 
 
 # %% nbgrader={"grade_id": "generate", "solution": true}
@@ -244,6 +265,9 @@ check("gpt.generate", generate)
 # hold Python's own numbers, and the answer keeps their precision (float64).
 #
 # <!-- hints: perplexity -->
+#
+# 1. Of how many tokens is each loss the mean?
+# 2. `sum(count · loss) / sum(count)` is the mean over all tokens; `math.exp` of it.
 
 
 # %% nbgrader={"grade_id": "perplexity", "solution": true}
@@ -284,6 +308,11 @@ check("gpt.perplexity", perplexity)
 # (`scaled_dot_product_attention`, `causal_mask`).
 #
 # <!-- hints: attend_with_cache -->
+#
+# 1. Put the cached keys in front of the new ones along axis −2, and the values likewise.
+# 2. New token i is token c + i: of the c + m columns, which may it see?
+# 3. `causal_mask(m, c + m)` of chapter 10 aligns the queries with the last keys. Return the output
+#    and `(keys, values)`, joined.
 
 
 # %% nbgrader={"grade_id": "attend_with_cache", "solution": true}

@@ -48,6 +48,11 @@ from attncourse.gpt import GPT, GPTConfig
 # in a row, the second of the two is what followed the first: there j = i is True.
 #
 # <!-- hints: induction_pattern -->
+#
+# 1. Compare all with all first: `ids[:, None] == ids` is True at (i, k) where token k is token i.
+# 2. What followed token k stands at k + 1: the columns move one place to the right, and column 0 is
+#    empty.
+# 3. `same[:, :-1]` becomes `pattern[:, 1:]`; then `.tril()`.
 
 
 # %% nbgrader={"grade_id": "induction_pattern", "solution": true}
@@ -86,6 +91,12 @@ check("interpret.induction_pattern", induction_pattern)
 # | returns | `(..., layers, heads)` | from 0 to 1, of the maps' dtype |
 #
 # <!-- hints: head_scores -->
+#
+# 1. `maps * pattern` is what falls on the pattern, `(..., layers, heads, n, n)`; add it up along
+#    each row.
+# 2. Which queries are asked? `pattern.any(dim=-1)`, `(n,)`. The others have 0 in that sum anyway:
+#    only the divisor must not count them.
+# 3. An empty pattern asks nobody. `asked.sum().clamp(min=1)` keeps 0 / 0 away.
 
 
 # %% nbgrader={"grade_id": "head_scores", "solution": true}
@@ -137,6 +148,13 @@ check("interpret.head_scores", head_scores)
 # you are asked for exist.
 #
 # <!-- hints: ablate -->
+#
+# 1. `copy.deepcopy(model)`, then the layer `blocks[layer].attention.W_o` of the copy.
+# 2. d_head = d_model / n_heads. Which columns of `W_o.weight` meet the head's features?
+# 3. For the mean, let the block read ids: a forward hook on `attention.W_o` sees what all heads
+#    hand to it, side by side.
+# 4. `W_o.weight[:, own] @ mean` is what the mean adds to every output, whatever is read: that is a
+#    bias. Compute it before the columns become 0.
 
 
 # %% nbgrader={"grade_id": "ablate", "solution": true}
@@ -200,6 +218,10 @@ check("interpret.ablate", ablate)
 # | returns | `(..., n, n)` | row i: how much of each input is in output i |
 #
 # <!-- hints: rollout -->
+#
+# 1. `maps.mean(dim=-3)` leaves one map for each layer, `(..., layers, n, n)`.
+# 2. Begin with the identity: before the first layer, each token holds itself.
+# 3. Layer by layer: `flow = (residual * I + (1 - residual) * A) @ flow`.
 
 
 # %% nbgrader={"grade_id": "rollout", "solution": true}
@@ -241,6 +263,10 @@ check("interpret.rollout", rollout)
 # | returns | a float |
 #
 # <!-- hints: pronoun_bias -->
+#
+# 1. `model(context)` returns logits `(n, n_vocab)`. Which row says what comes next?
+# 2. `log_softmax` of that row, at she minus at he. (Its normaliser is the same for both.)
+# 3. One number a context; their mean, as a float: `.item()`.
 
 
 # %% nbgrader={"grade_id": "pronoun_bias", "solution": true}

@@ -45,6 +45,11 @@ from attncourse.checks import check, examine
 # Where `patch` does not divide both H and W, raise `ValueError`.
 #
 # <!-- hints: patchify -->
+#
+# 1. Cut height and width into two axes each: which patch, and where in it.
+# 2. `x.reshape(*batch, c, H // patch, patch, W // patch, patch)`: five axes for one image.
+# 3. Bring the two axes that count patches to the front, then flatten the last three axes, and those
+#    two.
 
 
 # %% nbgrader={"grade_id": "patchify", "solution": true}
@@ -87,6 +92,11 @@ check("vision.patchify", patchify)
 # The patches will always fill the image. How many channels there are follows from the shapes.
 #
 # <!-- hints: unpatchify -->
+#
+# 1. Undo `patchify` step by step, the last step first.
+# 2. Cut n into (H / patch, W / patch) and a patch into (c, patch, patch): five axes.
+# 3. Bring them into the order c, row of patches, row inside, column of patches, column inside; then
+#    join two and two.
 
 
 # %% nbgrader={"grade_id": "unpatchify", "solution": true}
@@ -131,6 +141,10 @@ check("vision.unpatchify", unpatchify)
 # You may call your `patchify`.
 #
 # <!-- hints: embed_image -->
+#
+# 1. Patches first, then the projection: one row `(d,)` for each.
+# 2. The class token needs the same batch axes: `class_token.expand(*batch, 1, d)`.
+# 3. `torch.cat([first, tokens], dim=-2)`, and the positions are added to all n + 1 at once.
 
 
 # %% nbgrader={"grade_id": "embed_image", "solution": true}
@@ -179,6 +193,10 @@ check("vision.embed_image", embed_image)
 # added to it.
 #
 # <!-- hints: attention_on_image -->
+#
+# 1. Leave the first weight out, then divide by what is left.
+# 2. `keepdim=True` keeps an axis of length 1, so that each row is divided by its own sum.
+# 3. `shares.unflatten(-1, (height, width))`: reading order is the order of memory.
 
 
 # %% nbgrader={"grade_id": "attention_on_image", "solution": true}
@@ -217,6 +235,10 @@ check("vision.attention_on_image", attention_on_image)
 # The batch axes stay as they are. Where `window` does not divide both H and W, raise `ValueError`.
 #
 # <!-- hints: window_partition -->
+#
+# 1. It is `patchify` for tokens: the features stay last.
+# 2. `x.reshape(*batch, H // window, window, W // window, window, d)`.
+# 3. Let the second and third of these five axes change places, then join two and two.
 
 
 # %% nbgrader={"grade_id": "window_partition", "solution": true}

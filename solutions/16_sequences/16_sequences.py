@@ -52,6 +52,10 @@ ALPHABET = "ACDEFGHIKLMNPQRSTVWY"  # the twenty amino acids
 # - So does a sequence of more than `max_length` letters.
 #
 # <!-- hints: encode_cdr3 -->
+#
+# 1. `ALPHABET.index(letter)` counts from 0, and raises ValueError for a letter that is not there.
+# 2. Start from `torch.zeros(max_length, dtype=torch.int64)` and fill its beginning.
+# 3. Ask for the length first: a sequence that does not fit is refused, not cut.
 
 
 # %% nbgrader={"grade_id": "encode_cdr3", "solution": true}
@@ -99,6 +103,13 @@ check("sequences.encode_cdr3", encode_cdr3)
 # for so few sequences plain Python is quick enough.
 #
 # <!-- hints: split_by_similarity -->
+#
+# 1. Begin with every sequence in a cluster of its own, and join the clusters of two sequences
+#    whenever they are near.
+# 2. `rapidfuzz.distance.Levenshtein.distance(a, b)` counts edits. For the joining,
+#    `networkx.connected_components` or `networkx.utils.UnionFind` will do.
+# 3. Shuffle the clusters with `np.random.default_rng(seed)`, and give one to the test side while
+#    that brings its size closer to `test_fraction * len(sequences)`.
 
 
 # %% nbgrader={"grade_id": "split_by_similarity", "solution": true}
@@ -143,6 +154,10 @@ check("sequences.split_by_similarity", split_by_similarity)
 # 1, and are arrays or lists, of numbers, strings or truth values.
 #
 # <!-- hints: balanced_accuracy -->
+#
+# 1. `predictions[labels == c] == c` says, for one class, which were recognised.
+# 2. The mean of truth values is a share. `np.unique(labels)` lists the classes.
+# 3. `np.asarray` first: lists have no `==` letter by letter.
 
 
 # %% nbgrader={"grade_id": "balanced_accuracy", "solution": true}
@@ -182,6 +197,11 @@ check("sequences.balanced_accuracy", balanced_accuracy)
 #   `np.random.default_rng()`, so that two calls differ.
 #
 # <!-- hints: bootstrap_interval -->
+#
+# 1. One resample: draw n row numbers with `rng.integers(n, size=n)`, pick them from every array,
+#    ask the statistic.
+# 2. Collect what the statistic says of all resamples in a list.
+# 3. `np.quantile(found, [(1 - level) / 2, (1 + level) / 2])` holds both ends.
 
 
 # %% nbgrader={"grade_id": "bootstrap_interval", "solution": true}

@@ -55,6 +55,12 @@ from attncourse.checks import check, examine
 # No gradient is asked for through these two numbers.
 #
 # <!-- hints: online_softmax -->
+#
+# 1. Keep two numbers for each row, the largest score so far and the sum so far.
+# 2. If the largest score rises from a to b, every term of the sum has to be multiplied by exp(a −
+#    b).
+# 3. `larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))`; measure from `larger`, and
+#    from 0 where it is −∞.
 
 
 # %% nbgrader={"grade_id": "online_softmax", "solution": true}
@@ -113,6 +119,12 @@ check("efficient.online_softmax", online_softmax)
 # `multi_head_attention_forward`.
 #
 # <!-- hints: tiled_attention -->
+#
+# 1. Two loops: over blocks of queries, and inside over blocks of keys. Inside is the online
+#    softmax, with a third running quantity, the sum of exp(s) v.
+# 2. When a row's maximum rises from a to b, multiply both its sums by exp(a − b).
+# 3. `rows = slice(i, i + block)`, `scores = q[..., rows, :] @ k[..., columns, :].mT / √d_k`; the
+#    mask of this tile is `mask[..., rows, columns]`.
 
 
 # %% nbgrader={"grade_id": "tiled_attention", "solution": true}
@@ -172,6 +184,12 @@ check("efficient.tiled_attention", tiled_attention)
 # `multi_head_attention_forward`; what earlier chapters of this course built you may.
 #
 # <!-- hints: windowed_attention -->
+#
+# 1. Token i sees tokens i − width // 2 to i + width // 2, as far as they exist.
+# 2. `places = torch.arange(n)[:, None] + torch.arange(-half, half + 1)` is `(n, width)`; `key[...,
+#    places.clamp(0, n - 1), :]` are the keys of every window.
+# 3. Each window is then a sequence with one query, `query[..., None, :]`; mask the places that do
+#    not exist. Or loop over blocks of queries with the keys around them.
 
 
 # %% nbgrader={"grade_id": "windowed_attention", "solution": true}
@@ -221,6 +239,11 @@ check("efficient.windowed_attention", windowed_attention)
 # - Every query has a feature above 0, so no denominator is 0.
 #
 # <!-- hints: linear_attention -->
+#
+# 1. (φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V), and the right side needs no m × n numbers.
+# 2. The denominator of row i is φ(q_i) · Σ_j φ(k_j): sum the keys' features first.
+# 3. Causal: the products `key[..., None] * value[..., None, :]` are `(..., n, d_k, d_v)`; their
+#    `cumsum` along the tokens is what each token may use.
 
 
 # %% nbgrader={"grade_id": "linear_attention", "solution": true}
@@ -255,6 +278,9 @@ check("efficient.linear_attention", linear_attention)
 # key of `d_head` numbers and a value of `d_head` numbers.
 #
 # <!-- hints: kv_cache_bytes -->
+#
+# 1. How many numbers are kept for one token, in one layer, for one head?
+# 2. A key and a value: 2 · d_head numbers.
 
 
 # %% nbgrader={"grade_id": "kv_cache_bytes", "solution": true}

@@ -38,10 +38,6 @@ class Source:
         return [line.encode() for line in self.text.splitlines()]
 
     @cached_property
-    def calls(self) -> list[ast.Call]:
-        return [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
-
-    @cached_property
     def functions(self) -> dict[str, list[ast.Lambda | Definition]]:
         """All functions and classes by name, outer ones before those within them."""
         found: dict[str, list[ast.Lambda | Definition]] = {}

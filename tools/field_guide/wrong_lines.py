@@ -1,9 +1,8 @@
 """The source of a misconception: the wrong line as it stands in the checks.
 
-What to show is the `wrong` argument of the `Misconception(…)` itself: a lambda's expression, a
-function's body, a call as it is; of a slip in a composition, the options that it chooses. A helper
-that no other mistake of the exercise uses belongs to this one and is shown below it, unless it is
-a right answer.
+What to show is of a slip in a composition the options that it chooses, and of an implementation
+that is wrong as a whole its body. A helper that no other mistake of the exercise uses belongs to
+this one and is shown below it, unless it is a right answer.
 """
 
 from __future__ import annotations
@@ -34,18 +33,16 @@ class WrongLine:
 
 def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
     """The code of the mistake. Raises ``LookupError`` where it cannot be found."""
-    chosen = options(exercise, misconception)
+    chosen = options(misconception)
     if chosen:
         return WrongLine("\n".join(option_code(n, option) for n, option in chosen.items()), ())
     module, node = written(exercise, misconception)
     if isinstance(node, ast.Lambda):
         code = module.expression(node.body)
-    elif isinstance(node, ast.FunctionDef):
-        code = module.body(node)
     elif isinstance(node, ast.ClassDef):
         code = module.definition(node)
     else:
-        code = module.expression(node)
+        code = module.body(node)
     own = [module.defined[name] for name in helpers_of(exercise, misconception)]
     known = dict.fromkeys(name for part in (node, *own) for name in names_in(part))
     told = {
@@ -56,12 +53,10 @@ def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
     return WrongLine("\n\n".join([code, *map(module.definition, own)]), tuple(told.items()))
 
 
-def options(exercise: Exercise, misconception: Misconception) -> dict[str, object]:
+def options(misconception: Misconception) -> dict[str, object]:
     """What a slip chooses in its composition; nothing for a mistake that is written out."""
     parts = parts_of(misconception.wrong)
-    module = source(f"attncourse.checks.bank.{exercise.stem}")
-    spelled = argument(module, exercise, misconception, shared=False)
-    return parts.chosen if parts and spelled is None else {}
+    return parts.chosen if parts else {}
 
 
 def option_code(name: str, option: object) -> str:
@@ -77,13 +72,13 @@ def option_code(name: str, option: object) -> str:
 
 def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
     """The helpers that no other misconception of the exercise uses, right answers left out."""
-    if options(exercise, misconception):
+    if options(misconception):
         return []
     module, node = written(exercise, misconception)
     others = {
         name
         for other in exercise.misconceptions
-        if other is not misconception and not options(exercise, other)
+        if other is not misconception and not options(other)
         for name in module.reached(written(exercise, other)[1])
     }
     own = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
@@ -93,43 +88,14 @@ def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
 @cache
 def written(exercise: Exercise, misconception: Misconception) -> tuple[Source, ast.AST]:
     """The module and the node of the wrong implementation."""
-    module = source(f"attncourse.checks.bank.{exercise.stem}")
-    node = argument(module, exercise, misconception)
-    if node is None:
-        return by_object(misconception.wrong, f"{exercise.target}: {misconception.name}")
-    return module, module.defined.get(getattr(node, "id", ""), node)
-
-
-def argument(
-    module: Source, exercise: Exercise, misconception: Misconception, *, shared: bool = True
-) -> ast.expr | None:
-    """The `wrong` argument where the misconception is written out, None where it is not."""
-    spelled = [c for c in module.calls if getattr(c.func, "id", "") == "Misconception"]
-    of_exercise = [c for c in module.calls if constant(part(c, 0, "target")) == exercise.target]
-    within = {n for c in of_exercise for n in ast.walk(c)}
-    for call in spelled:
-        if call in within and constant(part(call, 0, "name")) == misconception.name:
-            return part(call, 2, "wrong")
-    for call in spelled if shared else ():  # by several exercises
-        said = constant(part(call, 0, "name")), constant(part(call, 1, "explanation"))
-        if said == (misconception.name, misconception.explanation):
-            return part(call, 2, "wrong")
-    return None
-
-
-def part(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """A call's argument, given by position or by name."""
-    named = next((k.value for k in call.keywords if k.arg == name), None)
-    return named or (call.args[position] if position < len(call.args) else None)
-
-
-def constant(node: ast.expr | None) -> object:
-    return node.value if isinstance(node, ast.Constant) else None
+    return by_object(misconception.wrong, f"{exercise.target}: {misconception.name}")
 
 
 def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definition]:
-    """Where a function is defined that no `Misconception(…)` names: by its code's positions."""
+    """Where a function is defined, by its code's positions, or a class, by its name."""
     module = source(getattr(wrong, "__module__", ""))
+    if isinstance(wrong, type) and wrong.__name__ in module.defined:
+        return module, module.defined[wrong.__name__]
     code = getattr(wrong, "__code__", None)
     places = [p for p in code.co_positions() if p[2] != p[3]] if code else []
     found = [

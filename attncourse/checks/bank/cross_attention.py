@@ -23,13 +23,7 @@ from attncourse.checks.cases import (
 )
 from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients
-from attncourse.checks.exercise import (
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
+from attncourse.checks.exercise import Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import attention_class, linear, made, mixed, shared_out, slip
 from attncourse.checks.modules import (
     ModuleTable,
@@ -240,89 +234,60 @@ OF_BOTH = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-CROSS = Exercise(
-    target="cross_attention.CrossAttention",
-    reference=cross_attention.CrossAttention,
+CROSS = exercise(
+    cross_attention.CrossAttention,
     section="Chapter 8, “A module with two inputs”",
     difficulty=2,
     minutes=20,
     criteria=(
-        Criterion(
-            "queries from x, keys and values from y",
-            3,
-            CROSS_CASES(
-                questions(),
-                # Where the sizes agree, the wrong sequence gives wrong numbers and no error.
-                row("m=7 n=7 d_x=5 d_y=5 d_k=4 d_v=4", note="m = n, d_x = d_y and d_k = d_v"),
-                row("m=3 n=11 d_x=5 d_y=5 d_k=16 d_v=7", then="m=2 n=5", note="d_x = d_y"),
-                CROSS_ROW.but(then={}, note=OTHER_NUMBERS),
+        CROSS_CASES.criterion("queries from x, keys and values from y", 3).on(
+            questions(),
+            # Where the sizes agree, the wrong sequence gives wrong numbers and no error.
+            row("m=7 n=7 d_x=5 d_y=5 d_k=4 d_v=4", note="m = n, d_x = d_y and d_k = d_v"),
+            row("m=3 n=11 d_x=5 d_y=5 d_k=16 d_v=7", then="m=2 n=5", note="d_x = d_y"),
+            CROSS_ROW.but(then={}, note=OTHER_NUMBERS),
+        ),
+        CROSS_CASES.criterion("all sizes may differ; one question, one key", 1).on(
+            row("m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions"),
+            row("m=1 n=11 d_x=3 d_y=5 d_k=4 d_v=7", note="one question"),
+            row("m=11 n=1 d_x=3 d_y=5 d_k=4 d_v=7", note="one key"),
+        ),
+        CROSS_CASES.criterion("a mask, True where attention is allowed", 2).on(
+            questions(**QUESTIONS_MASK),
+            CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
+            CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
+            CROSS_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+            CROSS_ROW.but(
+                "m=11",
+                given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
+                note="scores far from 0",
             ),
         ),
-        Criterion(
-            "all sizes may differ; one question, one key",
-            1,
-            CROSS_CASES(
-                row("m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions"),
-                row("m=1 n=11 d_x=3 d_y=5 d_k=4 d_v=7", note="one question"),
-                row("m=11 n=1 d_x=3 d_y=5 d_k=4 d_v=7", note="one key"),
+        CROSS_CASES.criterion("weights(x, y, mask) returns the attention map", 2).on(
+            questions("weights"),
+            questions("weights", **QUESTIONS_MASK),
+            CROSS_ROW.but(
+                batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
             ),
+            CROSS_ROWS.extreme[0].but(method="weights"),
+            CROSS_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
+            CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
         ),
-        Criterion(
-            "a mask, True where attention is allowed",
-            2,
-            CROSS_CASES(
-                questions(**QUESTIONS_MASK),
-                CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
-                CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-                CROSS_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
-                CROSS_ROW.but(
-                    "m=11",
-                    given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
-                    note="scores far from 0",
-                ),
-            ),
+        CROSS_CASES.criterion("batches", 1).on(
+            *CROSS_ROWS.batches,
+            CROSS_ROW.but(batch=(2,), given={"y": Drawn("n d_y")}, note="one y for a batch"),
+            CROSS_ROW.but(batch=(2,), given={"x": Drawn("m d_x")}, note="one x for a batch"),
         ),
-        Criterion(
-            "weights(x, y, mask) returns the attention map",
-            2,
-            CROSS_CASES(
-                questions("weights"),
-                questions("weights", **QUESTIONS_MASK),
-                CROSS_ROW.but(
-                    batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
-                ),
-                CROSS_ROWS.extreme[0].but(method="weights"),
-                CROSS_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
-                CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
-            ),
+        CROSS_CASES.criterion("float32 and large scores", 1).on(
+            CROSS_ROWS.single.but("d_k=3", note="float32, d_k = 3"),
+            *CROSS_ROWS.extreme,
+            CROSS_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
         ),
-        Criterion(
-            "batches",
-            1,
-            CROSS_CASES(
-                *CROSS_ROWS.batches,
-                CROSS_ROW.but(batch=(2,), given={"y": Drawn("n d_y")}, note="one y for a batch"),
-                CROSS_ROW.but(batch=(2,), given={"x": Drawn("m d_x")}, note="one x for a batch"),
-            ),
+        CROSS_CASES.criterion("gradients reach x, y and every weight", 2).on(
+            *CROSS_ROWS.gradients,
+            CROSS_ROW.but(given={"mask": hole("m n")}, use=call_module_with_gradients),
         ),
-        Criterion(
-            "float32 and large scores",
-            1,
-            CROSS_CASES(
-                CROSS_ROWS.single.but("d_k=3", note="float32, d_k = 3"),
-                *CROSS_ROWS.extreme,
-                CROSS_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
-            ),
-        ),
-        Criterion(
-            "gradients reach x, y and every weight",
-            2,
-            CROSS_CASES(
-                *CROSS_ROWS.gradients,
-                CROSS_ROW.but(given={"mask": hole("m n")}, use=call_module_with_gradients),
-            ),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
@@ -396,99 +361,64 @@ CROSS = Exercise(
             .by(value=lambda self, x, y: self.W_v(y.data)),
         ),
     ),
-    hints=(
-        "Three layers: one takes d_x features, two take d_y. Which of them are applied to y?",
-        "Scores are (..., m, d_k) @ (..., d_k, n). The softmax runs over the n keys.",
-        "Chapter 5's `scaled_dot_product_attention(query, key, value, mask)` does the rest. For "
-        "`weights`, stop before the values.",
-    ),
 )
 
-POOLING = Exercise(
-    target="cross_attention.AttentionPooling",
-    reference=cross_attention.AttentionPooling,
+POOLING = exercise(
+    cross_attention.AttentionPooling,
     section="Chapter 8, “A question that nobody asks”",
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
-            "one learned question to every element",
-            3,
-            POOL_CASES(
-                three(),
-                row("n=7 d=4"),
-                row("n=11 d=16", then="n=5"),
-                row("n=7 d=4", then="", note=OTHER_NUMBERS),
-                row("n=1 d=4", note="one element"),
+        POOL_CASES.criterion("one learned question to every element", 3).on(
+            three(),
+            row("n=7 d=4"),
+            row("n=11 d=16", then="n=5"),
+            row("n=7 d=4", then="", note=OTHER_NUMBERS),
+            row("n=1 d=4", note="one element"),
+        ),
+        POOL_CASES.criterion("several questions, random ones at the start", 1).on(
+            POOL_ROW,
+            row("n=5 d=16 n_queries=7", turned=True, note="seven questions"),
+            start_case("AttentionPooling", (4, 3), "queries"),
+        ),
+        POOL_CASES.criterion("a mask, True where attention is allowed", 2).on(
+            three(**THREE_MASK),
+            POOL_ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
+            row("n=7 d=4", batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
+            POOL_ROW.but("n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=ONE_MASK),
+            POOL_ROW.but(
+                batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
+            ),
+            POOL_ROW.but(
+                "n_queries=11",
+                given={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
+                note="scores far from 0",
             ),
         ),
-        Criterion(
-            "several questions, random ones at the start",
-            1,
-            POOL_CASES(
-                POOL_ROW,
-                row("n=5 d=16 n_queries=7", turned=True, note="seven questions"),
-                start_case("AttentionPooling", (4, 3), "queries"),
+        POOL_CASES.criterion("weights(x, mask) returns the attention map", 2).on(
+            three("weights"),
+            three("weights", **THREE_MASK),
+            POOL_ROW.but(
+                batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
             ),
+            POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
+            POOL_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
+            POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
         ),
-        Criterion(
-            "a mask, True where attention is allowed",
-            2,
-            POOL_CASES(
-                three(**THREE_MASK),
-                POOL_ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
-                row("n=7 d=4", batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-                POOL_ROW.but("n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=ONE_MASK),
-                POOL_ROW.but(
-                    batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
-                ),
-                POOL_ROW.but(
-                    "n_queries=11",
-                    given={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
-                    note="scores far from 0",
-                ),
-            ),
+        POOL_CASES.criterion("batches", 1).on(
+            *POOL_ROWS.batches,
+            row("n=4 d=4 n_queries=4", batch=(4,), note="every length 4, four queries"),
         ),
-        Criterion(
-            "weights(x, mask) returns the attention map",
-            2,
-            POOL_CASES(
-                three("weights"),
-                three("weights", **THREE_MASK),
-                POOL_ROW.but(
-                    batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
-                ),
-                POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
-                POOL_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
-                POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
-            ),
+        POOL_CASES.criterion("float32 and large scores", 1).on(
+            POOL_ROWS.single.but("d=5", note="float32, d = 5"),
+            *POOL_ROWS.extreme,
+            POOL_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
         ),
-        Criterion(
-            "batches",
-            1,
-            POOL_CASES(
-                *POOL_ROWS.batches,
-                row("n=4 d=4 n_queries=4", batch=(4,), note="every length 4, four queries"),
-            ),
+        POOL_CASES.criterion("gradients reach x, the queries and every weight", 2).on(
+            *POOL_ROWS.gradients,
+            POOL_ROW.but(given={"mask": hole("1 n")}, use=call_module_with_gradients),
         ),
-        Criterion(
-            "float32 and large scores",
-            1,
-            POOL_CASES(
-                POOL_ROWS.single.but("d=5", note="float32, d = 5"),
-                *POOL_ROWS.extreme,
-                POOL_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
-            ),
-        ),
-        Criterion(
-            "gradients reach x, the queries and every weight",
-            2,
-            POOL_CASES(
-                *POOL_ROWS.gradients,
-                POOL_ROW.but(given={"mask": hole("1 n")}, use=call_module_with_gradients),
-            ),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
@@ -564,14 +494,6 @@ POOLING = Exercise(
             """).by(answer=padding_zeroed),
         ),
     ),
-    hints=(
-        "`self.queries = nn.Parameter(torch.randn(n_queries, d))` takes the place of a projected "
-        "sequence.",
-        "`queries` are (n_queries, d), the keys (..., n, d). `queries @ key.mT` broadcasts to "
-        "(..., n_queries, n).",
-        "Chapter 5's `scaled_dot_product_attention(query, key, value, mask)` takes it from there. "
-        "For `weights`, stop before the values.",
-    ),
 )
 
 EXERCISES = (CROSS, POOLING)
@@ -582,31 +504,25 @@ VARIANTS = (
             "CrossAttention": with_columns("x", "y", methods=("forward", "weights")),
             "AttentionPooling": with_columns("x", methods=("forward", "weights")),
         },
-        ("A token is a row. Where", "A token is a column. Where"),
-        ("| `x` | `(..., m, d_x)` | who asks |", "| `x` | `(..., d_x, m)` | who asks |"),
-        ("| `y` | `(..., n, d_y)` | who is asked", "| `y` | `(..., d_y, n)` | who is asked"),
-        ("| `forward` returns | `(..., m, d_v)` | |", "| `forward` returns | `(..., d_v, m)` | |"),
-        (
-            "the output alone, one row for each token of x",
-            "the output alone, one column for each token of x",
-        ),
-        ("Expect `torch.Size([2, 3, 6])` and", "Expect `torch.Size([2, 6, 3])` and"),
-        ("torch.ones(2, 3, 7), torch.ones(2, 5, 8)", "torch.ones(2, 7, 3), torch.ones(2, 8, 5)"),
-        ("which returns one row for each query", "which returns one column for each query"),
-        (
-            "| `x` | `(..., n, d)` | one element per row |",
-            "| `x` | `(..., d, n)` | one element per column |",
-        ),
-        (
-            "| `forward` returns | `(..., n_queries, d)` | with one query too: `(..., 1, d)` |",
-            "| `forward` returns | `(..., d, n_queries)` | with one query too: `(..., d, 1)` |",
-        ),
-        (
-            "Expect `torch.Size([2, 1, 5])` and `torch.Size([2, 3, 5])`",
-            "Expect `torch.Size([2, 5, 1])` and `torch.Size([2, 5, 3])`",
-        ),
-        ("sets = torch.ones(2, 7, 5)", "sets = torch.ones(2, 5, 7)"),
-        ("return all of them, (..., n_queries, d)", "return all of them, (..., d, n_queries)"),
+        """
+            A token is a row. Where → A token is a column. Where
+            | `x` | `(..., m, d_x)` | who asks | → | `x` | `(..., d_x, m)` | who asks |
+            | `y` | `(..., n, d_y)` | who is asked → | `y` | `(..., d_y, n)` | who is asked
+            | `forward` returns | `(..., m, d_v)` | | → | `forward` returns | `(..., d_v, m)` | |
+            the output alone, one row for each token of x
+            → the output alone, one column for each token of x
+            Expect `torch.Size([2, 3, 6])` and → Expect `torch.Size([2, 6, 3])` and
+            torch.ones(2, 3, 7), torch.ones(2, 5, 8) → torch.ones(2, 7, 3), torch.ones(2, 8, 5)
+            which returns one row for each query → which returns one column for each query
+            | `x` | `(..., n, d)` | one element per row |
+            → | `x` | `(..., d, n)` | one element per column |
+            | `forward` returns | `(..., n_queries, d)` | with one query too: `(..., 1, d)` |
+            → | `forward` returns | `(..., d, n_queries)` | with one query too: `(..., d, 1)` |
+            Expect `torch.Size([2, 1, 5])` and `torch.Size([2, 3, 5])`
+            → Expect `torch.Size([2, 5, 1])` and `torch.Size([2, 5, 3])`
+            sets = torch.ones(2, 7, 5) → sets = torch.ones(2, 5, 7)
+            return all of them, (..., n_queries, d) → return all of them, (..., d, n_queries)
+        """,
     ),
     forbidden(
         {

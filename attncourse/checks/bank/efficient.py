@@ -29,20 +29,19 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.exercise import (
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import (
+    Attention,
     Between,
-    Case,
-    Criterion,
-    Exercise,
-    Misconception,
-    Rng,
-    composition,
-    leaves_arguments_alone,
+    by_root_of_d_k,
+    filled_with,
+    hide,
+    made,
+    slip,
 )
-from attncourse.checks.mistakes import Attention, by_root_of_d_k, filled_with, hide, made, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import ONE_SIDE
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases: online_softmax ---------------------------------------------------------------------
 
@@ -567,34 +566,27 @@ def one(n):
 
 # --- exercises -----------------------------------------------------------------------------------
 
-ONLINE = Exercise(
-    target="efficient.online_softmax",
-    reference=efficient.online_softmax,
+ONLINE = exercise(
+    efficient.online_softmax,
     section="Chapter 17, “A softmax in pieces”",
     difficulty=2,
     minutes=20,
     criteria=(
-        ONLINE_CASES.criterion(
-            "largest score and normaliser, whatever the blocks",
-            3,
+        ONLINE_CASES.criterion("largest score and normaliser, whatever the blocks", 3).on(
             ONLINE_BY_HAND,
             SCORES,
             SCORES.but(options={"sizes": 1}),
             SCORES.but("n_b=7", options={"sizes": (4, 1, 2)}),
             SCORES.but("n_b=6", options={"sizes": 20}, note="one block"),
         ),
-        ONLINE_CASES.criterion(
-            "−∞ among the scores",
-            2,
+        ONLINE_CASES.criterion("−∞ among the scores", 2).on(
             SCORES.but(given=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
             SCORES.but(given=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
             SCORES.but(given=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
             SCORES.but(given=with_infinities((3, slice(None))), note="a row of −∞"),
         ),
-        ONLINE_CASES.criterion("batches", 1, *ONLINE_ROWS.batches),
-        ONLINE_CASES.criterion(
-            "float32, large and small scores",
-            1,
+        ONLINE_CASES.criterion("batches", 1).on(*ONLINE_ROWS.batches),
+        ONLINE_CASES.criterion("float32, large and small scores", 1).on(
             *ONLINE_ROWS.numbers,
             SCORES.but(factor=1e-7, cancel=True, note="very small scores"),
             SCORES.but(factor=200.0, note="scores that exp cannot hold"),
@@ -603,12 +595,10 @@ ONLINE = Exercise(
             SCORES.but("m=17 n_b=5", note="many queries"),
             once_more(ONLINE_BY_HAND),
         ),
-        ONLINE_CASES.criterion(
-            "one block at a time, never all scores together",
-            1,
+        ONLINE_CASES.criterion("one block at a time, never all scores together", 1).on(
             SCORES.but("m=512 n_b=240", options={"sizes": 20, "measured": True}),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(
         FLOATS_ONLY,
@@ -727,13 +717,6 @@ ONLINE = Exercise(
             You average exp over the block. The normaliser is the sum over all keys.
         """).by(add_up=lambda weights: weights.mean(-1, keepdim=True)),
     ),
-    hints=(
-        "Keep two numbers for each row, the largest score so far and the sum so far.",
-        "If the largest score rises from a to b, every term of the sum has to be multiplied by "
-        "exp(a − b).",
-        "`larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))`; measure from `larger`, "
-        "and from 0 where it is −∞.",
-    ),
 )
 
 SCALES = (
@@ -743,17 +726,14 @@ SCALES = (
     mistakes.ANOTHER_POWER,
     mistakes.ANOTHER_FACTOR,
 )
-TILED = Exercise(
-    target="efficient.tiled_attention",
-    reference=efficient.tiled_attention,
+TILED = exercise(
+    efficient.tiled_attention,
     section="Chapter 17, “Tile by tile”",
     difficulty=3,
     minutes=40,
     forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
     criteria=(
-        TILED_CASES.criterion(
-            "softmax(QKᵀ/√d_k) V, whatever the block",
-            3,
+        TILED_CASES.criterion("softmax(QKᵀ/√d_k) V, whatever the block", 3).on(
             TILED_BY_HAND,
             TWO,
             TWO.but("d_k=16", options={"block": 1}),
@@ -762,17 +742,13 @@ TILED = Exercise(
             TILES.but("d_v=9", options={"block": 128}),
             TILES.but("n=1", note="one key"),
         ),
-        TILED_CASES.criterion(
-            "last blocks may be shorter",
-            2,
+        TILED_CASES.criterion("last blocks may be shorter", 2).on(
             TILES,
             TILES.but("m=6", note="of the keys"),
             TILES.but("n=6", note="of the queries"),
             TILES.but("m=11 n=13", options={"block": 4}),
         ),
-        TILED_CASES.criterion(
-            "a mask, also where a tile has no key for a query",
-            2,
+        TILED_CASES.criterion("a mask, also where a tile has no key for a query", 2).on(
             TWO.but("m=8 n=8", given=FAR),
             TILES.but("m=8 n=8", given=FAR),
             TILES.but(given={"mask": hole("m n")}),
@@ -780,29 +756,23 @@ TILED = Exercise(
             TILES.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
             TILES.but(batch=(2,), given={"mask": hole("... m n")}, note="a batch of masks"),
         ),
-        TILED_CASES.criterion(
-            "no tensor of m · n numbers on the way",
-            3,
+        TILED_CASES.criterion("no tensor of m · n numbers on the way", 3).on(
             MANY.but(options={**MANY.options, "block": 64}),
             MANY.but("m=384 n=360", options={"measured": 384 * 360, "block": 60}),
         ),
-        TILED_CASES.criterion("batches", 1, *TILED_ROWS.batches),
-        TILED_CASES.criterion(
-            "float32, large, small and distant scores",
-            1,
+        TILED_CASES.criterion("batches", 1).on(*TILED_ROWS.batches),
+        TILED_CASES.criterion("float32, large, small and distant scores", 1).on(
             *TILED_ROWS.numbers,
             FAR_BELOW,
             FAR_BELOW_MASKED,
             TILES.but(factor=500.0, note="scores that exp cannot hold"),
             once_more(TILED_BY_HAND),
         ),
-        TILED_CASES.criterion(
-            "gradients reach query, key and value",
-            2,
+        TILED_CASES.criterion("gradients reach query, key and value", 2).on(
             *TILED_ROWS.gradients,
             TILES.but("m=8 n=8", given=FAR, use=TILED_CASES.each_gradient),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -942,58 +912,44 @@ TILED = Exercise(
         mistakes.ROLES_EXCHANGED.here(roles=lambda q, k, v: (k, q, v)),
         mistakes.KEYS_BLENDED,
     ),
-    hints=(
-        "Two loops: over blocks of queries, and inside over blocks of keys. Inside is the online "
-        "softmax, with a third running quantity, the sum of exp(s) v.",
-        "When a row's maximum rises from a to b, multiply both its sums by exp(a − b).",
-        "`rows = slice(i, i + block)`, `scores = q[..., rows, :] @ k[..., columns, :].mT / √d_k`; "
-        "the mask of this tile is `mask[..., rows, columns]`.",
-    ),
 )
 
-WINDOWED = Exercise(
-    target="efficient.windowed_attention",
-    reference=efficient.windowed_attention,
+WINDOWED = exercise(
+    efficient.windowed_attention,
     section="Chapter 17, “A window”",
     difficulty=2,
     minutes=25,
     forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
     criteria=(
-        WINDOW_CASES.criterion(
-            "each token and its neighbours, width in all",
-            3,
+        WINDOW_CASES.criterion("each token and its neighbours, width in all", 3).on(
             WINDOW_BY_HAND,
             NEAR,
             NEAR.but(options={"width": 5}),
             NEAR.but("d_k=16 n=13", options={"width": 7}),
             NEAR.but(options={"width": 1}, note="each token sees itself alone"),
         ),
-        WINDOW_CASES.criterion(
-            "cut off at the ends",
-            2,
+        WINDOW_CASES.criterion("cut off at the ends", 2).on(
             NEAR.but("n=3"),
             NEAR.but("n=5", options={"width": 5}),
             NEAR.but("n=5", options={"width": 13}, note="wider than the sequence"),
             NEAR.but("n=1", options={"width": 3}, note="one token"),
         ),
-        WINDOW_CASES.criterion(
-            "no tensor of n · n numbers on the way",
-            2,
+        WINDOW_CASES.criterion("no tensor of n · n numbers on the way", 2).on(
             MANY.but(options={**MANY.options, "width": 5}),
             MANY.but("n=360", options={"measured": 360 * 360, "width": 3}),
         ),
-        WINDOW_CASES.criterion(
-            "batches", 1, *WINDOW_ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
+        WINDOW_CASES.criterion("batches", 1).on(
+            *WINDOW_ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
         ),
-        WINDOW_CASES.criterion(
-            "float32, large and small scores",
-            1,
+        WINDOW_CASES.criterion("float32, large and small scores", 1).on(
             *WINDOW_ROWS.numbers,
             NEAR.but(factor=500.0, note="scores that exp cannot hold"),
             once_more(WINDOW_BY_HAND),
         ),
-        WINDOW_CASES.criterion("gradients reach query, key and value", 1, *WINDOW_ROWS.gradients),
-        leaves_arguments_alone(),
+        WINDOW_CASES.criterion("gradients reach query, key and value", 1).on(
+            *WINDOW_ROWS.gradients
+        ),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1082,25 +1038,15 @@ WINDOWED = Exercise(
             You return `(..., n, 1, d_v)`: an axis for the one query of each window is left.
         """).by(finish=lambda output: output.unsqueeze(-2)),
     ),
-    hints=(
-        "Token i sees tokens i − width // 2 to i + width // 2, as far as they exist.",
-        "`places = torch.arange(n)[:, None] + torch.arange(-half, half + 1)` is `(n, width)`; "
-        "`key[..., places.clamp(0, n - 1), :]` are the keys of every window.",
-        "Each window is then a sequence with one query, `query[..., None, :]`; mask the places "
-        "that do not exist. Or loop over blocks of queries with the keys around them.",
-    ),
 )
 
-LINEAR_EXERCISE = Exercise(
-    target="efficient.linear_attention",
-    reference=efficient.linear_attention,
+LINEAR_EXERCISE = exercise(
+    efficient.linear_attention,
     section="Chapter 17, “Sums instead of scores”",
     difficulty=2,
     minutes=25,
     criteria=(
-        LINEAR_CASES.criterion(
-            "features of the queries with sums over the keys",
-            3,
+        LINEAR_CASES.criterion("features of the queries with sums over the keys", 3).on(
             LINEAR_BY_HAND,
             LINEAR,
             LINEAR.but("m=7 n=5 d_k=5", note="more queries than keys"),
@@ -1108,9 +1054,7 @@ LINEAR_EXERCISE = Exercise(
             LINEAR.but("m=1", note="one query"),
             LINEAR.but("m=2 n=2", note="two and two"),
         ),
-        CAUSAL_CASES.criterion(
-            "causal: each token sees those up to itself",
-            2,
+        CAUSAL_CASES.criterion("causal: each token sees those up to itself", 2).on(
             CAUSAL_BY_HAND,
             ALONG,
             ALONG.but("n=1", note="one token"),
@@ -1118,26 +1062,20 @@ LINEAR_EXERCISE = Exercise(
             *(one.but(note=f"{one.note}, a batch") for one in CAUSAL_ROWS.batches[:3]),
             CAUSAL_ROWS.single,
         ),
-        LINEAR_CASES.criterion(
-            "not causal: no tensor of m · n numbers on the way",
-            1,
+        LINEAR_CASES.criterion("not causal: no tensor of m · n numbers on the way", 1).on(
             MANY,
             MANY.but("m=384 n=360", options={"measured": 384 * 360}),
         ),
-        LINEAR_CASES.criterion("batches", 1, *LINEAR_ROWS.batches),
-        LINEAR_CASES.criterion(
-            "float32, large and small entries",
-            1,
+        LINEAR_CASES.criterion("batches", 1).on(*LINEAR_ROWS.batches),
+        LINEAR_CASES.criterion("float32, large and small entries", 1).on(
             *LINEAR_ROWS.numbers,
             once_more(LINEAR_BY_HAND),
         ),
-        LINEAR_CASES.criterion(
-            "gradients reach query, key and value",
-            1,
+        LINEAR_CASES.criterion("gradients reach query, key and value", 1).on(
             *LINEAR_ROWS.gradients,
         ),
-        CAUSAL_CASES.criterion("gradients, causal", 1, *CAUSAL_ROWS.gradients),
-        leaves_arguments_alone(),
+        CAUSAL_CASES.criterion("gradients, causal", 1).on(*CAUSAL_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
@@ -1227,58 +1165,44 @@ LINEAR_EXERCISE = Exercise(
                 You multiply by Vᵀ φ(K). The sum over the keys is `(d_k, d_v)`: features of the keys
                 are its rows.""").by(mix=lambda q, state: q @ state.mT),
         ),
-        Misconception(
-            "all scores at once",
-            "Right numbers, but they are made of the whole matrix φ(Q) φ(K)ᵀ. Multiply the other "
-            "two first: φ(Q) (φ(K)ᵀ V).",
-            all_products,
-        ),
-        Misconception(
-            "softmax attention",
-            "You compute softmax attention. Here the weights are φ(q) · φ(k) over their sum.",
+        slip("""all scores at once
+            Right numbers, but they are made of the whole matrix φ(Q) φ(K)ᵀ. Multiply the other two
+            first: φ(Q) (φ(K)ᵀ V).
+        """).whole(all_products),
+        slip("""softmax attention
+            You compute softmax attention. Here the weights are φ(q) · φ(k) over their sum.
+        """).whole(
             softmaxed(lambda d_k: 1),
-            also=(softmaxed(lambda d_k: d_k ** (-0.5)), softmaxed(lambda d_k: 1 / d_k)),
+            softmaxed(lambda d_k: d_k ** (-0.5)),
+            softmaxed(lambda d_k: 1 / d_k),
         ),
-    ),
-    hints=(
-        "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V), and the right side needs no m × n numbers.",
-        "The denominator of row i is φ(q_i) · Σ_j φ(k_j): sum the keys' features first.",
-        "Causal: the products `key[..., None] * value[..., None, :]` are `(..., n, d_k, d_v)`; "
-        "their `cumsum` along the tokens is what each token may use.",
     ),
 )
 
-CACHE = Exercise(
-    target="efficient.kv_cache_bytes",
-    reference=efficient.kv_cache_bytes,
+CACHE = exercise(
+    efficient.kv_cache_bytes,
     section="Chapter 17, “What a cache weighs”",
     difficulty=1,
     minutes=5,
     criteria=(
-        Criterion(
-            "keys and values of every token, layer and head",
-            2,
-            lambda rng: [CACHE_BY_HAND, *(sizes(rng) for _ in range(4))],
+        Criterion("keys and values of every token, layer and head", 2).on(
+            lambda rng: [CACHE_BY_HAND, *(sizes(rng) for _ in range(4))]
         ),
-        Criterion(
-            "numbers of any size in bytes",
-            1,
+        Criterion("numbers of any size in bytes", 1).on(
             lambda rng: [
                 sizes(rng, bytes_per_number=4),
                 sizes(rng, bytes_per_number=1),
                 sizes(rng, bytes_per_number=8),
-            ],
+            ]
         ),
-        Criterion(
-            "no tokens, one head, long texts",
-            1,
+        Criterion("no tokens, one head, long texts", 1).on(
             lambda rng: [
                 sizes(rng, n_tokens=0),
                 sizes(rng, n_kv_heads=1),
                 sizes(rng, n_kv_heads=8, d_head=8),
                 sizes(rng, n_tokens=3_000_000),
                 once_more(CACHE_BY_HAND),
-            ],
+            ]
         ),
     ),
     misconceptions=made(
@@ -1331,10 +1255,6 @@ CACHE = Exercise(
             )
         ),
     ),
-    hints=(
-        "How many numbers are kept for one token, in one layer, for one head?",
-        "A key and a value: 2 · d_head numbers.",
-    ),
 )
 
 EXERCISES = (ONLINE, TILED, WINDOWED, LINEAR_EXERCISE, CACHE)
@@ -1354,34 +1274,23 @@ VARIANTS = (
                 drops=("width on each side", "one token too many on each side"),
             )
         },
-        (
-            (
-                "sees the\n`width` tokens around it, i − width // 2 to i + width // 2, itself "
-                "included",
-                "sees\n`width` tokens on each side, i − width to i + width, and itself",
-            ),
-            (
-                "| `width` | an odd number | how many tokens a window in the middle has |",
-                "| `width` "
-                "| a number, 0 or more | how many tokens a window in the middle has on one side |",
-            ),
-            ("in the hundreds, `width` 3 or 5)", "in the hundreds, `width` 1 or 2)"),
-            ("[3.0], [12.0]]), 3\n", "[3.0], [12.0]]), 1\n"),
-            (
-                "each token and its neighbours, width in all",
-                "each token and its neighbours, width on each side",
-            ),
-            ("scores by √width", "scores by √(2 · width + 1)"),
-            ("i − width // 2 to i + width // 2", "i − width to i + width"),
-            ("You look at the width tokens that", "You look at the 2 · width + 1 tokens that"),
-            (
-                "torch.arange(-half, half + 1)` is `(n, width)`",
-                "torch.arange(-width, width + 1)` is `(n, 2 * width + 1)`",
-            ),
-            (
-                "`range(i - half, i + half)` leaves out i + half",
-                "`range(i - width, i + width)` leaves out i + width",
-            ),
-        ),
+        rewordings("""
+            sees the⏎`width` tokens around it, i − width // 2 to i + width // 2, itself included
+            → sees⏎`width` tokens on each side, i − width to i + width, and itself
+            | `width` | an odd number | how many tokens a window in the middle has |
+            → | `width` | a number, 0 or more | how many tokens a window in the middle has on one
+                side |
+            in the hundreds, `width` 3 or 5) → in the hundreds, `width` 1 or 2)
+            [3.0], [12.0]]), 3⏎ → [3.0], [12.0]]), 1⏎
+            each token and its neighbours, width in all
+            → each token and its neighbours, width on each side
+            scores by √width → scores by √(2 · width + 1)
+            i − width // 2 to i + width // 2 → i − width to i + width
+            You look at the width tokens that → You look at the 2 · width + 1 tokens that
+            torch.arange(-half, half + 1)` is `(n, width)`
+            → torch.arange(-width, width + 1)` is `(n, 2 * width + 1)`
+            `range(i - half, i + half)` leaves out i + half
+            → `range(i - width, i + width)` leaves out i + width
+        """),
     ),
 )

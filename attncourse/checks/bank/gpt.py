@@ -21,20 +21,11 @@ from attncourse import gpt
 from attncourse.checks import drivers, mistakes
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Misconception,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import Attention, made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Attention, Between, made, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import BITS
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases: next_token_loss ------------------------------------------------------------------
 
@@ -678,52 +669,41 @@ def joined(join: Callable) -> dict[str, Callable]:
 
 # --- exercises -------------------------------------------------------------------------------
 
-NEXT = Exercise(
-    target="gpt.next_token_loss",
-    reference=gpt.next_token_loss,
+NEXT = exercise(
+    gpt.next_token_loss,
     section="Chapter 13, “A loss with a floor”",
     difficulty=2,
     minutes=15,
     criteria=(
-        LOSS_CASES.criterion(
-            "the mean of −log p(next token)",
-            3,
+        LOSS_CASES.criterion("the mean of −log p(next token)", 3).on(
             LOSS_BY_HAND,
             LOSS,
             LOSS.but("n=2 n_vocab=5", note="one guess"),
             LOSS.but("n=7 n_vocab=7", note="as many tokens as words"),
         ),
-        LOSS_CASES.criterion(
-            "padding does not count",
-            2,
+        LOSS_CASES.criterion("padding does not count", 2).on(
             PADDED,
             FIRST_PADS,
             LOSS.but(options={"pad": 5}, batch=(2,), note="5 pads"),
         ),
-        LOSS_CASES.criterion(
-            "0 where there is nothing to guess",
-            1,
+        LOSS_CASES.criterion("0 where there is nothing to guess", 1).on(
             LOSS.but(batch=(2,), options={"pad": 4, "all": True}, note="nothing but padding"),
             LOSS.but("n=1", note="one token"),
             LOSS.but("n=1", batch=(3,), options={"pad": 4}, note="one token each"),
         ),
-        LOSS_CASES.criterion(
-            "batches",
-            1,
+        LOSS_CASES.criterion("batches", 1).on(
             *LOSS_ROWS.batches,
             LOSS.but("n=3 n_vocab=5", batch=(3,), note="as many sequences as tokens"),
             LOSS.but("n=3 n_vocab=5", batch=(5,), note="as many sequences as words"),
         ),
-        LOSS_CASES.criterion(
-            "float32 and large logits", 1, *LOSS_ROWS.numbers, once_more(LOSS_BY_HAND)
+        LOSS_CASES.criterion("float32 and large logits", 1).on(
+            *LOSS_ROWS.numbers, once_more(LOSS_BY_HAND)
         ),
-        LOSS_CASES.criterion(
-            "gradients reach the logits",
-            1,
+        LOSS_CASES.criterion("gradients reach the logits", 1).on(
             *LOSS_ROWS.gradients,
             replace(PADDED, use=LOSS_CASES.each_gradient),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -822,25 +802,15 @@ NEXT = Exercise(
         .by(surprise=one_batch_axis_alone)
         .by(shift=lambda logits, ids: (logits[:, :-1], ids[:, 1:])),
     ),
-    hints=(
-        "Row t has read tokens 0 … t. Which token is it to be judged by?",
-        "`logits[..., :-1, :]` and `ids[..., 1:]` belong together; `F.cross_entropy` wants them "
-        "flattened.",
-        "With `reduction='none'` you get one number for each target: multiply by where the target "
-        "is not padding, sum, and divide by how many there are, at least 1.",
-    ),
 )
 
-FILTER = Exercise(
-    target="gpt.filter_logits",
-    reference=gpt.filter_logits,
+FILTER = exercise(
+    gpt.filter_logits,
     section="Chapter 13, “Which token to take”",
     difficulty=3,
     minutes=25,
     criteria=(
-        FILTER_CASES.criterion(
-            "top-k keeps the k likeliest, −∞ elsewhere",
-            2,
+        FILTER_CASES.criterion("top-k keeps the k likeliest, −∞ elsewhere", 2).on(
             Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25"),
             SEVEN.but(given=K3),
             ROWS.but(given=K3),
@@ -849,9 +819,7 @@ FILTER = Exercise(
             Case((TIES,), {"top_k": 2}, note="ties: the lower id stays"),
             Case((TIES,), {"top_k": 3}, note="ties: the lower id stays"),
         ),
-        FILTER_CASES.criterion(
-            "top-p keeps the smallest set that reaches p",
-            3,
+        FILTER_CASES.criterion("top-p keeps the smallest set that reaches p", 3).on(
             Case((SHARES,), {"top_p": 0.6}, note="shares 0.1, 0.5, 0.15, 0.25"),
             Case((SHARES,), {"top_p": 0.4}, note="the likeliest alone has 0.5"),
             SEVEN.but(given=P),
@@ -860,42 +828,32 @@ FILTER = Exercise(
             SEVEN.but(given={"top_p": 1.0}, note="all tokens"),
             SEVEN.but(given={"top_p": 1e-6}, note="one token always stays"),
         ),
-        FILTER_CASES.criterion(
-            "both: p is measured on what k left",
-            2,
+        FILTER_CASES.criterion("both: p is measured on what k left", 2).on(
             Case((SHARES,), {"top_k": 2, "top_p": 0.66}, note="of the two, 2/3 and 1/3"),
             SEVEN.but(given=BOTH),
             ROWS.but("n_vocab=11", given=BOTH),
         ),
-        FILTER_CASES.criterion(
-            "without either the logits; what is −∞ stays so",
-            1,
+        FILTER_CASES.criterion("without either the logits; what is −∞ stays so", 1).on(
             SEVEN,
             Case((HOLES,), {"top_k": 2}, note="some are −∞"),
             Case((HOLES,), {"top_p": 0.8}, note="some are −∞"),
             Case((HOLES,), {"top_k": 4}, note="some are −∞"),
         ),
-        FILTER_CASES.criterion(
-            "batches",
-            1,
+        FILTER_CASES.criterion("batches", 1).on(
             *(one.but(given=P) for one in FILTER_ROWS.batches),
             Case((STEEP_AND_FLAT,), {"top_p": 0.7}, note="one row is steep, one is flat"),
             *(one.but(given=K3) for one in FILTER_ROWS.batches[:3]),
         ),
-        FILTER_CASES.criterion(
-            "float32, large and small logits",
-            1,
+        FILTER_CASES.criterion("float32, large and small logits", 1).on(
             *(one.but(given={"top_p": 0.7}) for one in FILTER_ROWS.numbers),
             FILTER_ROWS.single.but(given=K3),
             once_more(Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25")),
         ),
-        FILTER_CASES.criterion(
-            "gradients reach what is kept",
-            1,
+        FILTER_CASES.criterion("gradients reach what is kept", 1).on(
             *(one.but(given=K3) for one in FILTER_ROWS.gradients),
             *(one.but(given=P) for one in FILTER_ROWS.gradients),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1022,33 +980,21 @@ FILTER = Exercise(
         )
         .by(keep_k=lambda x, rank, k: x >= x.flatten().topk(k).values[-1]),
     ),
-    hints=(
-        "A token's *rank* decides: 0 for the likeliest. `argsort` of an `argsort` gives ranks.",
-        "Top-p: sort the shares in descending order. A token stays if those before it have less "
-        "than p together.",
-        "`order = logits.argsort(descending=True, stable=True)`; what you decide along the sorted "
-        "row goes back with `torch.zeros_like(keep).scatter(-1, order, keep)`.",
-    ),
 )
 
-SAMPLE = Exercise(
-    target="gpt.sample_token",
-    reference=gpt.sample_token,
+SAMPLE = exercise(
+    gpt.sample_token,
     section="Chapter 13, “Which token to take”",
     difficulty=2,
     minutes=15,
     criteria=(
-        SAMPLE_CASES.criterion(
-            "temperature 0 is the likeliest token",
-            1,
+        SAMPLE_CASES.criterion("temperature 0 is the likeliest token", 1).on(
             SAMPLE_BY_HAND,
             SEVEN.but(given={"temperature": 0.0}),
             ROWS.but(given={"temperature": 0}),
             ROWS.but(given={"temperature": 0, "top_k": 3, "top_p": 0.8}),
         ),
-        SAMPLE_CASES.criterion(
-            "where one token alone may come, it comes",
-            2,
+        SAMPLE_CASES.criterion("where one token alone may come, it comes", 2).on(
             ROWS.but(given={"top_k": 1}, note="one token stays"),
             ROWS.but(given={"top_p": 1e-6}, note="one token stays"),
             ROWS.but(given={"logits": ONE_LEFT}, note="all but one are −∞"),
@@ -1061,28 +1007,22 @@ SAMPLE = Exercise(
             ROWS.but(factor=1e6, note="logits in the millions"),
             once_more(SAMPLE_BY_HAND),
         ),
-        Criterion(
-            "tokens come as often as the softmax says",
-            2,
+        Criterion("tokens come as often as the softmax says", 2).on(
             lambda rng: [
                 drawn_case(rng, (3, 2, 1)),
                 drawn_case(rng, (2, 2, 1, 1)),
                 drawn_case(rng, (3, 1, 1, 1), batch=3, note="three rows"),
                 drawn_case(rng, (4, 1, 1), seeded=False, note="no generator"),
-            ],
+            ]
         ),
-        Criterion(
-            "logits are divided by the temperature",
-            2,
+        Criterion("logits are divided by the temperature", 2).on(
             lambda rng: [
                 drawn_case(rng, (3, 2, 1), temperature=2.0),
                 drawn_case(rng, (4, 1, 1), temperature=0.5),
                 drawn_case(rng, (3, 2, 1), batch=2, temperature=3.0),
-            ],
+            ]
         ),
-        Criterion(
-            "filters cut before the draw, after the temperature",
-            3,
+        Criterion("filters cut before the draw, after the temperature", 3).on(
             lambda rng: [
                 drawn_case(rng, (3, 2, 1), (0.9, 0.8), top_k=3),
                 drawn_case(rng, (4, 2), (1.5, 1), top_k=2),
@@ -1090,10 +1030,10 @@ SAMPLE = Exercise(
                 drawn_case(rng, (4, 2), (1.5, 1), temperature=2.0, top_p=0.6),
                 drawn_case(rng, (4, 2), (1.5, 1), temperature=0.5, top_k=3, top_p=0.77),
                 drawn_case(rng, (3, 1, 1, 1), (0.5, 0.4), batch=2, top_k=4),
-            ],
+            ]
         ),
-        Criterion("the generator decides", 1, generators),
-        leaves_arguments_alone(),
+        Criterion("the generator decides", 1).on(generators),
+        unchanged(),
     ),
     excludes=(
         FLOATS_ONLY,
@@ -1167,24 +1107,15 @@ SAMPLE = Exercise(
             one that is given.
         """).by(draw=lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0))),
     ),
-    hints=(
-        "Temperature 0 is a case of its own. Else three steps: divide, cut, draw.",
-        "`filter_logits(logits / temperature, top_k, top_p).softmax(-1)` are the shares.",
-        "`torch.multinomial(rows, 1, generator=generator)` draws for each row of a matrix; reshape "
-        "before and after it.",
-    ),
 )
 
-GENERATE = Exercise(
-    target="gpt.generate",
-    reference=gpt.generate,
+GENERATE = exercise(
+    gpt.generate,
     section="Chapter 13, “Writing on”",
     difficulty=2,
     minutes=15,
     criteria=(
-        WRITTEN_CASES.criterion(
-            "appends the likeliest token, n_new times",
-            2,
+        WRITTEN_CASES.criterion("appends the likeliest token, n_new times", 2).on(
             WRITE_BY_HAND,
             PROMPT,
             row("n=1 n_new=4", note="a prompt of one token"),
@@ -1192,25 +1123,19 @@ GENERATE = Exercise(
             row("n=4 n_new=0", note="nothing new"),
             row("n=2 n_new=1", note="one new token"),
         ),
-        WRITTEN_CASES.criterion(
-            "the last max_length tokens are the context",
-            2,
+        WRITTEN_CASES.criterion("the last max_length tokens are the context", 2).on(
             row("n=4 n_new=7", note="outgrows the model"),
             row("n=6 n_new=3", note="fills the model"),
             row("n=19 n_new=2", note="a prompt longer than the model reads"),
             row("n=3 n_new=19", batch=(2,), note="a long text"),
         ),
-        WRITTEN_CASES.criterion(
-            "choose decides, by the logits",
-            2,
+        WRITTEN_CASES.criterion("choose decides, by the logits", 2).on(
             PROMPT.but(options=LEAST),
             PROMPT.but(options=POSITIVE),
             PROMPT.but("n_new=9", options=SECOND),
             PROMPT.but("n_new=5", batch=(3,), options=POSITIVE, note="a batch of 3"),
         ),
-        WRITTEN_CASES.criterion(
-            "batches",
-            1,
+        WRITTEN_CASES.criterion("batches", 1).on(
             PROMPT.but(batch=(2,), note="a batch of 2"),
             PROMPT.but("n=2 n_new=3", batch=(2,), note="as many sequences as tokens"),
             PROMPT.but("n=3 n_new=2", batch=(5,), note="as many sequences as tokens at the end"),
@@ -1222,7 +1147,7 @@ GENERATE = Exercise(
             PROMPT.but(batch=(2, 4, 3), turned=True, note="three batch axes, not contiguous"),
             once_more(WRITE_BY_HAND),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=made(
         writing,
@@ -1305,11 +1230,6 @@ GENERATE = Exercise(
         .by(append=lambda ids, token: torch.cat([ids[..., :-1], token[..., None]], -1))
         .by(append=lambda ids, token: torch.cat([ids[..., 1:], token[..., None]], -1)),
     ),
-    hints=(
-        "One step: look at the context, take the last row of the logits, choose, append.",
-        "`model(ids[..., -model.max_length:])[..., -1, :]` are the logits for what comes next.",
-        "`torch.cat([ids, token[..., None]], dim=-1)` appends.",
-    ),
 )
 
 PERPLEXITY_SLIPS = made(
@@ -1350,81 +1270,60 @@ PERPLEXITY_SLIPS = made(
     .by(total=lambda losses, counts: losses[0], by=lambda losses, counts: 1),
 )
 
-PERPLEXITY = Exercise(
-    target="gpt.perplexity",
-    reference=gpt.perplexity,
+PERPLEXITY = exercise(
+    gpt.perplexity,
     section="Chapter 13, “A loss with a floor”",
     difficulty=1,
     minutes=8,
     criteria=(
-        Criterion(
-            "exp of the mean over all tokens",
-            3,
-            lambda rng: [PERPLEXITY_BY_HAND, *(batches(rng) for _ in range(3))],
+        Criterion("exp of the mean over all tokens", 3).on(
+            lambda rng: [PERPLEXITY_BY_HAND, *(batches(rng) for _ in range(3))]
         ),
-        Criterion(
-            "lists or tensors, one batch or many",
-            1,
+        Criterion("lists or tensors, one batch or many", 1).on(
             lambda rng: [
                 batches(rng, tensors=True),
                 batches(rng, size=1),
                 batches(rng, size=40),
                 Case(([1.5, 2.5, 0.5], [7, 0, 3]), note="a batch in which nothing counts"),
-            ],
+            ]
         ),
-        Criterion(
-            "long texts and large losses",
-            1,
+        Criterion("long texts and large losses", 1).on(
             lambda rng: [
                 Case((rng.uniform(3, 9, 30).tolist(), rng.integers(2000, 9000, 30).tolist())),
                 Case(([800.0, 2.0], [1, 4000]), note="one loss of 800"),
                 Case(([0.0, 0.0], [5, 7]), note="no surprise at all"),
                 once_more(PERPLEXITY_BY_HAND),
-            ],
+            ]
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=(
         *PERPLEXITY_SLIPS,
-        Misconception(
-            "the mean of perplexities",
-            "You raise e to each loss and average then. The losses are averaged, and exp comes "
-            "last.",
-            averaged,
-            also=(plainly_averaged,),
-        ),
-        Misconception(
-            "all shares are multiplied first",
-            "The product of the shares of a long text is 0 in floating point. Add their "
-            "logarithms, which is what the losses are.",
-            multiplied_out,
-        ),
-    ),
-    hints=(
-        "Of how many tokens is each loss the mean?",
-        "`sum(count · loss) / sum(count)` is the mean over all tokens; `math.exp` of it.",
+        slip("""the mean of perplexities
+            You raise e to each loss and average then. The losses are averaged, and exp comes
+            last.
+        """).whole(averaged, plainly_averaged),
+        slip("""all shares are multiplied first
+            The product of the shares of a long text is 0 in floating point. Add their logarithms,
+            which is what the losses are.
+        """).whole(multiplied_out),
     ),
 )
 
-CACHE = Exercise(
-    target="gpt.attend_with_cache",
-    reference=gpt.attend_with_cache,
+CACHE = exercise(
+    gpt.attend_with_cache,
     section="Chapter 13, “Remember the keys and values”",
     difficulty=3,
     minutes=20,
     criteria=(
-        CACHE_CASES.criterion(
-            "one new token looks at all before it",
-            2,
+        CACHE_CASES.criterion("one new token looks at all before it", 2).on(
             CACHE_BY_HAND,
             ONE_NEW,
             ONE_NEW.but("c=1", note="one token before"),
             ONE_NEW.but("d_k=16", note="queries and keys of 16 features"),
             ONE_NEW.but(batch=(2,)),
         ),
-        CACHE_CASES.criterion(
-            "several new tokens look back, not ahead",
-            3,
+        CACHE_CASES.criterion("several new tokens look back, not ahead", 3).on(
             SEVERAL,
             SEVERAL.but("m=5 c=3", note="more new ones than old"),
             SEVERAL.but("d_k=64", note="queries and keys of 64 features"),
@@ -1432,18 +1331,14 @@ CACHE = Exercise(
             NEW.but("m=5", note="no cache"),
             NEW.but("m=5", batch=(2,), note="no cache"),
         ),
-        Criterion(
-            "in pieces, the same as all at once",
-            2,
+        Criterion("in pieces, the same as all at once", 2).on(
             lambda rng: [
                 *stepwise(1, 1, 1, 1)(rng),
                 *stepwise(3, 1, 2, batch=(2,))(rng),
                 *stepwise(2, 5)(rng),
-            ],
+            ]
         ),
-        CACHE_CASES.criterion(
-            "batches, few tokens and many",
-            1,
+        CACHE_CASES.criterion("batches, few tokens and many", 1).on(
             *CACHE_ROWS.batches,
             *(one.but("c=3") for one in CACHE_ROWS.batches),
             NEW.but("m=1", batch=(2,), note="one token"),
@@ -1451,20 +1346,16 @@ CACHE = Exercise(
             NEW.but("m=4 d_k=4 d_v=4 c=4", batch=(4,), note="every axis of length 4"),
             NEW.but("m=5 d_k=4 d_v=5", batch=(5,)),
         ),
-        CACHE_CASES.criterion(
-            "float32 and large queries",
-            1,
+        CACHE_CASES.criterion("float32 and large queries", 1).on(
             *CACHE_ROWS.numbers,
             *(one.but("c=3") for one in CACHE_ROWS.numbers),
             once_more(CACHE_BY_HAND),
         ),
-        CACHE_CASES.criterion(
-            "gradients reach all, the cache too",
-            1,
+        CACHE_CASES.criterion("gradients reach all, the cache too", 1).on(
             *CACHE_ROWS.gradients,
             SEVERAL.but(batch=(2,), use=gradients(*EVERY_GRADIENT), note="a batch of 2"),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1550,12 +1441,6 @@ CACHE = Exercise(
         mistakes.MASKED_LATE,
         mistakes.ZERO_SCORES,
     ),
-    hints=(
-        "Put the cached keys in front of the new ones along axis −2, and the values likewise.",
-        "New token i is token c + i: of the c + m columns, which may it see?",
-        "`causal_mask(m, c + m)` of chapter 10 aligns the queries with the last keys. Return the "
-        "output and `(keys, values)`, joined.",
-    ),
 )
 
 EXERCISES = (NEXT, FILTER, SAMPLE, GENERATE, PERPLEXITY, CACHE)
@@ -1573,31 +1458,24 @@ VARIANTS = (
             "next_token_loss": Adapter(result=BITS),
             "perplexity": Adapter({"losses": BITS}, drops=("the base is 2",)),
         },
-        (
-            (
-                "−log softmax(logits[t])[ids[t + 1]], in nats",
-                "−log₂ softmax(logits[t])[ids[t + 1]], in bits",
-            ),
-            ("so expect about 0.805", "so expect about 1.161"),
-            ("gave a mean loss in nats", "gave a mean loss in bits"),
-            (
-                "`perplexity(losses, counts)`: e to the mean loss",
-                "`perplexity(losses, counts)`: 2 to the mean loss",
-            ),
-            ("the mean loss of each batch, in nats", "the mean loss of each batch, in bits"),
-            (
-                "perplexity([math.log(2), math.log(8)], [30, 10])",
-                "perplexity([1.0, 3.0], [30, 10])",
-            ),
-            ("mean of −log p(next token)", "mean of −log₂ p(next token)"),
-            ("−log of its share", "−log₂ of its share"),
-            ("exp of the mean over all", "2 to the mean over all"),
-            ("You raise e to", "You raise 2 to"),
-            ("in nats. The perplexity is e to", "in bits. The perplexity is 2 to"),
-            ("exp(−loss)", "2^(−loss)"),
-            ("are averaged, and exp comes last", "are averaged, and the power comes last"),
-            ("`math.exp` of it", "2 to that power"),
-            ("Python's own numbers and `math.exp`", "Python's own numbers and `**`"),
-        ),
+        rewordings("""
+            −log softmax(logits[t])[ids[t + 1]], in nats
+            → −log₂ softmax(logits[t])[ids[t + 1]], in bits
+            so expect about 0.805 → so expect about 1.161
+            gave a mean loss in nats → gave a mean loss in bits
+            `perplexity(losses, counts)`: e to the mean loss
+            → `perplexity(losses, counts)`: 2 to the mean loss
+            the mean loss of each batch, in nats → the mean loss of each batch, in bits
+            perplexity([math.log(2), math.log(8)], [30, 10]) → perplexity([1.0, 3.0], [30, 10])
+            mean of −log p(next token) → mean of −log₂ p(next token)
+            −log of its share → −log₂ of its share
+            exp of the mean over all → 2 to the mean over all
+            You raise e to → You raise 2 to
+            in nats. The perplexity is e to → in bits. The perplexity is 2 to
+            exp(−loss) → 2^(−loss)
+            are averaged, and exp comes last → are averaged, and the power comes last
+            `math.exp` of it → 2 to that power
+            Python's own numbers and `math.exp` → Python's own numbers and `**`
+        """),
     ),
 )

@@ -16,19 +16,11 @@ from attncourse import interpret
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.drivers import call_on_gpt, logits_of_changed
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.modules import State, tensor
 from attncourse.checks.rewriting import LAST_FIRST
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads
@@ -534,33 +526,26 @@ def of_sums(score=lambda row: row.softmax(-1)) -> dict:
 
 # --- the exercises ---------------------------------------------------------------------------
 
-INDUCTION = Exercise(
-    target="interpret.induction_pattern",
-    reference=interpret.induction_pattern,
+INDUCTION = exercise(
+    interpret.induction_pattern,
     section="Chapter 14, “What came after it last time?”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        INDUCTION_CASES.criterion(
-            "True where an equal token was followed",
-            3,
+        INDUCTION_CASES.criterion("True where an equal token was followed", 3).on(
             INDUCTION_BY_HAND,
             row("n=7"),
             row("n=11"),
             Case((torch.tensor([5, 6, 4, 6, 3, 6, 4]),), note="one token three times"),
         ),
-        INDUCTION_CASES.criterion(
-            "tokens that repeat at once, and that never do",
-            2,
+        INDUCTION_CASES.criterion("tokens that repeat at once, and that never do", 2).on(
             Case((torch.tensor([8, 8, 2, 2, 2]),), note="8 8 2 2 2"),
             row("n=5", given={"ids": Drawn("n", of_one_kind)}, note="the same token throughout"),
             row("n=6", given={"ids": Drawn("n", all_different)}, note="no token comes twice"),
             Case((torch.tensor([4, 1, 6, 4]),), note="the last token is the first one"),
         ),
-        INDUCTION_CASES.criterion(
-            "any length",
-            1,
+        INDUCTION_CASES.criterion("any length", 1).on(
             row("n=1", note="one token"),
             Case((torch.tensor([5, 5]),), note="two tokens, the same"),
             Case((torch.tensor([5, 3]),), note="two tokens"),
@@ -568,7 +553,7 @@ INDUCTION = Exercise(
             Case((torch.tensor([0, 3, 0, 1, 3]),), note="id 0 among them"),
             once_more(INDUCTION_BY_HAND),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=made(
         inducing,
@@ -655,41 +640,29 @@ INDUCTION = Exercise(
         .by(kind=lambda p: p.numpy())
         .by(kind=lambda p: p.tolist()),
     ),
-    hints=(
-        "Compare all with all first: `ids[:, None] == ids` is True at (i, k) where token k is "
-        "token i.",
-        "What followed token k stands at k + 1: the columns move one place to the right, and "
-        "column 0 is empty.",
-        "`same[:, :-1]` becomes `pattern[:, 1:]`; then `.tril()`.",
-    ),
 )
 
-SCORES = Exercise(
-    target="interpret.head_scores",
-    reference=interpret.head_scores,
+SCORES = exercise(
+    interpret.head_scores,
     section="Chapter 14, “A number for each role”",
     difficulty=2,
     minutes=15,
     criteria=(
         SCORE_CASES.criterion(
-            "the attention on the pattern, averaged over the queries that it asks",
-            3,
+            "the attention on the pattern, averaged over the queries that it asks", 3
+        ).on(
             SCORE_BY_HAND,
             row("l=2 h=3 n=7"),
             row("l=3 h=2 n=5", given={"pattern": Drawn("n n", above_too)}),
             row("l=1 h=5 n=6", note="one layer"),
             row("l=4 h=1 n=6", note="one head a layer"),
         ),
-        SCORE_CASES.criterion(
-            "a pattern of everything, and of nothing",
-            1,
+        SCORE_CASES.criterion("a pattern of everything, and of nothing", 1).on(
             row("l=2 h=3 n=5", given={"pattern": Drawn("n n", nowhere)}, note="an empty pattern"),
             row("l=2 h=3 n=5", given={"pattern": Drawn("n n", everywhere)}, note="True everywhere"),
             row("l=2 h=3 n=1", given={"pattern": Drawn("n n", nowhere)}, note="one token"),
         ),
-        SCORE_CASES.criterion(
-            "batches",
-            1,
+        SCORE_CASES.criterion("batches", 1).on(
             *SCORE_ROWS.batches,
             row("l=3 h=2 n=1", batch=(2,), note="one token"),
             row("l=3 h=3 n=5", batch=(2,), note="as many layers as heads"),
@@ -701,15 +674,13 @@ SCORES = Exercise(
             row("l=2 h=3 n=5", batch=(5,), note="as many sequences as tokens"),
             row("l=2 h=3 n=2", note="two tokens"),
         ),
-        SCORE_CASES.criterion(
-            "float32, many tokens",
-            1,
+        SCORE_CASES.criterion("float32, many tokens", 1).on(
             SCORE_ROWS.single,
             row("l=2 h=3 n=19"),
             once_more(SCORE_BY_HAND),
         ),
-        SCORE_CASES.criterion("gradients reach the maps", 1, *SCORE_ROWS.gradients),
-        leaves_arguments_alone(),
+        SCORE_CASES.criterion("gradients reach the maps", 1).on(*SCORE_ROWS.gradients),
+        unchanged(),
     ),
     excludes=MAPS_ONLY,
     misconceptions=made(
@@ -804,13 +775,6 @@ SCORES = Exercise(
         .by(on=lambda maps, p: (maps * p).sum(-1) * p.shape[-1] / p.sum(-1).clamp(min=1))
         .by(on=lambda maps, p: (maps * p).sum(-1) - p.sum(-1) / p.shape[-1]),
     ),
-    hints=(
-        "`maps * pattern` is what falls on the pattern, `(..., layers, heads, n, n)`; add it up "
-        "along each row.",
-        "Which queries are asked? `pattern.any(dim=-1)`, `(n,)`. The others have 0 in that sum "
-        "anyway: only the divisor must not count them.",
-        "An empty pattern asks nobody. `asked.sum().clamp(min=1)` keeps 0 / 0 away.",
-    ),
 )
 
 
@@ -835,18 +799,15 @@ def means(rng: Rng) -> list[Case]:
     ]
 
 
-ABLATE = Exercise(
-    target="interpret.ablate",
-    reference=interpret.ablate,
+ABLATE = exercise(
+    interpret.ablate,
     section="Chapter 14, “Switch it off”",
     difficulty=3,
     minutes=30,
     limit=10.0,
     criteria=(
-        Criterion("the head hands zeros to W_o", 3, several),
-        Criterion(
-            "each call has a copy of its own",
-            2,
+        Criterion("the head hands zeros to W_o", 3).on(several),
+        Criterion("each call has a copy of its own", 2).on(
             lambda rng: [
                 ablate_case(rng, (0, 1), (1, 2), (0, 0), note="three copies of one model"),
                 ablate_case(
@@ -855,20 +816,18 @@ ABLATE = Exercise(
                     (1, 1, "mean", some_ids(rng, 2, 6)),
                     note="both ways",
                 ),
-            ],
+            ]
         ),
-        Criterion("or its mean, over batch and positions", 3, means),
-        Criterion(
-            "the mean where W_o has no bias",
-            1,
+        Criterion("or its mean, over batch and positions", 3).on(means),
+        Criterion("the mean where W_o has no bias", 1).on(
             lambda rng: [
                 ablate_case(rng, (0, 2, "mean", some_ids(rng, 3, 5)), bias=False),
                 ablate_case(
                     rng, (0, 0, "mean", some_ids(rng, 3, 5)), bias=False, n_layers=1, tied=False
                 ),
-            ],
+            ]
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(("*", "What it is given is a model; the cases are models, layers and heads."),),
     misconceptions=made(
@@ -1002,51 +961,36 @@ ABLATE = Exercise(
         .by(one_at_a_time(say=hooked(lambda handed, mean: handed.mean(-2, keepdim=True))))
         .by(one_at_a_time(say=hooked(lambda handed, mean: over_all(handed)))),
     ),
-    hints=(
-        "`copy.deepcopy(model)`, then the layer `blocks[layer].attention.W_o` of the copy.",
-        "d_head = d_model / n_heads. Which columns of `W_o.weight` meet the head's features?",
-        "For the mean, let the block read ids: a forward hook on `attention.W_o` sees what all "
-        "heads hand to it, side by side.",
-        "`W_o.weight[:, own] @ mean` is what the mean adds to every output, whatever is read: that "
-        "is a bias. Compute it before the columns become 0.",
-    ),
 )
 
-ROLLOUT = Exercise(
-    target="interpret.rollout",
-    reference=interpret.rollout,
+ROLLOUT = exercise(
+    interpret.rollout,
     section="Chapter 14, “Through the layers”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
         ROLLOUT_CASES.criterion(
-            "heads averaged, the stream beside them, later layers on the left",
-            3,
+            "heads averaged, the stream beside them, later layers on the left", 3
+        ).on(
             ROLLOUT_BY_HAND,
             row("l=3 h=2 n=5"),
             row("l=2 h=3 n=7", given={"maps": Drawn("... l h n n", even_or_full)}),
             row("l=5 h=4 n=3", note="five layers"),
         ),
-        ROLLOUT_CASES.criterion(
-            "any share for the stream",
-            2,
+        ROLLOUT_CASES.criterion("any share for the stream", 2).on(
             row("l=3 h=2 n=5", given={"residual": 0.25}, note="residual = 0.25"),
             row("l=2 h=3 n=4", given={"residual": 0.8}, note="residual = 0.8"),
             row("l=3 h=2 n=5", given={"residual": 0.0}, note="residual = 0"),
             row("l=3 h=2 n=5", given={"residual": 1.0}, note="residual = 1"),
         ),
-        ROLLOUT_CASES.criterion(
-            "one layer, one head, one token",
-            1,
+        ROLLOUT_CASES.criterion("one layer, one head, one token", 1).on(
             row("l=1 h=3 n=5", note="one layer"),
             row("l=3 h=1 n=5", note="one head"),
             row("l=2 h=3 n=1", note="one token"),
             row("l=2 h=3 n=2", note="two tokens"),
         ),
-        ROLLOUT_CASES.criterion(
-            "batches",
-            1,
+        ROLLOUT_CASES.criterion("batches", 1).on(
             *ROLLOUT_ROWS.batches,
             row("l=3 h=3 n=5", batch=(2,), note="as many layers as heads"),
             row("l=5 h=3 n=5", batch=(2,), note="as many layers as tokens"),
@@ -1056,14 +1000,12 @@ ROLLOUT = Exercise(
             row("l=2 h=3 n=5", batch=(3,), note="as many sequences as heads"),
             row("l=2 h=3 n=5", batch=(5,), note="as many sequences as tokens"),
         ),
-        ROLLOUT_CASES.criterion(
-            "float32, many tokens",
-            1,
+        ROLLOUT_CASES.criterion("float32, many tokens", 1).on(
             ROLLOUT_ROWS.single,
             row("l=2 h=3 n=19"),
             once_more(ROLLOUT_BY_HAND),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(
         *MAPS_ONLY,
@@ -1161,46 +1103,34 @@ ROLLOUT = Exercise(
         .by(finish=lambda flow, layers, share: flow[..., -1, :])
         .by(finish=lambda flow, layers, share: torch.stack([*flows(layers)], -3)),
     ),
-    hints=(
-        "`maps.mean(dim=-3)` leaves one map for each layer, `(..., layers, n, n)`.",
-        "Begin with the identity: before the first layer, each token holds itself.",
-        "Layer by layer: `flow = (residual * I + (1 - residual) * A) @ flow`.",
-    ),
 )
 
-BIAS = Exercise(
-    target="interpret.pronoun_bias",
-    reference=interpret.pronoun_bias,
+BIAS = exercise(
+    interpret.pronoun_bias,
     section="Chapter 14, “A stereotype of known strength”",
     difficulty=2,
     minutes=15,
     limit=10.0,
     criteria=(
-        Criterion(
-            "the mean of log p(she) − log p(he)",
-            3,
-            lambda rng: [bias_case(rng, 6), bias_case(rng, 5, 5, 5), bias_case(rng, 4, 4)],
+        Criterion("the mean of log p(she) − log p(he)", 3).on(
+            lambda rng: [bias_case(rng, 6), bias_case(rng, 5, 5, 5), bias_case(rng, 4, 4)]
         ),
-        Criterion(
-            "contexts of different lengths",
-            2,
+        Criterion("contexts of different lengths", 2).on(
             lambda rng: [
                 bias_case(rng, 3, 7, 5),
                 bias_case(rng, 9, 2, 1, 4),
                 bias_case(rng, 1, note="one token"),
-            ],
+            ]
         ),
-        Criterion(
-            "any two tokens, any model",
-            1,
+        Criterion("any two tokens, any model", 1).on(
             lambda rng: [
                 bias_case(rng, 3, 5, she=10, he=0, note="ids 10 and 0"),
                 bias_case(rng, 2, 6, she=0, he=5, tied=False, bias=False, n_layers=1),
                 bias_case(rng, 4, 2, she=6, he=6, note="the same token twice"),
-            ],
+            ]
         ),
-        Criterion("again, after others", 1, bias_again),
-        leaves_arguments_alone(),
+        Criterion("again, after others", 1).on(bias_again),
+        unchanged(),
     ),
     excludes=(("*", "What it is given is a model and sequences of ids."),),
     misconceptions=made(
@@ -1283,11 +1213,6 @@ BIAS = Exercise(
         .by(compare=lambda s, she, he: s[she])
         .by(compare=lambda s, she, he: -s[he]),
     ),
-    hints=(
-        "`model(context)` returns logits `(n, n_vocab)`. Which row says what comes next?",
-        "`log_softmax` of that row, at she minus at he. (Its normaliser is the same for both.)",
-        "One number a context; their mean, as a float: `.item()`.",
-    ),
 )
 
 EXERCISES = (INDUCTION, SCORES, ABLATE, ROLLOUT, BIAS)
@@ -1303,22 +1228,14 @@ VARIANTS = (
         "do. In this assignment the last layer comes first and layer 0 last: the first of the maps "
         "is the factor on the left.",
         {"rollout": Adapter({"maps": LAST_FIRST}, drops=("the layers in the other order",))},
-        (
-            (
-                "| `maps` | `(..., layers, heads, n, n)` | layer 0 first; rows sum to 1 |\n| "
-                "`residual`",
-                "| `maps` | `(..., layers, heads, n, n)` | layer 0 last; rows sum to 1 |"
-                "\n| `residual`",
-            ),
-            (
-                "rollout(torch.stack([first, second])[:, None])",
-                "rollout(torch.stack([second, first])[:, None])",
-            ),
-            (
-                "You begin with the second layer, or stop before the last",
-                "You leave out the layer next to the input, or next to the output",
-            ),
-            ("Layer by layer: `flow", "Layer by layer, from the last of the maps: `flow"),
-        ),
+        rewordings("""
+            | `maps` | `(..., layers, heads, n, n)` | layer 0 first; rows sum to 1 |⏎| `residual`
+            → | `maps` | `(..., layers, heads, n, n)` | layer 0 last; rows sum to 1 |⏎| `residual`
+            rollout(torch.stack([first, second])[:, None])
+            → rollout(torch.stack([second, first])[:, None])
+            You begin with the second layer, or stop before the last
+            → You leave out the layer next to the input, or next to the output
+            Layer by layer: `flow → Layer by layer, from the last of the maps: `flow
+        """),
     ),
 )

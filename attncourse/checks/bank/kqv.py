@@ -22,15 +22,7 @@ from attncourse.checks.cases import (
 )
 from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients, with_gradients
-from attncourse.checks.exercise import (
-    Case,
-    Criterion,
-    Exercise,
-    Misconception,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
+from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import Attention, attention_class, dot, linear, made, slip
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
@@ -171,205 +163,131 @@ def by_weights(turned, *views):
 
 # --- exercises -------------------------------------------------------------------------------
 
-PROJECT = Exercise(
-    target="kqv.project",
-    reference=kqv.project,
+PROJECT = exercise(
+    kqv.project,
     section="Chapter 5, “Three views of one token”",
     difficulty=1,
     minutes=5,
     criteria=(
-        Criterion(
-            "a weighted sum of the features for every token",
-            2,
-            PROJECT_CASES(PROJECT_BY_HAND, PROJECT_SQUARE, row("n=7 d_in=5 d_out=3")),
+        PROJECT_CASES.criterion("a weighted sum of the features for every token", 2).on(
+            PROJECT_BY_HAND, PROJECT_SQUARE, row("n=7 d_in=5 d_out=3")
         ),
-        Criterion(
-            "one token, one feature, any memory layout",
-            1,
-            PROJECT_CASES(
-                row("n=1 d_in=3 d_out=5", note="n = 1"),
-                row("n=5 d_in=1 d_out=7", note="one feature"),
-                row("n=7 d_in=3 d_out=5", turned=True, note="not contiguous in memory"),
-            ),
+        PROJECT_CASES.criterion("one token, one feature, any memory layout", 1).on(
+            row("n=1 d_in=3 d_out=5", note="n = 1"),
+            row("n=5 d_in=1 d_out=7", note="one feature"),
+            row("n=7 d_in=3 d_out=5", turned=True, note="not contiguous in memory"),
         ),
-        Criterion("batches", 1, PROJECT_CASES(*PROJECT_ROWS.batches)),
-        Criterion(
-            "float32, large, small and zero entries",
-            1,
-            PROJECT_CASES(
-                *PROJECT_ROWS.numbers,
-                row("n=7 d_in=5 d_out=3", zero=("weight",), note="a weight of 0"),
-                once_more(PROJECT_BY_HAND),
-            ),
+        PROJECT_CASES.criterion("batches", 1).on(*PROJECT_ROWS.batches),
+        PROJECT_CASES.criterion("float32, large, small and zero entries", 1).on(
+            *PROJECT_ROWS.numbers,
+            row("n=7 d_in=5 d_out=3", zero=("weight",), note="a weight of 0"),
+            once_more(PROJECT_BY_HAND),
         ),
-        Criterion("gradients reach x and weight", 1, PROJECT_CASES(*PROJECT_ROWS.gradients)),
-        leaves_arguments_alone(),
+        PROJECT_CASES.criterion("gradients reach x and weight", 1).on(*PROJECT_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
-        Misconception(
-            "the weight is transposed",
-            "You multiply by the transposed weight, as `nn.Linear` and `F.linear` do with theirs, "
-            "which are stored as (d_out, d_in). Here `weight` is (d_in, d_out): `x @ weight`.",
-            lambda x, weight: x @ weight.mT,
-        ),
-        Misconception(
-            "the weight stands on the left",
-            "`weight @ x` is how papers write it that keep a token in a column. Here a token is a "
-            "row, so the weight stands on the right: `x @ weight`.",
-            lambda x, weight: weight @ x,
-        ),
-        Misconception(
-            "both orders mixed",
-            "`weight.T @ x` has the weight of the column convention and the tokens of the row "
-            "convention, and mixes tokens instead of features. Either `x @ weight`, or transpose "
-            "x too: `(weight.mT @ x.mT).mT`.",
-            lambda x, weight: weight.mT @ x,
-        ),
-        Misconception(
-            "entries multiplied one by one",
-            "`*` multiplies entries at the same place. A projection sums over the features of a "
-            "token: that is the matrix product `@`.",
-            lambda x, weight: x * weight,
-        ),
-        Misconception(
-            "the batch axes are lost",
-            "You flatten all tokens into one long list and do not restore the shape. The result "
-            "has the axes of x, with d_out in place of d_in.",
-            lambda x, weight: x.reshape(-1, x.shape[-1]) @ weight,
-        ),
-    ),
-    hints=(
-        "One token, one new feature: output[i, b] is the sum over the features a of "
-        "x[i, a] weight[a, b].",
-        "The sum runs over the last axis of x and the first of weight: a matrix product.",
-        "`@` takes any leading axes of x along.",
+        slip("""the weight is transposed
+            You multiply by the transposed weight, as `nn.Linear` and `F.linear` do with theirs,
+            which are stored as (d_out, d_in). Here `weight` is (d_in, d_out): `x @ weight`.
+        """).whole(lambda x, weight: x @ weight.mT),
+        slip("""the weight stands on the left
+            `weight @ x` is how papers write it that keep a token in a column. Here a token is a
+            row, so the weight stands on the right: `x @ weight`.
+        """).whole(lambda x, weight: weight @ x),
+        slip("""both orders mixed
+            `weight.T @ x` has the weight of the column convention and the tokens of the row
+            convention, and mixes tokens instead of features. Either `x @ weight`, or transpose x
+            too: `(weight.mT @ x.mT).mT`.
+        """).whole(lambda x, weight: weight.mT @ x),
+        slip("""entries multiplied one by one
+            `*` multiplies entries at the same place. A projection sums over the features of a
+            token: that is the matrix product `@`.
+        """).whole(lambda x, weight: x * weight),
+        slip("""the batch axes are lost
+            You flatten all tokens into one long list and do not restore the shape. The result has
+            the axes of x, with d_out in place of d_in.
+        """).whole(lambda x, weight: x.reshape(-1, x.shape[-1]) @ weight),
     ),
 )
 
-SCORES = Exercise(
-    target="kqv.attention_scores",
-    reference=kqv.attention_scores,
+SCORES = exercise(
+    kqv.attention_scores,
     section="Chapter 5, “Who fits whom”",
     difficulty=1,
     minutes=8,
     picture=True,
     criteria=(
-        Criterion(
-            "every query with every key",
-            2,
-            SCORES_CASES(
-                SCORES_BY_HAND,
-                row("m=5 n=5 d_k=4", note="as many queries as keys"),
-                row("m=3 n=7 d_k=4"),
-            ),
+        SCORES_CASES.criterion("every query with every key", 2).on(
+            SCORES_BY_HAND,
+            row("m=5 n=5 d_k=4", note="as many queries as keys"),
+            row("m=3 n=7 d_k=4"),
         ),
-        Criterion(
-            "one query, one key, any memory layout",
-            1,
-            SCORES_CASES(
-                row("m=1 n=5 d_k=4", note="one query"),
-                row("m=5 n=1 d_k=4", note="one key"),
-                row("m=7 n=3 d_k=4", turned=True, note="not contiguous in memory"),
-            ),
+        SCORES_CASES.criterion("one query, one key, any memory layout", 1).on(
+            row("m=1 n=5 d_k=4", note="one query"),
+            row("m=5 n=1 d_k=4", note="one key"),
+            row("m=7 n=3 d_k=4", turned=True, note="not contiguous in memory"),
         ),
-        Criterion(
-            "batches",
-            2,
-            SCORES_CASES(
-                *SCORES_ROWS.batches,
-                row("m=5 n=7 d_k=4", batch=(2,), given=ONE_OF_KEYS, note="one for a batch"),
-            ),
+        SCORES_CASES.criterion("batches", 2).on(
+            *SCORES_ROWS.batches,
+            row("m=5 n=7 d_k=4", batch=(2,), given=ONE_OF_KEYS, note="one for a batch"),
         ),
-        Criterion(
-            "float32, large and small entries",
-            1,
-            SCORES_CASES(*SCORES_ROWS.numbers, once_more(SCORES_BY_HAND)),
+        SCORES_CASES.criterion("float32, large and small entries", 1).on(
+            *SCORES_ROWS.numbers, once_more(SCORES_BY_HAND)
         ),
-        Criterion("gradients reach query and key", 1, SCORES_CASES(*SCORES_ROWS.gradients)),
-        leaves_arguments_alone(),
+        SCORES_CASES.criterion("gradients reach query and key", 1).on(*SCORES_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
-    hints=(
-        "One score is a dot product: S[i, j] is the sum over the features a of "
-        "query[i, a] key[j, a].",
-        "A matrix product sums over the *first* axis of its right factor. Which axis of key has "
-        "to come first?",
-        "`.mT` swaps the last two axes and leaves any batch axes where they are.",
-    ),
 )
 
-ATTENTION = Exercise(
-    target="kqv.scaled_dot_product_attention",
-    reference=kqv.scaled_dot_product_attention,
+ATTENTION = exercise(
+    kqv.scaled_dot_product_attention,
     section="Chapter 5, “From scores to an answer”",
     difficulty=2,
     minutes=20,
     forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
     criteria=(
-        Criterion(
-            "softmax of the scaled scores, times the values",
-            3,
-            ATTENTION_CASES(
-                ATTENTION_BY_HAND,
-                row("m=5 n=5 d_k=4 d_v=4", note="as many queries as keys, d_v = d_k"),
-                row("m=3 n=7 d_k=16 d_v=16"),
+        ATTENTION_CASES.criterion("softmax of the scaled scores, times the values", 3).on(
+            ATTENTION_BY_HAND,
+            row("m=5 n=5 d_k=4 d_v=4", note="as many queries as keys, d_v = d_k"),
+            row("m=3 n=7 d_k=16 d_v=16"),
+        ),
+        ATTENTION_CASES.criterion("m, n, d_k and d_v may all differ", 1).on(
+            NARROW.but(note="d_v smaller than d_k"),
+            row("m=7 n=1 d_k=4 d_v=11", note="one key, d_v above d_k"),
+        ),
+        ATTENTION_CASES.criterion("a mask, True where attention is allowed", 2).on(
+            MASKED_BY_HAND,
+            MASKED_FAR_BELOW,
+            NARROW.but(given={"mask": hole("m n")}),
+            NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
+            NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
+            NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+        ),
+        ATTENTION_CASES.criterion("another scale", 1).on(
+            NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
+            NARROW.but(given={"scale": 0.0}),
+            NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
+        ),
+        ATTENTION_CASES.criterion("batches", 1).on(*ATTENTION_ROWS.batches),
+        ATTENTION_CASES.criterion("float32, large and small scores", 1).on(
+            ATTENTION_ROWS.single.but("d_k=7", note="float32, d_k = 7"),
+            *ATTENTION_ROWS.extreme,
+            once_more(ATTENTION_BY_HAND),
+        ),
+        ATTENTION_CASES.criterion("gradients reach query, key and value", 1).on(
+            *ATTENTION_ROWS.gradients,
+            NARROW.but(
+                batch=(2,),
+                given={"mask": hole("m n")},
+                use=with_gradients("query", "key", "value"),
+                note="a batch of 2, one mask for both",
             ),
         ),
-        Criterion(
-            "m, n, d_k and d_v may all differ",
-            1,
-            ATTENTION_CASES(
-                NARROW.but(note="d_v smaller than d_k"),
-                row("m=7 n=1 d_k=4 d_v=11", note="one key, d_v above d_k"),
-            ),
-        ),
-        Criterion(
-            "a mask, True where attention is allowed",
-            2,
-            ATTENTION_CASES(
-                MASKED_BY_HAND,
-                MASKED_FAR_BELOW,
-                NARROW.but(given={"mask": hole("m n")}),
-                NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
-                NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
-                NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
-            ),
-        ),
-        Criterion(
-            "another scale",
-            1,
-            ATTENTION_CASES(
-                NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
-                NARROW.but(given={"scale": 0.0}),
-                NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
-            ),
-        ),
-        Criterion("batches", 1, ATTENTION_CASES(*ATTENTION_ROWS.batches)),
-        Criterion(
-            "float32, large and small scores",
-            1,
-            ATTENTION_CASES(
-                ATTENTION_ROWS.single.but("d_k=7", note="float32, d_k = 7"),
-                *ATTENTION_ROWS.extreme,
-                once_more(ATTENTION_BY_HAND),
-            ),
-        ),
-        Criterion(
-            "gradients reach query, key and value",
-            1,
-            ATTENTION_CASES(
-                *ATTENTION_ROWS.gradients,
-                NARROW.but(
-                    batch=(2,),
-                    given={"mask": hole("m n")},
-                    use=with_gradients("query", "key", "value"),
-                    note="a batch of 2, one mask for both",
-                ),
-            ),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -400,88 +318,58 @@ ATTENTION = Exercise(
             one of them by it, or the scores.
         """).by(scale=lambda scores, factor: scores * factor**2),
     ),
-    hints=(
-        "Four steps, each a line: scores, scale, mask, softmax. Then the weights times the values.",
-        "`scores.masked_fill(~mask, -torch.inf)` puts −∞ where the mask is False; exp(−∞) is 0.",
-        "The softmax runs over the keys, which is the last axis of (..., m, n).",
-    ),
 )
 
-HEAD = Exercise(
-    target="kqv.AttentionHead",
-    reference=kqv.AttentionHead,
+HEAD = exercise(
+    kqv.AttentionHead,
     section="Chapter 5, “A module that holds the three views”",
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
-            "attention between three projections of x",
-            3,
-            HEAD_CASES(
-                HEAD_BY_HAND,
-                HEAD_ROW,
-                row("n=11 d_model=7 d_k=16", then="n=5"),
-                HEAD_ROW.but(then={}, note=OTHER_NUMBERS),
+        HEAD_CASES.criterion("attention between three projections of x", 3).on(
+            HEAD_BY_HAND,
+            HEAD_ROW,
+            row("n=11 d_model=7 d_k=16", then="n=5"),
+            HEAD_ROW.but(then={}, note=OTHER_NUMBERS),
+        ),
+        HEAD_CASES.criterion("d_v may differ from d_k; one token", 1).on(
+            row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11")
+        ),
+        HEAD_CASES.criterion("bias=True adds a bias to each projection", 1).on(
+            HEAD_ROW.but(options=BIAS),
+            HEAD_ROW.but(
+                "d_v=7",
+                options=BIAS,
+                zero=("W_q.weight", "W_k.bias", "W_v.bias"),
+                note="some are 0",
+            ),
+            HEAD_ROW.but(
+                options=BIAS,
+                zero=("W_q.bias", "W_k.weight", "W_v.weight"),
+                note="the others are 0",
             ),
         ),
-        Criterion(
-            "d_v may differ from d_k; one token",
-            1,
-            HEAD_CASES(row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11")),
+        HEAD_CASES.criterion("a mask, True where attention is allowed", 1).on(
+            HEAD_ROW.but(given={"mask": hole("n n")}),
+            HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
+            HEAD_ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
+            HEAD_ROW.but(batch=(7,), given={"mask": hole("n n")}, note=ONE_MASK),
         ),
-        Criterion(
-            "bias=True adds a bias to each projection",
-            1,
-            HEAD_CASES(
-                HEAD_ROW.but(options=BIAS),
-                HEAD_ROW.but(
-                    "d_v=7",
-                    options=BIAS,
-                    zero=("W_q.weight", "W_k.bias", "W_v.bias"),
-                    note="some are 0",
-                ),
-                HEAD_ROW.but(
-                    options=BIAS,
-                    zero=("W_q.bias", "W_k.weight", "W_v.weight"),
-                    note="the others are 0",
-                ),
-            ),
+        HEAD_CASES.criterion("weights(x, mask) returns the attention map", 2).on(
+            MAP_BY_HAND,
+            HEAD_ROW.but("d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch"),
+            HEAD_ROW.but(given={"mask": hole("n n")}, method="weights"),
+            HEAD_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
         ),
-        Criterion(
-            "a mask, True where attention is allowed",
-            1,
-            HEAD_CASES(
-                HEAD_ROW.but(given={"mask": hole("n n")}),
-                HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
-                HEAD_ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
-                HEAD_ROW.but(batch=(7,), given={"mask": hole("n n")}, note=ONE_MASK),
-            ),
+        HEAD_CASES.criterion("batches", 1).on(*HEAD_ROWS.batches),
+        HEAD_CASES.criterion("float32, large and small numbers", 1).on(
+            HEAD_ROWS.single.but("d_k=3", note="float32, d_k = 3"), *HEAD_ROWS.extreme
         ),
-        Criterion(
-            "weights(x, mask) returns the attention map",
-            2,
-            HEAD_CASES(
-                MAP_BY_HAND,
-                HEAD_ROW.but("d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch"),
-                HEAD_ROW.but(given={"mask": hole("n n")}, method="weights"),
-                HEAD_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
-            ),
+        HEAD_CASES.criterion("gradients reach x and every weight", 2).on(
+            *(one.but("d_v=3", options=BIAS) for one in HEAD_ROWS.gradients),
+            HEAD_ROW.but(given={"mask": hole("n n")}, use=call_module_with_gradients),
         ),
-        Criterion("batches", 1, HEAD_CASES(*HEAD_ROWS.batches)),
-        Criterion(
-            "float32, large and small numbers",
-            1,
-            HEAD_CASES(HEAD_ROWS.single.but("d_k=3", note="float32, d_k = 3"), *HEAD_ROWS.extreme),
-        ),
-        Criterion(
-            "gradients reach x and every weight",
-            2,
-            HEAD_CASES(
-                *(one.but("d_v=3", options=BIAS) for one in HEAD_ROWS.gradients),
-                HEAD_ROW.but(given={"mask": hole("n n")}, use=call_module_with_gradients),
-            ),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=(
@@ -525,11 +413,6 @@ HEAD = Exercise(
             .by(by_weights(lambda weight: weight, "query", "key")),
         ),
     ),
-    hints=(
-        "`__init__` begins with `super().__init__()` and makes three layers; `forward` uses them.",
-        "`nn.Linear(d_model, d_k, bias=bias)` maps the last axis and takes any batch along.",
-        "Your `scaled_dot_product_attention` does the rest. For `weights`, stop before the values.",
-    ),
 )
 
 EXERCISES = (PROJECT, SCORES, ATTENTION, HEAD)
@@ -546,55 +429,37 @@ VARIANTS = (
             "scaled_dot_product_attention": with_columns("query", "key", "value"),
             "AttentionHead": with_columns("x", methods=("forward", "weights")),
         },
-        ("A token is a row. Where", "In exercises 1 and 2 a token is a row, then a column. Where"),
-        ("| `query` | `(..., m, d_k)` | |", "| `query` | `(..., d_k, m)` | |"),
-        ("| `key` | `(..., n, d_k)` | |", "| `key` | `(..., d_k, n)` | |"),
-        (
-            "| `value` | `(..., n, d_v)` | one for each key |",
-            "| `value` | `(..., d_v, n)` | one for each key |",
-        ),
-        (
-            "| returns | `(..., m, d_v)` | the output alone, one row for each query |",
-            "| returns | `(..., d_v, m)` | the output alone, one column for each query |",
-        ),
-        (
-            r"\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V .$$",
-            r"\left(\frac{Q K^\top}{\sqrt{d_k}}"
-            r"\right) V ,$$"
-            "\n\nwhere $Q$, $K$, $V$ and $U$ hold what comes in and what is "
-            "returned as "
-            "rows.",
-        ),
-        ("Expect `tensor([[3.4320, 2.8719]])`", "Expect 3.4320 and 2.8719, one below the other"),
-        ("torch.tensor([[0.0, 1.0]]),\n", "torch.tensor([[0.0, 1.0]]).mT,\n"),
-        (
-            "torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]),\n",
-            "torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]).mT,\n",
-        ),
-        (
-            "torch.tensor([[4.0, 0.0], [2.0, 2.0], [4.0, 4.0]]),\n",
-            "torch.tensor([[4.0, 0.0], [2.0, 2.0], [4.0, 4.0]]).mT,\n",
-        ),
-        ("`x`, `(..., n, d_model)`, are", "`x`, `(..., d_model, n)`, are"),
-        ("the output alone, `(..., n, d_v)`", "the output alone, `(..., d_v, n)`"),
-        ("Expect `torch.Size([2, 7, 3])`", "Expect `torch.Size([2, 3, 7])`"),
-        ("sequences = torch.ones(2, 7, 5)", "sequences = torch.ones(2, 5, 7)"),
-        ("`query @ key.mT`", "`query.mT @ key`"),
-        ("`key @ query.mT`", "`key.mT @ query`"),
-        (
-            "`key.T` turns all axes around, the batch axes too. `key.mT` swaps",
-            "`query.T` turns all axes around, the batch axes too. `query.mT` swaps",
-        ),
-        ("`key.transpose(-2, -1)`", "`query.transpose(-2, -1)`"),
-        (
-            "the values that it mixes: `weights @ value`",
-            "the values that it mixes: `value @ weights.mT`",
-        ),
-        (
-            "`nn.Linear(d_model, d_k, bias=bias)` maps the last axis",
-            "`nn.Linear(d_model, d_k, "
-            "bias=bias)` maps the last axis, which features are in `x.mT`,",
-        ),
+        r"""
+            A token is a row. Where → In exercises 1 and 2 a token is a row, then a column. Where
+            | `query` | `(..., m, d_k)` | | → | `query` | `(..., d_k, m)` | |
+            | `key` | `(..., n, d_k)` | | → | `key` | `(..., d_k, n)` | |
+            | `value` | `(..., n, d_v)` | one for each key |
+            → | `value` | `(..., d_v, n)` | one for each key |
+            | returns | `(..., m, d_v)` | the output alone, one row for each query |
+            → | returns | `(..., d_v, m)` | the output alone, one column for each query |
+            \left(\frac{Q K^\top}{\sqrt{d_k}}\right) V .$$
+            → \left(\frac{Q K^\top}{\sqrt{d_k}}\right) V ,$$⏎⏎where $Q$, $K$, $V$ and $U$ hold what
+                comes in and what is returned as rows.
+            Expect `tensor([[3.4320, 2.8719]])` → Expect 3.4320 and 2.8719, one below the other
+            torch.tensor([[0.0, 1.0]]),⏎ → torch.tensor([[0.0, 1.0]]).mT,⏎
+            torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]),⏎
+            → torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]]).mT,⏎
+            torch.tensor([[4.0, 0.0], [2.0, 2.0], [4.0, 4.0]]),⏎
+            → torch.tensor([[4.0, 0.0], [2.0, 2.0], [4.0, 4.0]]).mT,⏎
+            `x`, `(..., n, d_model)`, are → `x`, `(..., d_model, n)`, are
+            the output alone, `(..., n, d_v)` → the output alone, `(..., d_v, n)`
+            Expect `torch.Size([2, 7, 3])` → Expect `torch.Size([2, 3, 7])`
+            sequences = torch.ones(2, 7, 5) → sequences = torch.ones(2, 5, 7)
+            `query @ key.mT` → `query.mT @ key`
+            `key @ query.mT` → `key.mT @ query`
+            `key.T` turns all axes around, the batch axes too. `key.mT` swaps
+            → `query.T` turns all axes around, the batch axes too. `query.mT` swaps
+            `key.transpose(-2, -1)` → `query.transpose(-2, -1)`
+            the values that it mixes: `weights @ value`
+            → the values that it mixes: `value @ weights.mT`
+            `nn.Linear(d_model, d_k, bias=bias)` maps the last axis
+            → `nn.Linear(d_model, d_k, bias=bias)` maps the last axis, which features are in `x.mT`,
+        """,
         inputs="of every input but the mask",
     ),
 )

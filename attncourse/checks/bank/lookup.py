@@ -9,20 +9,12 @@ from attncourse.checks import mistakes, slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.rewriting import COLUMNS
 from attncourse.checks.slips import dots, result, swapped
 from attncourse.checks.softmaxes import Softmax, nothing
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -523,93 +515,64 @@ OF_CURVES = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-SOFTMAX = Exercise(
-    target="lookup.softmax",
-    reference=lookup.softmax,
+SOFTMAX = exercise(
+    lookup.softmax,
     section="Chapter 3, “Softmax turns scores into weights”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion(
-            "weights in proportion to exp(x), summing to 1",
-            3,
-            SOFTMAX_CASES(
-                SOFTMAX_BY_HAND,
-                Case((TWO_ROWS,), note="two rows"),
-                row("n=7", given={"x": Drawn("5 n", normal)}),
-            ),
+        SOFTMAX_CASES.criterion("weights in proportion to exp(x), summing to 1", 3).on(
+            SOFTMAX_BY_HAND,
+            Case((TWO_ROWS,), note="two rows"),
+            row("n=7", given={"x": Drawn("5 n", normal)}),
         ),
-        Criterion("along any axis", 2, ALONG_AXES),
-        Criterion("at any temperature", 2, TEMPERATURES),
-        Criterion("finite for large scores", 2, LARGE_SCORES),
-        Criterion("batches, memory layout, whole numbers, float32", 1, SOFTMAX_KINDS),
-        leaves_arguments_alone(),
+        Criterion("along any axis", 2).on(ALONG_AXES),
+        Criterion("at any temperature", 2).on(TEMPERATURES),
+        Criterion("finite for large scores", 2).on(LARGE_SCORES),
+        Criterion("batches, memory layout, whole numbers, float32", 1).on(SOFTMAX_KINDS),
+        unchanged(),
     ),
     misconceptions=made(softmax_of, *OF_SOFTMAX),
-    hints=(
-        "Three steps: divide by the temperature, exponentiate, divide by the sum along the axis.",
-        "`keepdims=True` keeps the summed axis with length 1, so that the division lines up.",
-        "exp(10000) is infinity. Which number can you subtract from all scores of a slice without "
-        "changing a weight, so that the largest exponent is 0?",
-    ),
 )
 
-SOFT_LOOKUP = Exercise(
-    target="lookup.soft_lookup",
-    reference=lookup.soft_lookup,
+SOFT_LOOKUP = exercise(
+    lookup.soft_lookup,
     section="Chapter 3, “A lookup that returns a blend”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion(
-            "one query, values that are numbers",
-            2,
-            LOOKUP_CASES(LOOKUP_BY_HAND, LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS})),
+        LOOKUP_CASES.criterion("one query, values that are numbers", 2).on(
+            LOOKUP_BY_HAND, LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS})
         ),
-        Criterion("many queries, values that are vectors", 2, MANY_QUERIES),
-        Criterion("at any temperature", 1, LOOKUP_TEMPERATURES),
-        Criterion("sizes of 1, memory layout", 1, LOOKUP_SIZES),
-        Criterion("batches", 1, LOOKUP_BATCHES),
-        Criterion("large, small and whole numbers, float32", 1, LOOKUP_NUMBERS),
-        leaves_arguments_alone(),
+        Criterion("many queries, values that are vectors", 2).on(MANY_QUERIES),
+        Criterion("at any temperature", 1).on(LOOKUP_TEMPERATURES),
+        Criterion("sizes of 1, memory layout", 1).on(LOOKUP_SIZES),
+        Criterion("batches", 1).on(LOOKUP_BATCHES),
+        Criterion("large, small and whole numbers, float32", 1).on(LOOKUP_NUMBERS),
+        unchanged(),
     ),
     misconceptions=made(look_up, *OF_LOOKUP),
-    hints=(
-        "Three steps: a score for every key, weights from the scores, a weighted sum of values.",
-        "`query @ np.swapaxes(keys, -1, -2)` has shape (n,) for a query (d,) and (..., m, n) for "
-        "queries (..., m, d).",
-        "`weights @ values` does for values (n,) and (n, d_v) alike.",
-    ),
 )
 
-KERNEL_REGRESSION = Exercise(
-    target="lookup.kernel_regression",
-    reference=lookup.kernel_regression,
+KERNEL_REGRESSION = exercise(
+    lookup.kernel_regression,
     section="Chapter 3, “A curve through noisy points”",
     difficulty=2,
     minutes=20,
     criteria=(
-        Criterion(
-            "an average of y, weighted by a Gaussian of the distance",
-            3,
-            CURVE_CASES(CURVE_BY_HAND, CURVE_ROW.but()),
+        CURVE_CASES.criterion("an average of y, weighted by a Gaussian of the distance", 3).on(
+            CURVE_BY_HAND, CURVE_ROW.but()
         ),
-        Criterion("at any bandwidth", 1, BANDWIDTHS),
-        Criterion("finite far from every x", 2, FAR_QUERIES),
-        Criterion("any number of queries and points", 1, CURVE_SIZES),
-        Criterion("batches", 1, CURVE_CASES(*CURVE_ROWS.batches)),
-        Criterion("large, small and whole numbers, float32", 1, CURVE_NUMBERS),
-        leaves_arguments_alone(),
+        Criterion("at any bandwidth", 1).on(BANDWIDTHS),
+        Criterion("finite far from every x", 2).on(FAR_QUERIES),
+        Criterion("any number of queries and points", 1).on(CURVE_SIZES),
+        CURVE_CASES.criterion("batches", 1).on(*CURVE_ROWS.batches),
+        Criterion("large, small and whole numbers, float32", 1).on(CURVE_NUMBERS),
+        unchanged(),
     ),
     misconceptions=made(curve, *OF_CURVES),
-    hints=(
-        "All distances at once: `x_query[..., :, None] - x[..., None, :]` has shape (..., m, n).",
-        "The Gaussian is an exponential. What do you hand to `softmax` so that its exponential is "
-        "the Gaussian?",
-        "The result is a weighted average of y along the last axis of the weights.",
-    ),
 )
 
 EXERCISES = (SOFTMAX, SOFT_LOOKUP, KERNEL_REGRESSION)
@@ -623,24 +586,16 @@ VARIANTS = (
         "Your answer takes a key for a row, as the book and its published answers do. In this "
         "assignment every column of `keys`, shape (d, n), is a key: `query @ keys` has the scores.",
         {"soft_lookup": Adapter({"keys": COLUMNS})},
-        (
-            ("| `(d,)` | `(n, d)` |", "| `(d,)` | `(d, n)` |"),
-            ("| `(m, d)` | `(n, d)` |", "| `(m, d)` | `(d, n)` |"),
-            (
-                "`(..., n, d)` or `(n, d)` | `(..., n, d_v)`",
-                "`(..., d, n)` or `(d, n)` | `(..., n, d_v)`",
-            ),
-            (
-                "np.array([[0.0, 2.0], [np.log(3), 5.0]])",
-                "np.array([[0.0, np.log(3)], [2.0, 5.0]])",
-            ),
-            ("`query @ np.swapaxes(keys, -1, -2)`", "`query @ keys`"),
-            ("`keys.T` reverses all axes, the batch's too, and `np.dot`", "`np.dot`"),
-            (
-                "`keys @ query.T` has a row for each key",
-                "`(query @ keys).T` has a row for each key",
-            ),
-            ("and `query * keys` pairs", "and `query * keys.T` pairs"),
-        ),
+        rewordings("""
+            | `(d,)` | `(n, d)` | → | `(d,)` | `(d, n)` |
+            | `(m, d)` | `(n, d)` | → | `(m, d)` | `(d, n)` |
+            `(..., n, d)` or `(n, d)` | `(..., n, d_v)`
+            → `(..., d, n)` or `(d, n)` | `(..., n, d_v)`
+            np.array([[0.0, 2.0], [np.log(3), 5.0]]) → np.array([[0.0, np.log(3)], [2.0, 5.0]])
+            `query @ np.swapaxes(keys, -1, -2)` → `query @ keys`
+            `keys.T` reverses all axes, the batch's too, and `np.dot` → `np.dot`
+            `keys @ query.T` has a row for each key → `(query @ keys).T` has a row for each key
+            and `query * keys` pairs → and `query * keys.T` pairs
+        """),
     ),
 )

@@ -31,16 +31,8 @@ from attncourse.checks.cases import (
 )
 from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import call_on_function, with_gradients
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import Attention, filled_with, made, over_keys, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Attention, Between, filled_with, made, over_keys, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import NEGATED
 
@@ -534,32 +526,25 @@ def differences(step: float) -> dict:
 
 # --- exercises -------------------------------------------------------------------------------
 
-CAUSAL = Exercise(
-    target="masking.causal_mask",
-    reference=masking.causal_mask,
+CAUSAL = exercise(
+    masking.causal_mask,
     section="Chapter 10, “No looking ahead”",
     difficulty=1,
     minutes=10,
     picture=True,
     criteria=(
-        Criterion(
-            "a token sees itself and what came before",
-            2,
-            lambda rng: [CAUSAL_BY_HAND, Case((int(rng.integers(5, 9)),)), Case((2,))],
+        Criterion("a token sees itself and what came before", 2).on(
+            lambda rng: [CAUSAL_BY_HAND, Case((int(rng.integers(5, 9)),)), Case((2,))]
         ),
-        Criterion(
-            "fewer queries than keys: the last positions",
-            2,
+        Criterion("fewer queries than keys: the last positions", 2).on(
             lambda rng: [
                 Case((2, 5), note="two new queries behind three old positions"),
                 Case((m := int(rng.integers(3, 5)), m + int(rng.integers(2, 5)))),
                 Case((5, 6)),
                 Case((67, 71), note="many tokens"),
-            ],
+            ]
         ),
-        FIXED.criterion(
-            "one query, one token",
-            1,
+        FIXED.criterion("one query, one token", 1).on(
             Case((1, 5), note="one query, the last of five positions"),
             Case((1, 2), note="one query, two keys"),
             Case((1,), note="n = 1"),
@@ -612,33 +597,22 @@ CAUSAL = Exercise(
             Without `n_keys` your function computes with None. As many keys as queries are
             meant.""").by(sizes=lambda m, n: (m, n + 0)),
     ),
-    hints=(
-        "Write down the positions of the queries and of the keys. Which comparison of the two is "
-        "the mask?",
-        "The keys stand at 0 … n−1, the queries at n−m … n−1.",
-        "`torch.arange(a, b)[:, None] >= torch.arange(c)` compares every row with every column.",
-    ),
 )
 
-PADDING = Exercise(
-    target="masking.padding_mask",
-    reference=masking.padding_mask,
+PADDING = exercise(
+    masking.padding_mask,
     section="Chapter 10, “Padding”",
     difficulty=1,
     minutes=8,
     criteria=(
-        Criterion(
-            "the first lengths[b] keys of sequence b",
-            2,
+        Criterion("the first lengths[b] keys of sequence b", 2).on(
             lambda rng: [
                 PADDING_BY_HAND,
                 Case((torch.from_numpy(rng.permutation(np.arange(1, 7))[:4].copy()), 7)),
                 Case((lengths(4, 1, 18, 11, 3), 19), note="many tokens"),
-            ],
+            ]
         ),
-        FIXED.criterion(
-            "full, empty and single sequences",
-            1,
+        FIXED.criterion("full, empty and single sequences", 1).on(
             Case((lengths(5, 2), 5), note="a sequence without padding"),
             Case((lengths(2, 0, 3), 4), note="an empty sequence"),
             Case((lengths(1), 1), note="one sequence of one token"),
@@ -646,16 +620,14 @@ PADDING = Exercise(
             Case((lengths(1, 2, 1), 2), note="up to two tokens"),
             Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
         ),
-        PADDING_CASES.criterion(
-            "two batch axes and more",
-            1,
+        PADDING_CASES.criterion("two batch axes and more", 1).on(
             padded(5, 2, 3, note="two batch axes"),
             padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
             padded(7, 2, 1, 3, note="three batch axes"),
             padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
             once_more(PADDING_BY_HAND),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(("one batch axis, not contiguous", "A single axis has one order in memory."),),
     misconceptions=made(
@@ -708,45 +680,32 @@ PADDING = Exercise(
         .by(align=lambda lengths: one_by_one(lengths)[:, None, None])
         .by(form=lambda mask: mask[..., 0, :].unsqueeze(1)),
     ),
-    hints=(
-        "Position j of sequence b is a token if j is less than its length.",
-        "Positions are (max_length,), lengths (b,). Which axes of 1 make them compare to "
-        "(b, 1, max_length)?",
-        "`lengths[..., None, None]` is (b, 1, 1).",
-    ),
 )
 
-WINDOW = Exercise(
-    target="masking.sliding_window_mask",
-    reference=masking.sliding_window_mask,
+WINDOW = exercise(
+    masking.sliding_window_mask,
     section="Chapter 10, “Windows, blocks and gaps”",
     difficulty=2,
     minutes=12,
     picture=True,
     criteria=(
-        Criterion(
-            "width tokens, centred on each",
-            2,
+        Criterion("width tokens, centred on each", 2).on(
             lambda rng: [
                 WINDOW_BY_HAND,
                 Case((8, 5)),
                 Case((int(rng.integers(7, 12)), 2 * int(rng.integers(1, 3)) + 1)),
                 Case((17, 7), note="many tokens"),
-            ],
+            ]
         ),
-        Criterion(
-            "causal: width tokens that end with each",
-            2,
+        Criterion("causal: width tokens that end with each", 2).on(
             lambda rng: [
                 Case((5, 3), BEHIND),
                 Case((7, 4), BEHIND, note="an even width"),
                 Case((int(rng.integers(6, 9)), 2), BEHIND),
                 Case((8, 5), BEHIND),
-            ],
+            ]
         ),
-        FIXED.criterion(
-            "width 1, and wider than the sequence",
-            1,
+        FIXED.criterion("width 1, and wider than the sequence", 1).on(
             Case((4, 1), note="width 1"),
             Case((4, 1), BEHIND, note="width 1"),
             Case((3, 7), note="wider than the sequence"),
@@ -755,9 +714,7 @@ WINDOW = Exercise(
             Case((1, 3), note="n = 1"),
             once_more(WINDOW_BY_HAND),
         ),
-        FIXED.criterion(
-            "an even width has no centre: ValueError",
-            1,
+        FIXED.criterion("an even width has no centre: ValueError", 1).on(
             Case((7, 4), note="even width", raises=ValueError),
             Case((5, 2), note="even width", raises=ValueError),
         ),
@@ -837,71 +794,51 @@ WINDOW = Exercise(
             first token sees the last: its reach is still `width // 2`.
         """).by(refuse=lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)),
     ),
-    hints=(
-        "What matters is the difference of the positions. Make the matrix of all i − j first.",
-        "A centred window of 5 reaches 2 to each side. How far does one of `width` reach?",
-        "With `causal`, i − j runs from 0 for the token itself to width − 1 for the oldest.",
-    ),
 )
 
-SOFTMAX = Exercise(
-    target="masking.masked_softmax",
-    reference=masking.masked_softmax,
+SOFTMAX = exercise(
+    masking.masked_softmax,
     section="Chapter 10, “Rows with nothing to attend to”",
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
-            "weights over the allowed keys, 0 elsewhere",
-            3,
-            WEIGHTS_CASES(WEIGHTS_BY_HAND, FIVE, row("m=5 n=5", note="as many queries as keys")),
+        WEIGHTS_CASES.criterion("weights over the allowed keys, 0 elsewhere", 3).on(
+            WEIGHTS_BY_HAND, FIVE, row("m=5 n=5", note="as many queries as keys")
         ),
-        WEIGHTS_CASES.criterion(
-            "one row, one key, one mask for all",
-            1,
+        WEIGHTS_CASES.criterion("one row, one key, one mask for all", 1).on(
             FIVE.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
             row("m=3 n=7", turned=True, note="not contiguous in memory"),
             row("m=1 n=5", note="one query"),
             row("m=5 n=1", note="one key"),
         ),
-        WEIGHTS_CASES.criterion(
-            "batches",
-            1,
+        WEIGHTS_CASES.criterion("batches", 1).on(
             *WEIGHTS_ROWS.batches,
             FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
             FIVE.but(batch=(2,), given=FOR_ALL, note="one mask for both"),
             FIVE.but(batch=(5,), given=FOR_ALL, note=ONE_MASK),
         ),
-        WEIGHTS_CASES.criterion(
-            "float32, large and small scores",
-            1,
+        WEIGHTS_CASES.criterion("float32, large and small scores", 1).on(
             FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
             FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
             WEIGHTS_ROWS.extreme[1],
             FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
             once_more(WEIGHTS_BY_HAND),
         ),
-        WEIGHTS_CASES.criterion(
-            "rows with no key: all 0",
-            2,
+        WEIGHTS_CASES.criterion("rows with no key: all 0", 2).on(
             EMPTY_BY_HAND,
             FIVE.but(given=EMPTY, note="two queries may attend to nothing"),
             row("m=5 n=3", batch=(2,), given=EMPTY, note="a batch of 2, with empty rows"),
         ),
-        WEIGHTS_CASES.criterion(
-            "float16",
-            1,
+        WEIGHTS_CASES.criterion("float16", 1).on(
             HALF,
             HALF.but(given=EMPTY, note="float16, empty rows"),
             HALF.but("m=3 n=5", given=ABOVE_11, note="float16, large scores"),
         ),
-        WEIGHTS_CASES.criterion(
-            "gradients reach the scores, none is NaN",
-            2,
+        WEIGHTS_CASES.criterion("gradients reach the scores, none is NaN", 2).on(
             LEARNING.but(batch=(2,), given=FOR_ALL, note="a batch of 2"),
             LEARNING.but(given=EMPTY, note="with empty rows"),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
@@ -976,46 +913,30 @@ SOFTMAX = Exercise(
             )
         ),
     ),
-    hints=(
-        "For rows with a key, `scores.masked_fill(~mask, -torch.inf)` and a softmax are all.",
-        "Which rows have a key? `mask.any(dim=-1, keepdim=True)`. The others must not become rows "
-        "of nothing but −∞.",
-        "Fill where the mask is False *and* the row has a key; after the softmax fill all masked "
-        "weights with 0.",
-    ),
 )
 
-LEAK = Exercise(
-    target="masking.leak",
-    reference=masking.leak,
+LEAK = exercise(
+    masking.leak,
     section="Chapter 10, “The leak test”",
     difficulty=3,
     minutes=25,
     criteria=(
-        LEAK_CASES.criterion(
-            "the largest derivative over the masked pairs",
-            3,
+        LEAK_CASES.criterion("the largest derivative over the masked pairs", 3).on(
             LEAK_BY_HAND,
             SQUARE,
             SQUARE.but(options=PRODUCT),
             SQUARE.but(given={}),
         ),
-        LEAK_CASES.criterion(
-            "finds what attention leaks",
-            2,
+        LEAK_CASES.criterion("finds what attention leaks", 2).on(
             SQUARE.but(options=ATTENTION | {"ahead": 1}, note="allowed looks one step ahead"),
             SQUARE.but(options=MASKED_LATE, note="masked after the softmax"),
         ),
-        LEAK_CASES.criterion(
-            "0 where nothing leaks",
-            1,
+        LEAK_CASES.criterion("0 where nothing leaks", 1).on(
             NO_LEAK,
             SQUARE.but(options=ATTENTION | {"ahead": 0}, note="allowed is the mask"),
             SQUARE.but(options={"f": "linear_mix"}, given=ALL, note="nothing is masked"),
         ),
-        LEAK_CASES.criterion(
-            "any number of queries, keys and features, of any size",
-            1,
+        LEAK_CASES.criterion("any number of queries, keys and features, of any size", 1).on(
             row("m=2 n=5 d=3", note="two queries, five keys"),
             row("m=5 n=3 d=4", given={"mask": hole("1 n")}, note="one row of the mask for all"),
             row("m=1 n=1 d=3", given=NONE, note="one token, which may not see itself"),
@@ -1023,14 +944,12 @@ LEAK = Exercise(
             *(one.but(options=PRODUCT) for one in LEAK_ROWS.extreme),
             once_more(LEAK_BY_HAND),
         ),
-        LEAK_CASES.criterion(
-            "batches",
-            1,
+        LEAK_CASES.criterion("batches", 1).on(
             *LEAK_ROWS.batches[:3],
             *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
             SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
     misconceptions=made(
@@ -1124,12 +1043,6 @@ LEAK = Exercise(
             x.detach().clone().requires_grad_()`.
         """).by(derive=lambda f, x: torch.autograd.grad(f(x)[..., 0, 0].sum(), x)[0]),
     ),
-    hints=(
-        "`x.detach().clone().requires_grad_()` is a copy that derivatives can be taken by.",
-        "`torch.autograd.grad(out[..., i, a].sum(), x, retain_graph=True)[0]` has the shape of x. "
-        "Which of its rows may be anything but 0?",
-        "Of `gradient.abs()` keep the rows j where mask[..., i, j] is False; remember the largest.",
-    ),
 )
 
 EXERCISES = (CAUSAL, PADDING, WINDOW, SOFTMAX, LEAK)
@@ -1144,54 +1057,39 @@ VARIANTS = (
             "masked_softmax": masked(),
             "leak": masked(drops=("the wrong pairs are measured",)),
         },
-        ("True where query i may attend to key j", "True where query i may not attend to key j"),
-        (
-            "Expect three `True` in the first row and four in the second",
-            "Expect one `True`, the last of the first row",
-        ),
-        ("True where the key is a token", "True where the key is padding"),
-        (
-            "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, three `True` and "
-            "one `True`",
-            "Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, one `True` "
-            "and three `True`",
-        ),
-        ("True where output i may depend on token j", "True where output i may not depend on it"),
-        (r"M_{ij} = \text{False}", r"M_{ij} = \text{True}"),
-        (
-            "sliding_window_mask(4, 3).sum(-1), sliding_window_mask(4, 3, causal=True).sum(-1)",
-            "(~sliding_window_mask(4, 3)).sum(-1), "
-            "(~sliding_window_mask(4, 3, causal=True)).sum(-1)",
-        ),
-        (
-            "torch.tensor([[True, True, False], [False, False, False]])",
-            "torch.tensor([[False, False, True], [True, True, True]])",
-        ),
-        (
-            "torch.tensor([[True, False], [True, True]])",
-            "torch.tensor([[False, True], [False, False]])",
-        ),
-        ("mask[..., i, j] is False", "mask[..., i, j] is True"),
-        ("`mask.any(dim=-1, keepdim=True)`", "`(~mask).any(dim=-1, keepdim=True)`"),
-        ("(`<=`, `<`)", "(`>`, `>=`)"),
-        ("`<` where `<=` belongs, `tril(-1)`", "`>=` where `>` belongs, `triu(0)`"),
-        ("`tril(1)`, or an offset", "`triu(2)`, or an offset"),
-        ("You allow the future (`triu`, or i and j", "You allow the future (`tril`, or i and j"),
-        ("columns are False. What came", "columns are True. What came"),
-        ("all of them: those columns are True", "all of them: those columns are False"),
-        (
-            "has no False, an empty one no True. Use `j < length`",
-            "has no True, an empty one no False. Use `j >= length`",
-        ),
-        ("Your diagonal is False", "Your diagonal is True"),
-        (
-            "so it is `tril(n − m)`. Your offset is another: none (`.tril()`)",
-            "so it is `triu(n − m + 1)`. Your offset is another: none (`.triu(1)`)",
-        ),
-        (
-            "the positions 0, 1 and 2: `j < length`",
-            "the positions 0, 1 and 2, padding `j >= length`",
-        ),
+        r"""
+            True where query i may attend to key j → True where query i may not attend to key j
+            Expect three `True` in the first row and four in the second
+            → Expect one `True`, the last of the first row
+            True where the key is a token → True where the key is padding
+            Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, three `True` and one
+                `True`
+            → Two sequences, of 3 and of 1 token. Expect `torch.Size([2, 1, 4])`, one `True` and
+                three `True`
+            True where output i may depend on token j → True where output i may not depend on it
+            M_{ij} = \text{False} → M_{ij} = \text{True}
+            sliding_window_mask(4, 3).sum(-1), sliding_window_mask(4, 3, causal=True).sum(-1)
+            → (~sliding_window_mask(4, 3)).sum(-1), (~sliding_window_mask(4, 3,
+                causal=True)).sum(-1)
+            torch.tensor([[True, True, False], [False, False, False]])
+            → torch.tensor([[False, False, True], [True, True, True]])
+            torch.tensor([[True, False], [True, True]])
+            → torch.tensor([[False, True], [False, False]])
+            mask[..., i, j] is False → mask[..., i, j] is True
+            `mask.any(dim=-1, keepdim=True)` → `(~mask).any(dim=-1, keepdim=True)`
+            (`<=`, `<`) → (`>`, `>=`)
+            `<` where `<=` belongs, `tril(-1)` → `>=` where `>` belongs, `triu(0)`
+            `tril(1)`, or an offset → `triu(2)`, or an offset
+            You allow the future (`triu`, or i and j → You allow the future (`tril`, or i and j
+            columns are False. What came → columns are True. What came
+            all of them: those columns are True → all of them: those columns are False
+            has no False, an empty one no True. Use `j < length`
+            → has no True, an empty one no False. Use `j >= length`
+            Your diagonal is False → Your diagonal is True
+            so it is `tril(n − m)`. Your offset is another: none (`.tril()`)
+            → so it is `triu(n − m + 1)`. Your offset is another: none (`.triu(1)`)
+            the positions 0, 1 and 2: `j < length` → the positions 0, 1 and 2, padding `j >= length`
+        """,
         explanation="Your answer takes True for allowed, as the book and its published answers do. "
         "In this assignment a mask is True where attention is forbidden, as in "
         "`nn.MultiheadAttention`.",

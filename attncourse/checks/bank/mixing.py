@@ -8,21 +8,12 @@ from attncourse import mixing
 from attncourse.checks import slips
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Table, normal, once_more, row, standard
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Misconception,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.rewriting import PERCENT
 from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, swapped, within
 from attncourse.checks.softmaxes import Softmax
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -643,140 +634,102 @@ OF_WINDOWS = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-MIX = Exercise(
-    target="mixing.mix",
-    reference=mixing.mix,
+MIX = exercise(
+    mixing.mix,
     section="Chapter 2, “A row of weights for every token”",
     difficulty=1,
     minutes=5,
     criteria=(
-        Criterion(
-            "mixes tokens with the rows of A",
-            3,
-            MIX_CASES(MIX_BY_HAND, row("m=7 n=7 d=5"), row("m=5 n=5 d=5")),
+        MIX_CASES.criterion("mixes tokens with the rows of A", 3).on(
+            MIX_BY_HAND, row("m=7 n=7 d=5"), row("m=5 n=5 d=5")
         ),
-        Criterion("any number of outputs and tokens", 1, MIX_SIZES),
-        Criterion("batches", 1, MIX_BATCHES),
-        Criterion("any weights and any size of number", 1, MIX_NUMBERS),
-        leaves_arguments_alone(),
+        Criterion("any number of outputs and tokens", 1).on(MIX_SIZES),
+        Criterion("batches", 1).on(MIX_BATCHES),
+        Criterion("any weights and any size of number", 1).on(MIX_NUMBERS),
+        unchanged(),
     ),
     misconceptions=made(mixer, *OF_MIXING),
-    hints=(
-        "Write one entry of the result as a sum: U[i, c] is a sum over the tokens j. Which axis of "
-        "A and which axis of X does j run over?",
-        "A sum over the last axis of one matrix and the second-to-last of the other is a matrix "
-        "product.",
-        "`np.matmul`, written `@`, takes any leading axes of both along as a batch.",
-    ),
 )
 
-NORMALIZE_ROWS = Exercise(
-    target="mixing.normalize_rows",
-    reference=mixing.normalize_rows,
+NORMALIZE_ROWS = exercise(
+    mixing.normalize_rows,
     section="Chapter 2, “Two constraints make it a mixture”",
     difficulty=2,
     minutes=10,
     picture=True,
     criteria=(
-        Criterion("every row sums to 1, in the old proportions", 3, AMOUNT_SIZES),
-        Criterion("a row of zeros stays zero", 1, ZERO_ROWS),
-        Criterion("batches, memory layout, float32", 1, AMOUNT_KINDS),
-        Criterion("refuses a negative entry with ValueError", 1, NEGATIVE),
-        leaves_arguments_alone(),
+        Criterion("every row sums to 1, in the old proportions", 3).on(AMOUNT_SIZES),
+        Criterion("a row of zeros stays zero", 1).on(ZERO_ROWS),
+        Criterion("batches, memory layout, float32", 1).on(AMOUNT_KINDS),
+        Criterion("refuses a negative entry with ValueError", 1).on(NEGATIVE),
+        unchanged(),
     ),
     excludes=(
         ("entries that cancel", "No entry is below 0."),
         ("a row of very small numbers", "A row that is not zero sums to 0.001 or more."),
     ),
     misconceptions=made(normalizer, *OF_NORMALIZING),
-    hints=(
-        "First the sum of every row. Which axis disappears when a row is summed?",
-        "`keepdims=True` keeps that axis with length 1, so that dividing lines up with the rows.",
-        "`np.where(sums == 0, 1, sums)` replaces the sums that must not be divided by.",
-    ),
 )
 
-IS_ROW_STOCHASTIC = Exercise(
-    target="mixing.is_row_stochastic",
-    reference=mixing.is_row_stochastic,
+IS_ROW_STOCHASTIC = exercise(
+    mixing.is_row_stochastic,
     section="Chapter 2, “Two constraints make it a mixture”",
     difficulty=2,
     minutes=10,
     criteria=(
-        Criterion("rows that sum to 1, and others", 2, SUMS),
-        Criterion("negative entries", 1, ENTRIES),
-        Criterion("the tolerance is absolute", 1, TOLERANCES),
-        Criterion("batches and NaN", 1, WEIGHTS_KINDS),
-        leaves_arguments_alone(),
+        Criterion("rows that sum to 1, and others", 2).on(SUMS),
+        Criterion("negative entries", 1).on(ENTRIES),
+        Criterion("the tolerance is absolute", 1).on(TOLERANCES),
+        Criterion("batches and NaN", 1).on(WEIGHTS_KINDS),
+        unchanged(),
     ),
     misconceptions=(
         *made(stochastic_test, *OF_TESTING),
-        Misconception(
-            "an answer for every row",
-            "You return an array of truth values, one a row. The question is about the whole "
-            "matrix: reduce with `.all()` and return one bool.",
-            lambda A, atol=1e-8: (-atol <= A).all(-1) & (np.abs(A.sum(-1) - 1) <= atol),
-        ),
-    ),
-    hints=(
-        "Two questions, joined by `and`: are all entries at least 0, are all row sums 1?",
-        "Both up to `atol`: an entry may be −atol, a sum may differ from 1 by atol either way.",
-        "Comparisons with NaN are False, so `(A >= -atol).all()` already refuses NaN.",
+        slip("""an answer for every row
+            You return an array of truth values, one a row. The question is about the whole matrix:
+            reduce with `.all()` and return one bool.
+        """).whole(lambda A, atol=1e-8: (-atol <= A).all(-1) & (np.abs(A.sum(-1) - 1) <= atol)),
     ),
 )
 
-UNIFORM_WEIGHTS = Exercise(
-    target="mixing.uniform_weights",
-    reference=mixing.uniform_weights,
+UNIFORM_WEIGHTS = exercise(
+    mixing.uniform_weights,
     section="Chapter 2, “Four matrices”",
     difficulty=1,
     minutes=5,
     picture=True,
-    criteria=(Criterion("every weight is 1/n", 2, counts), Criterion("one token", 1, one_token)),
-    misconceptions=made(uniform, *OF_UNIFORM),
-    hints=(
-        "n tokens share a budget of 1 evenly. What does each get?",
-        "`np.full(shape, value)` makes an array with the same number everywhere.",
+    criteria=(
+        Criterion("every weight is 1/n", 2).on(counts),
+        Criterion("one token", 1).on(one_token),
     ),
+    misconceptions=made(uniform, *OF_UNIFORM),
 )
 
-CAUSAL_MEAN_WEIGHTS = Exercise(
-    target="mixing.causal_mean_weights",
-    reference=mixing.causal_mean_weights,
+CAUSAL_MEAN_WEIGHTS = exercise(
+    mixing.causal_mean_weights,
     section="Chapter 2, “Four matrices”",
     difficulty=1,
     minutes=8,
     picture=True,
     criteria=(
-        Criterion("row i averages tokens 0 … i", 3, counts),
-        Criterion("one token", 1, one_token),
+        Criterion("row i averages tokens 0 … i", 3).on(counts),
+        Criterion("one token", 1).on(one_token),
     ),
     misconceptions=made(running, *OF_RUNNING),
-    hints=(
-        "Write down the matrix for n = 3 by hand. Which entries are 0?",
-        "`np.tril(np.ones((n, n)))` keeps the lower triangle. What is missing?",
-        "Each row still has to sum to 1: you have already written a function for that.",
-    ),
 )
 
-WINDOW_WEIGHTS = Exercise(
-    target="mixing.window_weights",
-    reference=mixing.window_weights,
+WINDOW_WEIGHTS = exercise(
+    mixing.window_weights,
     section="Chapter 2, “Four matrices”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("a centred window whose rows sum to 1", 3, windows),
-        Criterion("narrow, wide and single", 1, window_edges),
-        Criterion("refuses an even width with ValueError", 1, window_even),
+        Criterion("a centred window whose rows sum to 1", 3).on(windows),
+        Criterion("narrow, wide and single", 1).on(window_edges),
+        Criterion("refuses an even width with ValueError", 1).on(window_even),
     ),
     misconceptions=made(window, *OF_WINDOWS),
-    hints=(
-        "The distance between tokens i and j is |i − j|. Which distances are inside the window?",
-        "`np.arange(n)[:, None] - np.arange(n)[None, :]` holds all differences i − j at once.",
-        "Rows at the edges hold fewer tokens. `normalize_rows` takes care of that.",
-    ),
 )
 
 EXERCISES = (
@@ -804,54 +757,42 @@ VARIANTS = (
             "causal_mean_weights": SHARES,
             "window_weights": SHARES,
         },
-        (
-            (r"U_i = \sum_j A_{ij} X_j .", r"U_i = \sum_j \frac{A_{ij}}{100} X_j ."),
-            ("whether its rows sum to 1 is not", "whether its rows sum to 100 is not"),
-            ("mix(np.array([[0.5, 0.5], [0.0, 1.0]])", "mix(np.array([[50, 50], [0, 100]])"),
-            ("those of one output sum to 1. Write", "those of one output sum to 100. Write"),
-            ("by dividing every\nrow by its sum", "by dividing every\nrow by its sum, times 100"),
-            ("every row sums to 1, except", "every row sums to 100, except"),
-            ("Expect `[[0.25 0.75] [0. 0.]]`", "Expect `[[25. 75.] [0. 0.]]`"),
-            ("Expect a 4 × 4 matrix of 0.25", "Expect a 4 × 4 matrix of 25"),
-            (
-                "Expect rows `[1, 0, 0]`, `[1/2, 1/2, 0]`, `[1/3, 1/3, 1/3]`",
-                "Expect rows `[100, 0, 0]`, `[50, 50, 0]`, and three times 33.3",
-            ),
-            ("so that those rows sum to 1 too", "so that those rows sum to 100 too"),
-            (
-                "Expect thirds in the middle rows and halves",
-                "Expect 33.3 in the middle rows and 50",
-            ),
-            ("Each row still has to sum to 1", "Each row still has to sum to 100"),
-            ("row sums to 1", "row sums to 100"),
-            ("rows sum to 1", "rows sum to 100"),
-            ("columns sum to 1", "columns sum to 100"),
-            ("all of them together sum to 1.", "all of them together sum to 100."),
-            ("whether they sum to 1 is", "whether they sum to 100 is"),
-            (
-                "U[i] is the sum over j of A[i, j] X[j], which is `A @ X`",
-                "U[i] is the sum over j of A[i, j] X[j] / 100, which is `A @ X / 100`",
-            ),
-            ("`A.T @ X`", "`A.T @ X / 100`"),
-            ("You return `X + A @ X`", "You return `X + A @ X / 100`"),
-            (
-                "the columns of A and the rows of X: `A @ X`",
-                "the columns of A and the rows of X: `A @ X / 100`",
-            ),
-            ("has a budget of 1 of its own", "has a budget of 100 of its own"),
-            ("share a budget of 1", "share a budget of 100"),
-            ("every weight is 1/n", "every weight is 100/n"),
-            ("each gets 1/n", "each gets 100/n"),
-            ("or do not follow 1/n", "or do not follow 100/n"),
-            ("Your entries are 1/n²", "Your entries are 100/n²"),
-            ("all n entries of a row are 1/n", "all n entries of a row are 100/n"),
-            ("Your entries are 1, one", "Your entries are 100, one"),
-            (
-                "near an end sum to less than 1",
-                "near an end sum to less than 100",
-            ),
-            ("average of token 0 alone, a 1,", "average of token 0 alone, a 100,"),
-            ("Shares of a whole sum to 1", "Shares of a whole sum to 100"),
-        ),
+        rewordings(r"""
+            U_i = \sum_j A_{ij} X_j . → U_i = \sum_j \frac{A_{ij}}{100} X_j .
+            whether its rows sum to 1 is not → whether its rows sum to 100 is not
+            mix(np.array([[0.5, 0.5], [0.0, 1.0]]) → mix(np.array([[50, 50], [0, 100]])
+            those of one output sum to 1. Write → those of one output sum to 100. Write
+            by dividing every⏎row by its sum → by dividing every⏎row by its sum, times 100
+            every row sums to 1, except → every row sums to 100, except
+            Expect `[[0.25 0.75] [0. 0.]]` → Expect `[[25. 75.] [0. 0.]]`
+            Expect a 4 × 4 matrix of 0.25 → Expect a 4 × 4 matrix of 25
+            Expect rows `[1, 0, 0]`, `[1/2, 1/2, 0]`, `[1/3, 1/3, 1/3]`
+            → Expect rows `[100, 0, 0]`, `[50, 50, 0]`, and three times 33.3
+            so that those rows sum to 1 too → so that those rows sum to 100 too
+            Expect thirds in the middle rows and halves → Expect 33.3 in the middle rows and 50
+            Each row still has to sum to 1 → Each row still has to sum to 100
+            row sums to 1 → row sums to 100
+            rows sum to 1 → rows sum to 100
+            columns sum to 1 → columns sum to 100
+            all of them together sum to 1. → all of them together sum to 100.
+            whether they sum to 1 is → whether they sum to 100 is
+            U[i] is the sum over j of A[i, j] X[j], which is `A @ X`
+            → U[i] is the sum over j of A[i, j] X[j] / 100, which is `A @ X / 100`
+            `A.T @ X` → `A.T @ X / 100`
+            You return `X + A @ X` → You return `X + A @ X / 100`
+            the columns of A and the rows of X: `A @ X`
+            → the columns of A and the rows of X: `A @ X / 100`
+            has a budget of 1 of its own → has a budget of 100 of its own
+            share a budget of 1 → share a budget of 100
+            every weight is 1/n → every weight is 100/n
+            each gets 1/n → each gets 100/n
+            or do not follow 1/n → or do not follow 100/n
+            Your entries are 1/n² → Your entries are 100/n²
+            all n entries of a row are 1/n → all n entries of a row are 100/n
+            Your entries are 1, one → Your entries are 100, one
+            near an end sum to less than 1 → near an end sum to less than 100
+            average of token 0 alone, a 1, → average of token 0 alone, a 100,
+            Shares of a whole sum to 1 → Shares of a whole sum to 100
+        """),
     ),
 )

@@ -29,15 +29,7 @@ from attncourse.checks.cases import (
 )
 from attncourse.checks.conventions import forbidden
 from attncourse.checks.conventions import masked as with_mask
-from attncourse.checks.exercise import (
-    Case,
-    Criterion,
-    Exercise,
-    Misconception,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import Attention, made, slip
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
@@ -74,13 +66,13 @@ def there_or_back(
         row("n=5 h=3 d_head=4", batch=(1,), note="a batch of 1"),
     )
     return (
-        table.criterion(order, 2, by_hand, *in_order),
-        table.criterion("one token, one head, any memory layout", 1, *special),
-        table.criterion("batches", 2, *batches),
-        table.criterion("float32 and large entries", 1, *rows.numbers, once_more(by_hand)),
-        table.criterion("gradients reach x", 1, *rows.gradients),
+        table.criterion(order, 2).on(by_hand, *in_order),
+        table.criterion("one token, one head, any memory layout", 1).on(*special),
+        table.criterion("batches", 2).on(*batches),
+        table.criterion("float32 and large entries", 1).on(*rows.numbers, once_more(by_hand)),
+        table.criterion("gradients reach x", 1).on(*rows.gradients),
         *more,
-        leaves_arguments_alone(),
+        unchanged(),
     )
 
 
@@ -555,9 +547,8 @@ OF_ATTENTION = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-SPLIT = Exercise(
-    target="multihead.split_heads",
-    reference=multihead.split_heads,
+SPLIT = exercise(
+    multihead.split_heads,
     section="Chapter 9, “One projection for all heads”",
     difficulty=2,
     minutes=10,
@@ -565,13 +556,11 @@ SPLIT = Exercise(
         SPLIT_CASES,
         SPLIT_BY_HAND,
         "head i gets features i·d/h to (i+1)·d/h − 1 of every token",
-        Criterion(
-            "refuses a width that n_heads does not divide",
-            1,
+        Criterion("refuses a width that n_heads does not divide", 1).on(
             lambda rng: [
                 Case((spread(rng, *shape), h), raises=ValueError, note=f"{h} heads")
                 for shape, h in (((5, 7), 2), ((6, 8), 3), ((2, 4, 7), 2))
-            ],
+            ]
         ),
     ),
     excludes=(FLOATS_ONLY,),
@@ -611,16 +600,10 @@ SPLIT = Exercise(
         .by(asked=lambda x: x.shape[1])
         .by(asked=lambda x: x.shape[0]),
     ),
-    hints=(
-        "Two steps: cut the last axis in two, then let two axes change places.",
-        "The last axis holds head 0's features, then head 1's: cut it into (h, d/h), not (d/h, h).",
-        "`x.reshape(*x.shape[:-1], n_heads, d_head)`, then `.transpose(-3, -2)`.",
-    ),
 )
 
-MERGE = Exercise(
-    target="multihead.merge_heads",
-    reference=multihead.merge_heads,
+MERGE = exercise(
+    multihead.merge_heads,
     section="Chapter 9, “One projection for all heads”",
     difficulty=1,
     minutes=8,
@@ -658,24 +641,16 @@ MERGE = Exercise(
         .by(join=lambda x: x.flatten(-3, -2))
         .by(move=lambda x: x),
     ),
-    hints=(
-        "Undo `split_heads` step by step, the last step first.",
-        "First (..., h, n, d/h) to (..., n, h, d/h), then join the last two axes.",
-        "`.transpose(-3, -2)`, then `.flatten(-2)`, or `.reshape(*batch, n, h * d_head)`.",
-    ),
 )
 
-HEADS = Exercise(
-    target="multihead.MultiHeadAttention",
-    reference=multihead.MultiHeadAttention,
+HEADS = exercise(
+    multihead.MultiHeadAttention,
     section="Chapter 9, “One projection for all heads”",
     difficulty=4,
     minutes=45,
     forbids=("multi_head_attention_forward",),
     criteria=(
-        HEADS_CASES.criterion(
-            "attention in every head, merged, and mixed by W_o",
-            3,
+        HEADS_CASES.criterion("attention in every head, merged, and mixed by W_o", 3).on(
             HEADS_BY_HAND,
             ONE,
             ONE.but("m=3", note="as many tokens as heads"),
@@ -685,9 +660,7 @@ HEADS = Exercise(
             row("m=1 d_model=8 h=2", note="one token"),
             *SOME_ARE_0,
         ),
-        HEADS_CASES.criterion(
-            "keys and values from elsewhere",
-            2,
+        HEADS_CASES.criterion("keys and values from elsewhere", 2).on(
             CROSSED.but(given=KEY, note="no value given: it is the key"),
             ACROSS,
             ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
@@ -696,9 +669,7 @@ HEADS = Exercise(
             CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
             ONE.but(given=VALUE_ALONE, note="a value and no key: the key is the query"),
         ),
-        HEADS_CASES.criterion(
-            "fewer key and value heads",
-            2,
+        HEADS_CASES.criterion("fewer key and value heads", 2).on(
             GROUPED.but("m=7"),
             GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
             WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
@@ -711,15 +682,11 @@ HEADS = Exercise(
                 note="every axis of length 4",
             ),
         ),
-        HEADS_CASES.criterion(
-            "bias=False leaves every bias out",
-            1,
+        HEADS_CASES.criterion("bias=False leaves every bias out", 1).on(
             ONE.but(options=NO_BIAS),
             GROUPED.but(options=GROUPED.options | NO_BIAS),
         ),
-        HEADS_CASES.criterion(
-            "a mask for every head",
-            2,
+        HEADS_CASES.criterion("a mask for every head", 2).on(
             ONE.but(given=masked("m m"), note="(m, n)"),
             THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
             ONE.but(batch=(7,), given=masked("m m"), note=ONE_MASK),
@@ -732,16 +699,12 @@ HEADS = Exercise(
             ),
             CROSSED.but("m=11", given=masked("m n", FAR_OFF), note="(m, n), scores far from 0"),
         ),
-        HEADS_CASES.criterion(
-            "a mask for each head",
-            1,
+        HEADS_CASES.criterion("a mask for each head", 1).on(
             TWO.but(given=masked("... h m m"), note="(b, h, m, n)"),
             THREE.but(given=masked("... h m m"), note="(b, h, m, n), b = h"),
             GROUPED.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
         ),
-        HEADS_CASES.criterion(
-            "weights(...) returns a map for each head",
-            2,
+        HEADS_CASES.criterion("weights(...) returns a map for each head", 2).on(
             MAPS_BY_HAND,
             ONE.but(method="weights"),
             ONE.but(then={}, method="weights", note=OTHER_NUMBERS),
@@ -753,21 +716,15 @@ HEADS = Exercise(
             ),
             TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
         ),
-        HEADS_CASES.criterion(
-            "batches",
-            1,
+        HEADS_CASES.criterion("batches", 1).on(
             *HEADS_ROWS.batches,
             row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes"),
         ),
-        HEADS_CASES.criterion(
-            "float32 and large scores",
-            1,
+        HEADS_CASES.criterion("float32 and large scores", 1).on(
             HEADS_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *HEADS_ROWS.extreme,
         ),
-        HEADS_CASES.criterion(
-            "gradients reach query, key and every weight",
-            2,
+        HEADS_CASES.criterion("gradients reach query, key and every weight", 2).on(
             ACROSS.but(
                 batch=(2,),
                 use=drivers.call_module_with_each_gradient,
@@ -780,9 +737,7 @@ HEADS = Exercise(
                 note="with a mask, all at once",
             ),
         ),
-        Criterion(
-            "refuses a d_model that n_heads does not divide",
-            1,
+        Criterion("refuses a d_model that n_heads does not divide", 1).on(
             lambda rng: [
                 Case(
                     (d, h),
@@ -791,9 +746,9 @@ HEADS = Exercise(
                     raises=ValueError,
                 )
                 for d, h in ((7, 2), (12, 5))
-            ],
+            ]
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
@@ -931,63 +886,46 @@ HEADS = Exercise(
         NOT_REFUSED,
         TURNED_ROUND,
     ),
-    hints=(
-        "Project, split, attend, merge, project: five lines, and each exists already.",
-        "Attention does not care about an axis for the heads: it is one more batch axis.",
-        "Keys and values of n_kv_heads heads: `repeat_interleave(n_heads // n_kv_heads, dim=-3)`.",
-        "Only a mask with a batch axis and none for the heads needs `unsqueeze(-3)`.",
-    ),
 )
 
-CONVERT = Exercise(
-    target="multihead.naive_to_batched",
-    reference=multihead.naive_to_batched,
+CONVERT = exercise(
+    multihead.naive_to_batched,
     section="Chapter 9, “Both are the same”",
     difficulty=3,
     minutes=20,
     criteria=(
-        Criterion(
-            "W_q, W_k and W_v hold the heads' weights",
-            3,
+        Criterion("W_q, W_k and W_v hold the heads' weights", 3).on(
             lambda rng: [
                 SMALL_NAIVE,
                 naive_case(rng, 12, 3, WEIGHTS),
                 naive_case(rng, 8, 4, WEIGHTS, bias=False),
                 naive_case(rng, 5, 1, WEIGHTS, note="one head"),
-            ],
+            ]
         ),
-        Criterion(
-            "their biases hold the heads' biases",
-            1,
-            lambda rng: [naive_case(rng, 12, 3, BIASES), naive_case(rng, 10, 2, BIASES)],
+        Criterion("their biases hold the heads' biases", 1).on(
+            lambda rng: [naive_case(rng, 12, 3, BIASES), naive_case(rng, 10, 2, BIASES)]
         ),
-        Criterion(
-            "W_o is the one of naive",
-            1,
+        Criterion("W_o is the one of naive", 1).on(
             lambda rng: [
                 naive_case(rng, 12, 3, ("W_o.weight", "W_o.bias")),
                 naive_case(rng, 8, 4, ("W_o.weight",), bias=False),
-            ],
+            ]
         ),
-        Criterion(
-            "the module returns what naive returns",
-            2,
+        Criterion("the module returns what naive returns", 2).on(
             lambda rng: [
                 naive_case(rng, 12, 3, on=(7, 12)),
                 naive_case(rng, 8, 4, on=(4, 5, 8), note="a batch of 4"),
                 naive_case(rng, 10, 2, on=(3, 10), bias=False),
                 once_more(SMALL_NAIVE),
-            ],
+            ]
         ),
-        Criterion(
-            "the module has weights of its own",
-            1,
+        Criterion("the module has weights of its own", 1).on(
             lambda rng: [
                 naive_case(rng, 12, 3, note="tensors of naive that live on in it"),
                 naive_case(rng, 5, 1, note="one head"),
-            ],
+            ]
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=(
         *made(
@@ -1047,31 +985,17 @@ CONVERT = Exercise(
             .by(number=lambda naive: 1)
             .by(number=lambda naive: naive.heads[0].W_q.out_features),
         ),
-        Misconception(
-            "naive itself comes back",
-            "You return the module that came in, or a copy of it. Build a `MultiHeadAttention` and "
-            "fill it.",
-            lambda naive: naive,
-            also=(deepcopy,),
-        ),
-        Misconception(
-            "nothing comes back",
-            "Your function ends without a `return`, and so returns None. Return the new module.",
-            lambda naive: None,
-        ),
-        Misconception(
-            "a state comes back, not a module",
-            "You return a dictionary of tensors. Load it into a `MultiHeadAttention` and return "
-            "that.",
-            lambda naive: multihead.naive_to_batched(naive).state_dict(),
-        ),
-    ),
-    hints=(
-        "`len(naive.heads)` heads, `naive.W_o.in_features` features; is `naive.W_o.bias` None?",
-        "Head i's output stands in columns i·d_head … of the projection: these are rows of its "
-        "stored weight.",
-        "`torch.cat([head.W_q.weight for head in naive.heads])`, and copy inside "
-        "`torch.no_grad()`.",
+        slip("""naive itself comes back
+            You return the module that came in, or a copy of it. Build a `MultiHeadAttention` and
+            fill it.
+        """).whole(lambda naive: naive, deepcopy),
+        slip("""nothing comes back
+            Your function ends without a `return`, and so returns None. Return the new module.
+        """).whole(lambda naive: None),
+        slip("""a state comes back, not a module
+            You return a dictionary of tensors. Load it into a `MultiHeadAttention` and return
+            that.
+        """).whole(lambda naive: multihead.naive_to_batched(naive).state_dict()),
     ),
 )
 

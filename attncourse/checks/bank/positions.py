@@ -16,19 +16,11 @@ from attncourse import positions
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import call_in_default_dtype
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import BOTH_AXES, IN_HALVES
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -462,26 +454,21 @@ NO_TENSOR = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-SINUSOIDAL = Exercise(
-    target="positions.sinusoidal_encoding",
-    reference=positions.sinusoidal_encoding,
+SINUSOIDAL = exercise(
+    positions.sinusoidal_encoding,
     section="Chapter 11, “A clock with many hands”",
     difficulty=1,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion(
-            "sine and cosine of every position, pair by pair",
-            3,
+        Criterion("sine and cosine of every position, pair by pair", 3).on(
             lambda rng: [
                 SINUSOIDAL_BY_HAND,
                 plain(5, 10),
                 plain(int(rng.integers(19, 40)), 2 * int(rng.integers(6, 12))),
-            ],
+            ]
         ),
-        Criterion(
-            "one position, one pair, any n and d",
-            1,
+        Criterion("one position, one pair, any n and d", 1).on(
             lambda rng: [
                 plain(1, 6, note="one position"),
                 plain(2, 8, note="two positions"),
@@ -489,20 +476,16 @@ SINUSOIDAL = Exercise(
                 plain(6, 6, note="n = d"),
                 plain(3, 16, note="more features than positions"),
                 once_more(SINUSOIDAL_BY_HAND),
-            ],
+            ]
         ),
-        Criterion(
-            "another base",
-            1,
-            lambda rng: [plain(5, 10, base=100.0), plain(5, 8, base=float(rng.uniform(2, 50)))],
+        Criterion("another base", 1).on(
+            lambda rng: [plain(5, 10, base=100.0), plain(5, 8, base=float(rng.uniform(2, 50)))]
         ),
-        Criterion(
-            "an odd d is refused",
-            1,
+        Criterion("an odd d is refused", 1).on(
             lambda rng: [
                 plain(5, 7, note="odd d", raises=ValueError),
                 plain(3, 1, raises=ValueError),
-            ],
+            ]
         ),
     ),
     misconceptions=made(
@@ -531,49 +514,36 @@ SINUSOIDAL = Exercise(
         .by(place=lambda t: t / max(len(t) - 1, 1)),
         NO_TENSOR,
     ),
-    hints=(
-        "First the angles: a matrix (n, d/2) of every position times every frequency.",
-        "`torch.arange(n)[:, None] * frequencies` makes it, with d/2 frequencies base^(−2i/d).",
-        "Two results of shape (n, d/2) take turns by `torch.stack([…, …], dim=-1).flatten(-2)`, or "
-        "by writing into `PE[:, 0::2]` and `PE[:, 1::2]`.",
-    ),
 )
 
-ROTATION = Exercise(
-    target="positions.rotation_matrix",
-    reference=positions.rotation_matrix,
+ROTATION = exercise(
+    positions.rotation_matrix,
     section="Chapter 11, “Moving on is turning”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion(
-            "leads from every position to the one k places on",
-            3,
+        Criterion("leads from every position to the one k places on", 3).on(
             lambda rng: [
                 ROTATION_BY_HAND,
                 plain(1, 4, note="two pairs, of frequency 1 and 1/100"),
                 *(plain(k, d) for k, d in ((3, 6), (int(rng.integers(5, 40)), 10), (7, 16))),
                 once_more(ROTATION_BY_HAND),
-            ],
+            ]
         ),
-        Criterion(
-            "no step, and steps back",
-            2,
+        Criterion("no step, and steps back", 2).on(
             lambda rng: [
                 plain(0, 4, note="no step"),
                 plain(-1, 4, note="one step back"),
                 plain(-int(rng.integers(2, 30)), 8),
                 plain(-2, 2, note="back, one pair"),
-            ],
+            ]
         ),
-        Criterion(
-            "an odd d is refused",
-            1,
+        Criterion("an odd d is refused", 1).on(
             lambda rng: [
                 plain(2, 5, note="odd d", raises=ValueError),
                 plain(0, 1, raises=ValueError),
-            ],
+            ]
         ),
     ),
     excludes=(("base given", "The base is 10000: `rotation_matrix(k, d)`."),),
@@ -599,65 +569,47 @@ ROTATION = Exercise(
         .by(step=lambda turned, k: turned(1).float() ** k),
         NO_TENSOR,
     ),
-    hints=(
-        "What has to be done to (sin a, cos a) to get (sin(a + b), cos(a + b))? The addition "
-        "theorems say it.",
-        "One block of 2 by 2 for each pair, with the angle b = k · 10000^(−2i/d).",
-        "`torch.block_diag` puts blocks along a diagonal; a loop that fills "
-        "`R[2*i : 2*i + 2, 2*i : 2*i + 2]` does as well.",
-    ),
 )
 
-ROPE = Exercise(
-    target="positions.apply_rope",
-    reference=positions.apply_rope,
+ROPE = exercise(
+    positions.apply_rope,
     section="Chapter 11, “Turning queries and keys”",
     difficulty=3,
     minutes=25,
     criteria=(
-        ROPE_CASES.criterion(
-            "every pair turned by its position", 3, ROPE_BY_HAND, ROPE_ROW.but("d=10")
+        ROPE_CASES.criterion("every pair turned by its position", 3).on(
+            ROPE_BY_HAND, ROPE_ROW.but("d=10")
         ),
-        ROPE_CASES.criterion(
-            "the positions that are given",
-            2,
+        ROPE_CASES.criterion("the positions that are given", 2).on(
             at(from_3, "from position 3 on"),
             at(anywhere, "in any order, negative too"),
             at(between_whole, "not whole"),
         ),
-        ROPE_CASES.criterion(
-            "one token, one pair, large numbers",
-            1,
+        ROPE_CASES.criterion("one token, one pair, large numbers", 1).on(
             at(from_3, "one token", ROPE_ROW.but("n=1")),
             ROPE_ROW.but("d=2", note="one pair"),
             ROPE_ROW.but("n=6", note="n = d"),
             *single(ROPE_ROWS.extreme[0]),
             once_more(ROPE_BY_HAND),
         ),
-        ROPE_CASES.criterion("batches", 1, *single(*ROPE_ROWS.batches)),
-        Criterion(
-            "another base",
-            1,
-            lambda rng: ROPE_CASES(ROPE_ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng),
+        ROPE_CASES.criterion("batches", 1).on(*single(*ROPE_ROWS.batches)),
+        Criterion("another base", 1).on(
+            lambda rng: ROPE_CASES(ROPE_ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng)
         ),
-        ROPE_CASES.criterion(
-            "angles in float64, results in the dtype of x",
-            1,
+        ROPE_CASES.criterion("angles in float64, results in the dtype of x", 1).on(
             IN_FLOAT64,
             at(far, "float32, far from 0"),
             at(far, "float64, far from 0", IN_FLOAT64),
             replace(ROPE_ROWS.extreme[1], note="float64, small, each row adds up to 0"),
         ),
-        ROPE_CASES.criterion("gradients reach x", 1, *single(*ROPE_ROWS.gradients)),
-        Criterion(
-            "an odd d is refused",
-            1,
+        ROPE_CASES.criterion("gradients reach x", 1).on(*single(*ROPE_ROWS.gradients)),
+        Criterion("an odd d is refused", 1).on(
             lambda rng: [
                 replace(case, raises=ValueError)
                 for case in ROPE_CASES(ROPE_ROW.but("d=5", note="odd d"))(rng)
-            ],
+            ]
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -718,34 +670,23 @@ ROPE = Exercise(
             )
         ),
     ),
-    hints=(
-        "Angles first, shape (n, d/2): every position times every frequency.",
-        "`x[..., 0::2]` and `x[..., 1::2]`, each (..., n, d/2), are the two features of all pairs.",
-        "Both new features of a pair are made of both old ones. `torch.stack([…, …], "
-        "dim=-1).flatten(-2)` lets two results take turns.",
-    ),
 )
 
-ALIBI = Exercise(
-    target="positions.alibi_bias",
-    reference=positions.alibi_bias,
+ALIBI = exercise(
+    positions.alibi_bias,
     section="Chapter 11, “Farther is less”",
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion(
-            "minus slope times distance, for every head",
-            3,
+        Criterion("minus slope times distance, for every head", 3).on(
             lambda rng: [
                 ALIBI_BY_HAND,
                 plain(4, 3, note="slopes 1/4, 1/16, 1/64 and 1/256"),
                 plain(8, 5, note="slopes 1/2, 1/4, …, 1/256"),
                 plain(16, int(rng.integers(6, 12))),
-            ],
+            ]
         ),
-        Criterion(
-            "any number of heads and tokens",
-            2,
+        Criterion("any number of heads and tokens", 2).on(
             lambda rng: [
                 plain(1, 4, note="one head"),
                 plain(3, 7, note="three heads"),
@@ -755,7 +696,7 @@ ALIBI = Exercise(
                 plain(4, 19, note="many tokens"),
                 plain(12, 4, note="twelve heads"),
                 once_more(ALIBI_BY_HAND),
-            ],
+            ]
         ),
     ),
     misconceptions=made(
@@ -858,11 +799,6 @@ ALIBI = Exercise(
         """).by(slope=slopes_of_the_paper),
         NO_TENSOR,
     ),
-    hints=(
-        "Two pieces: n_heads slopes, and a matrix (n, n) of distances.",
-        "`torch.arange(n)[:, None] - torch.arange(n)` is i − j for all i and j.",
-        "`slopes[:, None, None] * distance` makes (n_heads, n, n).",
-    ),
 )
 
 EXERCISES = (SINUSOIDAL, ROTATION, ROPE, ALIBI)
@@ -886,82 +822,53 @@ VARIANTS = (
                 {"x": IN_HALVES}, IN_HALVES, drops=(PAIRS_OF_HALVES.name, WRONG_ORDER.name)
             ),
         },
-        (
-            (r"\mathrm{PE}_{t,\,2i} =", r"\mathrm{PE}_{t,\,i} ="),
-            (r"\mathrm{PE}_{t,\,2i+1} =", r"\mathrm{PE}_{t,\,i+d/2} ="),
-            ("sines and cosines take turns", "all sines first, then all cosines"),
-            (
-                "[[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 0.9999]]",
-                "[[0, 0, 1, 1], [0.8415, 0.0100, 0.5403, 0.9999]]",
-            ),
-            (
-                "so that it has blocks of 2 by 2 on its diagonal and zeros\nelsewhere",
-                "so that entry (i, j) is 0 unless features i and j are one pair",
-            ),
-            ("Features 2i and 2i + 1 are a pair; with", "Features i and i + d/2 are a pair; with"),
-            (
-                r"$$x'_{2i} = x_{2i} \cos a - x_{2i+1} \sin a, \qquad x'_{2i+1} = x_{2i} \sin a + "
-                r"x_{2i+1} \cos a .$$",
-                r"$$x'_{i} = x_{i} \cos a - x_{i+d/2} \sin a, \qquad "
-                r"x'_{i+d/2} = x_{i} \sin a + x_{i+d/2} \cos a .$$",
-            ),
-            (
-                "Two results of shape (n, d/2) take turns by `torch.stack([…, …], "
-                "dim=-1).flatten(-2)`, or by writing into `PE[:, 0::2]` and `PE[:, 1::2]`.",
-                "Two results of shape (n, d/2) stand side by side by `torch.cat([…, …], dim=-1)`.",
-            ),
-            ("One block of 2 by 2 for each pair", "Four entries for each pair"),
-            (
-                "`torch.block_diag` puts blocks along a diagonal; a loop that fills `R[2*i : 2*i + "
-                "2, 2*i : 2*i + 2]` does as well.",
-                "They stand at (i, i), (i, i + d/2), (i + d/2, i) and (i + d/2, i + d/2).",
-            ),
-            (
-                "`x[..., 0::2]` and `x[..., 1::2]`, each (..., n, d/2), are the two features of "
-                "all pairs.",
-                "`x[..., :d // 2]` and `x[..., d // 2:]`, each (..., n, d/2), are the two "
-                "features of all pairs.",
-            ),
-            (
-                "`torch.stack([…, …], dim=-1).flatten(-2)` lets two results take turns",
-                "`torch.cat([…, …], dim=-1)` joins two results",
-            ),
-            (
-                "Features 2i and 2i + 1 share base^(−2i/d): halve the feature's number first, `j "
-                "// 2`.",
-                "Features i and i + d/2 share base^(−2i/d).",
-            ),
-            (
-                "You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features of "
-                "a pair get different ones: neighbours are a pair. Repeat each in place: "
-                "`a.repeat_interleave(2, dim=-1)`.",
-                "The two features of a pair get different angles "
-                "in your answer. Features i and i + d/2 are a pair: `torch.cat([a, a], -1)`.",
-            ),
-            ("row 0 is 0, 1, 0, 1, …, and R(0)", "row 0 is 0, 0, …, 1, 1, …, and R(0)"),
-            (
-                "Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, "
-                "0, 1.",
-                "Column i is the sine, column i + d/2 the cosine, in every row: row 0 is 0, 0, "
-                "1, 1.",
-            ),
-            (
-                "so its block is [[cos, sin], [−sin, cos]]",
-                "so its four entries are [[cos, sin], [−sin, cos]]",
-            ),
-            (
-                "Your block i begins in row i, so each writes over a part of the one before. It "
-                "begins in row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.",
-                "Your pairs share a row, so that one "
-                "writes over a part of another. Pair i has rows and columns i and i + d/2.",
-            ),
-            (
-                "You cut x into even and odd features and join half by half, or the other way "
-                "round, so that features change places. Both in turns: `x[..., 0::2]` and `x[..., "
-                "1::2]`, then `torch.stack([…, …], dim=-1).flatten(-2)`.",
-                "You cut x in one way and join it in another, so that features change places. Cut "
-                "by halves, `x.chunk(2, dim=-1)`, and join by `torch.cat([…, …], dim=-1)`.",
-            ),
-        ),
+        rewordings(r"""
+            \mathrm{PE}_{t,\,2i} = → \mathrm{PE}_{t,\,i} =
+            \mathrm{PE}_{t,\,2i+1} = → \mathrm{PE}_{t,\,i+d/2} =
+            sines and cosines take turns → all sines first, then all cosines
+            [[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 0.9999]]
+            → [[0, 0, 1, 1], [0.8415, 0.0100, 0.5403, 0.9999]]
+            so that it has blocks of 2 by 2 on its diagonal and zeros⏎elsewhere
+            → so that entry (i, j) is 0 unless features i and j are one pair
+            Features 2i and 2i + 1 are a pair; with → Features i and i + d/2 are a pair; with
+            $$x'_{2i} = x_{2i} \cos a - x_{2i+1} \sin a, \qquad x'_{2i+1} = x_{2i} \sin a + x_{2i+1}
+                \cos a .$$
+            → $$x'_{i} = x_{i} \cos a - x_{i+d/2} \sin a, \qquad x'_{i+d/2} = x_{i} \sin a +
+                x_{i+d/2} \cos a .$$
+            Two results of shape (n, d/2) take turns by `torch.stack([…, …], dim=-1).flatten(-2)`,
+                or by writing into `PE[:, 0::2]` and `PE[:, 1::2]`.
+            → Two results of shape (n, d/2) stand side by side by `torch.cat([…, …], dim=-1)`.
+            One block of 2 by 2 for each pair → Four entries for each pair
+            `torch.block_diag` puts blocks along a diagonal; a loop that fills `R[2*i : 2*i + 2, 2*i
+                : 2*i + 2]` does as well.
+            → They stand at (i, i), (i, i + d/2), (i + d/2, i) and (i + d/2, i + d/2).
+            `x[..., 0::2]` and `x[..., 1::2]`, each (..., n, d/2), are the two features of all
+                pairs.
+            → `x[..., :d // 2]` and `x[..., d // 2:]`, each (..., n, d/2), are the two features of
+                all pairs.
+            `torch.stack([…, …], dim=-1).flatten(-2)` lets two results take turns
+            → `torch.cat([…, …], dim=-1)` joins two results
+            Features 2i and 2i + 1 share base^(−2i/d): halve the feature's number first, `j // 2`.
+            → Features i and i + d/2 share base^(−2i/d).
+            You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features of a pair
+                get different ones: neighbours are a pair. Repeat each in place:
+                `a.repeat_interleave(2, dim=-1)`.
+            → The two features of a pair get different angles in your answer. Features i and i + d/2
+                are a pair: `torch.cat([a, a], -1)`.
+            row 0 is 0, 1, 0, 1, …, and R(0) → row 0 is 0, 0, …, 1, 1, …, and R(0)
+            Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1.
+            → Column i is the sine, column i + d/2 the cosine, in every row: row 0 is 0, 0, 1, 1.
+            so its block is [[cos, sin], [−sin, cos]]
+            → so its four entries are [[cos, sin], [−sin, cos]]
+            Your block i begins in row i, so each writes over a part of the one before. It begins in
+                row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.
+            → Your pairs share a row, so that one writes over a part of another. Pair i has rows and
+                columns i and i + d/2.
+            You cut x into even and odd features and join half by half, or the other way round, so
+                that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, then
+                `torch.stack([…, …], dim=-1).flatten(-2)`.
+            → You cut x in one way and join it in another, so that features change places. Cut by
+                halves, `x.chunk(2, dim=-1)`, and join by `torch.cat([…, …], dim=-1)`.
+        """),
     ),
 )

@@ -30,19 +30,11 @@ from attncourse.checks.cases import (
     standard,
 )
 from attncourse.checks.drivers import numbers_drawn, repeated, scattered, typical_sizes
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, reversed_axes, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, reversed_axes, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import BITS
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 SEEDS = 32
 
@@ -287,17 +279,16 @@ def all_rows_by_all_rows(J):
 
 # --- exercises -------------------------------------------------------------------------------
 
-VARIANCE = Exercise(
-    target="scaling.score_variance",
-    reference=scaling.score_variance,
+VARIANCE = exercise(
+    scaling.score_variance,
     section="Chapter 7, “How large is a dot product?”",
     difficulty=2,
     minutes=15,
     limit=20.0,
     criteria=(
-        Criterion("about d_k, on average over many seeds", 4, variance_sizes),
-        Criterion("the seed decides, and nothing else", 1, variance_seeds),
-        Criterion("as many new pairs as asked for", 2, variance_samples),
+        Criterion("about d_k, on average over many seeds", 4).on(variance_sizes),
+        Criterion("the seed decides, and nothing else", 1).on(variance_seeds),
+        Criterion("as many new pairs as asked for", 2).on(variance_samples),
     ),
     excludes=(
         (
@@ -389,69 +380,43 @@ VARIANCE = Exercise(
             the features, one score for each pair, then take the variance of all of these.
         """).by(score=lambda q, k: q * k, measure=lambda products: products.var(dim=0)),
     ),
-    hints=(
-        "Three steps: draw q and k, both (n_samples, d_k); one score for each pair; the variance "
-        "of the scores.",
-        "`generator = torch.Generator().manual_seed(seed)`, then `torch.randn(n_samples, d_k, "
-        "generator=generator)`, twice.",
-        "`(q * k).sum(dim=-1)` holds the n_samples scores.",
-    ),
 )
 
-SCALE = Exercise(
-    target="scaling.scale_scores",
-    reference=scaling.scale_scores,
+SCALE = exercise(
+    scaling.scale_scores,
     section="Chapter 7, “How large is a dot product?”",
     difficulty=1,
     minutes=5,
     criteria=(
-        Criterion(
-            "divided by the root of d_k",
-            3,
-            SCALE_CASES(
-                SCALE_BY_HAND,
-                Case((tensor([[8, 0, 4], [-4, 12, 16]]), 16)),
-                row("m=5 n=3 d_k=64"),
-                row("m=4 n=4 d_k=256", note="as many queries as keys"),
+        SCALE_CASES.criterion("divided by the root of d_k", 3).on(
+            SCALE_BY_HAND,
+            Case((tensor([[8, 0, 4], [-4, 12, 16]]), 16)),
+            row("m=5 n=3 d_k=64"),
+            row("m=4 n=4 d_k=256", note="as many queries as keys"),
+        ),
+        SCALE_CASES.criterion("one query, one key, any memory layout", 1).on(
+            row("m=1 n=5 d_k=16", note="one query"),
+            row("m=5 n=1 d_k=16", note="one key"),
+            row("m=3 n=7 d_k=1", note="d_k = 1: nothing changes"),
+            row("m=7 n=3 d_k=64", turned=True, note="not contiguous in memory"),
+        ),
+        SCALE_CASES.criterion("batches", 1).on(
+            *(
+                one.but(f"d_k={d_k}")
+                for one, d_k in zip(SCALE_ROWS.batches, BATCH_WIDTHS, strict=True)
             ),
+            row("m=5 n=3 d_k=16", batch=(2, 3), note="two batch axes"),
         ),
-        Criterion(
-            "one query, one key, any memory layout",
-            1,
-            SCALE_CASES(
-                row("m=1 n=5 d_k=16", note="one query"),
-                row("m=5 n=1 d_k=16", note="one key"),
-                row("m=3 n=7 d_k=1", note="d_k = 1: nothing changes"),
-                row("m=7 n=3 d_k=64", turned=True, note="not contiguous in memory"),
-            ),
+        SCALE_CASES.criterion("float32, widths without a whole root", 1).on(
+            SCALE_ROWS.single.but("d_k=7", note="float32, d_k = 7"),
+            SCALE_ROWS.single.but("d_k=24", note="float32, d_k = 24"),
+            *(one.but("d_k=64") for one in SCALE_ROWS.extreme),
+            once_more(SCALE_BY_HAND),
         ),
-        Criterion(
-            "batches",
-            1,
-            SCALE_CASES(
-                *(
-                    one.but(f"d_k={d_k}")
-                    for one, d_k in zip(SCALE_ROWS.batches, BATCH_WIDTHS, strict=True)
-                ),
-                row("m=5 n=3 d_k=16", batch=(2, 3), note="two batch axes"),
-            ),
+        SCALE_CASES.criterion("gradients reach the scores", 1).on(
+            *(one.but("d_k=16") for one in SCALE_ROWS.gradients)
         ),
-        Criterion(
-            "float32, widths without a whole root",
-            1,
-            SCALE_CASES(
-                SCALE_ROWS.single.but("d_k=7", note="float32, d_k = 7"),
-                SCALE_ROWS.single.but("d_k=24", note="float32, d_k = 24"),
-                *(one.but("d_k=64") for one in SCALE_ROWS.extreme),
-                once_more(SCALE_BY_HAND),
-            ),
-        ),
-        Criterion(
-            "gradients reach the scores",
-            1,
-            SCALE_CASES(*(one.but("d_k=16") for one in SCALE_ROWS.gradients)),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -500,62 +465,41 @@ SCALE = Exercise(
         ),
         mistakes.ALREADY_WEIGHTS.here(finish=lambda scaled: scaled.softmax(-1)),
     ),
-    hints=(
-        "Which number has to divide the scores so that a variance of d_k becomes 1?",
-        "Dividing by c divides the variance by c². `math.sqrt` takes the root of a whole number.",
-    ),
 )
 
-ENTROPY = Exercise(
-    target="scaling.attention_entropy",
-    reference=scaling.attention_entropy,
+ENTROPY = exercise(
+    scaling.attention_entropy,
     section="Chapter 7, “What large scores do to a softmax”",
     difficulty=2,
     minutes=12,
     forbids=("special_entr",),
     criteria=(
-        Criterion(
-            "−Σ a ln a over each row",
-            3,
-            ENTROPY_CASES(
-                ENTROPY_BY_HAND,
-                Case((tensor([0.5, 0.25, 0.25]),)),
-                row("n=7"),
-                row("n=3", batch=(5,)),
-                row("n=4", batch=(4,), note="as many queries as keys"),
-            ),
+        ENTROPY_CASES.criterion("−Σ a ln a over each row", 3).on(
+            ENTROPY_BY_HAND,
+            Case((tensor([0.5, 0.25, 0.25]),)),
+            row("n=7"),
+            row("n=3", batch=(5,)),
+            row("n=4", batch=(4,), note="as many queries as keys"),
         ),
-        Criterion(
-            "a weight of 0 adds 0",
-            2,
-            ENTROPY_CASES(
-                Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-                THREE.but(given={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
-            ),
+        ENTROPY_CASES.criterion("a weight of 0 adds 0", 2).on(
+            Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
+            THREE.but(given={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
         ),
-        Criterion(
-            "one query, one key, any memory layout",
-            1,
-            ENTROPY_CASES(
-                Case((tensor([[1], [1], [1]]),), note="one key"),
-                row("n=7", batch=(1,), note="one query"),
-                row("n=3", batch=(7,), turned=True, note="not contiguous in memory"),
-            ),
+        ENTROPY_CASES.criterion("one query, one key, any memory layout", 1).on(
+            Case((tensor([[1], [1], [1]]),), note="one key"),
+            row("n=7", batch=(1,), note="one query"),
+            row("n=3", batch=(7,), turned=True, note="not contiguous in memory"),
         ),
-        Criterion("batches", 1, ENTROPY_CASES(*ENTROPY_ROWS.batches, TWO_AXES)),
-        Criterion(
-            "float32, tiny weights, many keys",
-            1,
-            ENTROPY_CASES(
-                ENTROPY_ROWS.single.but(batch=(3,)),
-                THREE.but("n=7", given={"weights": Drawn("... n", saturated)}, note="saturated"),
-                THREE.but("n=24", given={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
-                row("n=500", batch=(2,), note="500 keys"),
-                once_more(ENTROPY_BY_HAND),
-            ),
+        ENTROPY_CASES.criterion("batches", 1).on(*ENTROPY_ROWS.batches, TWO_AXES),
+        ENTROPY_CASES.criterion("float32, tiny weights, many keys", 1).on(
+            ENTROPY_ROWS.single.but(batch=(3,)),
+            THREE.but("n=7", given={"weights": Drawn("... n", saturated)}, note="saturated"),
+            THREE.but("n=24", given={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
+            row("n=500", batch=(2,), note="500 keys"),
+            once_more(ENTROPY_BY_HAND),
         ),
-        Criterion("gradients reach the weights", 1, ENTROPY_CASES(*ENTROPY_ROWS.gradients)),
-        leaves_arguments_alone(),
+        ENTROPY_CASES.criterion("gradients reach the weights", 1).on(*ENTROPY_ROWS.gradients),
+        unchanged(),
     ),
     excludes=ONLY_WEIGHTS,
     misconceptions=made(
@@ -672,52 +616,34 @@ ENTROPY = Exercise(
         .by(unit=lambda h, weights: -weights.square().sum(-1).log())
         .by(unit=lambda h, weights: h.exp()),
     ),
-    hints=(
-        "Write −Σ a ln a for one row first; the last axis of `weights` holds a row.",
-        "What is 0 · ln 0 on a computer, and what should it be? ln 1 = 0 may help.",
-        "`weights.masked_fill(weights == 0, 1).log()` is the logarithm with 0 in place of −∞.",
-    ),
 )
 
-JACOBIAN = Exercise(
-    target="scaling.softmax_jacobian",
-    reference=scaling.softmax_jacobian,
+JACOBIAN = exercise(
+    scaling.softmax_jacobian,
     section="Chapter 7, “How the weights move with their scores”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("diag(p) − p pᵀ of one row", 3, JACOBIAN_CASES(JACOBIAN_BY_HAND, row("n=5"))),
-        Criterion(
-            "of each row of a batch by itself",
-            2,
-            JACOBIAN_CASES(
-                Case((tensor([[0.5, 0.25, 0.25], [0.25, 0.75, 0]]),), note="two rows"),
-                *JACOBIAN_ROWS.batches,
-                TWO_AXES,
-            ),
+        JACOBIAN_CASES.criterion("diag(p) − p pᵀ of one row", 3).on(JACOBIAN_BY_HAND, row("n=5")),
+        JACOBIAN_CASES.criterion("of each row of a batch by itself", 2).on(
+            Case((tensor([[0.5, 0.25, 0.25], [0.25, 0.75, 0]]),), note="two rows"),
+            *JACOBIAN_ROWS.batches,
+            TWO_AXES,
         ),
-        Criterion(
-            "one weight, one row, any memory layout",
-            1,
-            JACOBIAN_CASES(
-                Case((tensor([1]),), note="one weight"),
-                row("n=7", batch=(1,), note="one row"),
-                row("n=3", batch=(7,), turned=True, note="not contiguous in memory"),
-            ),
+        JACOBIAN_CASES.criterion("one weight, one row, any memory layout", 1).on(
+            Case((tensor([1]),), note="one weight"),
+            row("n=7", batch=(1,), note="one row"),
+            row("n=3", batch=(7,), turned=True, note="not contiguous in memory"),
         ),
-        Criterion(
-            "float32 and saturated weights",
-            1,
-            JACOBIAN_CASES(
-                JACOBIAN_ROWS.single.but(batch=(3,)),
-                Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-                THREE.but(given={"p": Drawn("... n", saturated)}, note="nearly saturated"),
-                once_more(JACOBIAN_BY_HAND),
-            ),
+        JACOBIAN_CASES.criterion("float32 and saturated weights", 1).on(
+            JACOBIAN_ROWS.single.but(batch=(3,)),
+            Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
+            THREE.but(given={"p": Drawn("... n", saturated)}, note="nearly saturated"),
+            once_more(JACOBIAN_BY_HAND),
         ),
-        Criterion("gradients reach p", 1, JACOBIAN_CASES(*JACOBIAN_ROWS.gradients)),
-        leaves_arguments_alone(),
+        JACOBIAN_CASES.criterion("gradients reach p", 1).on(*JACOBIAN_ROWS.gradients),
+        unchanged(),
     ),
     excludes=ONLY_WEIGHTS,
     misconceptions=made(
@@ -793,11 +719,6 @@ JACOBIAN = Exercise(
             batch. Rows do not depend on each other: one matrix for each, (..., n, n).
         """).by(finish=all_rows_by_all_rows),
     ),
-    hints=(
-        "Entry (i, j) is p_i (δ_ij − p_j). Write it for p = (1/2, 1/4, 1/4) by hand.",
-        "`torch.diag_embed` puts each row of p on the diagonal of a matrix of its own.",
-        "`p[..., :, None] * p[..., None, :]` has p_i p_j in place (i, j), behind any batch.",
-    ),
 )
 
 EXERCISES = (VARIANCE, SCALE, ENTROPY, JACOBIAN)
@@ -811,18 +732,18 @@ VARIANTS = (
         "Your entropy is in nats, as in the book and in its published answers. In this assignment "
         "it is in bits: use `torch.log2`, or divide by ln 2.",
         {"attention_entropy": Adapter(result=BITS, drops=("logarithms to another base",))},
-        (
-            (r"$$H = -\sum_j a_j \ln a_j ,$$", r"$$H = -\sum_j a_j \log_2 a_j ,$$"),
-            ("with the natural logarithm", "with the logarithm to base 2"),
-            ("Expect about 1.0397, 0.6931 and 0", "Expect about 1.5, 1 and 0"),
-            ("−Σ a ln a", "−Σ a log₂ a"),
-            ("limit of a ln a at", "limit of a log₂ a at"),
-            ("`torch.xlogy(weights, weights)`", "`torch.xlogy(weights, weights)` over ln 2"),
-            ("You divide by ln n", "You divide by log₂ n"),
-            ("terms −a ln a", "terms −a log₂ a"),
-            ("You sum −ln a alone", "You sum −log₂ a alone"),
-            ("(1 − a) ln(1 − a)", "(1 − a) log₂(1 − a)"),
-            ("1).log()` is the logarithm", "1).log2()` is the logarithm"),
-        ),
+        rewordings(r"""
+            $$H = -\sum_j a_j \ln a_j ,$$ → $$H = -\sum_j a_j \log_2 a_j ,$$
+            with the natural logarithm → with the logarithm to base 2
+            Expect about 1.0397, 0.6931 and 0 → Expect about 1.5, 1 and 0
+            −Σ a ln a → −Σ a log₂ a
+            limit of a ln a at → limit of a log₂ a at
+            `torch.xlogy(weights, weights)` → `torch.xlogy(weights, weights)` over ln 2
+            You divide by ln n → You divide by log₂ n
+            terms −a ln a → terms −a log₂ a
+            You sum −ln a alone → You sum −log₂ a alone
+            (1 − a) ln(1 − a) → (1 − a) log₂(1 − a)
+            1).log()` is the logarithm → 1).log2()` is the logarithm
+        """),
     ),
 )

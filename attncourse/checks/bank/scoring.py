@@ -23,17 +23,10 @@ from attncourse.checks.cases import (
 )
 from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import with_gradients
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
+from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import (
     Attention,
+    Between,
     Score,
     dot,
     filled_with,
@@ -225,98 +218,66 @@ def one_for_all_keys(query, key):
 
 # --- exercises -------------------------------------------------------------------------------
 
-DOT = Exercise(
-    target="scoring.dot_score",
-    reference=scoring.dot_score,
+DOT = exercise(
+    scoring.dot_score,
     section="Chapter 6, “The dot product, and what it takes for granted”",
     difficulty=1,
     minutes=5,
     picture=True,
     criteria=(
-        Criterion(
-            "every query with every key",
-            2,
-            DOT_CASES(
-                DOT_BY_HAND,
-                row("m=5 n=5 d=3", note="as many queries as keys"),
-                row("m=3 n=7 d=5"),
-            ),
+        DOT_CASES.criterion("every query with every key", 2).on(
+            DOT_BY_HAND,
+            row("m=5 n=5 d=3", note="as many queries as keys"),
+            row("m=3 n=7 d=5"),
         ),
-        Criterion(
-            "one query, one key, one feature, any memory layout",
-            1,
-            DOT_CASES(
-                row("m=1 n=7 d=5", note="one query"),
-                row("m=7 n=1 d=5", note="one key"),
-                row("m=3 n=5 d=1", note="one feature"),
-                row("m=7 n=3 d=5", turned=True, note="not contiguous in memory"),
-            ),
+        DOT_CASES.criterion("one query, one key, one feature, any memory layout", 1).on(
+            row("m=1 n=7 d=5", note="one query"),
+            row("m=7 n=1 d=5", note="one key"),
+            row("m=3 n=5 d=1", note="one feature"),
+            row("m=7 n=3 d=5", turned=True, note="not contiguous in memory"),
         ),
-        Criterion(
-            "batches",
-            1,
-            DOT_CASES(
-                *DOT_ROWS.batches,
-                row("m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d")}, note="one for a batch"),
-            ),
+        DOT_CASES.criterion("batches", 1).on(
+            *DOT_ROWS.batches,
+            row("m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d")}, note="one for a batch"),
         ),
-        Criterion(
-            "float32 and large entries", 1, DOT_CASES(*DOT_ROWS.numbers, once_more(DOT_BY_HAND))
+        DOT_CASES.criterion("float32 and large entries", 1).on(
+            *DOT_ROWS.numbers, once_more(DOT_BY_HAND)
         ),
-        Criterion("gradients reach query and key", 1, DOT_CASES(*DOT_ROWS.gradients)),
-        leaves_arguments_alone(),
+        DOT_CASES.criterion("gradients reach query and key", 1).on(*DOT_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
-    hints=(
-        "One score: S[i, j] is the sum over the features a of query[i, a] key[j, a].",
-        "As a product of matrices, (..., m, d) times (..., d, n). Which axes of key change places?",
-    ),
 )
 
-BILINEAR = Exercise(
-    target="scoring.BilinearScore",
-    reference=scoring.BilinearScore,
+BILINEAR = exercise(
+    scoring.BilinearScore,
     section="Chapter 6, “A matrix in between”",
     difficulty=2,
     minutes=15,
     forbids=("bilinear",),
     criteria=(
-        Criterion(
-            "query times W times key, for every pair",
-            3,
-            BILINEAR_CASES(
-                BILINEAR_BY_HAND,
-                row("m=4 n=4 d_q=5 d_k=5", note="d_q = d_k, as many queries as keys"),
-                row("m=3 n=7 d_q=5 d_k=5", note="d_q = d_k", then="m=5 n=2"),
-                row("m=3 n=7 d_q=5 d_k=5", then="", note=OTHER_NUMBERS),
-            ),
+        BILINEAR_CASES.criterion("query times W times key, for every pair", 3).on(
+            BILINEAR_BY_HAND,
+            row("m=4 n=4 d_q=5 d_k=5", note="d_q = d_k, as many queries as keys"),
+            row("m=3 n=7 d_q=5 d_k=5", note="d_q = d_k", then="m=5 n=2"),
+            row("m=3 n=7 d_q=5 d_k=5", then="", note=OTHER_NUMBERS),
         ),
-        Criterion(
-            "d_q, d_k, m and n may all differ",
-            2,
-            BILINEAR_CASES(
-                row("m=5 n=11 d_q=3 d_k=7", note="d_q = 3, d_k = 7"),
-                row("m=5 n=3 d_q=7 d_k=2", note="d_q = 7, d_k = 2"),
-                row("m=1 n=7 d_q=3 d_k=5", note="one query"),
-                row("m=7 n=1 d_q=3 d_k=5", note="one key"),
-                row("m=3 n=5 d_q=1 d_k=1", note="one feature"),
-            ),
+        BILINEAR_CASES.criterion("d_q, d_k, m and n may all differ", 2).on(
+            row("m=5 n=11 d_q=3 d_k=7", note="d_q = 3, d_k = 7"),
+            row("m=5 n=3 d_q=7 d_k=2", note="d_q = 7, d_k = 2"),
+            row("m=1 n=7 d_q=3 d_k=5", note="one query"),
+            row("m=7 n=1 d_q=3 d_k=5", note="one key"),
+            row("m=3 n=5 d_q=1 d_k=1", note="one feature"),
         ),
-        Criterion("batches", 1, BILINEAR_CASES(*BILINEAR_ROWS.batches)),
-        Criterion(
-            "float32 and large entries",
-            1,
-            BILINEAR_CASES(
-                *BILINEAR_ROWS.numbers, row("m=7 n=4 d_q=3 d_k=5", zero=("W",), note="a W of 0")
-            ),
+        BILINEAR_CASES.criterion("batches", 1).on(*BILINEAR_ROWS.batches),
+        BILINEAR_CASES.criterion("float32 and large entries", 1).on(
+            *BILINEAR_ROWS.numbers, row("m=7 n=4 d_q=3 d_k=5", zero=("W",), note="a W of 0")
         ),
-        Criterion(
-            "W starts at random numbers; gradients reach it and the query",
-            1,
-            BILINEAR_CASES(*BILINEAR_ROWS.gradients, start_case("BilinearScore", (5, 3), "W")),
-        ),
-        leaves_arguments_alone(),
+        BILINEAR_CASES.criterion(
+            "W starts at random numbers; gradients reach it and the query", 1
+        ).on(*BILINEAR_ROWS.gradients, start_case("BilinearScore", (5, 3), "W")),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -361,60 +322,40 @@ BILINEAR = Exercise(
         ),
         mistakes.ALREADY_WEIGHTS,
     ),
-    hints=(
-        "`__init__` begins with `super().__init__()` and makes one `nn.Parameter` of shape "
-        "(d_q, d_k).",
-        "Follow the shapes: (..., m, d_q), (d_q, d_k) and (..., d_k, n) make (..., m, n).",
-    ),
 )
 
-ADDITIVE = Exercise(
-    target="scoring.AdditiveScore",
-    reference=scoring.AdditiveScore,
+ADDITIVE = exercise(
+    scoring.AdditiveScore,
     section="Chapter 6, “A small network for every pair”",
     difficulty=3,
     minutes=25,
     criteria=(
-        Criterion(
-            "w of the tanh of the sum, for every pair",
-            3,
-            ADDITIVE_CASES(
-                ADDITIVE_BY_HAND,
-                row("m=5 n=5 d_q=4 d_k=4 d_hidden=4", note="widths 4, as many queries as keys"),
-                row("m=5 n=7 d_q=4 d_k=4 d_hidden=4", then="m=2 n=3", note="all widths 4"),
-                ADDITIVE_ROW.but(then={}, note=OTHER_NUMBERS),
+        ADDITIVE_CASES.criterion("w of the tanh of the sum, for every pair", 3).on(
+            ADDITIVE_BY_HAND,
+            row("m=5 n=5 d_q=4 d_k=4 d_hidden=4", note="widths 4, as many queries as keys"),
+            row("m=5 n=7 d_q=4 d_k=4 d_hidden=4", then="m=2 n=3", note="all widths 4"),
+            ADDITIVE_ROW.but(then={}, note=OTHER_NUMBERS),
+        ),
+        ADDITIVE_CASES.criterion("d_q, d_k, d_hidden, m and n may all differ", 2).on(
+            ADDITIVE_ROW.but(note="d_q, d_k and d_hidden differ"),
+            ADDITIVE_ROW.but("d_q=5 d_k=2 d_hidden=3", note="d_q, d_k and d_hidden differ"),
+            ADDITIVE_ROW.but("m=1", note="one query"),
+            ADDITIVE_ROW.but("m=6 n=1", note="one key"),
+            ADDITIVE_ROW.but("d_hidden=1", note="one hidden unit"),
+            ADDITIVE_ROW.but("m=2 d_q=1 d_k=1", note="one feature"),
+        ),
+        ADDITIVE_CASES.criterion("batches", 1).on(*ADDITIVE_ROWS.batches),
+        ADDITIVE_CASES.criterion("float32 and large entries", 1).on(
+            *ADDITIVE_ROWS.numbers,
+            *(
+                ADDITIVE_ROW.but(zero=(f"{name}.weight",), note=f"{name} is 0")
+                for name in ("W_q", "W_k", "w")
             ),
         ),
-        Criterion(
-            "d_q, d_k, d_hidden, m and n may all differ",
-            2,
-            ADDITIVE_CASES(
-                ADDITIVE_ROW.but(note="d_q, d_k and d_hidden differ"),
-                ADDITIVE_ROW.but("d_q=5 d_k=2 d_hidden=3", note="d_q, d_k and d_hidden differ"),
-                ADDITIVE_ROW.but("m=1", note="one query"),
-                ADDITIVE_ROW.but("m=6 n=1", note="one key"),
-                ADDITIVE_ROW.but("d_hidden=1", note="one hidden unit"),
-                ADDITIVE_ROW.but("m=2 d_q=1 d_k=1", note="one feature"),
-            ),
+        ADDITIVE_CASES.criterion("gradients reach the query and every weight", 2).on(
+            *ADDITIVE_ROWS.gradients
         ),
-        Criterion("batches", 1, ADDITIVE_CASES(*ADDITIVE_ROWS.batches)),
-        Criterion(
-            "float32 and large entries",
-            1,
-            ADDITIVE_CASES(
-                *ADDITIVE_ROWS.numbers,
-                *(
-                    ADDITIVE_ROW.but(zero=(f"{name}.weight",), note=f"{name} is 0")
-                    for name in ("W_q", "W_k", "w")
-                ),
-            ),
-        ),
-        Criterion(
-            "gradients reach the query and every weight",
-            2,
-            ADDITIVE_CASES(*ADDITIVE_ROWS.gradients),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -524,83 +465,55 @@ ADDITIVE = Exercise(
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN,
     ),
-    hints=(
-        "`__init__` begins with `super().__init__()` and makes three layers without a bias.",
-        "For one query and one key: `self.w(torch.tanh(self.W_q(q) + self.W_k(k)))`.",
-        "For all pairs, (..., m, 1, d_hidden) + (..., 1, n, d_hidden) is (..., m, n, d_hidden).",
-    ),
 )
 
-ATTEND = Exercise(
-    target="scoring.attend",
-    reference=scoring.attend,
+ATTEND = exercise(
+    scoring.attend,
     section="Chapter 6, “Whatever made the scores”",
     difficulty=2,
     minutes=10,
     forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
     criteria=(
-        Criterion(
-            "softmax of each row, then the blend of the values",
-            2,
-            ATTEND_CASES(
-                ATTEND_BY_HAND,
-                row("m=5 n=5 d_v=5", note="as many queries, keys and features"),
-                row("m=3 n=7 d_v=5"),
+        ATTEND_CASES.criterion("softmax of each row, then the blend of the values", 2).on(
+            ATTEND_BY_HAND,
+            row("m=5 n=5 d_v=5", note="as many queries, keys and features"),
+            row("m=3 n=7 d_v=5"),
+        ),
+        ATTEND_CASES.criterion("one query, one key, one feature, any memory layout", 1).on(
+            row("m=1 n=5 d_v=3", note="one query"),
+            row("m=5 n=1 d_v=3", note="one key"),
+            row("m=5 n=7 d_v=1", note="one feature"),
+            row("m=5 n=7 d_v=3", turned=True, note="not contiguous in memory"),
+        ),
+        ATTEND_CASES.criterion("a mask, True where attention is allowed", 2).on(
+            MASKED_BY_HAND,
+            ATTEND_ROW.but(given={"mask": hole("m n")}),
+            ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
+            ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
+            ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
+            ATTEND_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+            ATTEND_ROW.but(
+                given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
+                note="scores near −1000000",
             ),
         ),
-        Criterion(
-            "one query, one key, one feature, any memory layout",
-            1,
-            ATTEND_CASES(
-                row("m=1 n=5 d_v=3", note="one query"),
-                row("m=5 n=1 d_v=3", note="one key"),
-                row("m=5 n=7 d_v=1", note="one feature"),
-                row("m=5 n=7 d_v=3", turned=True, note="not contiguous in memory"),
+        ATTEND_CASES.criterion("batches", 1).on(
+            *ATTEND_ROWS.batches,
+            ATTEND_ROW.but(batch=(2,), given={"values": Drawn("n d_v")}, note="values for all"),
+        ),
+        ATTEND_CASES.criterion("large scores and float32", 1).on(
+            *ATTEND_ROWS.numbers, once_more(ATTEND_BY_HAND)
+        ),
+        ATTEND_CASES.criterion("gradients reach scores and values", 1).on(
+            *ATTEND_ROWS.gradients,
+            ATTEND_ROW.but(
+                batch=(2,),
+                given={"mask": hole("m n")},
+                use=with_gradients("scores", "values"),
+                note="a batch of 2, with a mask",
             ),
         ),
-        Criterion(
-            "a mask, True where attention is allowed",
-            2,
-            ATTEND_CASES(
-                MASKED_BY_HAND,
-                ATTEND_ROW.but(given={"mask": hole("m n")}),
-                ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
-                ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
-                ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
-                ATTEND_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
-                ATTEND_ROW.but(
-                    given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
-                    note="scores near −1000000",
-                ),
-            ),
-        ),
-        Criterion(
-            "batches",
-            1,
-            ATTEND_CASES(
-                *ATTEND_ROWS.batches,
-                ATTEND_ROW.but(batch=(2,), given={"values": Drawn("n d_v")}, note="values for all"),
-            ),
-        ),
-        Criterion(
-            "large scores and float32",
-            1,
-            ATTEND_CASES(*ATTEND_ROWS.numbers, once_more(ATTEND_BY_HAND)),
-        ),
-        Criterion(
-            "gradients reach scores and values",
-            1,
-            ATTEND_CASES(
-                *ATTEND_ROWS.gradients,
-                ATTEND_ROW.but(
-                    batch=(2,),
-                    given={"mask": hole("m n")},
-                    use=with_gradients("scores", "values"),
-                    note="a batch of 2, with a mask",
-                ),
-            ),
-        ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -666,10 +579,6 @@ ATTEND = Exercise(
             `masked_fill_`, with the underscore, writes −∞ into the caller's scores. `masked_fill`
             makes a new tensor.""").by(into=in_place),
         *mistakes.OF_THE_RESULT,
-    ),
-    hints=(
-        "Three steps: the mask, the softmax over the keys, the weights times the values.",
-        "`scores.masked_fill(~mask, -torch.inf)` puts −∞ where the mask is False; exp(−∞) is 0.",
     ),
 )
 

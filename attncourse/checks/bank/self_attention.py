@@ -11,19 +11,12 @@ from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import orders_tried, same_orders
-from attncourse.checks.exercise import (
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import made, slip
 from attncourse.checks.rewriting import COLUMNS as AS_COLUMNS
 from attncourse.checks.slips import dots, result, swapped, unit, within
 from attncourse.checks.softmaxes import Softmax
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases: self-attention -------------------------------------------------------------------
 
@@ -64,11 +57,11 @@ NUMBERS = TOKENS(
 
 def criteria_of_tokens(first: str) -> tuple[Criterion, ...]:
     return (
-        Criterion(first, 3, SOME_TOKENS),
-        Criterion("any number of tokens and features", 1, SIZES),
-        Criterion("batches", 1, TOKENS(*ROWS.batches)),
-        Criterion("large, small and whole numbers, float32", 1, NUMBERS),
-        leaves_arguments_alone(),
+        Criterion(first, 3).on(SOME_TOKENS),
+        Criterion("any number of tokens and features", 1).on(SIZES),
+        TOKENS.criterion("batches", 1).on(*ROWS.batches),
+        Criterion("large, small and whole numbers, float32", 1).on(NUMBERS),
+        unchanged(),
     )
 
 
@@ -521,67 +514,42 @@ OF_EQUIVARIANCE = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-ATTENTION_WEIGHTS = Exercise(
-    target="self_attention.attention_weights",
-    reference=chapter.attention_weights,
+ATTENTION_WEIGHTS = exercise(
+    chapter.attention_weights,
     section="Chapter 4, “Every token asks”",
     difficulty=1,
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("row i is the softmax of token i's scores"),
     misconceptions=made(weigh, *OF_SELF_ATTENTION, *OF_THE_WEIGHTS_ALONE),
-    hints=(
-        "All dot products between rows of X are one matrix product. Which, and what is its shape?",
-        "The scores are `X @ np.swapaxes(X, -1, -2)`: for one sequence simply `X @ X.T`.",
-        "`softmax` of chapter 3 takes an axis. Row i is to sum to 1, so the sum runs over its "
-        "entries: the last axis.",
-    ),
 )
 
-SELF_ATTENTION = Exercise(
-    target="self_attention.self_attention",
-    reference=chapter.self_attention,
+SELF_ATTENTION = exercise(
+    chapter.self_attention,
     section="Chapter 4, “Every token asks”",
     difficulty=1,
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("mixes the tokens by their own weights"),
     misconceptions=made(attend, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
-    hints=(
-        "You have the weights already. Which chapter's function mixes tokens with a matrix of "
-        "weights?",
-        "`A` is (n, n) and `X` is (n, d). There is one product of the two, in one order, that has "
-        "shape (n, d) and uses row i of A for output i.",
-    ),
 )
 
-IS_PERMUTATION_EQUIVARIANT = Exercise(
-    target="self_attention.is_permutation_equivariant",
-    reference=chapter.is_permutation_equivariant,
+IS_PERMUTATION_EQUIVARIANT = exercise(
+    chapter.is_permutation_equivariant,
     section="Chapter 4, “Shuffle the sentence”",
     difficulty=2,
     minutes=15,
     criteria=(
-        Criterion("tells equivariant functions from others", 4, TELLS_APART),
+        Criterion("tells equivariant functions from others", 4).on(TELLS_APART),
         Criterion(
-            "not fooled by symmetric functions, orders that change nothing, or a single order",
-            1,
-            lambda rng: [*NOT_FOOLED(rng), DRAWN],
-        ),
-        Criterion("equal up to atol", 1, UP_TO_ATOL),
-        Criterion("batches, whole numbers, float32", 1, KINDS),
-        leaves_arguments_alone(),
+            "not fooled by symmetric functions, orders that change nothing, or a single order", 1
+        ).on(lambda rng: [*NOT_FOOLED(rng), DRAWN]),
+        Criterion("equal up to atol", 1).on(UP_TO_ATOL),
+        Criterion("batches, whole numbers, float32", 1).on(KINDS),
+        unchanged(),
     ),
     excludes=(("n of 1", "There are at least two tokens."),),
     misconceptions=made(equivariance, *OF_EQUIVARIANCE),
-    hints=(
-        "Two ways lead from X to a shuffled output: shuffle the tokens, then apply f; or apply f, "
-        "then shuffle the rows of the result. Equivariant means that both arrive at the same.",
-        "`p = rng.permutation(n)` is an order of 0 … n−1, and `X[..., p, :]` the tokens in that "
-        "order, batch or not. The same indexing works on f(X).",
-        "What would your test say of the causal mean if p happened to be 0, 1, …, n−1? Draw again "
-        "in that case, and try several p.",
-    ),
 )
 
 EXERCISES = (ATTENTION_WEIGHTS, SELF_ATTENTION, IS_PERMUTATION_EQUIVARIANT)
@@ -602,65 +570,40 @@ VARIANTS = (
             ),
             "self_attention": Adapter({"X": AS_COLUMNS}, AS_COLUMNS, drops=(TURNED,)),
         },
-        (
-            (r"$$S = X X^\top, \qquad A_{ij}", r"$$S = X^\top X, \qquad A_{ij}"),
-            (
-                "| `X` | `(..., n, d)` | one row per token |",
-                "| `X` | `(..., d, n)` | one column per token |",
-            ),
-            (
-                "| returns | `(..., n, d)` | one new vector",
-                "| returns | `(..., d, n)` | one new vector",
-            ),
-            (
-                "A token is a row of `X`, shape `(n, d)`. Row i",
-                "In exercises 1 and 2 a token is a "
-                "column of `X`, shape `(d, n)`, in exercise 3 a row. Row i",
-            ),
-            ("Two tokens with the scores", "Two tokens, (1, 0) and (2, 1), with the scores"),
-            (
-                "attention_weights(np.array([[1.0, 0.0], [2.0, 1.0]]))",
-                "attention_weights(np.array([[1.0, 2.0], [0.0, 1.0]]))",
-            ),
-            (
-                "self_attention(np.array([[1.0, 0.0], [2.0, 1.0]]))",
-                "self_attention(np.array([[1.0, 2.0], [0.0, 1.0]]))",
-            ),
-            ("Expect `[[1.731 0.731] [1.953 0.953]]`", "Expect `[[1.731 1.953] [0.731 0.953]]`"),
-            (
-                r"$$U_i = \sum_j A_{ij} X_j , \qquad A = \operatorname{softmax}(X X^\top) .$$",
-                r"$$U_i = \sum_j A_{ij} X_j , \qquad A = \operatorname{softmax}(X^\top X) ,$$"
-                "\n\n"
-                "where $X_j$ is column j of X, and $U_i$ column i of what is returned.",
-            ),
-            ("dot product of the rows as they are", "dot product of the columns as they are"),
-            (
-                "`A @ X`, the tokens mixed by them, shape (n, d)",
-                "`X @ A.T`, the tokens mixed by them, shape (d, n)",
-            ),
-            ("or you return `Aᵀ X`, the same", "or you return `X @ A`, the same"),
-            (
-                "then `A @ X`: row i is what token i hears",
-                "then `X @ A.T`: column i is what token i hears",
-            ),
-            ("dot products between rows of X", "dot products between columns of X"),
-            (
-                "`X @ np.swapaxes(X, -1, -2)`: for one sequence simply `X @ X.T`",
-                "`np.swapaxes(X, -1, -2) @ X`: for one sequence simply `X.T @ X`",
-            ),
-            (
-                "You return `A @ X`, shape (n, d), which",
-                "You return `X @ A.T`, shape (d, n), which",
-            ),
-            ("You return `X + A @ X`", "You return `X + X @ A.T`"),
-            ("Every token has a row of its own", "Every token has a column of its own"),
-            ("You add all rows up into one", "You add all columns up into one"),
-            (
-                "`A` is (n, n) and `X` is (n, d). There is one product of the two, in one order, "
-                "that has shape (n, d)",
-                "`A` is (n, n) and `X` is (d, n). `A` or its transpose, on the "
-                "right of `X`: one of these has shape (d, n)",
-            ),
-        ),
+        rewordings(r"""
+            $$S = X X^\top, \qquad A_{ij} → $$S = X^\top X, \qquad A_{ij}
+            | `X` | `(..., n, d)` | one row per token |
+            → | `X` | `(..., d, n)` | one column per token |
+            | returns | `(..., n, d)` | one new vector → | returns | `(..., d, n)` | one new vector
+            A token is a row of `X`, shape `(n, d)`. Row i
+            → In exercises 1 and 2 a token is a column of `X`, shape `(d, n)`, in exercise 3 a row.
+                Row i
+            Two tokens with the scores → Two tokens, (1, 0) and (2, 1), with the scores
+            attention_weights(np.array([[1.0, 0.0], [2.0, 1.0]]))
+            → attention_weights(np.array([[1.0, 2.0], [0.0, 1.0]]))
+            self_attention(np.array([[1.0, 0.0], [2.0, 1.0]]))
+            → self_attention(np.array([[1.0, 2.0], [0.0, 1.0]]))
+            Expect `[[1.731 0.731] [1.953 0.953]]` → Expect `[[1.731 1.953] [0.731 0.953]]`
+            $$U_i = \sum_j A_{ij} X_j , \qquad A = \operatorname{softmax}(X X^\top) .$$
+            → $$U_i = \sum_j A_{ij} X_j , \qquad A = \operatorname{softmax}(X^\top X) ,$$⏎⏎where
+                $X_j$ is column j of X, and $U_i$ column i of what is returned.
+            dot product of the rows as they are → dot product of the columns as they are
+            `A @ X`, the tokens mixed by them, shape (n, d)
+            → `X @ A.T`, the tokens mixed by them, shape (d, n)
+            or you return `Aᵀ X`, the same → or you return `X @ A`, the same
+            then `A @ X`: row i is what token i hears
+            → then `X @ A.T`: column i is what token i hears
+            dot products between rows of X → dot products between columns of X
+            `X @ np.swapaxes(X, -1, -2)`: for one sequence simply `X @ X.T`
+            → `np.swapaxes(X, -1, -2) @ X`: for one sequence simply `X.T @ X`
+            You return `A @ X`, shape (n, d), which → You return `X @ A.T`, shape (d, n), which
+            You return `X + A @ X` → You return `X + X @ A.T`
+            Every token has a row of its own → Every token has a column of its own
+            You add all rows up into one → You add all columns up into one
+            `A` is (n, n) and `X` is (n, d). There is one product of the two, in one order, that has
+                shape (n, d)
+            → `A` is (n, n) and `X` is (d, n). `A` or its transpose, on the right of `X`: one of
+                these has shape (d, n)
+        """),
     ),
 )

@@ -35,12 +35,13 @@ from attncourse.checks.exercise import (
     Exercise,
     Rng,
     composition,
-    leaves_arguments_alone,
+    exercise,
+    unchanged,
 )
 from attncourse.checks.mistakes import made, slip
 from attncourse.checks.rewriting import PERCENT
 from attncourse.checks.slips import refuse_if
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 from attncourse.sequences import ALPHABET
 
 # --- encode_cdr3 -----------------------------------------------------------------------------
@@ -157,11 +158,11 @@ ENCODE = Exercise(
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion("ids 1 to 20, and 0 behind the end", 3, some_loops),
-        Criterion("every letter and any length that fits", 1, at_the_edges),
-        Criterion("lower case is read as upper", 1, in_lower_case),
-        Criterion("refuses another letter with ValueError", 1, refused(*OTHER_LETTERS)),
-        Criterion("refuses a longer sequence with ValueError", 1, refused(*TOO_LONG)),
+        Criterion("ids 1 to 20, and 0 behind the end", 3).on(some_loops),
+        Criterion("every letter and any length that fits", 1).on(at_the_edges),
+        Criterion("lower case is read as upper", 1).on(in_lower_case),
+        Criterion("refuses another letter with ValueError", 1).on(refused(*OTHER_LETTERS)),
+        Criterion("refuses a longer sequence with ValueError", 1).on(refused(*TOO_LONG)),
     ),
     misconceptions=made(
         encoding,
@@ -263,12 +264,6 @@ ENCODE = Exercise(
         .by(check=lambda text: strict(text)[::-1])
         .by(check=lambda text: "".join(sorted(strict(text))))
         .by(check=lambda text: "".join(dict.fromkeys(strict(text)))),
-    ),
-    hints=(
-        "`ALPHABET.index(letter)` counts from 0, and raises ValueError for a letter that is not "
-        "there.",
-        "Start from `torch.zeros(max_length, dtype=torch.int64)` and fill its beginning.",
-        "Ask for the length first: a sequence that does not fit is refused, not cut.",
     ),
 )
 
@@ -531,9 +526,8 @@ def other_fraction(clusters, n, fraction, rng):
 
 
 MANY = {"number": 6, "alone": 12, "seeds": 40}
-SPLIT = Exercise(
-    target="sequences.split_by_similarity",
-    reference=chapter.split_by_similarity,
+SPLIT = exercise(
+    chapter.split_by_similarity,
     section="Chapter 16, “A split without near-copies”",
     difficulty=3,
     minutes=30,
@@ -547,9 +541,7 @@ SPLIT = Exercise(
         ("the first call once more, after others", "Every seed is tried twice, after others."),
     ),
     criteria=(
-        Criterion(
-            "near-copies stay on one side",
-            3,
+        Criterion("near-copies stay on one side", 3).on(
             split_cases(
                 ((TOGETHER,), substituted, "a letter exchanged", {}),
                 ((TOGETHER,), lengthened, "a letter more in front", {}),
@@ -558,56 +550,46 @@ SPLIT = Exercise(
                 ((TOGETHER,), repeated_twice, "the same sequence three times", {"number": 3}),
                 ((TOGETHER,), two_apart, "max_distance 2", {"distance": 2}),
                 ((TOGETHER,), repeated_twice, "max_distance 0", {"number": 3, "distance": 0}),
-            ),
+            )
         ),
-        Criterion(
-            "so do chains of near-copies",
-            2,
+        Criterion("so do chains of near-copies", 2).on(
             split_cases(
                 ((TOGETHER,), chained, "a chain of five", {"number": 3, "seeds": 16}),
                 ((TOGETHER,), chained, "in order", {"number": 3, "seeds": 16, "ordered": True}),
-            ),
+            )
         ),
-        Criterion(
-            "others can be parted",
-            1,
+        Criterion("others can be parted", 1).on(
             split_cases(
                 ((APART,), two_apart, "two letters exchanged", {"seeds": 40}),
                 ((APART,), prefixed, "four letters more", {"seeds": 40}),
                 ((APART,), substituted, "max_distance 0", {"seeds": 40, "distance": 0}),
-            ),
+            )
         ),
-        Criterion(
-            "every index on one side, sorted",
-            2,
+        Criterion("every index on one side, sorted", 2).on(
             split_cases(
                 ((ONCE,), triple, "", {"fraction": 0.3}),
                 ((SORTED,), triple, "", {"fraction": 0.3}),
                 ((ONCE,), repeated_twice, "the same sequence three times", {"fraction": 0.3}),
                 ((ONCE,), substituted, "an array of strings", {"as_array": True}),
-            ),
+            )
         ),
-        Criterion(
-            "the test side is as large as asked",
-            2,
+        Criterion("the test side is as large as asked", 2).on(
             split_cases(
                 ((SHARE,), triple, "half", MANY),
                 ((SHARE,), triple, "a fifth", {**MANY, "fraction": 0.2, "seeds": 12}),
                 ((SHARE,), triple, "four fifths", {**MANY, "fraction": 0.8, "seeds": 12}),
                 ((SHARE,), substituted, "nearly none near another", {"number": 1, "alone": 22}),
                 ((SHARE,), substituted, "all in pairs", {"number": 11, "alone": 0}),
-            ),
+            )
         ),
-        Criterion(
-            "the seed decides",
-            1,
+        Criterion("the seed decides", 1).on(
             split_cases(
                 ((EQUAL,), substituted, "", {"alone": 14}),
                 ((OTHER,), substituted, "", {"alone": 14}),
                 ((DEFAULTS,), substituted, "", {"alone": 14}),
-            ),
+            )
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=made(
         splitting,
@@ -719,14 +701,6 @@ SPLIT = Exercise(
             )
         ),
     ),
-    hints=(
-        "Begin with every sequence in a cluster of its own, and join the clusters of two sequences "
-        "whenever they are near.",
-        "`rapidfuzz.distance.Levenshtein.distance(a, b)` counts edits. For the joining, "
-        "`networkx.connected_components` or `networkx.utils.UnionFind` will do.",
-        "Shuffle the clusters with `np.random.default_rng(seed)`, and give one to the test side "
-        "while that brings its size closer to `test_fraction * len(sequences)`.",
-    ),
 )
 
 # --- balanced_accuracy -----------------------------------------------------------------------
@@ -828,17 +802,16 @@ def each_against_rest(labels, guesses, c):
     return np.mean((labels == c) == (guesses == c))
 
 
-BALANCED = Exercise(
-    target="sequences.balanced_accuracy",
-    reference=chapter.balanced_accuracy,
+BALANCED = exercise(
+    chapter.balanced_accuracy,
     section="Chapter 16, “A score that a guess cannot win”",
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion("the mean of the classes' recalls", 3, balanced_cases),
-        Criterion("the classes are those of the labels", 2, balanced_edges),
-        Criterion("numbers or strings, arrays or lists", 1, balanced_kinds),
-        leaves_arguments_alone(),
+        Criterion("the mean of the classes' recalls", 3).on(balanced_cases),
+        Criterion("the classes are those of the labels", 2).on(balanced_edges),
+        Criterion("numbers or strings, arrays or lists", 1).on(balanced_kinds),
+        unchanged(),
     ),
     misconceptions=made(
         balancing,
@@ -926,11 +899,6 @@ BALANCED = Exercise(
             )
         )
         .by(read=lambda labels, guesses: (labels, guesses)),
-    ),
-    hints=(
-        "`predictions[labels == c] == c` says, for one class, which were recognised.",
-        "The mean of truth values is a share. `np.unique(labels)` lists the classes.",
-        "`np.asarray` first: lists have no `==` letter by letter.",
     ),
 )
 
@@ -1080,9 +1048,8 @@ class DrawnOnce:
         return self.rows
 
 
-BOOTSTRAP = Exercise(
-    target="sequences.bootstrap_interval",
-    reference=chapter.bootstrap_interval,
+BOOTSTRAP = exercise(
+    chapter.bootstrap_interval,
     section="Chapter 16, “How sure is a score?”",
     difficulty=3,
     minutes=20,
@@ -1095,13 +1062,13 @@ BOOTSTRAP = Exercise(
         ("the first call once more, after others", "Each generator is made and used twice."),
     ),
     criteria=(
-        Criterion("resamples as many rows as there are, with replacement", 3, resampled_rows),
-        Criterion("draws the same rows from every array", 2, resampled_together),
-        Criterion("n_resamples, 1000 unless given", 1, resampled_often),
-        Criterion("lies between the quantiles of the level", 2, quantiles_asked),
-        Criterion("intervals that are known", 1, known_intervals),
-        Criterion("the generator decides", 1, by_generators),
-        leaves_arguments_alone(),
+        Criterion("resamples as many rows as there are, with replacement", 3).on(resampled_rows),
+        Criterion("draws the same rows from every array", 2).on(resampled_together),
+        Criterion("n_resamples, 1000 unless given", 1).on(resampled_often),
+        Criterion("lies between the quantiles of the level", 2).on(quantiles_asked),
+        Criterion("intervals that are known", 1).on(known_intervals),
+        Criterion("the generator decides", 1).on(by_generators),
+        unchanged(),
     ),
     misconceptions=made(
         bootstrapping,
@@ -1202,12 +1169,6 @@ BOOTSTRAP = Exercise(
         slip("""one resample too few
             You draw one resample fewer than `n_resamples`.""").by(often=lambda n: n - 1),
     ),
-    hints=(
-        "One resample: draw n row numbers with `rng.integers(n, size=n)`, pick them from every "
-        "array, ask the statistic.",
-        "Collect what the statistic says of all resamples in a list.",
-        "`np.quantile(found, [(1 - level) / 2, (1 + level) / 2])` holds both ends.",
-    ),
 )
 
 EXERCISES = (ENCODE, SPLIT, BALANCED, BOOTSTRAP)
@@ -1220,13 +1181,11 @@ VARIANTS = (
         "Your answer is a share from 0 to 1, as in the book and in its published answers. In this "
         "assignment it is in percent: 100 times as much.",
         {"balanced_accuracy": Adapter(result=PERCENT)},
-        (
-            (
-                "a number from 0 to 1: for each class, the share",
-                "a number from 0 to 100: for each class, the percentage",
-            ),
-            ("(3/4 + 1/2)/2, so expect 0.625", "(75 + 50)/2, so expect 62.5"),
-            ("a guess has 1/classes", "a guess has 100/classes"),
-        ),
+        rewordings("""
+            a number from 0 to 1: for each class, the share
+            → a number from 0 to 100: for each class, the percentage
+            (3/4 + 1/2)/2, so expect 0.625 → (75 + 50)/2, so expect 62.5
+            a guess has 1/classes → a guess has 100/classes
+        """),
     ),
 )

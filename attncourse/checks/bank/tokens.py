@@ -10,16 +10,8 @@ from attncourse import tokens
 from attncourse.checks import slips
 from attncourse.checks.cases import Count, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import dtype_of
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.slips import EACH_ROW, dots, over, refuse_if, result
 
 # --- cases -----------------------------------------------------------------------------------
@@ -100,7 +92,7 @@ def refuses_ids(rest) -> Criterion:
         "an id above n_vocab in the first of two sequences": [[9, 0], [1, 2]],
     }
     cases = [Case((np.array(ids), rest), note=n, raises=ValueError) for n, ids in notes.items()]
-    return Criterion("refuses ids out of range with ValueError", 1, lambda rng: cases)
+    return Criterion("refuses ids out of range with ValueError", 1).on(lambda rng: cases)
 
 
 HOT_CASES = IdTable({"ids": "... n", "n_vocab": Count("v")}, tensors=False)
@@ -598,78 +590,56 @@ OF_COSINES = (
 
 # --- exercises -------------------------------------------------------------------------------
 
-TOKENIZE = Exercise(
-    target="tokens.tokenize",
-    reference=tokens.tokenize,
+TOKENIZE = exercise(
+    tokens.tokenize,
     section="Chapter 1, “From text to tokens”",
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion("words and punctuation, in order and in lower case", 3, some_texts),
-        Criterion("every mark is a token of its own", 1, noted(TEXTS_WITH_MARKS)),
-        Criterion("white space separates and is dropped", 1, noted(TEXTS_WITH_SPACE)),
-        Criterion(
-            "digits, underscores, letters of any alphabet",
-            1,
-            noted(TEXTS_OF_WORDS, once_more(FIRST_TEXT)),
+        Criterion("words and punctuation, in order and in lower case", 3).on(some_texts),
+        Criterion("every mark is a token of its own", 1).on(noted(TEXTS_WITH_MARKS)),
+        Criterion("white space separates and is dropped", 1).on(noted(TEXTS_WITH_SPACE)),
+        Criterion("digits, underscores, letters of any alphabet", 1).on(
+            noted(TEXTS_OF_WORDS, once_more(FIRST_TEXT))
         ),
     ),
     misconceptions=made(tokenizer, *OF_WORDS),
-    hints=(
-        "There are two kinds of tokens: a run of word characters, or one character that is neither "
-        "a word character nor white space.",
-        r"In a regular expression `\w` is a word character, `\s` is white space, and `[^\w\s]` is "
-        "one character that is neither.",
-        "`re.findall(pattern, text)` returns all matches in order; `a|b` matches a or b.",
-    ),
 )
 
-ONE_HOT = Exercise(
-    target="tokens.one_hot",
-    reference=tokens.one_hot,
+ONE_HOT = exercise(
+    tokens.one_hot,
     section="Chapter 1, “From ids to vectors”",
     difficulty=1,
     minutes=10,
     picture=True,
     criteria=(
-        Criterion(
-            "one row for each id, with its 1 in the id's column",
-            3,
-            HOT_CASES(HOT_BY_HAND, row("n=5 v=7"), row("n=7 v=5"), row("n=5 v=5")),
+        HOT_CASES.criterion("one row for each id, with its 1 in the id's column", 3).on(
+            HOT_BY_HAND, row("n=5 v=7"), row("n=7 v=5"), row("n=5 v=5")
         ),
-        Criterion("any number of ids and tokens", 1, HOT_SIZES),
-        Criterion("batches", 1, HOT_CASES(*EMBED_ROWS.batches)),
-        Criterion("the entries are float64", 1, HOT_CASES(HOT_DTYPE)),
+        Criterion("any number of ids and tokens", 1).on(HOT_SIZES),
+        HOT_CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
+        HOT_CASES.criterion("the entries are float64", 1).on(HOT_DTYPE),
         refuses_ids(4),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=made(hot, *OF_IDS, *OF_ONE_HOT, slips.TRANSPOSED),
-    hints=(
-        "Start from `np.zeros((len(ids), n_vocab))`. Which column of row i becomes 1?",
-        "The rows you need are rows of the identity matrix: row k of `np.eye(n_vocab)` has its 1 "
-        "in column k. An array of ids as an index picks one row for each, batches included.",
-        "The range comes first: raise ValueError if `((ids < 0) | (ids >= n_vocab)).any()`.",
-    ),
 )
 
-EMBED = Exercise(
-    target="tokens.embed",
-    reference=tokens.embed,
+EMBED = exercise(
+    tokens.embed,
     section="Chapter 1, “From ids to vectors”",
     difficulty=1,
     minutes=5,
     picture=True,
     criteria=(
-        Criterion(
-            "row i is row ids[i] of the table",
-            3,
-            EMBED_CASES(EMBED_BY_HAND, row("n=5 v=7 d=3"), row("n=7 v=5 d=11")),
+        EMBED_CASES.criterion("row i is row ids[i] of the table", 3).on(
+            EMBED_BY_HAND, row("n=5 v=7 d=3"), row("n=7 v=5 d=11")
         ),
-        Criterion("any number of ids, tokens and features", 1, EMBED_SIZES),
-        Criterion("batches", 1, EMBED_CASES(*EMBED_ROWS.batches)),
-        Criterion("large and small entries, whole numbers, float32", 1, EMBED_NUMBERS),
+        Criterion("any number of ids, tokens and features", 1).on(EMBED_SIZES),
+        EMBED_CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
+        Criterion("large and small entries, whole numbers, float32", 1).on(EMBED_NUMBERS),
         refuses_ids(SMALL_TABLE),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     misconceptions=made(
         lookup,
@@ -677,46 +647,30 @@ EMBED = Exercise(
         *(s.naming(n_vocab="len(table)") for s in OF_IDS),
         *slips.OF_RESULTS,
     ),
-    hints=(
-        "`one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?",
-        "An integer array as an index, `table[ids]`, picks whole rows, and any shape of `ids` will "
-        "do.",
-        "The range comes first: the ids that exist are 0 … len(table) − 1.",
-    ),
 )
 
-COSINE_SIMILARITY = Exercise(
-    target="tokens.cosine_similarity",
-    reference=tokens.cosine_similarity,
+COSINE_SIMILARITY = exercise(
+    tokens.cosine_similarity,
     section="Chapter 1, “How alike are two vectors?”",
     difficulty=2,
     minutes=15,
     picture=True,
     criteria=(
-        Criterion(
-            "the cosine between every row of X and every row of Y",
-            3,
-            COSINE_CASES(
-                COSINE_BY_HAND,
-                row("n=7 m=5 d=3"),
-                row("n=5 m=5 d=5", note="as many vectors as entries in each"),
-            ),
+        COSINE_CASES.criterion("the cosine between every row of X and every row of Y", 3).on(
+            COSINE_BY_HAND,
+            row("n=7 m=5 d=3"),
+            row("n=5 m=5 d=5", note="as many vectors as entries in each"),
         ),
-        Criterion("any number of vectors and features", 1, COSINE_SIZES),
-        Criterion("a zero vector has similarity 0 with everything", 1, COSINE_ZEROS),
-        Criterion("batches", 1, COSINE_CASES(*COSINE_ROWS.batches)),
-        Criterion("large and short vectors, whole numbers, float32", 1, COSINE_NUMBERS),
-        leaves_arguments_alone(),
+        Criterion("any number of vectors and features", 1).on(COSINE_SIZES),
+        Criterion("a zero vector has similarity 0 with everything", 1).on(COSINE_ZEROS),
+        COSINE_CASES.criterion("batches", 1).on(*COSINE_ROWS.batches),
+        Criterion("large and short vectors, whole numbers, float32", 1).on(COSINE_NUMBERS),
+        unchanged(),
     ),
     excludes=(
         ("a row of very small numbers", "Vectors that are not zero are at least 0.001 long."),
     ),
     misconceptions=made(cosines, *OF_COSINES),
-    hints=(
-        "Divide every row by its length first. What is the dot product of two vectors of length 1?",
-        "`np.linalg.norm(X, axis=-1, keepdims=True)` holds the length of every row, (…, n, 1).",
-        "`np.where(lengths == 0, 1, lengths)` replaces the lengths that must not be divided by.",
-    ),
 )
 
 EXERCISES = (TOKENIZE, ONE_HOT, EMBED, COSINE_SIMILARITY)

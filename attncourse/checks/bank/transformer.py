@@ -28,14 +28,7 @@ from attncourse.checks.cases import (
     standard,
 )
 from attncourse.checks.conventions import columns, forbidden, masked, with_columns
-from attncourse.checks.exercise import (
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import Slip, made, slip
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 from attncourse.checks.rewriting import NEGATED
@@ -806,27 +799,22 @@ def of_dropout(
     in_evaluation = rows(0.3, use=drivers.call_module_in_evaluation, note="after eval()")
     added = trained(name, state, last)
     return (
-        Criterion(
-            "dropout on each branch, in training",
-            points,
-            lambda rng: [added(rng), *nothing_added(rng)],
+        Criterion("dropout on each branch, in training", points).on(
+            lambda rng: [added(rng), *nothing_added(rng)]
         ),
-        table.criterion("no dropout in eval()", 1, *in_evaluation),
+        table.criterion("no dropout in eval()", 1).on(*in_evaluation),
     )
 
 
 # --- exercises -------------------------------------------------------------------------------
 
-NORM = Exercise(
-    target="transformer.layer_norm",
-    reference=transformer.layer_norm,
+NORM = exercise(
+    transformer.layer_norm,
     section="Chapter 12, “Keeping the rows at one size”",
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion(
-            "each row at mean 0 and variance 1",
-            3,
+        Criterion("each row at mean 0 and variance 1", 3).on(
             lambda rng: [
                 NORM_BY_HAND,
                 *NORM_CASES(
@@ -836,11 +824,9 @@ NORM = Exercise(
                     row("d=2", batch=(3,)),
                     row("d=1", batch=(3,), note="one feature: all become 0"),
                 )(rng),
-            ],
+            ]
         ),
-        Criterion(
-            "gain and bias, of which one or both may be left out",
-            2,
+        Criterion("gain and bias, of which one or both may be left out", 2).on(
             lambda rng: [
                 *NORM_CASES(
                     SEQUENCES.but(given=BOTH),
@@ -849,11 +835,9 @@ NORM = Exercise(
                     SEQUENCES.but(given=BOTH, zero=("bias",), note="a bias of 0"),
                 )(rng),
                 bias_alone(rng, 5, 7),
-            ],
+            ]
         ),
-        Criterion(
-            "eps inside the root",
-            2,
+        Criterion("eps inside the root", 2).on(
             lambda rng: [
                 *NORM_CASES(
                     SEQUENCES.but(given={"eps": 0.1}, note="eps = 0.1"),
@@ -862,19 +846,17 @@ NORM = Exercise(
                     SEQUENCES.but(zero=("x",), note="rows of zeros"),
                 )(rng),
                 Case((tensor([[3, 3, 3, 3]]),), note="a row without spread"),
-            ],
+            ]
         ),
-        NORM_CASES.criterion("batches", 1, *NORM_ROWS.batches),
-        NORM_CASES.criterion(
-            "float32, large and small entries",
-            1,
+        NORM_CASES.criterion("batches", 1).on(*NORM_ROWS.batches),
+        NORM_CASES.criterion("float32, large and small entries", 1).on(
             *NORM_ROWS.numbers,
             row("d=7", batch=(3,), given={"x": FAR_FROM_0}, note="rows far from 0"),
             NORM_ROWS.single.but(batch=(3,), given=BOTH, note="float32, with gain and bias"),
             once_more(NORM_BY_HAND),
         ),
-        ALL_GIVEN.criterion("gradients reach x, gain and bias", 2, *GIVEN_ROWS.gradients),
-        leaves_arguments_alone(),
+        ALL_GIVEN.criterion("gradients reach x, gain and bias", 2).on(*GIVEN_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1001,24 +983,15 @@ NORM = Exercise(
         )
         .by(centre=lambda x: mean(x).detach()),
     ),
-    hints=(
-        "Mean and variance of each row: `x.mean(-1, keepdim=True)`, and the mean of the squares of "
-        "what is left.",
-        "`x.var` divides by d − 1 unless told `unbiased=False`.",
-        "`(x - mean) / (variance + eps).sqrt()`, then gain and bias where they are given.",
-    ),
 )
 
-FEED_FORWARD = Exercise(
-    target="transformer.FeedForward",
-    reference=transformer.FeedForward,
+FEED_FORWARD = exercise(
+    transformer.FeedForward,
     section="Chapter 12, “Each token by itself”",
     difficulty=1,
     minutes=10,
     criteria=(
-        FEED_CASES.criterion(
-            "W_1, the activation, W_2, for each token by itself",
-            3,
+        FEED_CASES.criterion("W_1, the activation, W_2, for each token by itself", 3).on(
             FEED_BY_HAND,
             FEED,
             row("n=5 d_model=5 d_ff=5", note="every axis of length 5"),
@@ -1031,28 +1004,22 @@ FEED_FORWARD = Exercise(
                 for zero in (("W_1.weight", "W_2.bias"), ("W_1.bias",), ("W_2.weight",))
             ),
         ),
-        FEED_CASES.criterion(
-            "the hidden layer has 4·d_model units unless d_ff is given",
-            1,
+        FEED_CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
             row("n=7 d_model=5"),
             row("n=3 d_model=3", batch=(2,)),
         ),
-        FEED_CASES.criterion(
-            "another activation",
-            1,
+        FEED_CASES.criterion("another activation", 1).on(
             activated(FEED, "relu"),
             activated(row("n=3 d_model=7", batch=(2,)), "silu"),
         ),
-        FEED_CASES.criterion(
-            "bias=False leaves both biases out",
-            1,
+        FEED_CASES.criterion("bias=False leaves both biases out", 1).on(
             FEED.but(options={"bias": False}),
             row("n=3 d_model=4", options={"bias": False}),
         ),
-        FEED_CASES.criterion("batches", 1, *FEED_ROWS.batches),
-        FEED_CASES.criterion("float32, large and small entries", 1, *FEED_ROWS.numbers),
-        FEED_CASES.criterion("gradients reach x and every weight", 1, *FEED_ROWS.gradients),
-        leaves_arguments_alone(),
+        FEED_CASES.criterion("batches", 1).on(*FEED_ROWS.batches),
+        FEED_CASES.criterion("float32, large and small entries", 1).on(*FEED_ROWS.numbers),
+        FEED_CASES.criterion("gradients reach x and every weight", 1).on(*FEED_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1164,25 +1131,16 @@ FEED_FORWARD = Exercise(
             You take a softmax of the hidden units. A feed-forward layer bends each unit by
             itself.""").by(bend=lambda self, hidden: hidden.softmax(-1)),
     ),
-    hints=(
-        "Two `nn.Linear`, kept as `self.W_1` and `self.W_2`; the activation is a function that "
-        "you keep too.",
-        "`nn.Linear` works on the last axis and leaves all others alone: no loop over tokens.",
-        "`return self.W_2(self.activation(self.W_1(x)))`.",
-    ),
 )
 
-ENCODER = Exercise(
-    target="transformer.EncoderBlock",
-    reference=transformer.EncoderBlock,
+ENCODER = exercise(
+    transformer.EncoderBlock,
     section="Chapter 12, “The block”",
     difficulty=3,
     minutes=30,
     forbids=("multi_head_attention_forward",),
     criteria=(
-        ENCODER_CASES.criterion(
-            "pre-norm: x + branch(norm(x)), twice",
-            3,
+        ENCODER_CASES.criterion("pre-norm: x + branch(norm(x)), twice", 3).on(
             ONE,
             row("n=3 d_model=4 h=1 d_ff=7", note="one head"),
             row("n=12 d_model=12 h=3 d_ff=12", note="n, d_model and d_ff are the same"),
@@ -1195,23 +1153,17 @@ ENCODER = Exercise(
                 for zero in weights_of_0(ENCODER_STATE)
             ),
         ),
-        ENCODER_CASES.criterion(
-            "post-norm: norm(x + branch(x)), twice",
-            3,
+        ENCODER_CASES.criterion("post-norm: norm(x + branch(x)), twice", 3).on(
             ONE.but(options=POST),
             row("n=3 d_model=4 h=1 d_ff=7", options=POST, note="one head"),
             row("n=5 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
             ONE.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
         ),
-        ENCODER_CASES.criterion(
-            "the hidden layer has 4·d_model units unless d_ff is given",
-            1,
+        ENCODER_CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
             row("n=5 d_model=8 h=2"),
             row("n=3 d_model=4 h=4", options=POST),
         ),
-        ENCODER_CASES.criterion(
-            "a mask goes to the attention",
-            2,
+        ENCODER_CASES.criterion("a mask goes to the attention", 2).on(
             ONE.but(given={"mask": hole("n n")}, note="(n, n)"),
             ONE.but(given={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
             ONE.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
@@ -1228,21 +1180,17 @@ ENCODER = Exercise(
             "attention.W_o",
             "feed_forward.W_2",
         ),
-        ENCODER_CASES.criterion("batches", 1, *ENCODER_ROWS.batches),
-        ENCODER_CASES.criterion(
-            "float32, large and small entries",
-            1,
+        ENCODER_CASES.criterion("batches", 1).on(*ENCODER_ROWS.batches),
+        ENCODER_CASES.criterion("float32, large and small entries", 1).on(
             ENCODER_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ENCODER_ROWS.extreme,
             ENCODER_ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
         ),
-        ENCODER_CASES.criterion(
-            "gradients reach x and every weight",
-            1,
+        ENCODER_CASES.criterion("gradients reach x and every weight", 1).on(
             *ENCODER_ROWS.gradients,
             ONE.but(options=POST, use=drivers.call_module_with_gradients, note="post-norm"),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1253,30 +1201,22 @@ ENCODER = Exercise(
             You have it and do not use it: your tokens never meet. It is the first branch.
         """).by(walk=lambda x, steps: in_turn(x, steps[1:])),
     ),
-    hints=(
-        "Four layers: `attention`, `feed_forward`, `norm_1`, `norm_2`. Write pre-norm first.",
-        "`x = x + self.dropout(self.attention(self.norm_1(x), mask=mask))`, and then the same with "
-        "the feed-forward layer.",
-        "Post-norm is `x = self.norm_1(x + self.dropout(self.attention(x, mask=mask)))`.",
-        "`nn.Dropout(dropout)` is off after `eval()` by itself.",
-    ),
 )
 
 ONLY_SELF = {"mask": hole("m m"), "memory_mask": None}
 ONLY_MEMORY = {"mask": None, "memory_mask": hole("m n")}
 SQUARE = row("m=5 n=5 d_model=12 h=3 d_ff=11", note="as many tokens in the memory")
 
-DECODER = Exercise(
-    target="transformer.DecoderBlock",
-    reference=transformer.DecoderBlock,
+DECODER = exercise(
+    transformer.DecoderBlock,
     section="Chapter 12, “A block that reads another sequence”",
     difficulty=3,
     minutes=25,
     forbids=("multi_head_attention_forward",),
     criteria=(
         DECODER_CASES.criterion(
-            "pre-norm: self-attention, attention to the memory, feed-forward",
-            3,
+            "pre-norm: self-attention, attention to the memory, feed-forward", 3
+        ).on(
             TWO,
             SQUARE,
             row("m=3 n=5 d_model=4 h=1 d_ff=7", note="one head"),
@@ -1290,22 +1230,16 @@ DECODER = Exercise(
                 for zero in weights_of_0(DECODER_STATE)
             ),
         ),
-        DECODER_CASES.criterion(
-            "post-norm",
-            2,
+        DECODER_CASES.criterion("post-norm", 2).on(
             TWO.but(options=POST),
             SQUARE.but(options=POST),
             row("m=5 n=3 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
             TWO.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
         ),
-        DECODER_CASES.criterion(
-            "the hidden layer has 4·d_model units unless d_ff is given",
-            1,
+        DECODER_CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
             row("m=5 n=3 d_model=8 h=2"),
         ),
-        DECODER_CASES.criterion(
-            "mask for the own sequence, memory_mask for the memory",
-            3,
+        DECODER_CASES.criterion("mask for the own sequence, memory_mask for the memory", 3).on(
             TWO.but(given=ONLY_SELF, note="mask alone"),
             TWO.but(given=ONLY_MEMORY, note="memory_mask alone"),
             SQUARE.but(given=ONLY_SELF, note="mask alone, m = n"),
@@ -1338,18 +1272,16 @@ DECODER = Exercise(
             "cross_attention.W_o",
             "feed_forward.W_2",
         ),
-        DECODER_CASES.criterion("batches", 1, *DECODER_ROWS.batches),
-        DECODER_CASES.criterion(
-            "float32, large and small entries",
-            1,
+        DECODER_CASES.criterion("batches", 1).on(*DECODER_ROWS.batches),
+        DECODER_CASES.criterion("float32, large and small entries", 1).on(
             DECODER_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *DECODER_ROWS.extreme,
             DECODER_ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
         ),
-        DECODER_CASES.criterion(
-            "gradients reach x, memory and every weight", 1, *DECODER_ROWS.gradients
+        DECODER_CASES.criterion("gradients reach x, memory and every weight", 1).on(
+            *DECODER_ROWS.gradients
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -1410,48 +1342,32 @@ DECODER = Exercise(
         .by(walk=lambda x, steps: in_turn(x, steps[::2]))
         .by(walk=lambda x, steps: in_turn(x, steps[1:])),
     ),
-    hints=(
-        "An encoder block with one more branch in the middle, and a norm for it.",
-        "The middle branch is `self.cross_attention(…, memory, mask=memory_mask)`; only x is "
-        "normalised.",
-        "A method `add(self, x, branch, norm)` that knows both norm orders leaves three short "
-        "lines.",
-    ),
 )
 
-SCHEDULE = Exercise(
-    target="transformer.noam_schedule",
-    reference=transformer.noam_schedule,
+SCHEDULE = exercise(
+    transformer.noam_schedule,
     section="Chapter 12, “Where the norm stands”",
     difficulty=1,
     minutes=8,
     criteria=(
-        Criterion(
-            "rises in proportion to the step",
-            2,
+        Criterion("rises in proportion to the step", 2).on(
             lambda rng: [
                 SCHEDULE_BY_HAND,
                 *schedules(0.1, 0.5, 0.9)(rng),
                 Case((1, 512, 4000), note="the first step"),
-            ],
+            ]
         ),
-        Criterion(
-            "has its peak at step warmup",
-            1,
-            lambda rng: [*schedules(1, 1)(rng), Case((1, 16, 1), note="a warm-up of 1")],
+        Criterion("has its peak at step warmup", 1).on(
+            lambda rng: [*schedules(1, 1)(rng), Case((1, 16, 1), note="a warm-up of 1")]
         ),
-        Criterion(
-            "then falls as 1/√step",
-            2,
-            lambda rng: [*schedules(1.2, 3, 50)(rng), once_more(SCHEDULE_BY_HAND)],
+        Criterion("then falls as 1/√step", 2).on(
+            lambda rng: [*schedules(1.2, 3, 50)(rng), once_more(SCHEDULE_BY_HAND)]
         ),
-        Criterion(
-            "a step below 1 is refused",
-            1,
+        Criterion("a step below 1 is refused", 1).on(
             lambda rng: [
                 Case((0, 64, 100), note="step 0", raises=ValueError),
                 Case((-3, 64, 100), note="step −3", raises=ValueError),
-            ],
+            ]
         ),
     ),
     misconceptions=made(
@@ -1541,11 +1457,6 @@ SCHEDULE = Exercise(
         .by(finish=lambda rate: round(rate, 4))
         .by(finish=lambda rate: round(rate, 6)),
     ),
-    hints=(
-        "Two numbers, one that rises with the step and one that falls; the smaller counts.",
-        "At step = warmup both are warmup ** −0.5. Try it before you run the check.",
-        "`d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)`, after a test of step.",
-    ),
 )
 
 EXERCISES = (NORM, FEED_FORWARD, ENCODER, DECODER, SCHEDULE)
@@ -1556,23 +1467,19 @@ VARIANTS = (
             "EncoderBlock": with_columns("x", methods=("forward",)),
             "DecoderBlock": with_columns("x", "memory", methods=("forward",)),
         },
-        ("A token is a row. Where", "A token is a column in exercises 3 and 4. Where"),
-        (
-            "`forward(x, mask=None)` takes `(..., n, d_model)` and returns",
-            "`forward(x, mask=None)` takes `(..., d_model, n)` and returns",
-        ),
-        ("Expect `(torch.Size([2, 5, 12]), 1884)`", "Expect `(torch.Size([2, 12, 5]), 1884)`"),
-        ("Expect `(torch.Size([2, 5, 12]), 2532)`", "Expect `(torch.Size([2, 12, 5]), 2532)`"),
-        ("block(torch.ones(2, 5, 12)).shape", "block(torch.ones(2, 12, 5)).shape"),
-        (
-            "block(torch.ones(2, 5, 12), torch.ones(2, 7, 12)).shape",
-            "block(torch.ones(2, 12, 5), torch.ones(2, 12, 7)).shape",
-        ),
-        (
-            "x `(..., m, d_model)`, memory `(..., n, d_model)`",
-            "x `(..., d_model, m)`, memory `(..., d_model, n)`",
-        ),
-        ("returns `(..., m, d_model)`", "returns `(..., d_model, m)`"),
+        """
+            A token is a row. Where → A token is a column in exercises 3 and 4. Where
+            `forward(x, mask=None)` takes `(..., n, d_model)` and returns
+            → `forward(x, mask=None)` takes `(..., d_model, n)` and returns
+            Expect `(torch.Size([2, 5, 12]), 1884)` → Expect `(torch.Size([2, 12, 5]), 1884)`
+            Expect `(torch.Size([2, 5, 12]), 2532)` → Expect `(torch.Size([2, 12, 5]), 2532)`
+            block(torch.ones(2, 5, 12)).shape → block(torch.ones(2, 12, 5)).shape
+            block(torch.ones(2, 5, 12), torch.ones(2, 7, 12)).shape
+            → block(torch.ones(2, 12, 5), torch.ones(2, 12, 7)).shape
+            x `(..., m, d_model)`, memory `(..., n, d_model)`
+            → x `(..., d_model, m)`, memory `(..., d_model, n)`
+            returns `(..., m, d_model)` → returns `(..., d_model, m)`
+        """,
     ),
     forbidden(
         {
@@ -1583,15 +1490,15 @@ VARIANTS = (
                 drops=("the mask is inverted", "memory_mask is inverted"),
             ),
         },
-        ("and goes to the attention as it is", "while the attention wants the opposite"),
-        (
-            "the same with the feed-forward layer.",
-            "the same with the feed-forward layer. Where "
-            "there is no mask, `mask` is None and stays so.",
-        ),
-        ("mask=memory_mask)", "mask=~memory_mask)"),
-        ("mask=mask)", "mask=~mask)"),
-        ("Say which it is: `mask=mask`", "Say which it is: `mask=~mask`"),
+        """
+            and goes to the attention as it is → while the attention wants the opposite
+            the same with the feed-forward layer.
+            → the same with the feed-forward layer. Where there is no mask, `mask` is None and stays
+                so.
+            mask=memory_mask) → mask=~memory_mask)
+            mask=mask) → mask=~mask)
+            Say which it is: `mask=mask` → Say which it is: `mask=~mask`
+        """,
         explanation="Your answer takes True for allowed, as the book and its published answers do. "
         "In this assignment a mask is True where attention is forbidden, and the attention that "
         "you call wants True for allowed: hand `~mask` on, where there is a mask.",

@@ -25,19 +25,11 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.exercise import (
-    Between,
-    Case,
-    Criterion,
-    Exercise,
-    Rng,
-    composition,
-    leaves_arguments_alone,
-)
-from attncourse.checks.mistakes import made, slip
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.modules import spread, tensor
 from attncourse.checks.rewriting import CHANNELS_LAST as WITH_CHANNELS_LAST
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants import Variant, rewordings
 
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
 
@@ -122,25 +114,23 @@ def cutting(
     rows = standard(table, **fixed)
     name = next(iter(table.floats))
     return (
-        table.criterion(order, 3, by_hand, *rows_of(sizes)),
-        table.criterion("one patch, one pixel, any memory layout", 1, *special),
-        table.criterion("batches", 2, *rows.batches, *rows_of(batches)),
-        table.criterion("float32 and large entries", 1, *rows.numbers, once_more(by_hand)),
-        table.criterion(f"gradients reach {name}", 1, *rows.gradients),
+        table.criterion(order, 3).on(by_hand, *rows_of(sizes)),
+        table.criterion("one patch, one pixel, any memory layout", 1).on(*special),
+        table.criterion("batches", 2).on(*rows.batches, *rows_of(batches)),
+        table.criterion("float32 and large entries", 1).on(*rows.numbers, once_more(by_hand)),
+        table.criterion(f"gradients reach {name}", 1).on(*rows.gradients),
         *more,
-        leaves_arguments_alone(),
+        unchanged(),
     )
 
 
 def refuses(*sizes: tuple, last: tuple = ()) -> Criterion:
     """Heights and widths that the size of a patch or window does not divide."""
-    return Criterion(
-        "refuses sizes that do not fit",
-        1,
+    return Criterion("refuses sizes that do not fit", 1).on(
         lambda rng: [
             Case((spread(rng, *shape, *last), side), raises=ValueError, note=f"{side} a side")
             for shape, side in sizes
-        ],
+        ]
     )
 
 
@@ -425,9 +415,8 @@ FAR_APART = slip("""patches of pixels that lie far apart
 
 FITS = (((3, 5, 7), 2), ((1, 4, 7), 2), ((2, 7, 4), 2), ((1, 4, 9), 6), ((2, 1, 3, 4), 6))
 
-PATCHIFY = Exercise(
-    target="vision.patchify",
-    reference=vision.patchify,
+PATCHIFY = exercise(
+    vision.patchify,
     section="Chapter 15, “An image is a sentence of patches”",
     difficulty=3,
     minutes=20,
@@ -481,17 +470,10 @@ PATCHIFY = Exercise(
         NOT_REFUSED,
         HALF_TESTED,
     ),
-    hints=(
-        "Cut height and width into two axes each: which patch, and where in it.",
-        "`x.reshape(*batch, c, H // patch, patch, W // patch, patch)`: five axes for one image.",
-        "Bring the two axes that count patches to the front, then flatten the last three axes, and "
-        "those two.",
-    ),
 )
 
-UNPATCHIFY = Exercise(
-    target="vision.unpatchify",
-    reference=vision.unpatchify,
+UNPATCHIFY = exercise(
+    vision.unpatchify,
     section="Chapter 15, “An image is a sentence of patches”",
     difficulty=3,
     minutes=15,
@@ -585,17 +567,10 @@ UNPATCHIFY = Exercise(
             "without `b` none. Count from the end, and unpack `*batch, n, _ = patches.shape`."
         ),
     ),
-    hints=(
-        "Undo `patchify` step by step, the last step first.",
-        "Cut n into (H / patch, W / patch) and a patch into (c, patch, patch): five axes.",
-        "Bring them into the order c, row of patches, row inside, column of patches, column "
-        "inside; then join two and two.",
-    ),
 )
 
-WINDOW_PARTITION = Exercise(
-    target="vision.window_partition",
-    reference=vision.window_partition,
+WINDOW_PARTITION = exercise(
+    vision.window_partition,
     section="Chapter 15, “Windows: a price that grows with the area”",
     difficulty=3,
     minutes=15,
@@ -680,11 +655,6 @@ WINDOW_PARTITION = Exercise(
         """).by(take=lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))),
         NOT_REFUSED.naming(patch="window", pixels="tokens"),
         HALF_TESTED.naming(patches="windows", pixels="tokens"),
-    ),
-    hints=(
-        "It is `patchify` for tokens: the features stay last.",
-        "`x.reshape(*batch, H // window, window, W // window, window, d)`.",
-        "Let the second and third of these five axes change places, then join two and two.",
     ),
 )
 
@@ -808,38 +778,31 @@ def spread_out(shares):
     return (shares - low) / (shares.amax(-1, keepdim=True) - low)
 
 
-EMBED_IMAGE = Exercise(
-    target="vision.embed_image",
-    reference=vision.embed_image,
+EMBED_IMAGE = exercise(
+    vision.embed_image,
     section="Chapter 15, “A token that reads the others”",
     difficulty=3,
     minutes=20,
     criteria=(
-        EMBED_CASES.criterion(
-            "class token first, then the patches, plus positions",
-            3,
+        EMBED_CASES.criterion("class token first, then the patches, plus positions", 3).on(
             EMBED_BY_HAND,
             *rows_of(OF_TOKENS),
         ),
-        EMBED_CASES.criterion(
-            "each part does its work",
-            2,
+        EMBED_CASES.criterion("each part does its work", 2).on(
             *(
                 EMBED.but(zero=zero, note=f"{', '.join(zero)} of 0")
                 for zero in (("weight", "bias"), ("bias",), ("class_token",), ("positions",))
             ),
             row("c=3 rows=1 columns=1 patch=3 d=5", note="one patch"),
         ),
-        EMBED_CASES.criterion("batches", 2, *EMBED_ROWS.batches, *rows_of(TOKEN_BATCHES)),
-        EMBED_CASES.criterion(
-            "float32 and large entries", 1, *EMBED_ROWS.numbers, once_more(EMBED_BY_HAND)
+        EMBED_CASES.criterion("batches", 2).on(*EMBED_ROWS.batches, *rows_of(TOKEN_BATCHES)),
+        EMBED_CASES.criterion("float32 and large entries", 1).on(
+            *EMBED_ROWS.numbers, once_more(EMBED_BY_HAND)
         ),
-        EMBED_CASES.criterion(
-            "gradients reach the image and every parameter",
-            1,
+        EMBED_CASES.criterion("gradients reach the image and every parameter", 1).on(
             EMBED.but(use=EACH, note="a batch of 2, each gradient alone"),
         ),
-        leaves_arguments_alone(),
+        unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     misconceptions=made(
@@ -918,40 +881,30 @@ EMBED_IMAGE = Exercise(
             "`class_token.expand(*tokens.shape[:-2], 1, -1)`."
         ),
     ),
-    hints=(
-        "Patches first, then the projection: one row `(d,)` for each.",
-        "The class token needs the same batch axes: `class_token.expand(*batch, 1, d)`.",
-        "`torch.cat([first, tokens], dim=-2)`, and the positions are added to all n + 1 at once.",
-    ),
 )
 
-ATTENTION_ON_IMAGE = Exercise(
-    target="vision.attention_on_image",
-    reference=vision.attention_on_image,
+ATTENTION_ON_IMAGE = exercise(
+    vision.attention_on_image,
     section="Chapter 15, “Where the class token looks”",
     difficulty=2,
     minutes=10,
     criteria=(
-        MAP_CASES.criterion(
-            "the patches' shares of the attention, in their places",
-            3,
+        MAP_CASES.criterion("the patches' shares of the attention, in their places", 3).on(
             MAP_BY_HAND,
             *rows_of("height=3 width=5\nheight=5 width=3\nheight=4 width=4"),
             row("height=1 width=1", note="one patch"),
             row("height=1 width=17", note="one row of patches"),
             row("height=6 width=1", note="one column of patches"),
         ),
-        Criterion("a class token that looks at itself", 1, lambda rng: [ALMOST_ALL]),
-        MAP_CASES.criterion(
-            "batches",
-            2,
+        Criterion("a class token that looks at itself", 1).on(lambda rng: [ALMOST_ALL]),
+        MAP_CASES.criterion("batches", 2).on(
             *MAP_ROWS.batches,
             *rows_of("height=3 width=5 | 3\nheight=3 width=5 | 5\nheight=3 width=3 | 16"),
             row("height=2 width=3", batch=(7,), note="as many maps as tokens"),
         ),
-        MAP_CASES.criterion("float32", 1, MAP_ROWS.single, once_more(MAP_BY_HAND)),
-        MAP_CASES.criterion("gradients reach the weights", 1, *MAP_ROWS.gradients),
-        leaves_arguments_alone(),
+        MAP_CASES.criterion("float32", 1).on(MAP_ROWS.single, once_more(MAP_BY_HAND)),
+        MAP_CASES.criterion("gradients reach the weights", 1).on(*MAP_ROWS.gradients),
+        unchanged(),
     ),
     excludes=(
         FLOATS_ONLY,
@@ -1027,11 +980,6 @@ ATTENTION_ON_IMAGE = Exercise(
             "`shares.unflatten(-1, (height, width))`."
         ),
     ),
-    hints=(
-        "Leave the first weight out, then divide by what is left.",
-        "`keepdim=True` keeps an axis of length 1, so that each row is divided by its own sum.",
-        "`shares.unflatten(-1, (height, width))`: reading order is the order of memory.",
-    ),
 )
 
 EXERCISES = (PATCHIFY, UNPATCHIFY, EMBED_IMAGE, ATTENTION_ON_IMAGE, WINDOW_PARTITION)
@@ -1052,38 +1000,26 @@ VARIANTS = (
             "unpatchify": Adapter(result=WITH_CHANNELS_LAST, drops=("channels last in the image",)),
             "embed_image": Adapter({"images": WITH_CHANNELS_LAST}),
         },
-        (
-            (
-                "An image is `(..., c, H, W)`: c channels, H rows, W columns",
-                "An image is `(..., H, W, c)`: H rows, W columns, c channels",
-            ),
-            ("| `images` | `(..., c, H, W)` |", "| `images` | `(..., H, W, c)` |"),
-            ("| returns | `(..., c, H, W)` | |", "| returns | `(..., H, W, c)` | |"),
-            ("torch.arange(16.0).reshape(1, 4, 4)", "torch.arange(16.0).reshape(4, 4, 1)"),
-            (
-                "Expect the numbers 0 to 7 in order, in two rows",
-                "Expect the numbers 0 to 7 in order, each on an axis of its own, in two rows",
-            ),
-            ("torch.tensor([[[10.0, 20.0]]])", "torch.tensor([[[10.0], [20.0]]])"),
-            ("`b, c, H, W = images.shape`", "`b, H, W, c = images.shape`"),
-            ("`*batch, c, H, W = images.shape`", "`*batch, H, W, c = images.shape`"),
-            ("You return (..., c, W, H). Rows", "You return (..., W, H, c). Rows"),
-            (
-                "`x.reshape(*batch, c, H // patch, patch, W // patch, patch)`",
-                "`x.reshape(*batch, H // patch, patch, W // patch, patch, c)`",
-            ),
-            (
-                "flatten the last three axes, and those two",
-                "that of the channels next, then flatten the last three axes, and those two",
-            ),
-            (
-                "into the order c, row of patches, row inside, column of patches, column inside",
-                "into the order row of patches, row inside, column of patches, column inside, c",
-            ),
-            (
-                "You cut well and then flatten with the channels in front",
-                "You cut well and then flatten as if the channels stood in front",
-            ),
-        ),
+        rewordings("""
+            An image is `(..., c, H, W)`: c channels, H rows, W columns
+            → An image is `(..., H, W, c)`: H rows, W columns, c channels
+            | `images` | `(..., c, H, W)` | → | `images` | `(..., H, W, c)` |
+            | returns | `(..., c, H, W)` | | → | returns | `(..., H, W, c)` | |
+            torch.arange(16.0).reshape(1, 4, 4) → torch.arange(16.0).reshape(4, 4, 1)
+            Expect the numbers 0 to 7 in order, in two rows
+            → Expect the numbers 0 to 7 in order, each on an axis of its own, in two rows
+            torch.tensor([[[10.0, 20.0]]]) → torch.tensor([[[10.0], [20.0]]])
+            `b, c, H, W = images.shape` → `b, H, W, c = images.shape`
+            `*batch, c, H, W = images.shape` → `*batch, H, W, c = images.shape`
+            You return (..., c, W, H). Rows → You return (..., W, H, c). Rows
+            `x.reshape(*batch, c, H // patch, patch, W // patch, patch)`
+            → `x.reshape(*batch, H // patch, patch, W // patch, patch, c)`
+            flatten the last three axes, and those two
+            → that of the channels next, then flatten the last three axes, and those two
+            into the order c, row of patches, row inside, column of patches, column inside
+            → into the order row of patches, row inside, column of patches, column inside, c
+            You cut well and then flatten with the channels in front
+            → You cut well and then flatten as if the channels stood in front
+        """),
     ),
 )
