@@ -1,8 +1,9 @@
 """Mistakes that several exercises share: the decisions of attention and their wrong options.
 
 An exercise on attention is a composition: its bank builds an implementation out of an
-``Attention`` or a ``Score``, and ``made`` turns the slips that can happen there into
-misconceptions. Where one is called otherwise, ``naming`` and ``said`` put it in other words.
+``Attention`` or a ``Score``. A ``slip`` is a wrong option there, or several, and ``made`` turns
+slips into misconceptions. A bank adds ways to make a slip with ``by``, and replaces them with
+``here``; where something is called otherwise, ``naming`` and ``said`` put it in other words.
 """
 
 import math
