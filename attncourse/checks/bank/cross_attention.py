@@ -10,29 +10,13 @@ import torch
 from torch import nn
 
 from attncourse import cross_attention
-from attncourse.checks import mistakes
-from attncourse.checks.cases import (
-    FLOATS_ONLY,
-    ONE_MASK,
-    OTHER_NUMBERS,
-    Drawn,
-    between,
-    hole,
-    row,
-    standard,
-)
+from attncourse.checks import cases, mistakes
+from attncourse.checks.cases import Drawn, between, hole, row, standard
 from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import attention_class, linear, made, mixed, shared_out, slip
-from attncourse.checks.modules import (
-    ModuleTable,
-    State,
-    module_case,
-    spread,
-    start_case,
-    tensor,
-)
+from attncourse.checks.modules import ModuleTable, State, module_case, spread, start_case, tensor
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -82,6 +66,8 @@ def questions(method: str = "", **mask):
     return module_case("CrossAttention", (3, 4, 4, 3), state, QUESTIONS | mask, method=method)
 
 
+PADDING = {"mask": hole("... 1 n")}
+
 POOL_CASES = ModuleTable(
     {"x": "... n d"}, name="AttentionPooling", build="d n_queries", state=pool_state
 )
@@ -104,13 +90,9 @@ def three(method: str = "", **mask):
 # --- usual mistakes --------------------------------------------------------------------------
 
 
-def cross_layers(d_x, d_y, d_k, d_v):
-    return linear({"W_q": (d_x, d_k), "W_k": (d_y, d_k), "W_v": (d_y, d_v)})
-
-
 @composition
 def cross(
-    layers=cross_layers,
+    layers=lambda x, y, k, v: linear({"W_q": (x, k), "W_k": (y, k), "W_v": (y, v)}),
     query=lambda self, x, y: self.W_q(x),
     key=lambda self, x, y: self.W_k(y),
     value=lambda self, x, y: self.W_v(y),
@@ -245,7 +227,7 @@ CROSS = exercise(
             # Where the sizes agree, the wrong sequence gives wrong numbers and no error.
             row("m=7 n=7 d_x=5 d_y=5 d_k=4 d_v=4", note="m = n, d_x = d_y and d_k = d_v"),
             row("m=3 n=11 d_x=5 d_y=5 d_k=16 d_v=7", then="m=2 n=5", note="d_x = d_y"),
-            CROSS_ROW.but(then={}, note=OTHER_NUMBERS),
+            CROSS_ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         CROSS_CASES.criterion("all sizes may differ; one question, one key", 1).on(
             row("m=5 n=2 d_x=7 d_y=3 d_k=4 d_v=11", turned=True, note="more questions"),
@@ -256,7 +238,7 @@ CROSS = exercise(
             questions(**QUESTIONS_MASK),
             CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
             CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-            CROSS_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+            CROSS_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
             CROSS_ROW.but(
                 "m=11",
                 given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
@@ -266,11 +248,9 @@ CROSS = exercise(
         CROSS_CASES.criterion("weights(x, y, mask) returns the attention map", 2).on(
             questions("weights"),
             questions("weights", **QUESTIONS_MASK),
-            CROSS_ROW.but(
-                batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
-            ),
+            CROSS_ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
             CROSS_ROWS.extreme[0].but(method="weights"),
-            CROSS_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
+            CROSS_ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
             CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
         ),
         CROSS_CASES.criterion("batches", 1).on(
@@ -289,7 +269,7 @@ CROSS = exercise(
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=(
         *made(cross, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
         *made(cross, by_letters("bmd,bnd->bmn")),
@@ -326,8 +306,7 @@ CROSS = exercise(
                 value=lambda self, x, y: self.W_v(x),
             ),
             slip("""x is among those who are asked
-                You join x and y and attend to both. In cross-attention only y is asked: n keys, not
-                m + n.""").by(
+                You join x and y and attend to both. Only y is asked: n keys, not m + n.""").by(
                 key=lambda self, *both: self.W_k(torch.cat(both, dim=-2)),
                 value=lambda self, *both: self.W_v(torch.cat(both, dim=-2)),
             ),
@@ -373,7 +352,7 @@ POOLING = exercise(
             three(),
             row("n=7 d=4"),
             row("n=11 d=16", then="n=5"),
-            row("n=7 d=4", then="", note=OTHER_NUMBERS),
+            row("n=7 d=4", then="", note=cases.OTHER_NUMBERS),
             row("n=1 d=4", note="one element"),
         ),
         POOL_CASES.criterion("several questions, random ones at the start", 1).on(
@@ -385,7 +364,9 @@ POOLING = exercise(
             three(**THREE_MASK),
             POOL_ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
             row("n=7 d=4", batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
-            POOL_ROW.but("n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=ONE_MASK),
+            POOL_ROW.but(
+                "n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=cases.ONE_MASK
+            ),
             POOL_ROW.but(
                 batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"
             ),
@@ -398,11 +379,9 @@ POOLING = exercise(
         POOL_CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             three("weights"),
             three("weights", **THREE_MASK),
-            POOL_ROW.but(
-                batch=(2,), given={"mask": hole("... 1 n")}, method="weights", note="padding"
-            ),
+            POOL_ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
             POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
-            POOL_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
+            POOL_ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
             POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
         ),
         POOL_CASES.criterion("batches", 1).on(
@@ -420,7 +399,7 @@ POOLING = exercise(
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=(
         *made(pool, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
         *made(pool, by_letters("md,bnd->bmn")),
@@ -525,10 +504,7 @@ VARIANTS = (
         """,
     ),
     forbidden(
-        {
-            "CrossAttention": masked("forward", "weights"),
-            "AttentionPooling": masked("forward", "weights"),
-        },
+        dict.fromkeys(("CrossAttention", "AttentionPooling"), masked("forward", "weights")),
         explanation="Your answer takes True for allowed, as the book and its published answers do. "
         "In this assignment a mask is True where attention is forbidden. Chapter 5's functions, "
         "which you may call, want True for allowed: hand `~mask` on to them.",

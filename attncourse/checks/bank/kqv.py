@@ -7,19 +7,8 @@ computed in float32 is no mistake.
 import torch
 
 from attncourse import kqv
-from attncourse.checks import mistakes
-from attncourse.checks.cases import (
-    FLOATS_ONLY,
-    ONE_MASK,
-    OTHER_NUMBERS,
-    Drawn,
-    Table,
-    hole,
-    normal,
-    once_more,
-    row,
-    standard,
-)
+from attncourse.checks import cases, mistakes
+from attncourse.checks.cases import Drawn, Table, hole, normal, once_more, row, standard
 from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
@@ -27,7 +16,6 @@ from attncourse.checks.mistakes import Attention, attention_class, dot, linear, 
 from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases -----------------------------------------------------------------------------------
-
 
 PROJECT_CASES = Table({"x": "... n d_in", "weight": "d_in d_out"}, how=normal)
 PROJECT_ROWS = standard(PROJECT_CASES)
@@ -37,16 +25,14 @@ PROJECT_SQUARE = Case(
     note="as many tokens as features in and out",
 )
 
-SCORES_CASES = Table({"query": "... m d_k", "key": "... n d_k"}, how=normal)
+PAIR = {"query": "... m d_k", "key": "... n d_k"}
+SCORES_CASES = Table(PAIR, how=normal)
 SCORES_ROWS = standard(SCORES_CASES, d_k=4)
-ONE_OF_KEYS = {"key": Drawn("n d_k")}
 SCORES_BY_HAND = Case(
     (tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 1, 0], [2, 0, 1], [0, 1, 3], [1, 2, 1]])),
 )
 
-ATTENTION_CASES = Table(
-    {"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"}, how=normal
-)
+ATTENTION_CASES = Table(PAIR | {"value": "... n d_v"}, how=normal)
 ATTENTION_ROWS = standard(ATTENTION_CASES, d_k=4)
 TWO_ASK_THREE = (
     tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),
@@ -54,17 +40,11 @@ TWO_ASK_THREE = (
     tensor([[1, 0], [0, 1], [4, 4]]),
 )
 ATTENTION_BY_HAND = Case(TWO_ASK_THREE, note="d_k = 4, so that √d_k = 2")
+TWO_EACH = torch.tensor([[True, True, False], [False, True, True]])
+MASKED_BY_HAND = Case((*TWO_ASK_THREE, TWO_EACH))
 # All scores of a row are far below 0, and near each other: a finite number for −∞ lies above them.
-MASKED_FAR_BELOW = Case(
-    (
-        tensor([[-600.0] * 4, [-900.0] * 4]),
-        tensor([[1.0, 1.0, 1.0, 1.01], [1.0, 1.0, 1.01, 1.0], [1.0, 1.0, 0.99, 1.0]]),
-        tensor([[1.0, 0.0], [0.0, 1.0], [4.0, 4.0]]),
-        torch.tensor([[True, True, False], [False, True, True]]),
-    ),
-    note="scores around −1000",
-)
-MASKED_BY_HAND = Case((*TWO_ASK_THREE, torch.tensor([[True, True, False], [False, True, True]])))
+LOW = tensor([[-600] * 4, [-900] * 4]), tensor([[1, 1, 1, 1.01], [1, 1, 1.01, 1], [1, 1, 0.99, 1]])
+MASKED_FAR_BELOW = Case((*LOW, TWO_ASK_THREE[2], TWO_EACH), note="scores around −1000")
 NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
@@ -86,7 +66,7 @@ HEAD_CASES = ModuleTable(
 )
 HEAD_ROWS = standard(HEAD_CASES, left_out="d_v", d_k=4)
 HEAD_ROW = row("n=7 d_model=5 d_k=4")
-BIAS = {"bias": True}
+BIASED = HEAD_ROW.but(options={"bias": True})
 
 # *I am hungry* with small integers: three tokens of three features, d_k = d_v = 4.
 HUNGRY = {"x": tensor([[1, 0, 0], [0, 1, 0], [1, 0, 1]])}
@@ -131,9 +111,8 @@ COLUMNS_BLEND = slip("""column i blends output i, not row i
 
 
 def layers_of(d_model, d_k, d_v=None, bias=False):
-    return linear(
-        {"W_q": (d_model, d_k), "W_k": (d_model, d_k), "W_v": (d_model, d_v or d_k)}, bias
-    )
+    widths = {"W_q": d_k, "W_k": d_k, "W_v": d_v or d_k}
+    return linear({name: (d_model, width) for name, width in widths.items()}, bias)
 
 
 @composition
@@ -186,7 +165,7 @@ PROJECT = exercise(
         PROJECT_CASES.criterion("gradients reach x and weight", 1).on(*PROJECT_ROWS.gradients),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=(
         slip("""the weight is transposed
             You multiply by the transposed weight, as `nn.Linear` and `F.linear` do with theirs,
@@ -231,7 +210,7 @@ SCORES = exercise(
         ),
         SCORES_CASES.criterion("batches", 2).on(
             *SCORES_ROWS.batches,
-            row("m=5 n=7 d_k=4", batch=(2,), given=ONE_OF_KEYS, note="one for a batch"),
+            row("m=5 n=7 d_k=4", batch=(2,), given={"key": Drawn("n d_k")}, note="one for a batch"),
         ),
         SCORES_CASES.criterion("float32, large and small entries", 1).on(
             *SCORES_ROWS.numbers, once_more(SCORES_BY_HAND)
@@ -239,7 +218,7 @@ SCORES = exercise(
         SCORES_CASES.criterion("gradients reach query and key", 1).on(*SCORES_ROWS.gradients),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
 )
 
@@ -265,7 +244,7 @@ ATTENTION = exercise(
             NARROW.but(given={"mask": hole("m n")}),
             NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
             NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
-            NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
+            NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
         ),
         ATTENTION_CASES.criterion("another scale", 1).on(
             NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
@@ -289,7 +268,7 @@ ATTENTION = exercise(
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         attend,
         *mistakes.OF_THE_SCALE,
@@ -330,48 +309,39 @@ HEAD = exercise(
             HEAD_BY_HAND,
             HEAD_ROW,
             row("n=11 d_model=7 d_k=16", then="n=5"),
-            HEAD_ROW.but(then={}, note=OTHER_NUMBERS),
+            HEAD_ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         HEAD_CASES.criterion("d_v may differ from d_k; one token", 1).on(
             row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11")
         ),
         HEAD_CASES.criterion("bias=True adds a bias to each projection", 1).on(
-            HEAD_ROW.but(options=BIAS),
-            HEAD_ROW.but(
-                "d_v=7",
-                options=BIAS,
-                zero=("W_q.weight", "W_k.bias", "W_v.bias"),
-                note="some are 0",
-            ),
-            HEAD_ROW.but(
-                options=BIAS,
-                zero=("W_q.bias", "W_k.weight", "W_v.weight"),
-                note="the others are 0",
-            ),
+            BIASED,
+            BIASED.but("d_v=7", zero=("W_q.weight", "W_k.bias", "W_v.bias"), note="some are 0"),
+            BIASED.but(zero=("W_q.bias", "W_k.weight", "W_v.weight"), note="the others are 0"),
         ),
         HEAD_CASES.criterion("a mask, True where attention is allowed", 1).on(
             HEAD_ROW.but(given={"mask": hole("n n")}),
             HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
             HEAD_ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
-            HEAD_ROW.but(batch=(7,), given={"mask": hole("n n")}, note=ONE_MASK),
+            HEAD_ROW.but(batch=(7,), given={"mask": hole("n n")}, note=cases.ONE_MASK),
         ),
         HEAD_CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             MAP_BY_HAND,
-            HEAD_ROW.but("d_v=7", batch=(2,), options=BIAS, method="weights", note="a batch"),
+            BIASED.but("d_v=7", batch=(2,), method="weights", note="a batch"),
             HEAD_ROW.but(given={"mask": hole("n n")}, method="weights"),
-            HEAD_ROW.but(then={}, method="weights", note=OTHER_NUMBERS),
+            HEAD_ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
         HEAD_CASES.criterion("batches", 1).on(*HEAD_ROWS.batches),
         HEAD_CASES.criterion("float32, large and small numbers", 1).on(
             HEAD_ROWS.single.but("d_k=3", note="float32, d_k = 3"), *HEAD_ROWS.extreme
         ),
         HEAD_CASES.criterion("gradients reach x and every weight", 2).on(
-            *(one.but("d_v=3", options=BIAS) for one in HEAD_ROWS.gradients),
+            *(one.but("d_v=3", options=BIASED.options) for one in HEAD_ROWS.gradients),
             HEAD_ROW.but(given={"mask": hole("n n")}, use=call_module_with_gradients),
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=(
         *made(head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
         *made(
@@ -419,10 +389,7 @@ EXERCISES = (PROJECT, SCORES, ATTENTION, HEAD)
 
 VARIANTS = (
     forbidden(
-        {
-            "scaled_dot_product_attention": masked(),
-            "AttentionHead": masked("forward", "weights"),
-        }
+        {"scaled_dot_product_attention": masked(), "AttentionHead": masked("forward", "weights")}
     ),
     columns(
         {

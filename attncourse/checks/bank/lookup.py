@@ -9,7 +9,7 @@ from attncourse.checks import mistakes, slips
 from attncourse.checks import softmaxes as soft
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.rewriting import COLUMNS
 from attncourse.checks.slips import dots, result, swapped
@@ -22,7 +22,6 @@ SOFTMAX_CASES = Table({"x": "... n"}, tensors=False, how=normal)
 SOFTMAX_ROWS = standard(SOFTMAX_CASES)
 SOFTMAX_BY_HAND = Case((np.array([0.0, 1.0, 2.0]),))
 TWO_ROWS = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 3.0, -1.0, 2.0]])
-THREE_ROWS = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]])
 FAR_APART = np.array([[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]])
 
 
@@ -32,33 +31,6 @@ def near(axes: str, *levels: float) -> dict[str, Drawn]:
     return {"x": Drawn(axes, lambda rng, shape: level + rng.normal(size=shape))}
 
 
-ALONG_AXES = SOFTMAX_CASES(
-    Case((THREE_ROWS,), {"axis": 0}),
-    row("n=7", batch=(3, 5), given={"axis": 1}),
-    row("n=7", batch=(3, 5), given={"axis": -3}),
-)
-TEMPERATURES = SOFTMAX_CASES(
-    replace(SOFTMAX_BY_HAND, kwargs={"temperature": 0.5}),
-    row("n=7", batch=(5,), given={"temperature": 3.0}),
-    row("n=5", batch=(3,), given={"axis": 0, "temperature": 0.2}),
-)
-LARGE_SCORES = SOFTMAX_CASES(
-    row("n=5", given=near("n", 1e4), note="scores near 10000"),
-    row("n=5", given=near("2 n", -1e4), note="scores near −10000"),
-    row("n=5", given=near("3 n", 1e4, 0, -1e4), note="rows far apart"),
-    Case((FAR_APART,), note="scores thousands apart in one row"),
-    row("n=5", given=near("3 n", 1e4) | {"temperature": 0.5}, note="large and divided"),
-    SOFTMAX_ROWS.extreme[0],
-)
-SOFTMAX_KINDS = SOFTMAX_CASES(
-    *SOFTMAX_ROWS.batches,
-    row("n=1", batch=(2, 3, 5), note="n = 1"),
-    SOFTMAX_ROWS.single.but(batch=(5,)),
-    *SOFTMAX_ROWS.integers,
-    SOFTMAX_ROWS.extreme[1],
-    once_more(SOFTMAX_BY_HAND),
-)
-
 LOOKUP_CASES = Table(
     {"query": "... m d", "keys": "... n d", "values": "... n d_v"}, tensors=False, how=normal
 )
@@ -66,47 +38,11 @@ LOOKUP_ROWS = standard(LOOKUP_CASES, d=3)
 LOOKUP_ROW = row("m=5 n=7 d=3 d_v=2")
 ONE_QUERY, NUMBERS = {"query": Drawn("d", normal)}, {"values": Drawn("n", normal)}
 ONE_DICTIONARY = {"keys": Drawn("n d", normal), "values": Drawn("n d_v", normal)}
+BATCH_OF_QUERIES = row("m=3 n=5 d=7 d_v=4", batch=(2,), given=ONE_DICTIONARY)
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 LOOKUP_BY_HAND = Case((np.array([1.0, 0.0]), KEYS, np.array([10.0, 20.0, 40.0])))
-WHOLE_NUMBERS_BY_HAND = tuple(a.astype(int) for a in LOOKUP_BY_HAND.args)
 FAR_SCORES = LOOKUP_ROW.but(factor={"query": 100, "keys": 100})
 FOUR_FEATURES = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0, 0.0, 5.0]])
-MANY_QUERIES = LOOKUP_CASES(
-    Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS, FOUR_FEATURES)),
-    LOOKUP_ROW,
-    LOOKUP_ROW.but(given=NUMBERS, note="many queries, values that are numbers"),
-    LOOKUP_ROW.but(given=ONE_QUERY, note="one query, values that are vectors"),
-)
-LOOKUP_TEMPERATURES = LOOKUP_CASES(
-    LOOKUP_ROW.but(given={"temperature": 0.4}),
-    LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS, "temperature": 3.0}),
-)
-LOOKUP_SIZES = LOOKUP_CASES(
-    row("m=1 n=5 d=7 d_v=2", note="m = 1: the result keeps its axis"),
-    row("m=3 n=1 d=7 d_v=2", note="n = 1"),
-    row("m=3 n=5 d=7 d_v=1", turned=True, note="d_v = 1: the result keeps its axis"),
-)
-LOOKUP_BATCHES = LOOKUP_CASES(
-    *LOOKUP_ROWS.batches,
-    row(
-        "m=3 n=5 d=7 d_v=4",
-        batch=(2,),
-        given=ONE_DICTIONARY,
-        note="a batch of queries, one dictionary",
-    ),
-)
-LOOKUP_NUMBERS = LOOKUP_CASES(
-    FAR_SCORES.but(note="scores in the thousands"),
-    FAR_SCORES.but(given={"temperature": 0.5}, note="large and divided"),
-    Case(
-        (np.array([[-40.0, 0.0], [3.0, 1.0]]), 40 * KEYS[[0, 2]] + KEYS[:2], TWO_ROWS),
-        note="scores far below 0",
-    ),
-    LOOKUP_ROWS.single,
-    replace(LOOKUP_BY_HAND, args=WHOLE_NUMBERS_BY_HAND, note="whole numbers"),
-    *LOOKUP_ROWS.extreme,
-    once_more(LOOKUP_BY_HAND),
-)
 
 
 @dataclass(frozen=True)
@@ -118,23 +54,19 @@ class CurveTable(Table):
         return replace(case, args=(*case.args, case.kwargs.get("bandwidth", 1.0)), kwargs={})
 
 
-def between_points(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.uniform(0, 3, shape)
-
-
 def spread(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Points in no order along the last axis, at least half a unit apart."""
     return rng.permuted(np.arange(shape[-1]) + rng.uniform(-0.25, 0.25, shape), axis=-1)
 
 
-def far_apart(x_query: list[float], x: list[float], note: str) -> Case:
-    y = np.array([5.0, 7.0, 9.0][: len(x)])
-    return Case((np.array(x_query), np.array(x), y, 1.0), note=note)
+def points(x_query: list[float], x: list[float], y: list[float], note: str = "") -> Case:
+    """A case with these numbers and the bandwidth 1."""
+    return Case((np.array(x_query, float), np.array(x, float), np.array(y, float), 1.0), note=note)
 
 
 CURVE_CASES = CurveTable(
     {
-        "x_query": Drawn("... m", between_points),
+        "x_query": Drawn("... m", lambda rng, shape: rng.uniform(0, 3, shape)),
         "x": Drawn("... n", spread),
         "y": Drawn("... n", normal),
     },
@@ -142,33 +74,12 @@ CURVE_CASES = CurveTable(
 )
 CURVE_ROWS = standard(CURVE_CASES, large="x_query")
 CURVE_ROW = row("m=5 n=7")
-CURVE_BY_HAND = Case(
-    (np.array([0.0, 1.0, 3.0]), np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0, 6.0]), 1.0)
-)
-BANDWIDTHS = CURVE_CASES(*(CURVE_ROW.but(given={"bandwidth": h}) for h in (0.6, 1.5, 4.0)))
-FAR_QUERIES = CURVE_CASES(
-    far_apart([60.0, -50.0], [0.0, 1.0, 2.0], "queries far from every x"),
-    far_apart([1e4, 1.2, -1e4], [1.0, 3.0, 2.0], "some queries far from every x"),
-    far_apart([50.01, 0.5], [0.0, 100.0], "far from two points, nearly half-way"),
-    CURVE_ROW.but(given={"bandwidth": 1e-5}, note="a bandwidth far below the spacing"),
-    CURVE_ROWS.extreme[0],
-)
-CURVE_SIZES = CURVE_CASES(
-    row("m=1 n=5", note="m = 1"),
-    row("m=3 n=1", note="n = 1: the curve is flat"),
-    row("m=11 n=5", given={"bandwidth": 0.7}, note="more queries than points"),
-)
+CURVE_BY_HAND = points([0, 1, 3], [0, 1, 2, 4], [1, 3, 2, 6])
 LARGE_X = CURVE_ROW.but(factor={"x": 1e3, "x_query": 1e3}, given={"bandwidth": 700.0})
-CURVE_NUMBERS = CURVE_CASES(
-    CURVE_ROW.but(factor={"y": 1e7}, note="large y"),
-    LARGE_X.but(note="large x, with a bandwidth to match"),
-    CURVE_ROWS.single,
-    *(one.but(given={"bandwidth": 9.0}) for one in CURVE_ROWS.integers),
-    CURVE_ROWS.extreme[1].but(factor={"x_query": 1e-7}),
-    once_more(CURVE_BY_HAND),
-)
 
 # --- usual mistakes: softmax -----------------------------------------------------------------
+
+KEPT = {"keepdims": True}
 
 
 @composition
@@ -183,28 +94,8 @@ def moved_in_place(x, T):
     return x / T
 
 
-def divided_in_place(x, T):
-    x /= T
-    return x
-
-
-def sum_of_scores(e, axis, z):
-    return z.sum(axis=axis, keepdims=True)
-
-
-def exp_of_sum(e, axis, z):
-    return np.exp(z.sum(axis=axis, keepdims=True))
-
-
-KEPT = {"keepdims": True}
-
-
 def power_at(x, T, axis):
     return np.exp((x - x.max(axis, **KEPT)) / T)
-
-
-def shares(powers, axis):
-    return powers / powers.sum(axis, **KEPT)
 
 
 OTHER_MAXIMUM = (
@@ -214,7 +105,6 @@ OTHER_MAXIMUM = (
     .by(top=lambda z, axis, x: z.max(axis=0))
     .by(top=lambda z, axis, x: z.max(axis=-2, keepdims=True) if z.ndim > 1 else 0)
 )
-LOST_AXIS = slips.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis=axis))
 OF_AXES = (soft.OVER_QUERIES, soft.OVER_AXIS_0, soft.OVER_AXIS_1, soft.OVER_EVERYTHING)
 SLICES = {  # which run along any axis
     "Subtract each row's largest score first": "First subtract the largest of each slice, "
@@ -237,7 +127,7 @@ OF_SOFTMAX = (
     soft.ROUNDED,
     soft.GUARD_ALONE.naming(**SLICES),
     soft.WHOLE_NUMBERS,
-    slips.IN_PLACE.here(exponents=moved_in_place).by(exponents=divided_in_place),
+    slips.IN_PLACE.here(exponents=moved_in_place).by(exponents=slips.divided_in_place),
     mistakes.IN_SINGLE_PRECISION.here(exponents=lambda x, T: (x / T).astype(np.float32)).by(
         exponents=lambda x, T: x.astype(np.float32) / T
     ),
@@ -247,8 +137,7 @@ OF_SOFTMAX = (
     """).by(top=lambda z, axis, x: np.abs(z).max(axis=axis, keepdims=True)),
     slip("""the argument axis is ignored
         You take the sum, the maximum or both always along the last axis, or the first, or the
-        second. Both run along the argument `axis`, which is −1 unless the caller says
-        otherwise.""")
+        second. Both run along the argument `axis`, −1 unless given.""")
     .by(along=lambda axis, ndim: -1)
     .by(along=lambda axis, ndim: 0)
     .by(along=lambda axis, ndim: min(1, ndim - 1))
@@ -262,12 +151,9 @@ OF_SOFTMAX = (
     slip("""the sums or the maxima lost their axis
         `e.sum(axis=axis)` and `x.max(axis=axis)` have one axis less than `e`; `[:, None]` mends
         that for rows alone. `keepdims=True` keeps the axis.""")
-    .by(total=lambda e, axis, z: e.sum(axis=axis))
-    .by(top=lambda z, axis, x: z.max(axis=axis))
-    .by(
-        top=lambda z, axis, x: z.max(axis=axis)[:, None],
-        total=lambda e, axis, z: e.sum(axis=axis)[:, None],
-    ),
+    .by(total=lambda e, axis, z: e.sum(axis))
+    .by(top=lambda z, axis, x: z.max(axis))
+    .by(top=lambda z, axis, x: z.max(axis)[:, None], total=lambda e, axis, z: e.sum(axis)[:, None]),
     OTHER_MAXIMUM,
     slip("""numerator and denominator do not match
         You divide by the temperature, or subtract the maximum, above the fraction bar or below it
@@ -280,7 +166,7 @@ OF_SOFTMAX = (
         In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the
         difference in brackets: `(x - x.max(…)) / temperature`.""").by(
         exponents=lambda x, T: x,
-        after=lambda w, x, T, axis: shares(np.exp(x - x.max(axis, **KEPT) / T), axis),
+        after=lambda w, x, T, axis: Softmax(top=nothing)(x - x.max(axis, **KEPT) / T, axis),
     ),
     slip("""the axes are not moved back
         You move the axis to the end or the front, and leave it there. Exchange the axes of the
@@ -296,13 +182,12 @@ OF_SOFTMAX = (
     slip("""divided by another sum
         You divide by the sum of the scores, or by exp of it. The denominator is the sum of the
         exponentials: exponentiate first, then sum.""")
-    .by(total=sum_of_scores)
-    .by(total=exp_of_sum)
-    .by(total=sum_of_scores, top=nothing)
-    .by(total=exp_of_sum, top=nothing),
+    .by(total=lambda e, axis, z: z.sum(axis, **KEPT))
+    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)))
+    .by(total=lambda e, axis, z: z.sum(axis, **KEPT), top=nothing)
+    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)), top=nothing),
     slip("""divided by the root of the length
-        You divide the scores by the root of their number. Nothing but the temperature divides
-        them.""")
+        You divide the scores by the root of their number. Only the temperature divides them.""")
     .by(exponents=lambda x, T: x / T / x.shape[-1] ** 0.5)
     .by_any(lambda power: {"exponents": lambda x, T: x / T * x.shape[-1] ** power}, (-1, 0.5)),
 )
@@ -346,7 +231,7 @@ OF_LOOKUP = (
     soft.TURNED_ROUND,
     *OF_AXES,
     OTHER_MAXIMUM,
-    LOST_AXIS,
+    slips.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis)),
     *slips.OF_SCORES,
     slips.AVERAGED_AGAIN,
     slips.CUT,
@@ -381,11 +266,7 @@ OF_LOOKUP = (
         stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.""")
     .by(finish=lambda u, values, w, query: u[None] if query.ndim == 1 else u)
     .by(finish=lambda u, values, w, query: u[..., None] if values.ndim == 1 else u)
-    .by(
-        finish=lambda u, values, w, query: u.reshape(
-            ((1,) if query.ndim == 1 else ()) + u.shape + ((1,) if values.ndim == 1 else ())
-        )
-    )
+    .by(finish=lambda u, values, w, query: u.reshape(*np.atleast_2d(query).shape[:-1], -1))
     .by(finish=lambda u, values, w, query: np.squeeze(u)),
 )
 
@@ -418,10 +299,6 @@ def curve(
 
 def size(gaps, h):
     return np.abs(gaps)
-
-
-def evened(w, x, T, axis):
-    return np.where(np.isnan(w), 1 / w.shape[-1], w)
 
 
 def first_of_the_nearest(w, x, T, axis):
@@ -469,7 +346,7 @@ OF_CURVES = (
     slip("""the mean, or one nearest y, far from the points
         Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0.
         Hand the exponents to your `softmax`: all that are near have their share there.""")
-    .by(top=nothing, after=evened)
+    .by(top=nothing, after=lambda w, x, T, axis: np.where(np.isnan(w), 1 / w.shape[-1], w))
     .by(top=nothing, after=first_of_the_nearest)
     .by_any(lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)}, (-700, -500, -100)),
     soft.WHOLE_MAXIMUM,
@@ -487,16 +364,8 @@ OF_CURVES = (
     slip("""the product in place of the distance
         Your scores are x_query · x. For points on a line that is no measure of nearness: for a
         positive query the largest x wins. Use −(x_query − x)²/(2h²).""")
-    .by(
-        gaps=lambda x_query, x: x_query[..., :, None] * x[..., None, :],
-        distance=lambda products, h: -products,
-        half=1,
-    )
-    .by(
-        gaps=lambda x_query, x: x_query[..., :, None] * x[..., None, :],
-        distance=lambda products, h: -products,
-        half=2,
-    ),
+    .by(gaps=lambda q, x: q[..., None] * x[..., None, :], distance=lambda p, h: -p, half=1)
+    .by(gaps=lambda q, x: q[..., None] * x[..., None, :], distance=lambda p, h: -p),
     slip("""one array is sorted, the others are not
         You sort x, y or x_query alone, so that a place gets the height of another. The points may
         come in any order: nothing needs sorting.""")
@@ -527,10 +396,32 @@ SOFTMAX = exercise(
             Case((TWO_ROWS,), note="two rows"),
             row("n=7", given={"x": Drawn("5 n", normal)}),
         ),
-        Criterion("along any axis", 2).on(ALONG_AXES),
-        Criterion("at any temperature", 2).on(TEMPERATURES),
-        Criterion("finite for large scores", 2).on(LARGE_SCORES),
-        Criterion("batches, memory layout, whole numbers, float32", 1).on(SOFTMAX_KINDS),
+        SOFTMAX_CASES.criterion("along any axis", 2).on(
+            Case((np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]]),), {"axis": 0}),
+            row("n=7", batch=(3, 5), given={"axis": 1}),
+            row("n=7", batch=(3, 5), given={"axis": -3}),
+        ),
+        SOFTMAX_CASES.criterion("at any temperature", 2).on(
+            replace(SOFTMAX_BY_HAND, kwargs={"temperature": 0.5}),
+            row("n=7", batch=(5,), given={"temperature": 3.0}),
+            row("n=5", batch=(3,), given={"axis": 0, "temperature": 0.2}),
+        ),
+        SOFTMAX_CASES.criterion("finite for large scores", 2).on(
+            row("n=5", given=near("n", 1e4), note="scores near 10000"),
+            row("n=5", given=near("2 n", -1e4), note="scores near −10000"),
+            row("n=5", given=near("3 n", 1e4, 0, -1e4), note="rows far apart"),
+            Case((FAR_APART,), note="scores thousands apart in one row"),
+            row("n=5", given=near("3 n", 1e4) | {"temperature": 0.5}, note="large and divided"),
+            SOFTMAX_ROWS.extreme[0],
+        ),
+        SOFTMAX_CASES.criterion("batches, memory layout, whole numbers, float32", 1).on(
+            *SOFTMAX_ROWS.batches,
+            row("n=1", batch=(2, 3, 5), note="n = 1"),
+            SOFTMAX_ROWS.single.but(batch=(5,)),
+            *SOFTMAX_ROWS.integers,
+            SOFTMAX_ROWS.extreme[1],
+            once_more(SOFTMAX_BY_HAND),
+        ),
         unchanged(),
     ),
     misconceptions=made(softmax_of, *OF_SOFTMAX),
@@ -546,11 +437,36 @@ SOFT_LOOKUP = exercise(
         LOOKUP_CASES.criterion("one query, values that are numbers", 2).on(
             LOOKUP_BY_HAND, LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS})
         ),
-        Criterion("many queries, values that are vectors", 2).on(MANY_QUERIES),
-        Criterion("at any temperature", 1).on(LOOKUP_TEMPERATURES),
-        Criterion("sizes of 1, memory layout", 1).on(LOOKUP_SIZES),
-        Criterion("batches", 1).on(LOOKUP_BATCHES),
-        Criterion("large, small and whole numbers, float32", 1).on(LOOKUP_NUMBERS),
+        LOOKUP_CASES.criterion("many queries, values that are vectors", 2).on(
+            Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS, FOUR_FEATURES)),
+            LOOKUP_ROW,
+            LOOKUP_ROW.but(given=NUMBERS, note="many queries, values that are numbers"),
+            LOOKUP_ROW.but(given=ONE_QUERY, note="one query, values that are vectors"),
+        ),
+        LOOKUP_CASES.criterion("at any temperature", 1).on(
+            LOOKUP_ROW.but(given={"temperature": 0.4}),
+            LOOKUP_ROW.but(given={**ONE_QUERY, **NUMBERS, "temperature": 3.0}),
+        ),
+        LOOKUP_CASES.criterion("sizes of 1, memory layout", 1).on(
+            row("m=1 n=5 d=7 d_v=2", note="m = 1: the result keeps its axis"),
+            row("m=3 n=1 d=7 d_v=2", note="n = 1"),
+            row("m=3 n=5 d=7 d_v=1", turned=True, note="d_v = 1: the result keeps its axis"),
+        ),
+        LOOKUP_CASES.criterion("batches", 1).on(
+            *LOOKUP_ROWS.batches, BATCH_OF_QUERIES.but(note="a batch of queries, one dictionary")
+        ),
+        LOOKUP_CASES.criterion("large, small and whole numbers, float32", 1).on(
+            FAR_SCORES.but(note="scores in the thousands"),
+            FAR_SCORES.but(given={"temperature": 0.5}, note="large and divided"),
+            Case(
+                (np.array([[-40.0, 0.0], [3.0, 1.0]]), 40 * KEYS[[0, 2]] + KEYS[:2], TWO_ROWS),
+                note="scores far below 0",
+            ),
+            LOOKUP_ROWS.single,
+            Case(tuple(a.astype(int) for a in LOOKUP_BY_HAND.args), note="whole numbers"),
+            *LOOKUP_ROWS.extreme,
+            once_more(LOOKUP_BY_HAND),
+        ),
         unchanged(),
     ),
     misconceptions=made(look_up, *OF_LOOKUP),
@@ -563,13 +479,32 @@ KERNEL_REGRESSION = exercise(
     minutes=20,
     criteria=(
         CURVE_CASES.criterion("an average of y, weighted by a Gaussian of the distance", 3).on(
-            CURVE_BY_HAND, CURVE_ROW.but()
+            CURVE_BY_HAND, CURVE_ROW
         ),
-        Criterion("at any bandwidth", 1).on(BANDWIDTHS),
-        Criterion("finite far from every x", 2).on(FAR_QUERIES),
-        Criterion("any number of queries and points", 1).on(CURVE_SIZES),
+        CURVE_CASES.criterion("at any bandwidth", 1).on(
+            *(CURVE_ROW.but(given={"bandwidth": h}) for h in (0.6, 1.5, 4.0))
+        ),
+        CURVE_CASES.criterion("finite far from every x", 2).on(
+            points([60, -50], [0, 1, 2], [5, 7, 9], "queries far from every x"),
+            points([1e4, 1.2, -1e4], [1, 3, 2], [5, 7, 9], "some queries far from every x"),
+            points([50.01, 0.5], [0, 100], [5, 7], "far from two points, nearly half-way"),
+            CURVE_ROW.but(given={"bandwidth": 1e-5}, note="a bandwidth far below the spacing"),
+            CURVE_ROWS.extreme[0],
+        ),
+        CURVE_CASES.criterion("any number of queries and points", 1).on(
+            row("m=1 n=5", note="m = 1"),
+            row("m=3 n=1", note="n = 1: the curve is flat"),
+            row("m=11 n=5", given={"bandwidth": 0.7}, note="more queries than points"),
+        ),
         CURVE_CASES.criterion("batches", 1).on(*CURVE_ROWS.batches),
-        Criterion("large, small and whole numbers, float32", 1).on(CURVE_NUMBERS),
+        CURVE_CASES.criterion("large, small and whole numbers, float32", 1).on(
+            CURVE_ROW.but(factor={"y": 1e7}, note="large y"),
+            LARGE_X.but(note="large x, with a bandwidth to match"),
+            CURVE_ROWS.single,
+            *(one.but(given={"bandwidth": 9.0}) for one in CURVE_ROWS.integers),
+            CURVE_ROWS.extreme[1].but(factor={"x_query": 1e-7}),
+            once_more(CURVE_BY_HAND),
+        ),
         unchanged(),
     ),
     misconceptions=made(curve, *OF_CURVES),

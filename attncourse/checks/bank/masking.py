@@ -17,18 +17,7 @@ import torch
 from attncourse import masking
 from attncourse.checks import cases, mistakes
 from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import (
-    ONE_MASK,
-    Drawn,
-    Row,
-    Table,
-    hole,
-    holes,
-    normal,
-    once_more,
-    row,
-    standard,
-)
+from attncourse.checks.cases import Drawn, Row, Table, hole, normal, once_more, row, standard
 from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -49,11 +38,8 @@ def padded(n: int, *batch: int, **special) -> Row:
     return row(f"n={n}", batch=batch, given={"lengths": drawn}, **special)
 
 
-CAUSAL_BY_HAND, PADDING_BY_HAND, WINDOW_BY_HAND = (
-    Case((3,)),
-    Case((lengths(3, 1, 4), 5)),
-    Case((5, 3)),
-)
+CAUSAL_BY_HAND, WINDOW_BY_HAND = Case((3,)), Case((5, 3))
+PADDING_BY_HAND = Case((lengths(3, 1, 4), 5))
 FIXED = Table({})  # nothing is drawn
 PADDING_CASES = Table({"lengths": Drawn("..."), "max_length": cases.Count("n")})
 BEHIND = {"causal": True}
@@ -64,7 +50,7 @@ BEHIND = {"causal": True}
 
 def empty_rows(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """A mask whose first row and another allow no key."""
-    mask = holes(rng, shape)
+    mask = cases.holes(rng, shape)
     mask[..., 0, :] = False
     mask[..., int(rng.integers(1, shape[-2])), :] = False
     return mask
@@ -168,16 +154,9 @@ LEAK_BY_HAND = linear_case(
     [[1, 2], [0, 1], [3, -1]], [[1, 2, 0], [0, 1, -5], [9, 0, 1]], [[1, 0], [-1, 2]]
 )
 NO_LEAK = linear_case([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]])
-ONE_FEATURE = linear_case(
-    [[1], [2], [4]],
-    [[1, -3, 2], [0, 1, 1], [7, 0, 1]],
-    [[2]],
-    "one feature, float32",
-    torch.float32,
-)
-SQUARE = row(
-    "m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(*shape, dtype=bool))}
-)
+ONE = [[1], [2], [4]], [[1, -3, 2], [0, 1, 1], [7, 0, 1]], [[2]]
+ONE_FEATURE = linear_case(*ONE, "one feature, float32", torch.float32)
+SQUARE = row("m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(*shape) > 0)})
 ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
 NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
 PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}
@@ -306,7 +285,7 @@ def at_most_n(n, width, causal):
     return odd_unless_causal(n, width, causal)
 
 
-def on_a_ring(n, back, ahead):
+def ringed(n, back, ahead):
     steps = (torch.arange(n) - torch.arange(n)[:, None]) % n
     return (steps <= ahead) | (steps >= n - back)
 
@@ -501,10 +480,6 @@ def row_by_row(mask, J):
     return masked_pairs(torch.stack(rows, -2), J)
 
 
-def piled_up(J):
-    return J.flatten(-4, -3).cumsum(-3).unflatten(-3, J.shape[-4:-2])
-
-
 def as_many_rows_as_tokens(J, hidden):
     kept = only(J, hidden)
     return torch.stack([kept[..., i, :, :, :] for i in range(J.shape[-2])]).max()
@@ -594,8 +569,8 @@ CAUSAL = exercise(
         .by(sizes=lambda m, n: (n or m, m))
         .by(form=lambda mask: mask.T),
         slip("""n_keys=None is not provided for
-            Without `n_keys` your function computes with None. As many keys as queries are
-            meant.""").by(sizes=lambda m, n: (m, n + 0)),
+            Without `n_keys` your function computes with None. As many as queries are meant.
+        """).by(sizes=lambda m, n: (m, n + 0)),
     ),
 )
 
@@ -660,11 +635,11 @@ PADDING = exercise(
         .by(form=lambda mask: mask & mask.mT)
         .by(form=lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)),
         slip("""padding expected on the left
-            You allow the *last* lengths[b] keys. Here the tokens stand first and the padding behind
-            them.""").by(allow=lambda j, length, n: j >= n - length),
+            You allow the *last* lengths[b] keys. Here the tokens stand first, the padding behind.
+        """).by(allow=lambda j, length, n: j >= n - length),
         slip("""max_length is ignored
-            Your mask is as wide as the longest sequence. It is to have max_length columns, which
-            may be more.""").by(width=lambda lengths, n: max(1, int(lengths.max()))),
+            Your mask is as wide as the longest sequence. It has max_length columns: perhaps more.
+        """).by(width=lambda lengths, n: max(1, int(lengths.max()))),
         slip("""the lengths are not those of their sequences
             You mask every sequence at one length, or sort them. Each has a row of its own, in the
             order in which they come: compare with `lengths[..., None, None]`.""")
@@ -743,19 +718,16 @@ WINDOW = exercise(
             )
         ),
         slip("""blocks in place of a window
-            Your tokens share fixed blocks (`i // width == j // width`). A window moves along with
-            its token.""").by(*in_either(in_blocks, lambda n, w: in_blocks(n, w).tril())),
+            Your tokens share blocks (`i // width == j // width`). A window moves with its token.
+        """).by(*in_either(in_blocks, lambda n, w: in_blocks(n, w).tril())),
         slip("""the window wraps around
             Your first token sees the last, or a slice starts below 0 (`mask[i, i − width + 1:]`)
             and counts from the end. At the edges it is cut off: |i − j|, or `max(0, …)`.""").by(
-            *in_either(
-                lambda n, w: on_a_ring(n, w // 2, w // 2), lambda n, w: on_a_ring(n, w - 1, 0)
-            ),
+            *in_either(lambda n, w: ringed(n, w // 2, w // 2), lambda n, w: ringed(n, w - 1, 0)),
             *in_either(lambda n, w: sliced(n, w // 2, w // 2), lambda n, w: sliced(n, w - 1, 0)),
         ),
         slip("""causal is ignored
-            Your result is the same with `causal=True`. Then the window ends with the token
-            itself.""")
+            Your result is the same with `causal=True`. Then the window ends with the token.""")
         .by(behind=centred, refuse=lambda n, w, causal: w)
         .by(behind=centred)
         .by(behind=centred, refuse=lambda n, w, causal: odd_unless_causal(n, w, False)),
@@ -815,7 +787,7 @@ SOFTMAX = exercise(
             *WEIGHTS_ROWS.batches,
             FIVE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each of 2"),
             FIVE.but(batch=(2,), given=FOR_ALL, note="one mask for both"),
-            FIVE.but(batch=(5,), given=FOR_ALL, note=ONE_MASK),
+            FIVE.but(batch=(5,), given=FOR_ALL, note=cases.ONE_MASK),
         ),
         WEIGHTS_CASES.criterion("float32, large and small scores", 1).on(
             FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
@@ -856,14 +828,11 @@ SOFTMAX = exercise(
         slip("""the gradient of an empty row is NaN
             Your weights are right, but NaN was made on the way and covered up at the end
             (`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. See
-            to it that no row of nothing but −∞ reaches the softmax, and that no row is divided by a
-            sum of 0.""")
+            to it that no row of nothing but −∞ reaches the softmax, and none is divided by 0.""")
         .by(
-            UNSPARED
-            | {
-                "hide": lambda s, mask: s + as_additive(mask).to(s.dtype),
-                "finish": lambda weights, some: weights.nan_to_num(0),
-            }
+            **UNSPARED,
+            hide=lambda s, mask: s + as_additive(mask).to(s.dtype),
+            finish=lambda weights, some: weights.nan_to_num(0),
         )
         .by(NOT_HIDDEN | {"after": shares}),
         slip("""a low number in place of −∞
@@ -984,7 +953,7 @@ LEAK = exercise(
             `f(x).sum()` has one gradient for all outputs, and `backward()` adds to what `x.grad`
             holds. Each out[..., i, a] has its own: `torch.autograd.grad` adds nothing up.""")
         .by(outputs=lambda J: J.sum((-4, -3), keepdim=True).expand_as(J))
-        .by(outputs=piled_up)
+        .by(outputs=lambda J: J.flatten(-4, -3).cumsum(-3).unflatten(-3, J.shape[-4:-2]))
         .by(outputs=lambda J: J.cumsum(-3)),
         slip("""something else than the largest
             You average what leaks, add it up, or take the norm of a block. One leaking pair among a

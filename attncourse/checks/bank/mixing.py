@@ -1,13 +1,11 @@
 """The exercises of chapter 2, fixed linear mixing."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from attncourse import mixing
 from attncourse.checks import slips
 from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Drawn, Table, normal, once_more, row, standard
+from attncourse.checks.cases import Count, Drawn, Table, normal, once_more, row, standard
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import Between, made, slip
 from attncourse.checks.rewriting import PERCENT
@@ -29,10 +27,6 @@ def exactly_stochastic(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.multinomial(4096, np.full(shape[-1], 1 / shape[-1]), shape[:-1]) / 4096
 
 
-def amounts(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.uniform(0, 9, shape)
-
-
 def matrix(*rows, note="", raises=None, **kwargs) -> Case:
     """A case with this matrix."""
     return Case((np.array(rows),), kwargs, note=note, raises=raises)
@@ -40,60 +34,14 @@ def matrix(*rows, note="", raises=None, **kwargs) -> Case:
 
 MIX_CASES = Table({"A": Drawn("... m n", stochastic), "X": "... n d"}, tensors=False, how=normal)
 MIX_ROWS = standard(MIX_CASES)
-MIX_BY_HAND = Case(
-    (
-        np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [0.2, 0.2, 0.6]]),
-        np.array([[1.0, 0.0], [3.0, 4.0], [-1.0, 8.0]]),
-    )
-)
-WHOLE_X = Case((MIX_BY_HAND.args[0], np.array([[1, 0], [3, 4], [-1, 8]])), note="integers in X")
-ONE_A, ANY_A = ({"A": Drawn("m n", how)} for how in (stochastic, normal))
-MIX_SIZES = MIX_CASES(
-    row("m=5 n=7 d=3", note="fewer outputs than tokens"),
-    row("m=1 n=1 d=3", note="n = 1"),
-    row("m=5 n=7 d=3", turned=True, note="not contiguous in memory"),
-)
-MIX_BATCHES = MIX_CASES(
-    *MIX_ROWS.batches, row("m=5 n=5 d=7", batch=(2, 3), given=ONE_A, note="two batch axes on X")
-)
-MIX_NUMBERS = MIX_CASES(
-    row("m=5 n=5 d=3", given=ANY_A, note="any A"),
-    *MIX_ROWS.numbers,
-    WHOLE_X,
-    once_more(MIX_BY_HAND),
-)
+A_BY_HAND = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [0.2, 0.2, 0.6]])
+X_BY_HAND = np.array([[1, 0], [3, 4], [-1, 8]])
+MIX_BY_HAND = Case((A_BY_HAND, X_BY_HAND.astype(float)))
+ONE_A = {"A": Drawn("m n", stochastic)}
 
-AMOUNTS = Table({"A": "... m n"}, tensors=False, how=amounts)
+AMOUNTS = Table({"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(0, 9, shape))
 AMOUNT_ROWS = standard(AMOUNTS)
 AMOUNTS_BY_HAND = matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
-AMOUNT_SIZES = AMOUNTS(AMOUNTS_BY_HAND, *map(row, ("m=5 n=5", "m=5 n=3", "m=1 n=7", "m=3 n=1")))
-ZERO_ROWS = AMOUNTS(
-    matrix([1.0, 3.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 6.0], note="one row of zeros"),
-    Case((np.zeros((2, 3)),), note="zeros everywhere"),
-)
-AMOUNT_KINDS = AMOUNTS(
-    *AMOUNT_ROWS.batches,
-    row("m=3 n=5", turned=True, note="not contiguous"),
-    AMOUNT_ROWS.single,
-    *AMOUNT_ROWS.integers,
-    row("m=5 n=3", factor=1e6, note="large entries"),
-    row("m=3 n=5", factor=1e-3, note="small entries"),
-    matrix([0.001, 0.0015, 0.0], [1.0, 2.0, 5.0], note="one small row"),
-    once_more(AMOUNTS_BY_HAND),
-)
-NEGATIVE = AMOUNTS(
-    matrix([1.0, 2.0], [3.0, -0.5], note="a negative entry", raises=ValueError),
-    matrix([1.0, 2.0], [0.5, -3.0], note="a negative sum", raises=ValueError),
-    matrix([-1.0, -2.0], note="no entry above 0", raises=ValueError),
-    matrix([1.0, 2.0], [3.0, -1e-6], note="an entry of −1e-6", raises=ValueError),
-)
-
-
-def times(factor, rows, note) -> Case:
-    """Weights, some rows of which are multiplied by a factor."""
-    A = np.array([[0.25, 0.5, 0.25], [0.125, 0.125, 0.75], [0.5, 0.375, 0.125]])
-    A[rows] *= factor
-    return Case((A,), note=note)
 
 
 def off(by, note, **kwargs) -> Case:
@@ -104,48 +52,7 @@ def off(by, note, **kwargs) -> Case:
 WEIGHTS = Table({"A": "... m n"}, tensors=False, how=exactly_stochastic)
 WEIGHTS_ROWS = standard(WEIGHTS)
 WEIGHTS_BY_HAND = matrix([0.5, 0.5], [0.1, 0.9])
-SUMS = WEIGHTS(
-    WEIGHTS_BY_HAND,
-    matrix([0.5, 0.1], [0.5, 0.9], note="its columns sum to 1"),
-    Case((np.eye(3),), note="entries of 0 are allowed"),
-    row("m=5 n=5"),
-    times(0.9, 1, "one row sums to 0.9"),
-    times(1.3, slice(None), "every row sums to 1.3"),
-    times(0.5, slice(1, None), "the first row alone sums to 1"),
-    times(1.2, 0, "the first row sums to 1.2"),
-    matrix([1.5, 0.5], [0.25, 0.25], note="the rows sum to 2 and to 0.5"),
-)
-ENTRIES = WEIGHTS(
-    matrix([1.8, -0.8], [0.5, 0.5], note="the rows sum to 1, one entry is negative"),
-    matrix([0.5, 0.5], [1.8, -0.8], note="one entry of the second row is negative"),
-    matrix([0.7, 0.2, 0.1], note="a row sum of 1 up to rounding"),
-    matrix([0.5, -0.5, 0.0], note="entries that cancel"),
-)
-TOLERANCES = WEIGHTS(
-    off(5e-9, "a row sum of 1 + 5e-9, inside the default tolerance"),
-    off(1e-6, "a row sum of 1 + 1e-6, outside the default tolerance"),
-    off(-1e-6, "a row sum of 1 − 1e-6, outside the default tolerance"),
-    off(5e-4, "a row sum of 1 + 5e-4", atol=1e-3),
-    off(1.5e-3, "a row sum of 1 + 1.5e-3", atol=1e-3),
-    matrix([1 + 1.5e-3, -8e-4, -7e-4], note="an entry of 1 + 1.5e-3", atol=1e-3),
-    off(5e-9, "a row sum of 1 + 5e-9", atol=1e-10),
-    matrix([0.5, 0.5], [0.25, 0.75], atol=0, note="no tolerance"),
-    off(5e-9, "a row sum of 1 + 5e-9", atol=0),
-    matrix([1 + 5e-9, 0.0], [0.5, 0.5], note="an entry of 1 + 5e-9"),
-    matrix([0.6, 0.4 + 5e-9, -5e-9], note="an entry of −5e-9"),
-    matrix([1 + 1e-6, -1e-6], note="an entry of −1e-6"),
-)
-WEIGHTS_KINDS = WEIGHTS(
-    *WEIGHTS_ROWS.batches,
-    matrix(*np.array([np.eye(3), np.eye(3), np.eye(3) / 2]), note="a batch of 3"),
-    matrix(*np.array([np.eye(3), np.eye(3)]), note="a batch of 2 identities"),
-    matrix([0.5, 0.5], [1.0, np.nan], note="NaN in one entry"),
-    matrix([1.0], [1.0], note="one column"),
-    matrix([0, 1], [1, 0], note="whole numbers"),
-    Case((np.array([[0.5, 0.5], [0.25, 0.75]], np.float32),), note="float32"),
-    *WEIGHTS_ROWS.extreme,
-    once_more(WEIGHTS_BY_HAND),
-)
+THREE_ROWS = np.array([[0.25, 0.5, 0.25], [0.125, 0.125, 0.75], [0.5, 0.375, 0.125]])
 
 
 def counts(rng: Rng) -> list[Case]:
@@ -154,27 +61,13 @@ def counts(rng: Rng) -> list[Case]:
     return [*(Case((n,)) for n in numbers), once_more(Case((3,)))]
 
 
-def one_token(rng: Rng) -> list[Case]:
-    return [Case((1,), note="n = 1")]
+ONE_TOKEN = Criterion("one token", 1).on(lambda rng: [Case((1,), note="n = 1")])
+WINDOW_CASES = Table({"n": Count("n"), "width": Count("width")})
 
 
 def windows(rng: Rng) -> list[Case]:
-    drawn = [Case((11, 5)), Case((int(rng.integers(17, 23)), 7)), Case((8, 3))]
-    return [Case((5, 3)), *drawn, once_more(Case((5, 3)))]
-
-
-def window_edges(rng: Rng) -> list[Case]:
-    return [
-        Case((5, 1), note="width 1: a token sees only itself"),
-        Case((5, 5), note="a window as wide as the sequence"),
-        Case((3, 7), note="a window wider than the sequence"),
-        Case((2, 3), note="two tokens"),
-        Case((1, 3), note="n = 1"),
-    ]
-
-
-def window_even(rng: Rng) -> list[Case]:
-    return [Case(s, note="even width", raises=ValueError) for s in ((7, 4), (3, 2), (3, 8))]
+    sizes = ((5, 3), (11, 5), (int(rng.integers(17, 23)), 7), (8, 3))
+    return [*map(Case, sizes), once_more(Case((5, 3)))]
 
 
 # --- usual mistakes: mixing ------------------------------------------------------------------
@@ -204,8 +97,8 @@ OF_MIXING = (
     .by(product=lambda A, X: A @ X.T)
     .by(product=lambda A, X: X @ swapped(A)),
     slip("""entries multiplied one by one
-        `*` multiplies entries at the same place. An output is a sum over tokens: the matrix product
-        `@`.""").by(product=lambda A, X: A * X),
+        `*` multiplies entries at the same place. An output is a sum over tokens: the matrix
+        product `@`.""").by(product=lambda A, X: A * X),
     slip("""the weights are normalised first
         You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes the
         weights as they are; whether they sum to 1 is for the one who made them to see to.""")
@@ -255,9 +148,7 @@ OF_NORMALIZING = (
     .by(divide=lambda A, sums: A / np.maximum(sums, 1))
     .by(divide=lambda A, sums: over(A, sums) * (sums >= 0.005))
     .by(divide=lambda A, sums: over(A, sums) * (sums >= 1))
-    .by_any(
-        lambda bound: {"divide": lambda A, sums: A / np.maximum(sums, bound)}, Between(3e-3, 5.0)
-    ),
+    .by_any(lambda bound: {"divide": lambda A, s: A / np.maximum(s, bound)}, Between(3e-3, 5.0)),
     slip("""divided by something else than the sum
         You divide each row by its largest entry, its length, its mean, the number of its entries or
         the sum of their squares. Shares of a whole sum to 1: divide by the sum.""")
@@ -268,8 +159,7 @@ OF_NORMALIZING = (
     .by(measure=lambda A, **along: (A * A).sum(**along)),
     slip("""a row of zeros becomes uniform
         You spread a row of zeros evenly. The exercise leaves it zero: no weight was asked for, none
-        is given.
-    """).by(divide=lambda A, sums: np.where(sums == 0, 1 / A.shape[-1], over(A, sums))),
+        is given.""").by(divide=lambda A, s: np.where(s == 0, 1 / A.shape[-1], over(A, s))),
     slip("""shares have no room in whole numbers
         `np.zeros_like(A)` holds whole numbers where A does, and NumPy refuses to write shares into
         it. Make it with `np.zeros(A.shape)`.
@@ -315,19 +205,13 @@ def stochastic_test(
     return is_row_stochastic
 
 
-def sums_of_both(A, **along):
-    return np.concatenate([A.sum(-1).ravel(), A.sum(-2).ravel()])
-
-
 OF_TESTING = (
-    slips.COLUMNS.here(along={"axis": -2})
+    slip("""columns are tested
+        You ask whether the columns sum to 1, in place of the rows or besides. The columns are free;
+        a row is one token's weights: sum over the last axis.""")
+    .by(along={"axis": -2})
     .by(along={"axis": 0})
-    .by(total=sums_of_both)
-    .called("columns are tested")
-    .said(
-        "You ask whether the columns sum to 1, in place of the rows or besides. The columns are "
-        "free; a row is one token's weights: sum over the last axis."
-    ),
+    .by(total=lambda A, **along: np.concatenate([A.sum(-1).ravel(), A.sum(-2).ravel()])),
     slip("""a batch is read as a matrix
         `sum(axis=1)` and `for row in A` find the rows of a single matrix; in a batch axis 1 holds
         the rows, and axis 0 whole matrices. Count from the end: `A.sum(axis=-1)`.""")
@@ -381,10 +265,7 @@ OF_TESTING = (
     slip("""NaN passes
         You return False where something is wrong, and a comparison with NaN is never true; or you
         leave NaN out of the sums. Ask for what is right instead: `(A >= -atol).all()`.""")
-    .by(
-        low=lambda A, atol: not (A < -atol).any(),
-        close=lambda sums, one, atol: ~(np.abs(sums - one) > atol),
-    )
+    .by(low=lambda A, atol: not (A < -atol).any(), close=lambda a, b, atol: ~(np.abs(a - b) > atol))
     .by(low=lambda A, atol: not (A < -atol).any(), total=np.nansum),
 )
 
@@ -415,9 +296,9 @@ def running_halves(n):
     return W
 
 
-def by_row_number(number: Callable):
-    """Row i divided by a number of its own."""
-    return lambda W, sums: W / number(np.arange(len(W)))[:, None]
+def by_row_number(number):
+    """Row i is divided by a number of its own."""
+    return {"divide": lambda W, sums, *width: W / number(np.arange(len(W)), *width)[:, None]}
 
 
 @composition
@@ -441,14 +322,7 @@ def window(
 
 def folded(fold):
     """A window that never gets shorter: ``fold(j, n)`` is the token in place of one outside."""
-
-    def inside(i, j, n, half):
-        W = np.zeros((n, n))
-        for k in range(-half, half + 1):
-            np.add.at(W, (np.arange(n), fold(np.arange(n) + k, n)), 1)
-        return W
-
-    return inside
+    return lambda i, j, n, half: np.eye(n)[fold(i + np.arange(-half, half + 1), n)].sum(1)
 
 
 def from_a_negative_start(i, j, n, half):
@@ -460,24 +334,10 @@ def others(i, j, n, half):
     return (abs(i - j) <= half) & (i != j)
 
 
-def whole_to_the_right(W, sums, width):
-    """As if the window were cut off at the beginning alone."""
-    half = width // 2
-    return W / (np.minimum(np.arange(len(W)), half) + half + 1)[:, None]
-
-
-def rest_to_itself(W, sums, width):
-    return W / width + np.diag(1 - sums[:, 0] / width)
-
-
-def pushed_inside(i, j, n, half):
-    start = np.clip(i - half, 0, max(n - 2 * half - 1, 0))
-    return (start <= j) & (j <= start + 2 * half)
-
-
 NOT_NORMALISED = slip("""the rows are not normalised
-    You give every token that is seen the whole weight. Divide each row by the number of its
-    tokens.""").by(divide=lambda W, *sums: W)
+    You give every seen token the whole weight. Divide each row by the number of its tokens.""").by(
+    divide=lambda W, *sums: W
+)
 CUT_TO_WHOLE = slip("""the shares are cut to whole numbers
     `1 // n`, and an array made with `dtype=int`, cut a share down to 0. Divide with `/`, and write
     into an array of floats.""").by(divide=lambda W, *sums: np.floor(over(W, sums[0])))
@@ -511,9 +371,7 @@ OF_UNIFORM = (
 OF_RUNNING = (
     slips.COLUMNS.called("the columns sum to 1"),
     slips.LOST_AXIS,
-    slips.TRANSPOSED.said(
-        "Column i of your matrix holds the weights of output i. They belong in row i."
-    ),
+    slips.TRANSPOSED.said("Your column i holds the weights of output i. They belong in row i."),
     NOT_NORMALISED,
     slip("""a token does not see itself
         Row i of your matrix stops before token i, and row 0 has nothing to average. The running
@@ -526,7 +384,7 @@ OF_RUNNING = (
         Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: `np.tril`
         with k = 0 keeps the diagonal and nothing above it.""")
     .by(seen=lambda n: np.tri(n, k=1))
-    .by(seen=lambda n: np.ones((n, n)), divide=by_row_number(lambda i: i + 1))
+    .by(**by_row_number(lambda i: i + 1), seen=lambda n: np.ones((n, n)))
     .by_any(lambda k: {"seen": lambda n: np.tri(n, k=k)}, (2, 3, 99)),
     slip("""a softmax of zeros and ones
         You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight too.
@@ -546,13 +404,9 @@ OF_RUNNING = (
     .by(seen=lambda n: np.tri(n) * (np.arange(n) > 0)[:, None])
     .by(seen=lambda n: np.tri(n) * (np.arange(n) < n - 1)[:, None]),
     slip("""divided by another number than i + 1
-        Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, neither by n nor by
-        i.""")
-    .by(divide=by_row_number(lambda i: i))
-    .by_any(
-        lambda number: {"divide": by_row_number(number)},
-        (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i)),
-    ),
+        Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, not by n or i.""")
+    .by(by_row_number(lambda i: i))
+    .by_any(by_row_number, (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i))),
     slip("""the newest token counts half
         You average the mean so far with the new token, and older tokens count less and less. All i
         + 1 tokens have the same weight.""").by(seen=running_halves),
@@ -564,7 +418,8 @@ OF_WINDOWS = (
         Your rows near an end sum to less than 1, because you divide by tokens that are not there.
         Divide by the number of those that are in the window.""")
     .by(divide=lambda W, sums, width: W / width)
-    .by(divide=whole_to_the_right),
+    # as if the window were cut off at the beginning alone
+    .by(by_row_number(lambda i, width: np.minimum(i, width // 2) + 1 + width // 2)),
     slip("""the window has another width
         `width` counts all the tokens of a window, so it reaches `width // 2` to each side, and a
         token at that distance is inside: `<=`. Yours reaches farther or less far.""")
@@ -588,8 +443,7 @@ OF_WINDOWS = (
     .by(inside=lambda i, j, n, half: i - j <= half)
     .by(inside=lambda i, j, n, half: j - i <= half),
     slip("""a token leaves itself out
-        Your window holds the neighbours without token i, which is in its middle. `width` counts it
-        too.""")
+        Your window holds the neighbours without token i, its middle. `width` counts it too.""")
     .by(inside=others)
     .by(inside=others, divide=lambda W, sums, width: W / sums),
     slip("""the window shrinks on both sides
@@ -600,7 +454,7 @@ OF_WINDOWS = (
         Where the window passes an end you give token i all the weight, or what is left over. It is
         cut off there, and the tokens that remain have equal shares.""")
     .by(inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half) | (i == j))
-    .by(divide=rest_to_itself),
+    .by(divide=lambda W, sums, width: W / width + np.diag(1 - sums[:, 0] / width)),
     slip("""the window keeps its width at the edges
         Where your window passes an end it goes on at the other one, repeats the last token, turns
         back or moves inside. It is cut off there, and what remains shares the weight.""")
@@ -608,7 +462,7 @@ OF_WINDOWS = (
     .by(inside=folded(lambda j, n: j % n))
     .by(inside=folded(lambda j, n: np.clip(j, 0, n - 1)))
     .by(inside=folded(lambda j, n: n - 1 - abs(n - 1 - abs(j))))
-    .by(inside=pushed_inside),
+    .by(inside=lambda i, j, n, half: abs(np.clip(i, half, max(n - 1 - half, half)) - j) <= half),
     slip("""rows at the edges stay empty
         Near an end you ask for a whole window, or begin a slice below 0, which counts from the end.
         The window is cut off there: begin at `max(i - half, 0)`.""")
@@ -620,8 +474,7 @@ OF_WINDOWS = (
         centred on it.
     """).by(inside=lambda i, j, n, half: i // (2 * half + 1) == j // (2 * half + 1)),
     slip("""an even width is accepted
-        An even window has no middle, so the exercise asks for a `ValueError`; yours returns a
-        matrix.""")
+        An even window has no middle: a `ValueError` is asked for, and yours returns a matrix.""")
     .by(refuse=lambda n, width: False)
     .by(refuse=lambda n, width: False, reach=lambda width: (width - 1) // 2),
     slip("""a width that is allowed is refused
@@ -643,9 +496,21 @@ MIX = exercise(
         MIX_CASES.criterion("mixes tokens with the rows of A", 3).on(
             MIX_BY_HAND, row("m=7 n=7 d=5"), row("m=5 n=5 d=5")
         ),
-        Criterion("any number of outputs and tokens", 1).on(MIX_SIZES),
-        Criterion("batches", 1).on(MIX_BATCHES),
-        Criterion("any weights and any size of number", 1).on(MIX_NUMBERS),
+        MIX_CASES.criterion("any number of outputs and tokens", 1).on(
+            row("m=5 n=7 d=3", note="fewer outputs than tokens"),
+            row("m=1 n=1 d=3", note="n = 1"),
+            row("m=5 n=7 d=3", turned=True, note="not contiguous in memory"),
+        ),
+        MIX_CASES.criterion("batches", 1).on(
+            *MIX_ROWS.batches,
+            row("m=5 n=5 d=7", batch=(2, 3), given=ONE_A, note="two batch axes on X"),
+        ),
+        MIX_CASES.criterion("any weights and any size of number", 1).on(
+            row("m=5 n=5 d=3", given={"A": Drawn("m n", normal)}, note="any A"),
+            *MIX_ROWS.numbers,
+            Case((A_BY_HAND, X_BY_HAND), note="integers in X"),
+            once_more(MIX_BY_HAND),
+        ),
         unchanged(),
     ),
     misconceptions=made(mixer, *OF_MIXING),
@@ -658,10 +523,29 @@ NORMALIZE_ROWS = exercise(
     minutes=10,
     picture=True,
     criteria=(
-        Criterion("every row sums to 1, in the old proportions", 3).on(AMOUNT_SIZES),
-        Criterion("a row of zeros stays zero", 1).on(ZERO_ROWS),
-        Criterion("batches, memory layout, float32", 1).on(AMOUNT_KINDS),
-        Criterion("refuses a negative entry with ValueError", 1).on(NEGATIVE),
+        AMOUNTS.criterion("every row sums to 1, in the old proportions", 3).on(
+            AMOUNTS_BY_HAND, *map(row, ("m=5 n=5", "m=5 n=3", "m=1 n=7", "m=3 n=1"))
+        ),
+        AMOUNTS.criterion("a row of zeros stays zero", 1).on(
+            matrix([1.0, 3.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 6.0], note="one row of zeros"),
+            Case((np.zeros((2, 3)),), note="zeros everywhere"),
+        ),
+        AMOUNTS.criterion("batches, memory layout, float32", 1).on(
+            *AMOUNT_ROWS.batches,
+            row("m=3 n=5", turned=True, note="not contiguous"),
+            AMOUNT_ROWS.single,
+            *AMOUNT_ROWS.integers,
+            row("m=5 n=3", factor=1e6, note="large entries"),
+            row("m=3 n=5", factor=1e-3, note="small entries"),
+            matrix([0.001, 0.0015, 0.0], [1.0, 2.0, 5.0], note="one small row"),
+            once_more(AMOUNTS_BY_HAND),
+        ),
+        AMOUNTS.criterion("refuses a negative entry with ValueError", 1).on(
+            matrix([1.0, 2.0], [3.0, -0.5], note="a negative entry", raises=ValueError),
+            matrix([1.0, 2.0], [0.5, -3.0], note="a negative sum", raises=ValueError),
+            matrix([-1.0, -2.0], note="no entry above 0", raises=ValueError),
+            matrix([1.0, 2.0], [3.0, -1e-6], note="an entry of −1e-6", raises=ValueError),
+        ),
         unchanged(),
     ),
     excludes=(
@@ -677,10 +561,48 @@ IS_ROW_STOCHASTIC = exercise(
     difficulty=2,
     minutes=10,
     criteria=(
-        Criterion("rows that sum to 1, and others", 2).on(SUMS),
-        Criterion("negative entries", 1).on(ENTRIES),
-        Criterion("the tolerance is absolute", 1).on(TOLERANCES),
-        Criterion("batches and NaN", 1).on(WEIGHTS_KINDS),
+        WEIGHTS.criterion("rows that sum to 1, and others", 2).on(
+            WEIGHTS_BY_HAND,
+            matrix([0.5, 0.1], [0.5, 0.9], note="its columns sum to 1"),
+            Case((np.eye(3),), note="entries of 0 are allowed"),
+            row("m=5 n=5"),
+            Case((THREE_ROWS * [[1], [0.9], [1]],), note="one row sums to 0.9"),
+            Case((THREE_ROWS * 1.3,), note="every row sums to 1.3"),
+            Case((THREE_ROWS * [[1], [0.5], [0.5]],), note="the first row alone sums to 1"),
+            Case((THREE_ROWS * [[1.2], [1], [1]],), note="the first row sums to 1.2"),
+            matrix([1.5, 0.5], [0.25, 0.25], note="the rows sum to 2 and to 0.5"),
+        ),
+        WEIGHTS.criterion("negative entries", 1).on(
+            matrix([1.8, -0.8], [0.5, 0.5], note="the rows sum to 1, one entry is negative"),
+            matrix([0.5, 0.5], [1.8, -0.8], note="one entry of the second row is negative"),
+            matrix([0.7, 0.2, 0.1], note="a row sum of 1 up to rounding"),
+            matrix([0.5, -0.5, 0.0], note="entries that cancel"),
+        ),
+        WEIGHTS.criterion("the tolerance is absolute", 1).on(
+            off(5e-9, "a row sum of 1 + 5e-9, inside the default tolerance"),
+            off(1e-6, "a row sum of 1 + 1e-6, outside the default tolerance"),
+            off(-1e-6, "a row sum of 1 − 1e-6, outside the default tolerance"),
+            off(5e-4, "a row sum of 1 + 5e-4", atol=1e-3),
+            off(1.5e-3, "a row sum of 1 + 1.5e-3", atol=1e-3),
+            matrix([1 + 1.5e-3, -8e-4, -7e-4], note="an entry of 1 + 1.5e-3", atol=1e-3),
+            off(5e-9, "a row sum of 1 + 5e-9", atol=1e-10),
+            matrix([0.5, 0.5], [0.25, 0.75], atol=0, note="no tolerance"),
+            off(5e-9, "a row sum of 1 + 5e-9", atol=0),
+            matrix([1 + 5e-9, 0.0], [0.5, 0.5], note="an entry of 1 + 5e-9"),
+            matrix([0.6, 0.4 + 5e-9, -5e-9], note="an entry of −5e-9"),
+            matrix([1 + 1e-6, -1e-6], note="an entry of −1e-6"),
+        ),
+        WEIGHTS.criterion("batches and NaN", 1).on(
+            *WEIGHTS_ROWS.batches,
+            matrix(np.eye(3), np.eye(3), np.eye(3) / 2, note="a batch of 3"),
+            matrix(np.eye(3), np.eye(3), note="a batch of 2 identities"),
+            matrix([0.5, 0.5], [1.0, np.nan], note="NaN in one entry"),
+            matrix([1.0], [1.0], note="one column"),
+            matrix([0, 1], [1, 0], note="whole numbers"),
+            Case((np.array([[0.5, 0.5], [0.25, 0.75]], np.float32),), note="float32"),
+            *WEIGHTS_ROWS.extreme,
+            once_more(WEIGHTS_BY_HAND),
+        ),
         unchanged(),
     ),
     misconceptions=(
@@ -692,33 +614,27 @@ IS_ROW_STOCHASTIC = exercise(
     ),
 )
 
-UNIFORM_WEIGHTS = exercise(
+UNIFORM = exercise(
     mixing.uniform_weights,
     section="Chapter 2, “Four matrices”",
     difficulty=1,
     minutes=5,
     picture=True,
-    criteria=(
-        Criterion("every weight is 1/n", 2).on(counts),
-        Criterion("one token", 1).on(one_token),
-    ),
+    criteria=(Criterion("every weight is 1/n", 2).on(counts), ONE_TOKEN),
     misconceptions=made(uniform, *OF_UNIFORM),
 )
 
-CAUSAL_MEAN_WEIGHTS = exercise(
+CAUSAL_MEAN = exercise(
     mixing.causal_mean_weights,
     section="Chapter 2, “Four matrices”",
     difficulty=1,
     minutes=8,
     picture=True,
-    criteria=(
-        Criterion("row i averages tokens 0 … i", 3).on(counts),
-        Criterion("one token", 1).on(one_token),
-    ),
+    criteria=(Criterion("row i averages tokens 0 … i", 3).on(counts), ONE_TOKEN),
     misconceptions=made(running, *OF_RUNNING),
 )
 
-WINDOW_WEIGHTS = exercise(
+WINDOW = exercise(
     mixing.window_weights,
     section="Chapter 2, “Four matrices”",
     difficulty=2,
@@ -726,20 +642,21 @@ WINDOW_WEIGHTS = exercise(
     picture=True,
     criteria=(
         Criterion("a centred window whose rows sum to 1", 3).on(windows),
-        Criterion("narrow, wide and single", 1).on(window_edges),
-        Criterion("refuses an even width with ValueError", 1).on(window_even),
+        WINDOW_CASES.criterion("narrow, wide and single", 1).on(
+            row("n=5 width=1", note="width 1: a token sees only itself"),
+            row("n=5 width=5", note="a window as wide as the sequence"),
+            row("n=3 width=7", note="a window wider than the sequence"),
+            row("n=2 width=3", note="two tokens"),
+            row("n=1 width=3", note="n = 1"),
+        ),
+        WINDOW_CASES.criterion("refuses an even width with ValueError", 1).on(
+            *(Case(s, note="even width", raises=ValueError) for s in ((7, 4), (3, 2), (3, 8)))
+        ),
     ),
     misconceptions=made(window, *OF_WINDOWS),
 )
 
-EXERCISES = (
-    MIX,
-    NORMALIZE_ROWS,
-    IS_ROW_STOCHASTIC,
-    UNIFORM_WEIGHTS,
-    CAUSAL_MEAN_WEIGHTS,
-    WINDOW_WEIGHTS,
-)
+EXERCISES = (MIX, NORMALIZE_ROWS, IS_ROW_STOCHASTIC, UNIFORM, CAUSAL_MEAN, WINDOW)
 
 SHARES = Adapter(result=PERCENT)
 VARIANTS = (

@@ -12,21 +12,8 @@ import torch
 from torch import nn
 
 from attncourse import multihead
-from attncourse.checks import drivers, mistakes
-from attncourse.checks.cases import (
-    FLOATS_ONLY,
-    ONE_MASK,
-    OTHER_NUMBERS,
-    Count,
-    Drawn,
-    Table,
-    between,
-    hole,
-    normal,
-    once_more,
-    row,
-    standard,
-)
+from attncourse.checks import cases, drivers, mistakes
+from attncourse.checks.cases import Count, Drawn, Table, hole, normal, once_more, row, standard
 from attncourse.checks.conventions import forbidden
 from attncourse.checks.conventions import masked as with_mask
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -118,7 +105,7 @@ CROSSED = row("m=5 n=7 d_model=8 h=2")
 
 def far_off(rng: Rng, shape: tuple[int, ...]):
     """Tokens whose first feature is large, so that the scores of a row lie far from 0."""
-    tokens = between(rng, shape)
+    tokens = cases.between(rng, shape)
     tokens[..., 0] = 2e4
     return tokens
 
@@ -129,6 +116,14 @@ FAR_OFF = Drawn("n d_model", far_off)
 def masked(axes: str, key: Drawn | None = None) -> dict:
     """A mask, and no value."""
     return {"key": key, "value": None, "mask": hole(axes)}
+
+
+EACH = masked("... m m")
+
+
+def undivided(d: int, h: int) -> Case:
+    built = f"MultiHeadAttention({d}, {h})"
+    return Case((d, h), use=drivers.type_built, shown=built, raises=ValueError)
 
 
 # Three tokens of two features and two heads of one: each head sees one number of each token.
@@ -322,10 +317,6 @@ def in_their_places(query, key, value):
     return query, key, key if value is None else value
 
 
-def shared_in_runs(x, group):
-    return x.repeat_interleave(group, -3)
-
-
 def for_every_head(mask, n_axes):
     """An axis for the heads, where a mask has a batch axis and none of them."""
     return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim < n_axes else mask
@@ -343,7 +334,7 @@ def heads(
     value=lambda self, x: self.W_v(x),
     cut=in_runs,
     move=heads_first,
-    share=shared_in_runs,
+    share=lambda x, group: x.repeat_interleave(group, -3),
     mask_for=for_every_head,
     merge=multihead.merge_heads,
     mix=lambda self, merged, query: self.W_o(merged),
@@ -449,22 +440,16 @@ def shared_layer(made, naive):
     return made
 
 
-def keys_from_queries(name, part):
-    return "W_q" if name == "W_k" else name
-
-
 def from_another(choice: tuple) -> dict:
     """Some parameters of projections come from others: which from which, and of what kind."""
     origins, parts = choice
     return {"origin": lambda name, part: dict(origins).get(name, name) if part in parts else name}
 
 
-ONE_FROM_ANOTHER = [(pair,) for pair in permutations(NAMES[:3], 2)]
+ONE_FROM_ONE = [(pair,) for pair in permutations(NAMES[:3], 2)]
 EXCHANGED = [((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2)]
 ALL_FROM_ONE = [tuple((b, a) for b in NAMES[:3] if b != a) for a in NAMES[:3]]
-ORIGINS = tuple(
-    product(ONE_FROM_ANOTHER + EXCHANGED + ALL_FROM_ONE, (("weight",), ("weight", "bias")))
-)
+ORIGINS = [*product(ONE_FROM_ONE + EXCHANGED + ALL_FROM_ONE, (("weight",), ("weight", "bias")))]
 
 OVER_OTHERS = (mistakes.OVER_QUERIES, mistakes.OVER_AXIS_1, mistakes.OVER_AXIS_0)
 
@@ -563,7 +548,7 @@ SPLIT = exercise(
             ]
         ),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         splitting,
         slip("""the axes are left as they are
@@ -590,9 +575,7 @@ SPLIT = exercise(
         slip("""a list of heads
             You return a tuple or a list of h tensors. Put them on an axis of their own:
             `torch.stack(parts, dim=-3)`.""").by(finish=lambda heads: heads.unbind(-3)),
-        NOT_REFUSED.by(
-            refuse=lambda width, h: None, take=lambda x, h: x[..., : x.shape[-1] // h * h]
-        ),
+        NOT_REFUSED.by(refuse=lambda d, h: None, take=lambda x, h: x[..., : x.shape[-1] // h * h]),
         slip("""another axis is tested
             Your test for divisibility looks at the tokens, or at the batch. The features are the
             last axis: `x.shape[-1]`.""")
@@ -610,7 +593,7 @@ MERGE = exercise(
     criteria=there_or_back(
         MERGE_CASES, MERGE_BY_HAND, "the heads' features side by side, head 0 first"
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         merging,
         NOT_PUT_BACK,
@@ -656,7 +639,7 @@ HEADS = exercise(
             ONE.but("m=3", note="as many tokens as heads"),
             row("m=5 d_model=4 h=1", note="one head"),
             row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
-            ONE.but(then={}, note=OTHER_NUMBERS),
+            ONE.but(then={}, note=cases.OTHER_NUMBERS),
             row("m=1 d_model=8 h=2", note="one token"),
             *SOME_ARE_0,
         ),
@@ -689,9 +672,9 @@ HEADS = exercise(
         HEADS_CASES.criterion("a mask for every head", 2).on(
             ONE.but(given=masked("m m"), note="(m, n)"),
             THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
-            ONE.but(batch=(7,), given=masked("m m"), note=ONE_MASK),
-            TWO.but(given=masked("... m m"), note="(b, m, n)"),
-            THREE.but(given=masked("... m m"), note="(b, m, n), as many as heads"),
+            ONE.but(batch=(7,), given=masked("m m"), note=cases.ONE_MASK),
+            TWO.but(given=EACH, note="(b, m, n)"),
+            THREE.but(given=EACH, note="(b, m, n), as many as heads"),
             CROSSED.but(
                 batch=(2,),
                 given=masked("... m n", **KEY),
@@ -707,13 +690,11 @@ HEADS = exercise(
         HEADS_CASES.criterion("weights(...) returns a map for each head", 2).on(
             MAPS_BY_HAND,
             ONE.but(method="weights"),
-            ONE.but(then={}, method="weights", note=OTHER_NUMBERS),
+            ONE.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
             ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
             ACROSS.but(method="weights", note="a value that plays no part"),
             GROUPED.but(method="weights"),
-            THREE.but(
-                given=masked("... m m"), method="weights", note="(b, m, n), as many as heads"
-            ),
+            THREE.but(given=EACH, method="weights", note="(b, m, n), as many as heads"),
             TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
         ),
         HEADS_CASES.criterion("batches", 1).on(
@@ -738,19 +719,11 @@ HEADS = exercise(
             ),
         ),
         Criterion("refuses a d_model that n_heads does not divide", 1).on(
-            lambda rng: [
-                Case(
-                    (d, h),
-                    use=drivers.type_built,
-                    shown=f"MultiHeadAttention({d}, {h})",
-                    raises=ValueError,
-                )
-                for d, h in ((7, 2), (12, 5))
-            ]
+            lambda rng: [undivided(7, 2), undivided(12, 5)]
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
     + made(heads, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
     + made(
@@ -847,29 +820,20 @@ HEADS = exercise(
             numbers. Give it an axis for the heads first: `mask.unsqueeze(-3)`.""")
         .by(mask_for=lambda mask, n_axes: mask)
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(0))
-        .by(
-            mask_for=lambda mask, n_axes: (
-                mask[None, None] if mask is not None and mask.ndim == 2 else mask
-            )
-        ),
+        .by(mask_for=lambda m, n_axes: m[None, None] if m is not None and m.ndim == 2 else m),
         slip("""an axis for the heads where none is missing
             Only a mask (b, m, n) lacks an axis for the heads. One that is (m, n) broadcasts as it
             is, and one that is (b, h, m, n) has the axis: ask for the number of axes.""")
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(-3))
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(1))
-        .by(
-            mask_for=lambda mask, n_axes: (
-                mask.unsqueeze(1) if mask is not None and mask.ndim > 2 else mask
-            )
-        ),
+        .by(mask_for=lambda m, n_axes: m.unsqueeze(1) if m is not None and m.ndim > 2 else m),
         slip("""head 0's mask for all heads
             Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.
         """).by(mask_for=lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)),
         mistakes.WEIGHTS_MISSING,
         slip("""weights averages over the heads
             Your `weights` returns one map, the average (which is what PyTorch's module does
-            unless told otherwise), or head 0's. It is to return all h of them: they were made to
-            differ.""")
+            unless told otherwise), or head 0's. Return all h of them: they were made to differ.""")
         .by(shown=lambda self, maps, *given: maps.mean(-3))
         .by(shown=lambda self, maps, *given: maps[..., 0, :, :]),
         slip("""weights compares with the query alone
@@ -953,7 +917,7 @@ CONVERT = exercise(
             slip("""one projection is filled from another
                 One of W_q, W_k and W_v, or two, hold what the heads have in another of these. Each
                 of the three has its own source.""")
-            .by(origin=keys_from_queries)
+            .by(origin=lambda name, part: "W_q" if name == "W_k" else name)
             .by(*map(from_another, ORIGINS)),
             slip("""not all projections are copied
                 W_q, W_k or W_v, or some rows of them, are still the random ones that the module was
@@ -986,15 +950,13 @@ CONVERT = exercise(
             .by(number=lambda naive: naive.heads[0].W_q.out_features),
         ),
         slip("""naive itself comes back
-            You return the module that came in, or a copy of it. Build a `MultiHeadAttention` and
-            fill it.
+            You return the given module, or a copy. Build a `MultiHeadAttention` and fill it.
         """).whole(lambda naive: naive, deepcopy),
         slip("""nothing comes back
             Your function ends without a `return`, and so returns None. Return the new module.
         """).whole(lambda naive: None),
         slip("""a state comes back, not a module
-            You return a dictionary of tensors. Load it into a `MultiHeadAttention` and return
-            that.
+            You return a dict of tensors. Load it into a `MultiHeadAttention` and return that.
         """).whole(lambda naive: multihead.naive_to_batched(naive).state_dict()),
     ),
 )

@@ -30,17 +30,14 @@ def plain(*args, note: str = "", raises: type[Exception] | None = None, **kwargs
     return Case(args, kwargs, note=note, raises=raises, use=call_in_default_dtype)
 
 
+FIXED = Table({})  # nothing is drawn
 SINUSOIDAL_BY_HAND = plain(4, 4, note="two pairs, of frequency 1 and 1/100")
 ROTATION_BY_HAND = plain(1, 2, note="one pair")
 ALIBI_BY_HAND = plain(2, 2, note="slopes 1/16 and 1/256")
 
 
-def from_0(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return np.arange(*shape)
-
-
-def from_3(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return np.arange(*shape) + 3
+def counted_from(first: int) -> Callable:
+    return lambda rng, shape: first + np.arange(*shape)
 
 
 def anywhere(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
@@ -56,17 +53,17 @@ def between_whole(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.permutation(30)[: shape[0]] + rng.uniform(0.55, 0.9, shape)
 
 
-ROPE_CASES = Table({"x": "... n d", "positions": Drawn("n", from_0)}, how=normal)
-ROPE_ROWS = standard(ROPE_CASES, d=6)
+TOKENS = Table({"x": "... n d", "positions": Drawn("n", counted_from(0))}, how=normal)
+ROWS = standard(TOKENS, d=6)
 ROPE_BY_HAND = Case(
     (tensor([[1, 2], [3, 4]]).float(), tensor([0, math.pi / 2]).float()),
     note="a quarter turn for token 1",
 )
 IN_FLOAT64 = row("n=7 d=6", note="float64")
-ROPE_ROW = row("n=7 d=6", dtype="float32")
+ROW = row("n=7 d=6", dtype="float32")
 
 
-def at(places: Callable, note: str, one: Row = ROPE_ROW) -> Row:
+def at(places: Callable, note: str, one: Row = ROW) -> Row:
     """A row with other positions."""
     return one.but(given={"positions": Drawn("n", places)}, note=note)
 
@@ -76,10 +73,6 @@ def single(*rows: Row) -> tuple[Row, ...]:
 
 
 # --- decisions -------------------------------------------------------------------------------
-
-
-def falling(base, i, d, c):
-    return base ** (-2 * i / d)
 
 
 def halved(d):
@@ -98,7 +91,7 @@ class Clock:
     """
 
     count: Callable = halved
-    frequency: Callable = falling
+    frequency: Callable = lambda base, i, d, c: base ** (-2 * i / d)
     base: Callable = lambda base: base
     place: Callable = lambda t: t
     kind: Callable = lambda dtype: torch.float64
@@ -189,25 +182,16 @@ def above_0(k):
     return k
 
 
-def neighbours(x):
-    return x[..., 0::2], x[..., 1::2]
-
-
 def halves(x):
     return x.chunk(2, dim=-1)
-
-
-def made_of_both(a, b, block):
-    return [p * a + q * b for p, q in block]
 
 
 @composition
 def rope(
     align=lambda angles, x: angles,
-    cast=lambda wave, x: wave.to(x.dtype),
-    cut=neighbours,
+    cut=lambda x: (x[..., 0::2], x[..., 1::2]),
     block=plane,
-    mix=made_of_both,
+    mix=lambda a, b, block: [p * a + q * b for p, q in block],
     join=in_turns,
     **clock,
 ):
@@ -217,19 +201,12 @@ def rope(
     def apply_rope(x, positions, base=10000.0):
         d = x.shape[-1]
         a, b = cut(x[..., : d - d % 2])
-        mixed = []
-        for feature, angles in enumerate(clock.angles(positions, d, base, x.dtype)):
-            angles = align(angles, x)
-            turn = block(cast(angles.cos(), x), cast(angles.sin(), x))
-            mixed.append(mix(a, b, turn)[feature])
-        turned = join(*mixed)
+        angles = [align(angle, x) for angle in clock.angles(positions, d, base, x.dtype)]
+        turns = [block(angle.cos().to(x.dtype), angle.sin().to(x.dtype)) for angle in angles]
+        turned = join(*(mix(a, b, turn)[feature] for feature, turn in enumerate(turns)))
         return torch.cat([turned, x[..., -1:]], dim=-1) if d % 2 else turned
 
     return apply_rope
-
-
-def along_the_first_axis(angles, x):
-    return angles.reshape(len(angles), *[1] * (x.ndim - 2), -1)
 
 
 def shared_out_over_the_batch(angles, x):
@@ -245,12 +222,6 @@ def overwritten(a, b, block):
 def looked_up(length: int | None) -> Callable:
     """Whole positions looked up in a table, of as many rows as there are tokens unless given."""
     return lambda t: torch.arange(length or len(t))[t if t.frac().any() else t.long()].double()
-
-
-OTHER_WAYS = (  # to compute the frequencies, rounded differently
-    {"frequency": lambda base, i, d, c: 1 / base ** (2 * i / d)},
-    {"frequency": lambda base, i, d, c: (2 * i * (-math.log(base) / d)).exp()},
-)
 
 
 @composition
@@ -279,7 +250,13 @@ def slopes_of_the_paper(h, heads, n):
     return torch.cat([first, between])
 
 
-# --- usual mistakes: of frequencies and positions --------------------------------------------
+# --- usual mistakes --------------------------------------------------------------------------
+
+
+def either_way(block: Callable) -> tuple[dict, dict]:
+    """Options for this block, turned in either direction."""
+    return {"block": block}, {"block": lambda c, s: block(c, -s)}
+
 
 OF_THE_CLOCK = (
     slip("""the exponents do not begin at 0
@@ -373,19 +350,6 @@ SIGN_LOST = (
     .by(place=lambda t: t.clamp(min=0))
     .by(place=above_0)
 )
-
-# --- usual mistakes: of pairs ----------------------------------------------------------------
-
-
-def blocks(*several: Callable) -> tuple[dict, ...]:
-    """Options for these blocks, turned in either direction."""
-    return tuple(
-        {"block": lambda c, s, block=block, sign=sign: block(c, sign * s)}
-        for block in several
-        for sign in (1, -1)
-    )
-
-
 BACKWARDS = slip("""turned the other way
     You turn by −position: the sines have each other's sign. First x cos − y sin, then x sin + y
     cos, for features x and y of a pair.""").by(block=lambda c, s: plane(c, -s))
@@ -394,44 +358,35 @@ OF_THE_BLOCK = (
         That is no rotation: lengths change. One of the two sines has a minus, the other has none:
         cos(a + b) = cos a cos b − sin a sin b.""")
     .by(block=lambda c, s: ((c, s), (s, c)))
-    .by(*blocks(lambda c, s: ((c, -s), (-s, c)))),
+    .by(*either_way(lambda c, s: ((c, -s), (-s, c)))),
     slip("""a reflection in place of a rotation
         A cosine has a minus, so your pairs are reflected: an angle of 0 changes a sign. Both
         cosines are as they are, and one of the sines has a minus.""")
     .by(block=lambda c, s: ((c, s), (s, -c)))
-    .by(*blocks(lambda c, s: ((c, s), (s, -c)), lambda c, s: ((-c, s), (s, c)))),
+    .by(*either_way(lambda c, s: ((c, s), (s, -c))))
+    .by(*either_way(lambda c, s: ((-c, s), (s, c)))),
     slip("""sine and cosine exchanged
         You have the sine where the cosine belongs. An angle of 0 turns nothing, and its cosine is
         1: a feature keeps itself times the cosine.""")
     .by(block=lambda c, s: ((s, -c), (c, s)))
-    .by(
-        *blocks(
-            lambda c, s: ((s, c), (-c, s)),
-            lambda c, s: ((s, c), (c, -s)),
-            lambda c, s: ((c, -s), (c, s)),
-            lambda c, s: ((s, -c), (s, c)),
-        )
-    ),
+    .by(*either_way(lambda c, s: ((s, c), (-c, s))))
+    .by(*either_way(lambda c, s: ((s, c), (c, -s))))
+    .by(*either_way(lambda c, s: ((c, -s), (c, s))))
+    .by(*either_way(lambda c, s: ((s, -c), (s, c)))),
     slip("""parts of the rotation are missing
         A rotation mixes the two features of a pair: each new one is made of both, one times a
-        cosine and one times a sine, and one of the sines has a minus. Some of this is not
-        there.""")
+        cosine and one times a sine, and one of the sines has a minus. Some of this is missing.""")
     .by(block=lambda c, s: ((c, 0 * s), (0 * s, c)))
-    .by(
-        *blocks(
-            lambda c, s: ((c, 0 * s), (0 * c, s)),
-            lambda c, s: ((0 * c, -s), (s, 0 * c)),
-            lambda c, s: ((c, -s), (0 * s, 1 + 0 * c)),
-            lambda c, s: ((1 + 0 * c, 0 * s), (s, c)),
-            lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)),
-        )
-    ),
+    .by(*either_way(lambda c, s: ((c, 0 * s), (0 * c, s))))
+    .by(*either_way(lambda c, s: ((0 * c, -s), (s, 0 * c))))
+    .by(*either_way(lambda c, s: ((c, -s), (0 * s, 1 + 0 * c))))
+    .by(*either_way(lambda c, s: ((1 + 0 * c, 0 * s), (s, c))))
+    .by(*either_way(lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)))),
 )
 PAIRS_OF_HALVES = (
     slip("""pairs (i, i + d/2)
-    You turn feature i together with feature i + d/2, as `transformers` does for Llama. Here
-    neighbours are a pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the
-    diagonal.""")
+    You turn feature i with feature i + d/2, as `transformers` does for Llama. Here neighbours are a
+    pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the diagonal.""")
     .by(cut=halves, join=in_blocks)
     .by(
         cut=halves,
@@ -451,6 +406,10 @@ NO_TENSOR = (
     .by(finish=lambda result: result.double().numpy())
     .by(finish=lambda result: result.tolist())
 )
+OTHER_WAYS = (  # to compute the frequencies, rounded differently
+    {"frequency": lambda base, i, d, c: 1 / base ** (2 * i / d)},
+    {"frequency": lambda base, i, d, c: (2 * i * (-math.log(base) / d)).exp()},
+)
 
 # --- exercises -------------------------------------------------------------------------------
 
@@ -468,24 +427,19 @@ SINUSOIDAL = exercise(
                 plain(int(rng.integers(19, 40)), 2 * int(rng.integers(6, 12))),
             ]
         ),
-        Criterion("one position, one pair, any n and d", 1).on(
-            lambda rng: [
-                plain(1, 6, note="one position"),
-                plain(2, 8, note="two positions"),
-                plain(7, 2, note="one pair"),
-                plain(6, 6, note="n = d"),
-                plain(3, 16, note="more features than positions"),
-                once_more(SINUSOIDAL_BY_HAND),
-            ]
+        FIXED.criterion("one position, one pair, any n and d", 1).on(
+            plain(1, 6, note="one position"),
+            plain(2, 8, note="two positions"),
+            plain(7, 2, note="one pair"),
+            plain(6, 6, note="n = d"),
+            plain(3, 16, note="more features than positions"),
+            once_more(SINUSOIDAL_BY_HAND),
         ),
         Criterion("another base", 1).on(
             lambda rng: [plain(5, 10, base=100.0), plain(5, 8, base=float(rng.uniform(2, 50)))]
         ),
-        Criterion("an odd d is refused", 1).on(
-            lambda rng: [
-                plain(5, 7, note="odd d", raises=ValueError),
-                plain(3, 1, raises=ValueError),
-            ]
+        FIXED.criterion("an odd d is refused", 1).on(
+            plain(5, 7, note="odd d", raises=ValueError), plain(3, 1, raises=ValueError)
         ),
     ),
     misconceptions=made(
@@ -539,11 +493,8 @@ ROTATION = exercise(
                 plain(-2, 2, note="back, one pair"),
             ]
         ),
-        Criterion("an odd d is refused", 1).on(
-            lambda rng: [
-                plain(2, 5, note="odd d", raises=ValueError),
-                plain(0, 1, raises=ValueError),
-            ]
+        FIXED.criterion("an odd d is refused", 1).on(
+            plain(2, 5, note="odd d", raises=ValueError), plain(0, 1, raises=ValueError)
         ),
     ),
     excludes=(("base given", "The base is 10000: `rotation_matrix(k, d)`."),),
@@ -577,37 +528,32 @@ ROPE = exercise(
     difficulty=3,
     minutes=25,
     criteria=(
-        ROPE_CASES.criterion("every pair turned by its position", 3).on(
-            ROPE_BY_HAND, ROPE_ROW.but("d=10")
-        ),
-        ROPE_CASES.criterion("the positions that are given", 2).on(
-            at(from_3, "from position 3 on"),
+        TOKENS.criterion("every pair turned by its position", 3).on(ROPE_BY_HAND, ROW.but("d=10")),
+        TOKENS.criterion("the positions that are given", 2).on(
+            at(counted_from(3), "from position 3 on"),
             at(anywhere, "in any order, negative too"),
             at(between_whole, "not whole"),
         ),
-        ROPE_CASES.criterion("one token, one pair, large numbers", 1).on(
-            at(from_3, "one token", ROPE_ROW.but("n=1")),
-            ROPE_ROW.but("d=2", note="one pair"),
-            ROPE_ROW.but("n=6", note="n = d"),
-            *single(ROPE_ROWS.extreme[0]),
+        TOKENS.criterion("one token, one pair, large numbers", 1).on(
+            at(counted_from(3), "one token", ROW.but("n=1")),
+            ROW.but("d=2", note="one pair"),
+            ROW.but("n=6", note="n = d"),
+            *single(ROWS.extreme[0]),
             once_more(ROPE_BY_HAND),
         ),
-        ROPE_CASES.criterion("batches", 1).on(*single(*ROPE_ROWS.batches)),
+        TOKENS.criterion("batches", 1).on(*single(*ROWS.batches)),
         Criterion("another base", 1).on(
-            lambda rng: ROPE_CASES(ROPE_ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng)
+            lambda rng: TOKENS(ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng)
         ),
-        ROPE_CASES.criterion("angles in float64, results in the dtype of x", 1).on(
+        TOKENS.criterion("angles in float64, results in the dtype of x", 1).on(
             IN_FLOAT64,
             at(far, "float32, far from 0"),
             at(far, "float64, far from 0", IN_FLOAT64),
-            replace(ROPE_ROWS.extreme[1], note="float64, small, each row adds up to 0"),
+            replace(ROWS.extreme[1], note="float64, small, each row adds up to 0"),
         ),
-        ROPE_CASES.criterion("gradients reach x", 1).on(*single(*ROPE_ROWS.gradients)),
+        TOKENS.criterion("gradients reach x", 1).on(*single(*ROWS.gradients)),
         Criterion("an odd d is refused", 1).on(
-            lambda rng: [
-                replace(case, raises=ValueError)
-                for case in ROPE_CASES(ROPE_ROW.but("d=5", note="odd d"))(rng)
-            ]
+            lambda rng: [replace(TOKENS.case(rng, ROW.but("d=5", note="odd d")), raises=ValueError)]
         ),
         unchanged(),
     ),
@@ -651,7 +597,7 @@ ROPE = exercise(
             The tokens are the second axis from the end, and every sequence has all positions:
             angles of shape (n, d/2) broadcast by themselves. Yours run along the first axis or the
             third from the end, or are shared out over the batch.""")
-        .by(align=along_the_first_axis)
+        .by(align=lambda angles, x: angles.reshape(len(angles), *[1] * (x.ndim - 2), -1))
         .by(align=lambda angles, x: angles[:, None])
         .by(align=shared_out_over_the_batch),
         slip("""angles in float32
@@ -686,17 +632,15 @@ ALIBI = exercise(
                 plain(16, int(rng.integers(6, 12))),
             ]
         ),
-        Criterion("any number of heads and tokens", 2).on(
-            lambda rng: [
-                plain(1, 4, note="one head"),
-                plain(3, 7, note="three heads"),
-                plain(5, 1, note="one token"),
-                plain(7, 2, note="two tokens"),
-                plain(6, 6, note="as many heads as tokens"),
-                plain(4, 19, note="many tokens"),
-                plain(12, 4, note="twelve heads"),
-                once_more(ALIBI_BY_HAND),
-            ]
+        FIXED.criterion("any number of heads and tokens", 2).on(
+            plain(1, 4, note="one head"),
+            plain(3, 7, note="three heads"),
+            plain(5, 1, note="one token"),
+            plain(7, 2, note="two tokens"),
+            plain(6, 6, note="as many heads as tokens"),
+            plain(4, 19, note="many tokens"),
+            plain(12, 4, note="twelve heads"),
+            once_more(ALIBI_BY_HAND),
         ),
     ),
     misconceptions=made(
@@ -740,8 +684,7 @@ ALIBI = exercise(
         .by(slope=lambda h, heads, n: 2.0 ** -torch.linspace(1, 8, heads).double()),
         slip("""the exponent is computed in another order
             `2 ** -8 * (h + 1) / n_heads` takes the power first, `//` makes the exponent a whole
-            number, and −8/(h + 1) divides by the head. In full: `2 ** (-8 * (h + 1) /
-            n_heads)`.""")
+            number, and −8/(h + 1) divides by the head. Write `2 ** (-8 * (h + 1) / n_heads)`.""")
         .by(slope=lambda h, heads, n: 2.0**-8 * (h + 1) / heads)
         .by(slope=lambda h, heads, n: 2.0 ** -(8 * (h + 1) // heads))
         .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) // heads))
@@ -751,12 +694,10 @@ ALIBI = exercise(
             Your slopes fall by equal factors, but end at another number than 1/256. They are powers
             of 2, not of e or another number, and the exponent is −8(h + 1)/n_heads.""")
         .by(slope=lambda h, heads, n: math.e ** (-8 * (h + 1) / heads))
-        .by(
-            *(
-                {"slope": lambda h, heads, n, last=last: last ** ((h + 1) / heads)}
-                for last in (2.0**-1, 2.0**-10, 2.0**-16, 10.0**-8)
-            )
-        )
+        .by(slope=lambda h, heads, n: 0.5 ** ((h + 1) / heads))
+        .by(slope=lambda h, heads, n: (2.0**-10) ** ((h + 1) / heads))
+        .by(slope=lambda h, heads, n: (2.0**-16) ** ((h + 1) / heads))
+        .by(slope=lambda h, heads, n: 1e-8 ** ((h + 1) / heads))
         .by_any(
             lambda number: {"slope": lambda h, heads, n: 2.0 ** (-number * (h + 1) / heads)},
             Between(1.05, 7.9),
@@ -774,12 +715,8 @@ ALIBI = exercise(
         slip("""slopes evenly spaced
             Your slopes rise or fall by equal steps. They fall by equal factors, 2^(−8/n_heads).""")
         .by(slope=lambda h, heads, n: (heads - h) / heads)
-        .by(
-            *(
-                {"slope": lambda h, heads, n, a=a: torch.linspace(a, 1 / 256, heads).double()}
-                for a in (1 / 2, 1)
-            )
-        )
+        .by(slope=lambda h, heads, n: torch.linspace(1 / 2, 1 / 256, heads).double())
+        .by(slope=lambda h, heads, n: torch.linspace(1, 1 / 256, heads).double())
         .by(slope=lambda h, heads, n: (h + 1) / heads)
         .by(slope=lambda h, heads, n: (h + 1) * 2 ** (-8 / heads)),
         slip("""the flattest slope first
@@ -787,8 +724,7 @@ ALIBI = exercise(
             2^(−8/n_heads), and the last head 1/256.
         """).by(slope=lambda h, heads, n: 2.0 ** (-8 * (heads - h) / heads)),
         slip("""one slope for all heads
-            Every head has the same slope in your answer, or none. Head h has its own, 2^(−8(h +
-            1)/n_heads).""")
+            Your heads share one slope, or have none. Head h has its own, 2^(−8(h + 1)/n_heads).""")
         .by(slope=lambda h, heads, n: 0 * h + 0.5)
         .by(slope=lambda h, heads, n: 0 * h + 1)
         .by(slope=lambda h, heads, n: 0 * h + 2 ** (-8 / heads))

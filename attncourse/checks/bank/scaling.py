@@ -17,28 +17,20 @@ import torch
 from torch import Tensor
 
 from attncourse import scaling
-from attncourse.checks import mistakes
+from attncourse.checks import cases, mistakes
 from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import (
-    FLOATS_ONLY,
-    Count,
-    Drawn,
-    Table,
-    normal,
-    once_more,
-    row,
-    standard,
-)
+from attncourse.checks.cases import Count, Drawn, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import numbers_drawn, repeated, scattered, typical_sizes
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import Between, made, reversed_axes, slip
 from attncourse.checks.modules import tensor
 from attncourse.checks.rewriting import BITS
+from attncourse.checks.softmaxes import Softmax
 from attncourse.checks.variants import Variant, rewordings
 
 SEEDS = 32
 
-# --- cases: score_variance -------------------------------------------------------------------
+# --- cases -----------------------------------------------------------------------------------
 
 
 def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
@@ -46,23 +38,14 @@ def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
     return (rng.permutation(2**16)[:number] * 2**14 + 1).tolist()
 
 
-def sizes_case(rng: Rng, *calls: tuple[int, int]) -> Case:
-    (_, n_samples), widths = calls[0], ", ".join(str(d_k) for d_k, _ in calls)
-    each = f"for each d_k in ({widths})" if len(calls) > 1 else f"with d_k = {widths}"
+def sizes_case(rng: Rng, n_samples: int, *widths: int) -> Case:
     return Case(
-        kwargs={"calls": [list(call) for call in calls], "seeds": seeds(rng)},
+        kwargs={"calls": [[d_k, n_samples] for d_k in widths], "seeds": seeds(rng)},
         use=numbers_drawn,
         facts=typical_sizes,
-        shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {SEEDS} seeds, {each}, "
-        "rounded to a power of 2",
+        shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {SEEDS} seeds, for each "
+        f"d_k in {widths}, rounded to a power of 2",
     )
-
-
-def variance_sizes(rng: Rng) -> list[Case]:
-    return [
-        sizes_case(rng, (16, 128), (64, 128)),
-        sizes_case(rng, (54, 256), (80, 256)),
-    ]
 
 
 def call_case(facts, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
@@ -77,44 +60,18 @@ def call_case(facts, d_k: int, n_samples: int, seeds: list[int], note: str = "")
     )
 
 
-def variance_seeds(rng: Rng) -> list[Case]:
-    return [
-        call_case(repeated, 16, 64, seeds(rng)),
-        call_case(repeated, 1, 7, seeds(rng), "vectors of one entry"),
-        call_case(repeated, 5, 8, [*range(8)], "a seed of 0"),
-        call_case(repeated, 4, 2, seeds(rng), "two samples"),
-    ]
-
-
-def variance_samples(rng: Rng) -> list[Case]:
-    return [
-        call_case(scattered, 4, 2048, seeds(rng), "many samples: little scatter"),
-        call_case(scattered, 256, 320, seeds(rng, 10), "wide vectors: little scatter"),
-        call_case(scattered, 4, 2, seeds(rng), "two samples: much scatter"),
-        call_case(scattered, 256, 18, seeds(rng, 150), "few samples: much scatter"),
-    ]
-
-
-# --- cases: the others -----------------------------------------------------------------------
-
-
 def shares(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Random weights, none of them 0, that sum to 1 along the last axis."""
-    return shares_of(rng.normal(size=shape))
-
-
-def shares_of(scores: np.ndarray) -> np.ndarray:
-    e = np.exp(scores - scores.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
+    return Softmax()(rng.normal(size=shape))
 
 
 def saturated(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return shares_of(30 * rng.normal(size=shape))
+    return Softmax()(30 * rng.normal(size=shape))
 
 
 def graded(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Weights of every size, each 1/e of the next, in any order."""
-    return shares_of(-1.0 * rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1))
+    return Softmax()(-1.0 * rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1))
 
 
 def with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
@@ -141,16 +98,12 @@ JACOBIAN_BY_HAND = Case((tensor([0.5, 0.25, 0.25]),))
 
 THREE = row("n=5", batch=(3,))
 TWO_AXES = row("n=5", batch=(2, 3), note="two batch axes")
+ARE_WEIGHTS = "The entries are weights, none below 0, and their sum is 1."
 ONLY_WEIGHTS = (
-    FLOATS_ONLY,
-    *(
-        (kind, "The entries are weights, none below 0, and their sum is 1.")
-        for kind in (
-            "a row of very small numbers",
-            "a row of very large numbers",
-            "entries that cancel",
-        )
-    ),
+    cases.FLOATS_ONLY,
+    ("a row of very small numbers", ARE_WEIGHTS),
+    ("a row of very large numbers", ARE_WEIGHTS),
+    ("entries that cancel", ARE_WEIGHTS),
 )
 
 
@@ -206,11 +159,6 @@ def beside_the_root(number):
     return {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)}
 
 
-def ln(weights):
-    """ln a, and 0 where a is 0."""
-    return weights.masked_fill(weights == 0, 1).log()
-
-
 def guarded_shares(guard):
     return {"take": lambda weights: (weights + guard) / (weights + guard).sum(-1, keepdim=True)}
 
@@ -218,7 +166,7 @@ def guarded_shares(guard):
 @composition
 def entropy(
     take=lambda weights: weights,
-    log=ln,
+    log=lambda a: a.masked_fill(a == 0, 1).log(),  # ln a, and 0 where a is 0
     weigh=lambda weights, logs: weights * logs,
     total=lambda terms: terms.sum(-1),
     sign=-1,
@@ -286,9 +234,25 @@ VARIANCE = exercise(
     minutes=15,
     limit=20.0,
     criteria=(
-        Criterion("about d_k, on average over many seeds", 4).on(variance_sizes),
-        Criterion("the seed decides, and nothing else", 1).on(variance_seeds),
-        Criterion("as many new pairs as asked for", 2).on(variance_samples),
+        Criterion("about d_k, on average over many seeds", 4).on(
+            lambda rng: [sizes_case(rng, 128, 16, 64), sizes_case(rng, 256, 54, 80)]
+        ),
+        Criterion("the seed decides, and nothing else", 1).on(
+            lambda rng: [
+                call_case(repeated, 16, 64, seeds(rng)),
+                call_case(repeated, 1, 7, seeds(rng), "vectors of one entry"),
+                call_case(repeated, 5, 8, [*range(8)], "a seed of 0"),
+                call_case(repeated, 4, 2, seeds(rng), "two samples"),
+            ]
+        ),
+        Criterion("as many new pairs as asked for", 2).on(
+            lambda rng: [
+                call_case(scattered, 4, 2048, seeds(rng), "many samples: little scatter"),
+                call_case(scattered, 256, 320, seeds(rng, 10), "wide vectors: little scatter"),
+                call_case(scattered, 4, 2, seeds(rng), "two samples: much scatter"),
+                call_case(scattered, 256, 18, seeds(rng, 150), "few samples: much scatter"),
+            ]
+        ),
     ),
     excludes=(
         (
@@ -371,8 +335,7 @@ VARIANCE = exercise(
             always has one seed. Asked for is what one sample happens to give.
         """).by(generator=lambda seed: seeded(0)),
         slip("""n_samples is ignored
-            Your result is as certain with 2 samples as with 2048. Draw n_samples pairs, no more and
-            no fewer.""")
+            Your result is as certain with 2 samples as with 2048. Draw exactly n_samples pairs.""")
         .by(number=lambda n_samples: 1000)
         .by(number=lambda n_samples: 10),
         slip("""many numbers in place of one
@@ -401,10 +364,7 @@ SCALE = exercise(
             row("m=7 n=3 d_k=64", turned=True, note="not contiguous in memory"),
         ),
         SCALE_CASES.criterion("batches", 1).on(
-            *(
-                one.but(f"d_k={d_k}")
-                for one, d_k in zip(SCALE_ROWS.batches, BATCH_WIDTHS, strict=True)
-            ),
+            *(r.but(f"d_k={d}") for r, d in zip(SCALE_ROWS.batches, BATCH_WIDTHS, strict=True)),
             row("m=5 n=3 d_k=16", batch=(2, 3), note="two batch axes"),
         ),
         SCALE_CASES.criterion("float32, widths without a whole root", 1).on(
@@ -418,7 +378,7 @@ SCALE = exercise(
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         scaling_by,
         *mistakes.OF_THE_SCALE,
@@ -434,9 +394,7 @@ SCALE = exercise(
         .by(factor=lambda q, k, d_k: (d_k + 1) ** -0.5)
         .by(factor=lambda q, k, d_k: (d_k - 1) ** -0.5 if d_k > 1 else math.inf)
         .by(*map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)))
-        .by_any(
-            lambda number: {"factor": lambda q, k, d_k: (d_k + number) ** -0.5}, Between(1e-7, 10.0)
-        ),
+        .by_any(lambda eps: {"factor": lambda q, k, d_k: (d_k + eps) ** -0.5}, Between(1e-7, 10.0)),
         slip("""the scores are rounded down
             `//` divides and rounds down to a whole number. Divide by √d_k with `/`.
         """).by(times=lambda scores, factor: scores // (1 / factor)),
@@ -460,9 +418,7 @@ SCALE = exercise(
         slip("""the scores are changed in place
             `scores /= …` writes into the caller's tensor. `scores / …` makes a new one.
         """).by(times=lambda scores, factor: scores.mul_(factor)),
-        mistakes.SQUASHED.here(finish=lambda scaled: scaled.tanh()).by(
-            finish=lambda scaled: scaled.clamp(-1, 1)
-        ),
+        mistakes.SQUASHED.here(finish=torch.tanh).by(finish=lambda scaled: scaled.clamp(-1, 1)),
         mistakes.ALREADY_WEIGHTS.here(finish=lambda scaled: scaled.softmax(-1)),
     ),
 )
@@ -540,8 +496,7 @@ ENTROPY = exercise(
             `torch.xlogy(weights, weights)`.
         """).by(log=lambda weights: weights.log(), total=lambda terms: terms.sum(-1).nan_to_num()),
         slip("""small weights are dropped
-            You take weights below some bound for 0, and what they add is lost. Only a weight of 0
-            adds 0.""")
+            You take small weights for 0, and what they add is lost. Only a weight of 0 adds 0.""")
         .by(log=lambda weights: weights.masked_fill(weights < 1e-3, 1).log())
         .by_any(
             lambda bound: {"log": lambda weights: weights.masked_fill(weights < bound, 1).log()},
@@ -575,17 +530,12 @@ ENTROPY = exercise(
             You add a small number inside the logarithm, and it lowers every entropy. Treat the
             zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.""")
         .by(log=lambda weights: (weights + 1e-9).log())
-        .by_any(
-            lambda guard: {"log": lambda weights: (weights + guard).log()}, Between(1e-10, 0.5)
-        ),
+        .by_any(lambda guard: {"log": lambda a: (a + guard).log()}, Between(1e-10, 0.5)),
         slip("""a floor that shows
             You lift small weights inside the logarithm (`clamp(min=…)`), and they count too little.
             Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.""")
         .by(log=lambda weights: weights.clamp(min=1e-6).log())
-        .by_any(
-            lambda floor: {"log": lambda weights: weights.clamp(min=floor).log()},
-            Between(1e-7, 0.1),
-        ),
+        .by_any(lambda floor: {"log": lambda a: a.clamp(min=floor).log()}, Between(1e-7, 0.1)),
         slip("""a guard on the weights themselves
             You add a small number to the weights, outside of the logarithm too, so that a weight of
             0 adds something. Let them be: `torch.xlogy(weights, weights)`.""")
@@ -596,9 +546,7 @@ ENTROPY = exercise(
             You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a weight
             of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.""")
         .by(take=lambda weights: weights.clamp(min=1e-6))
-        .by_any(
-            lambda floor: {"take": lambda weights: weights.clamp(min=floor)}, Between(1e-9, 0.1)
-        ),
+        .by_any(lambda floor: {"take": lambda a: a.clamp(min=floor)}, Between(1e-9, 0.1)),
         slip("""the zeros are overwritten
             `weights[weights == 0] = …` writes into the caller's tensor.
             `weights.masked_fill(weights == 0, 1)` makes a new one.
@@ -696,8 +644,9 @@ JACOBIAN = exercise(
         .by(second=lambda p: reversed_axes(p) @ p)
         .by(second=lambda p: p.mT @ p),
         slip("""another softmax
-            You apply a softmax to p. The argument holds the weights, which have been through
-            it.""").by(take=lambda p: p.softmax(-1)),
+            You apply a softmax to p. The argument holds the weights, which went through it.""").by(
+            take=lambda p: p.softmax(-1)
+        ),
         slip("""a number of batch axes is assumed
             `torch.diag`, `torch.outer`, `.T` and `p[:, None]` are for a single row, `p[:, :, None]`
             and `torch.bmm` for one batch axis. Count from the end: `p[..., :, None]`.""")

@@ -8,34 +8,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import scoring
-from attncourse.checks import mistakes
-from attncourse.checks.cases import (
-    FLOATS_ONLY,
-    ONE_MASK,
-    OTHER_NUMBERS,
-    Drawn,
-    Table,
-    hole,
-    normal,
-    once_more,
-    row,
-    standard,
-)
+from attncourse.checks import cases, mistakes
+from attncourse.checks.cases import Drawn, Table, hole, normal, once_more, row, standard
 from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import with_gradients
-from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import (
-    Attention,
-    Between,
-    Score,
-    dot,
-    filled_with,
-    linear,
-    lowered_by,
-    made,
-    module_class,
-    slip,
-)
+from attncourse.checks.exercise import Between, Case, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import Attention, Score, dot, linear, made, module_class, slip
 from attncourse.checks.modules import ModuleTable, State, module_case, start_case, tensor
 
 # --- cases -----------------------------------------------------------------------------------
@@ -94,11 +72,7 @@ MASKED_BY_HAND = Case(
     note="weights 1/3, 2/3 and 1/4, 3/4",
 )
 ATTEND_ROW = row("m=5 n=7 d_v=3")
-
-
-def far_below(rng: Rng, shape: tuple[int, ...]):
-    return rng.normal(size=shape) - 1e6
-
+FAR_BELOW = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6)}
 
 # --- usual mistakes --------------------------------------------------------------------------
 
@@ -117,13 +91,9 @@ def bilinear(layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_k))},
 KEY_FIRST = mistakes.ROLES_EXCHANGED.by(prepare=lambda query, key: (key, query))
 
 
-def additive_layers(d_q, d_k, d_hidden):
-    return linear({"W_q": (d_q, d_hidden), "W_k": (d_k, d_hidden), "w": (d_hidden, 1)})
-
-
 @composition
 def additive(
-    layers=additive_layers,
+    layers=lambda d_q, d_k, d_h: linear({"W_q": (d_q, d_h), "W_k": (d_k, d_h), "w": (d_h, 1)}),
     project=lambda self, query, key: (self.W_q(query), self.W_k(key)),
     pair=lambda query, key: query.unsqueeze(-2) + key.unsqueeze(-3),
     bend=lambda self, hidden: torch.tanh(hidden),
@@ -172,16 +142,9 @@ def middle(scores):
     return scores.where(seen, 0).sum(-1, keepdim=True) / seen.sum(-1, keepdim=True)
 
 
-def in_place(scores, hidden, mask):
-    return hidden if mask is None else scores.copy_(hidden)
-
-
-def bent_by(function):
-    return {"bend": lambda self, hidden: function(hidden)}
-
-
+UNBENT = {"bend": lambda self, hidden: hidden}
 OTHER_BENDS = (
-    *(F.relu, F.sigmoid, F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan),
+    *(F.gelu, F.relu, F.sigmoid, F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan),
     *(torch.exp, torch.sin, lambda x: F.gelu(x, approximate="tanh"), lambda x: x.clamp(-1, 1)),
     lambda x: x.softmax(-1),
     lambda x: (x / 2).tanh(),
@@ -246,7 +209,7 @@ DOT = exercise(
         DOT_CASES.criterion("gradients reach query and key", 1).on(*DOT_ROWS.gradients),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
 )
 
@@ -261,7 +224,7 @@ BILINEAR = exercise(
             BILINEAR_BY_HAND,
             row("m=4 n=4 d_q=5 d_k=5", note="d_q = d_k, as many queries as keys"),
             row("m=3 n=7 d_q=5 d_k=5", note="d_q = d_k", then="m=5 n=2"),
-            row("m=3 n=7 d_q=5 d_k=5", then="", note=OTHER_NUMBERS),
+            row("m=3 n=7 d_q=5 d_k=5", then="", note=cases.OTHER_NUMBERS),
         ),
         BILINEAR_CASES.criterion("d_q, d_k, m and n may all differ", 2).on(
             row("m=5 n=11 d_q=3 d_k=7", note="d_q = 3, d_k = 7"),
@@ -279,7 +242,7 @@ BILINEAR = exercise(
         ).on(*BILINEAR_ROWS.gradients, start_case("BilinearScore", (5, 3), "W")),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         bilinear,
         mistakes.NO_SUPER_INIT,
@@ -334,7 +297,7 @@ ADDITIVE = exercise(
             ADDITIVE_BY_HAND,
             row("m=5 n=5 d_q=4 d_k=4 d_hidden=4", note="widths 4, as many queries as keys"),
             row("m=5 n=7 d_q=4 d_k=4 d_hidden=4", then="m=2 n=3", note="all widths 4"),
-            ADDITIVE_ROW.but(then={}, note=OTHER_NUMBERS),
+            ADDITIVE_ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         ADDITIVE_CASES.criterion("d_q, d_k, d_hidden, m and n may all differ", 2).on(
             ADDITIVE_ROW.but(note="d_q, d_k and d_hidden differ"),
@@ -357,43 +320,29 @@ ADDITIVE = exercise(
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         additive,
         slip("""the tanh in another place
             You take the tanh of each projection, of what w returns, or twice. It stands once,
             between the sum and w, where query and key act together.""")
-        .by(bend=lambda self, hidden: hidden, last=lambda self, hidden: torch.tanh(self.w(hidden)))
+        .by(**UNBENT, last=lambda self, hidden: torch.tanh(self.w(hidden)))
         .by(last=lambda self, hidden: torch.tanh(self.w(hidden)))
         .by(bend=lambda self, hidden: torch.tanh(torch.tanh(hidden)))
-        .by(
-            project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()),
-            bend=lambda self, hidden: hidden,
-        )
-        .by(
-            project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k)),
-            bend=lambda self, hidden: hidden,
-        )
-        .by(
-            project=lambda self, q, k: (self.W_q(q), self.W_k(k).tanh()),
-            bend=lambda self, hidden: hidden,
-        ),
+        .by(**UNBENT, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()))
+        .by(**UNBENT, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k)))
+        .by(**UNBENT, project=lambda self, q, k: (self.W_q(q), self.W_k(k).tanh())),
         slip("""no tanh
             Without the tanh the score is a number for the query plus a number for the key. The
             query's cancels in the softmax, so that all queries get the same weights.
-        """).by(bend=lambda self, hidden: hidden),
+        """).by(UNBENT),
         slip("""another function in place of tanh
-            You bend the sums by another function. The additive score has a tanh, which lies between
-            −1 and 1.""")
-        .by(bend=lambda self, hidden: F.gelu(hidden))
-        .by(*map(bent_by, OTHER_BENDS)),
+            You bend the sums by another function. The additive score has a tanh, between −1 and 1.
+        """).by(*({"bend": lambda self, hidden, bend=bend: bend(hidden)} for bend in OTHER_BENDS)),
         slip("""query and key added before one projection
             You project the sum q + k, or project both with one layer, which is the same. They need
             a layer each: their features mean different things, and d_q and d_k may differ.""")
-        .by(
-            project=lambda self, query, key: (query, key),
-            bend=lambda self, hidden: torch.tanh(self.W_q(hidden)),
-        )
+        .by(project=lambda self, q, k: (q, k), bend=lambda self, x: torch.tanh(self.W_q(x)))
         .by(project=lambda self, query, key: (self.W_q(query), self.W_q(key))),
         slip("""the layers are exchanged
             You project the queries by W_k and the keys by W_q. Each has the layer of its name.
@@ -415,10 +364,7 @@ ADDITIVE = exercise(
         .by(pair=lambda query, key: query[:, :, None, :] + key[:, None, :, :])
         .by(pair=lambda query, key: query[:, None, :] + key[None, :, :])
         .by(pair=by_its_axes)
-        .by(
-            pair=lambda query, key: query.unsqueeze(2) + key.unsqueeze(1),
-            finish=lambda scores: scores.squeeze(3),
-        ),
+        .by(pair=lambda q, k: q.unsqueeze(2) + k.unsqueeze(1), finish=lambda s: s.squeeze(3)),
         slip("""the repeated rows do not meet
             You repeat queries and keys, but not so that query i meets every key in row i. Give them
             axes of length 1, (..., m, 1, h) and (..., 1, n, h), and repeat nothing.""")
@@ -442,14 +388,8 @@ ADDITIVE = exercise(
         slip("""a dot product of the projections
             You take the dot product of the two projections. In this score they are added, and w
             weighs the hidden units of each pair.""")
-        .by(
-            pair=lambda query, key: (query @ key.mT).unsqueeze(-1),
-            bend=lambda self, hidden: hidden,
-            last=lambda self, hidden: hidden,
-        )
-        .by(
-            pair=lambda query, key: (query @ key.mT).unsqueeze(-1), last=lambda self, hidden: hidden
-        ),
+        .by(**UNBENT, pair=lambda q, k: (q @ k.mT).unsqueeze(-1), last=lambda self, hidden: hidden)
+        .by(pair=lambda q, k: (q @ k.mT).unsqueeze(-1), last=lambda self, hidden: hidden),
         slip("""the projections are not added
             You multiply the projections of query and key, or subtract one from the other. In this
             score they are added, hence its name; W_k can learn the sign.""")
@@ -491,11 +431,8 @@ ATTEND = exercise(
             ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
             ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
             ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
-            ATTEND_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
-            ATTEND_ROW.but(
-                given={"scores": Drawn("m n", far_below), "mask": hole("m n")},
-                note="scores near −1000000",
-            ),
+            ATTEND_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
+            ATTEND_ROW.but(given=FAR_BELOW | {"mask": hole("m n")}, note="scores near −1000000"),
         ),
         ATTEND_CASES.criterion("batches", 1).on(
             *ATTEND_ROWS.batches,
@@ -515,7 +452,7 @@ ATTEND = exercise(
         ),
         unchanged(),
     ),
-    excludes=(FLOATS_ONLY,),
+    excludes=(cases.FLOATS_ONLY,),
     misconceptions=made(
         attend,
         *mistakes.OF_THE_SOFTMAX,
@@ -547,14 +484,17 @@ ATTEND = exercise(
         .by(mix=lambda weights, values: weights * values)
         .by(mix=lambda weights, values: weights @ values.mT),
         slip("""scores and values exchanged
-            You take the softmax of the values and blend the scores. The first argument are the
-            scores.""").by(order=lambda scores, values: (values, scores)),
+            You take the softmax of the values and blend the scores. The scores come first.""").by(
+            order=lambda scores, values: (values, scores)
+        ),
         mistakes.ONE_BATCH_AXIS.here(mix=lambda weights, values: torch.bmm(weights, values)).by(
             mix=lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v)
         ),
-        mistakes.TOO_LITTLE_OFF.by(*(lowered_by(-math.log(x)) for x in (1e-8, 1e-9, 1e-10))),
+        mistakes.TOO_LITTLE_OFF.by(
+            *(mistakes.lowered_by(-math.log(x)) for x in (1e-8, 1e-9, 1e-10))
+        ),
         *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
-        mistakes.NOT_LOW_ENOUGH.by(filled_with(-1e4)),
+        mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
         *mistakes.OF_THE_MASKS_SHAPE,
         mistakes.GUARD_AFTER_THE_MASK,
         slip("""an axis is added to a mask of two axes
@@ -577,7 +517,8 @@ ATTEND = exercise(
         ),
         slip("""the scores are masked in place
             `masked_fill_`, with the underscore, writes −∞ into the caller's scores. `masked_fill`
-            makes a new tensor.""").by(into=in_place),
+            makes a new tensor.
+        """).by(into=lambda s, hidden, mask: hidden if mask is None else s.copy_(hidden)),
         *mistakes.OF_THE_RESULT,
     ),
 )

@@ -13,9 +13,8 @@ from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, s
 from attncourse.checks.drivers import orders_tried, same_orders
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.mistakes import made, slip
-from attncourse.checks.rewriting import COLUMNS as AS_COLUMNS
+from attncourse.checks.rewriting import COLUMNS
 from attncourse.checks.slips import dots, result, swapped, unit, within
-from attncourse.checks.softmaxes import Softmax
 from attncourse.checks.variants import Variant, rewordings
 
 # --- cases: self-attention -------------------------------------------------------------------
@@ -23,11 +22,8 @@ from attncourse.checks.variants import Variant, rewordings
 TOKENS = Table({"X": "... n d"}, tensors=False, how=normal)
 ROWS = standard(TOKENS, d=3)
 BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]]),))
-WHOLE = Case((BY_HAND.args[0].astype(int),), note="whole numbers")
 # The first token's score with itself is 9, with the second one 900.
-LONGER = Case(
-    (np.array([[3.0, 0.0], [300.0, 10.0], [-25.0, 0.0], [0.0, 2.0]]),), note="long tokens"
-)
+LONGER = Case((np.array([[3.0, 0], [300, 10], [-25, 0], [0, 2]]),), note="long tokens")
 
 
 def of_many_lengths(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
@@ -37,30 +33,27 @@ def of_many_lengths(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 MANY_LENGTHS = {"X": Drawn("n d", of_many_lengths)}
-SOME_TOKENS = TOKENS(
-    BY_HAND, row("n=7 d=3"), row("n=5 d=11", factor=0.5, note="more features than tokens")
-)
-SIZES = TOKENS(
-    row("n=1 d=3", note="n = 1"),
-    row("n=7 d=3", turned=True, note="X not contiguous in memory"),
-    row("n=5 d=5", note="as many features as tokens"),
-)
-NUMBERS = TOKENS(
-    row("n=5 d=3", given=MANY_LENGTHS, note="scores in the thousands, one short vector"),
-    LONGER,
-    WHOLE,
-    ROWS.single,
-    *ROWS.extreme,
-    once_more(BY_HAND),
-)
 
 
 def criteria_of_tokens(first: str) -> tuple[Criterion, ...]:
     return (
-        Criterion(first, 3).on(SOME_TOKENS),
-        Criterion("any number of tokens and features", 1).on(SIZES),
+        TOKENS.criterion(first, 3).on(
+            BY_HAND, row("n=7 d=3"), row("n=5 d=11", factor=0.5, note="more features than tokens")
+        ),
+        TOKENS.criterion("any number of tokens and features", 1).on(
+            row("n=1 d=3", note="n = 1"),
+            row("n=7 d=3", turned=True, note="X not contiguous in memory"),
+            row("n=5 d=5", note="as many features as tokens"),
+        ),
         TOKENS.criterion("batches", 1).on(*ROWS.batches),
-        Criterion("large, small and whole numbers, float32", 1).on(NUMBERS),
+        TOKENS.criterion("large, small and whole numbers, float32", 1).on(
+            row("n=5 d=3", given=MANY_LENGTHS, note="scores in the thousands, one short vector"),
+            LONGER,
+            Case((BY_HAND.args[0].astype(int),), note="whole numbers"),
+            ROWS.single,
+            *ROWS.extreme,
+            once_more(BY_HAND),
+        ),
         unchanged(),
     )
 
@@ -79,12 +72,6 @@ def window_mean(X):
 
 def causal_mean(X):
     return np.cumsum(X, axis=-2) / (positions(X) + 1)
-
-
-def prefix_mean(X):
-    means = causal_mean(X)
-    means[..., 0, :] = means[..., 1, :]
-    return means
 
 
 # Functions of tokens (..., n, d), each behind what it does. Each returns (..., n, d). None is what
@@ -110,7 +97,10 @@ FUNCTIONS: dict[str, tuple[str, Callable]] = {
         "row i is the mean of tokens i and i−1; before the first comes the last",
         lambda X: (X + np.roll(X, 1, axis=-2)) / 2,
     ),
-    "prefix_mean": ("row i is the mean of tokens 0 … i, but of at least two", prefix_mean),
+    "prefix_mean": (
+        "row i is the mean of tokens 0 … i, but of at least two",
+        lambda X: causal_mean(X)[..., np.arange(X.shape[-2]).clip(1), :],
+    ),
     "numbered_in_one_feature": (
         "X, with i added to the last feature of token i",
         lambda X: X + positions(X) * (np.arange(X.shape[-1]) == X.shape[-1] - 1),
@@ -120,9 +110,7 @@ FUNCTIONS: dict[str, tuple[str, Callable]] = {
     "first_raised": ("X, with 1 added to the first token", lambda X: X + (positions(X) == 0)),
     "middle_sorted": (
         "X, each feature sorted over the tokens between the first and the last",
-        lambda X: np.concatenate(
-            [X[..., :1, :], np.sort(X[..., 1:-1, :], -2), X[..., -1:, :]], axis=-2
-        ),
+        lambda X: np.concatenate([X[..., :1, :], np.sort(X[..., 1:-1, :], -2), X[..., -1:, :]], -2),
     ),
 }
 
@@ -135,23 +123,18 @@ def tried(*trials: tuple[str, Row | Case]) -> Callable[[Rng], list[Case]]:
 
 
 def trial(name: str, case: Case) -> Case:
-    what, f = FUNCTIONS[name]
+    what, function = FUNCTIONS[name]
+
+    def f(X):  # the function's own name would say what it is
+        return function(X)
+
     options = "".join(f", {k}={v if k == 'atol' else '…'}" for k, v in case.kwargs.items())
     return replace(
         case,
-        args=(nameless(f), *case.args),
+        args=(f, *case.args),
         note="; ".join(filter(None, (f"{name}: {what}", case.note))),
         shown=f"is_permutation_equivariant({name}, X{options})",
     )
-
-
-def nameless(function: Callable) -> Callable:
-    """The function as one whose name does not say what it is."""
-
-    def f(X):
-        return function(X)
-
-    return f
 
 
 def drawing(tokens: int, seed: int, note: str) -> Row:
@@ -173,7 +156,6 @@ FIVE_BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [3.0, 1.0], [
 FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
 RISING = Case((np.arange(14.0).reshape(7, 2),))
 ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
-MILLIONS = FIVE.but(factor=1e7, given=ONE_TO_TWO, note="tokens in the millions")
 TELLS_APART = tried(
     ("scaled_features", FIVE_BY_HAND),
     ("numbered", row("n=4 d=3")),
@@ -201,7 +183,7 @@ UP_TO_ATOL = tried(
     ("drifting", FIVE.but(note="outside the default tolerance")),
     ("drifting", FIVE.but(given={"atol": 5e-3})),
     ("first_raised", row("n=101 d=3", given={"atol": 0.5})),
-    ("numbered", MILLIONS),
+    ("numbered", FIVE.but(factor=1e7, given=ONE_TO_TWO, note="tokens in the millions")),
     ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )
 DRAWN = Case(
@@ -210,12 +192,9 @@ DRAWN = Case(
     facts=same_orders,
     shown="is_permutation_equivariant(f, X, rng) with a generator in the same state, twice",
 )
+IN_BATCHES = ("causal_mean", "numbered", "mixed_by_scores", "mixed_by_scores", "causal_mean")
 KINDS = tried(
-    *zip(
-        ("causal_mean", "numbered", "mixed_by_scores", "mixed_by_scores", "causal_mean"),
-        ROWS.batches,
-        strict=True,
-    ),
+    *zip(IN_BATCHES, ROWS.batches, strict=True),
     ("scaled_features", ROWS.integers[0]),
     ("scaled_features", ROWS.single),
     ("scaled_features", once_more(FIVE_BY_HAND)),
@@ -226,7 +205,7 @@ KINDS = tried(
 
 def weights_of(compare=dots, scale=lambda S, X: S, hide=lambda S: S, **decisions):
     """The weights as a function of X; decisions that are not named are the softmax's."""
-    softmax = Softmax(**decisions)
+    softmax = soft.Softmax(**decisions)
     return lambda X: softmax(hide(scale(compare(X, X), X)))
 
 
@@ -254,11 +233,6 @@ def centred(X):
     return X - X.mean(-2, keepdims=True)
 
 
-def centred_in_place(X):
-    X -= X.mean(-2, keepdims=True)
-    return X
-
-
 def where_diagonal(S, there, elsewhere):
     return np.where(np.eye(S.shape[-1], dtype=bool), there, elsewhere)
 
@@ -269,14 +243,14 @@ def one_after_the_other(anew: bool):
     def mix(A, X):
         U = X.astype(float)
         for i in range(X.shape[-2]):
-            A = Softmax()(dots(U, U)) if anew else A
+            A = soft.Softmax()(dots(U, U)) if anew else A
             U[..., i, :] = (A[..., i, :, None] * U).sum(-2)
         return U
 
     return mix
 
 
-COLUMNS = {"along": lambda axis, ndim: -2}
+OVER_COLUMNS = {"along": lambda axis, ndim: -2}
 OF_SELF_ATTENTION = (
     soft.NO_EXPONENTIAL,
     *slips.OF_SCORES[1:],
@@ -285,7 +259,7 @@ OF_SELF_ATTENTION = (
         You subtract the mean of all tokens before you compare them; `X -= …` changes the caller's
         tokens besides. The score is the dot product of the rows as they are.""")
     .by(tokens=centred)
-    .by(tokens=centred_in_place)
+    .by(tokens=lambda X: np.subtract(X, X.mean(-2, keepdims=True), out=X))
     .by(compare=lambda X, Y: dots(centred(X), centred(Y))),
     slip("""a token leaves itself out
         Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). A token listens to
@@ -299,8 +273,7 @@ OF_SELF_ATTENTION = (
     .by(hide=lambda S: np.maximum(S, 0))
     .by(hide=np.abs),
     slip("""later tokens are not heard
-        Your weights are 0 above the diagonal, as in a causal model. Here every token listens to all
-        tokens.""")
+        Your weights are 0 above the diagonal, as in a causal model. Here every token hears all.""")
     .by(hide=lambda S: np.where(np.tri(S.shape[-1], dtype=bool), S, -np.inf))
     .by(after=lambda w, x, T, axis: np.tril(w)),
     slip("""a token's score with itself is subtracted
@@ -333,7 +306,7 @@ OF_THE_WEIGHTS_ALONE = (
     soft.WHOLE_NUMBERS,
     slip("""the columns sum to 1, not the rows
         You normalised over the queries, or wrote `.T`, the same where scores are symmetric. Row i
-        belongs to token i as a query: `softmax(scores, axis=-1)`.""").by(COLUMNS),
+        belongs to token i as a query: `softmax(scores, axis=-1)`.""").by(OVER_COLUMNS),
     slip("""features are compared, not tokens
         You compute `X.T @ X`, the dot products of columns: shape (d, d). The score of tokens i and
         j is the dot product of rows i and j: `X @ Xᵀ`, shape (n, n).
@@ -345,7 +318,7 @@ OF_THE_WEIGHTS_ALONE = (
 OF_THE_MIXTURE = (
     slip("""column i mixes output i, not row i
         Your softmax runs over columns, or you return `Aᵀ X`, the same where scores are symmetric.
-        Softmax over the last axis, then `A @ X`: row i is what token i hears.""").by(COLUMNS),
+        Softmax over the last axis, then `A @ X`: row i is what token i hears.""").by(OVER_COLUMNS),
     slip("""stops at the weights
         You return the weights A, shape (n, n). One product is missing: `A @ X`, the tokens mixed by
         them, shape (n, d).""").by(finish=lambda U, X, A: A),
@@ -358,7 +331,7 @@ OF_THE_MIXTURE = (
     slip("""the softmax comes after mixing
         You mix first, then take a softmax of the result or divide it by its sum. It is the weights
         that sum to 1: softmax of the scores, then the product with X.""")
-    .by(mix=lambda A, X: Softmax()(dots(X, X) @ X))
+    .by(mix=lambda A, X: soft.Softmax()(dots(X, X) @ X))
     .by(finish=lambda U, X, A: U / U.sum(-1, keepdims=True)),
     slip("""features listen to each other, not tokens
         You compute `X @ softmax(X.T @ X)`: d × d weights that mix columns of X. Tokens are the
@@ -381,21 +354,9 @@ OF_THE_MIXTURE = (
 # --- usual mistakes: the test of equivariance ------------------------------------------------
 
 
-def seeded(rng):
-    return np.random.default_rng(0) if rng is None else rng
-
-
-def several(n, rng):
-    return [chapter.random_order(n, rng) for _ in range(8)]
-
-
 def unchecked(count: int):
     """Orders as they come."""
     return lambda n, rng: [rng.permutation(n) for _ in range(count)]
-
-
-def both_sides(f, X, p, rng, shuffle):
-    return f(shuffle(X, p)), shuffle(f(X), p)
 
 
 def each_its_own(draw):
@@ -405,11 +366,11 @@ def each_its_own(draw):
 
 @composition
 def equivariance(
-    generator=seeded,
+    generator=lambda rng: np.random.default_rng(0) if rng is None else rng,
     length=lambda X: X.shape[-2],
-    draw=several,
+    draw=lambda n, rng: [chapter.random_order(n, rng) for _ in range(8)],
     shuffle=lambda X, p: X[..., p, :],
-    sides=both_sides,
+    sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(f(X), p)),
     close=within,
     gather=np.all,
     tolerance=lambda atol: atol,
@@ -493,8 +454,7 @@ OF_EQUIVARIANCE = (
     .by(close=lambda a, b, atol: np.abs((a - b).sum(-2)) <= atol)
     .by(close=lambda a, b, atol: abs((a - b).sum()) <= atol),
     slip("""the rows are compared in any order
-        You sort both sides before you compare them, and their order is what it is about. Compare
-        row by row.
+        You sort both sides before you compare them. Their order is the point: compare row by row.
     """).by(close=lambda a, b, atol: within(np.sort(a, axis=-2), np.sort(b, axis=-2), atol)),
     slip("""not every entry is compared
         You compare one row or one feature of both sides, or let `any` entry that agrees decide.
@@ -566,9 +526,9 @@ VARIANTS = (
         "with the last two axes exchanged for a batch.",
         {
             "attention_weights": Adapter(
-                {"X": AS_COLUMNS}, drops=("features are compared, not tokens",)
+                {"X": COLUMNS}, drops=("features are compared, not tokens",)
             ),
-            "self_attention": Adapter({"X": AS_COLUMNS}, AS_COLUMNS, drops=(TURNED,)),
+            "self_attention": Adapter({"X": COLUMNS}, COLUMNS, drops=(TURNED,)),
         },
         rewordings(r"""
             $$S = X X^\top, \qquad A_{ij} → $$S = X^\top X, \qquad A_{ij}

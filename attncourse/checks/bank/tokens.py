@@ -27,15 +27,6 @@ def random_text(rng: Rng, n: int) -> str:
     return " ".join(word + (rng.choice(MARKS) if rng.random() < 0.35 else "") for word in words)
 
 
-def some_texts(rng: Rng) -> list[Case]:
-    return [
-        FIRST_TEXT,
-        Case(("My cat is small, cute, and fluffy. She likes belly rubs.",)),
-        Case((random_text(rng, 11).lower() + ".",)),
-        Case((random_text(rng, 17) + " dog",), note="a word at the end"),
-    ]
-
-
 def noted(texts: dict[str, str], *more: Case) -> Callable[[Rng], list[Case]]:
     """A case for each text, behind what is special about it."""
     return lambda rng: [*(Case((text,), note=note) for note, text in texts.items()), *more]
@@ -240,8 +231,7 @@ OF_WORDS = (
     .by(cut=unglued)
     .by_any(lambda marks: {"cut": spaced(marks)}, (*LISTS, string.punctuation)),
     slip("""words first, then marks
-        You collect all words and then all marks. One pattern with `|` finds both in the order of
-        the text.
+        You collect all words and then all marks. One pattern with `|` finds both in their order.
     """).by(cut=lambda text, pattern: [*re.findall(r"\w+", text), *re.findall(r"[^\w\s]", text)]),
     slip(r"""a run of marks is one token
         Your pattern takes `?!`, or a mark with what follows, as one token. Each mark is a token of
@@ -263,9 +253,8 @@ OF_WORDS = (
     .by(mark=r"[^\w ]")
     .by(cut=lambda text, pattern: re.split(r"(\W)", text)),
     slip(r"""another idea of a word
-        `\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some of these
-        out (a–z alone, `re.ASCII`, `isalpha`), and `Élan`, `1969` or `d_model` fall apart or get
-        lost.""")
+        `\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some out
+        (a–z alone, `re.ASCII`, `isalpha`): `Élan`, `1969` or `d_model` fall apart or get lost.""")
     .by(*({"word": rf"[{known}]+"} for known in KNOWN))
     .by(*({"word": rf"[^\W{lost}]+"} for lost in LOST))
     .by(word=r"[^\W\d]+|\d+")
@@ -289,8 +278,7 @@ OF_WORDS = (
         You store a word when the next character ends it, and after the last word none comes. Store
         what is left when the loop is over.""").by(word=r"\w+(?=\W)"),
     slip(r"""letters, not words
-        You return single characters. A token here is a whole run of word characters: `\w+` with the
-        `+`.""")
+        You return single characters. A token is a run of word characters: `\w+` with the `+`.""")
     .by(cut=lambda text, pattern: re.findall(r"\S", text))
     .by(cut=lambda text, pattern: list(text)),
     slip("""sorted, or every token only once
@@ -353,8 +341,7 @@ def padded_in_place(ids, table):
 
 OF_IDS = (
     slip("""ids are counted from 1
-        You take row or column `id − 1`. Ids count from 0, as rows and columns do: id 2 is number 2,
-        the third.""")
+        You take row or column `id − 1`. Ids count from 0, as rows do: id 2 is the third.""")
     .by(place=lambda ids, n: ids - 1)
     .by(place=lambda ids, n: ids - 1, take=compared),
     slip("""each token only once
@@ -596,7 +583,14 @@ TOKENIZE = exercise(
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion("words and punctuation, in order and in lower case", 3).on(some_texts),
+        Criterion("words and punctuation, in order and in lower case", 3).on(
+            lambda rng: [
+                FIRST_TEXT,
+                Case(("My cat is small, cute, and fluffy. She likes belly rubs.",)),
+                Case((random_text(rng, 11).lower() + ".",)),
+                Case((random_text(rng, 17) + " dog",), note="a word at the end"),
+            ]
+        ),
         Criterion("every mark is a token of its own", 1).on(noted(TEXTS_WITH_MARKS)),
         Criterion("white space separates and is dropped", 1).on(noted(TEXTS_WITH_SPACE)),
         Criterion("digits, underscores, letters of any alphabet", 1).on(
@@ -667,9 +661,7 @@ COSINE_SIMILARITY = exercise(
         Criterion("large and short vectors, whole numbers, float32", 1).on(COSINE_NUMBERS),
         unchanged(),
     ),
-    excludes=(
-        ("a row of very small numbers", "Vectors that are not zero are at least 0.001 long."),
-    ),
+    excludes=(("a row of very small numbers", "Vectors that are not 0 are at least 0.001 long."),),
     misconceptions=made(cosines, *OF_COSINES),
 )
 
