@@ -2,7 +2,7 @@
 
 The images are scikit-learn's: 1,797 digits of 8 × 8 pixels, each pixel a count of ink from 0 to 16,
 written by 13 people (Alpaydin and Kaynak 1998). ``python -m attncourse.tasks.digits`` runs the
-chapter's contest, about ten minutes of one core, and keeps it in ``digits.json``.
+chapter's contest, some minutes of one core, and keeps it in ``digits.json``.
 """
 
 import json

@@ -92,7 +92,9 @@ def three(method: str = "", **mask):
 
 @composition
 def cross(
-    layers=lambda x, y, k, v: linear({"W_q": (x, k), "W_k": (y, k), "W_v": (y, v)}),
+    layers=lambda d_x, d_y, d_k, d_v: linear(
+        {"W_q": (d_x, d_k), "W_k": (d_y, d_k), "W_v": (d_y, d_v)}
+    ),
     query=lambda self, x, y: self.W_q(x),
     key=lambda self, x, y: self.W_k(y),
     value=lambda self, x, y: self.W_v(y),
@@ -237,7 +239,7 @@ CROSS = exercise(
         CROSS_CASES.criterion("a mask, True where attention is allowed", 2).on(
             questions(**QUESTIONS_MASK),
             CROSS_ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
-            CROSS_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
+            CROSS_ROW.but(batch=(2,), given=PADDING, note="padding"),
             CROSS_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
             CROSS_ROW.but(
                 "m=11",
@@ -363,7 +365,7 @@ POOLING = exercise(
         POOL_CASES.criterion("a mask, True where attention is allowed", 2).on(
             three(**THREE_MASK),
             POOL_ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
-            row("n=7 d=4", batch=(2,), given={"mask": hole("... 1 n")}, note="padding"),
+            row("n=7 d=4", batch=(2,), given=PADDING, note="padding"),
             POOL_ROW.but(
                 "n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=cases.ONE_MASK
             ),

@@ -121,7 +121,7 @@ def masked(axes: str, key: Drawn | None = None) -> dict:
 EACH = masked("... m m")
 
 
-def undivided(d: int, h: int) -> Case:
+def not_divisible(d: int, h: int) -> Case:
     built = f"MultiHeadAttention({d}, {h})"
     return Case((d, h), use=drivers.type_built, shown=built, raises=ValueError)
 
@@ -657,13 +657,7 @@ HEADS = exercise(
             GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
             WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
             WIDE.but(options={"n_kv_heads": 3}, given=KEY, note="keys from elsewhere"),
-            row(
-                "m=4 n=4 d_model=4 h=4",
-                batch=(4,),
-                options={"n_kv_heads": 4},
-                given=KEY,
-                note="every axis of length 4",
-            ),
+            HEADS_ROWS.batches[1].but("n=4", options={"n_kv_heads": 4}, given=KEY),
         ),
         HEADS_CASES.criterion("bias=False leaves every bias out", 1).on(
             ONE.but(options=NO_BIAS),
@@ -719,7 +713,7 @@ HEADS = exercise(
             ),
         ),
         Criterion("refuses a d_model that n_heads does not divide", 1).on(
-            lambda rng: [undivided(7, 2), undivided(12, 5)]
+            lambda rng: [not_divisible(7, 2), not_divisible(12, 5)]
         ),
         unchanged(),
     ),

@@ -231,7 +231,8 @@ OF_WORDS = (
     .by(cut=unglued)
     .by_any(lambda marks: {"cut": spaced(marks)}, (*LISTS, string.punctuation)),
     slip("""words first, then marks
-        You collect all words and then all marks. One pattern with `|` finds both in their order.
+        You collect all words and then all marks. One pattern with `|` finds both in the order of
+        the text.
     """).by(cut=lambda text, pattern: [*re.findall(r"\w+", text), *re.findall(r"[^\w\s]", text)]),
     slip(r"""a run of marks is one token
         Your pattern takes `?!`, or a mark with what follows, as one token. Each mark is a token of
@@ -341,7 +342,8 @@ def padded_in_place(ids, table):
 
 OF_IDS = (
     slip("""ids are counted from 1
-        You take row or column `id − 1`. Ids count from 0, as rows do: id 2 is the third.""")
+        You take row or column `id − 1`. Ids count from 0, as rows and columns do: id 2 is the
+        third.""")
     .by(place=lambda ids, n: ids - 1)
     .by(place=lambda ids, n: ids - 1, take=compared),
     slip("""each token only once
