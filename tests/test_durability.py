@@ -27,11 +27,12 @@ TIME = 60.0  # seconds after which something hangs
 # Starts drivers, one after the other, without importing everything for each. It writes a driver's
 # process id when it has started and its exit status when it has ended.
 NURSERY = f"""
-import os, sys
+import os, sys, tempfile
 import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
 from attncourse.grading import cli
 from attncourse.grading.driver import command, run as driver, saver
 
+tempfile.gettempdir()  # writes a file to try the folder: killed just then, it would stay there
 for line in sys.stdin:
     course, batch = line.rstrip().split("|")
     child = os.fork()

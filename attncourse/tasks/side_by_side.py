@@ -22,7 +22,6 @@ def train_side_by_side(
     *,
     rates: Sequence[float],
     seeds: int = 3,
-    first: int = 0,
     steps: int = 100,
     batch: int = 32,
     judge: Judge = classes,
@@ -30,19 +29,18 @@ def train_side_by_side(
 ) -> dict[float, list[Run]]:
     """``train`` from every seed at every rate: the runs by rate, in the order of the seeds.
 
-    The runs are those that ``train`` makes, up to rounding. first: the first of the seeds. factor:
-    what every rate is multiplied by at a step, counted from 1. The model may not draw random
-    numbers, nor do one thing or another by the numbers that it reads.
+    The runs are those that ``train`` makes, up to rounding. factor: what every rate is multiplied
+    by at a step, counted from 1. The model may not draw random numbers, nor do one thing or another
+    by the numbers that it reads.
     """
-    each = range(first, first + seeds)
-    generators = [torch.Generator().manual_seed(seed) for seed in each]
-    models = [started(build, seed) for _ in rates for seed in each]
+    generators = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+    models = [started(build, seed) for _ in rates for seed in range(seeds)]
     starts = [dict(model.named_parameters()) for model in models]
     weights = {
         name: torch.stack([start[name].detach() for start in starts]).requires_grad_(learns)
         for name, learns in ((name, one.requires_grad) for name, one in starts[0].items())
     }
-    adam = Adam(weights.values(), [rate for rate in rates for _ in each])
+    adam = Adam(weights.values(), [rate for rate in rates for _ in range(seeds)])
     names = {parameter: name for name, parameter in starts[0].items()}
     everywhere = models[0].named_parameters(remove_duplicate=False)  # one may have two names
     place = {name: names[parameter] for name, parameter in everywhere}

@@ -103,27 +103,21 @@ def contest(
     batch: int = 64,
     judge: Judge = classes,
     fade: bool = False,
-    tried: int | None = None,
     sequences: int = 5000,
 ) -> dict[str, Result]:
     """Every contestant trained at every rate from every seed, and shown at its best rate.
 
     The rate is chosen by the loss over the last tenth of the steps, on the mean of the seeds;
-    accuracies are of ``sequences`` that neither training nor this choice has seen. tried: with
-    how many seeds every rate is tried, all unless given; the best rate alone gets the others.
-    What is trained are the runs of ``train``, all those of a contestant side by side.
+    accuracies are of ``sequences`` that neither training nor this choice has seen. What is trained
+    are the runs of ``train``, all those of a contestant side by side.
     """
-    tried = seeds if tried is None else min(tried, seeds)
     factor = partial(faded, steps=steps) if fade else lambda step: 1.0
     more = {"steps": steps, "batch": batch, "judge": judge, "factor": factor}
     results = {}
     for name, build in contestants.items():
-        by_rate = train_side_by_side(build, task, rates=rates, seeds=tried, **more)
+        by_rate = train_side_by_side(build, task, rates=rates, seeds=seeds, **more)
         rate = min(by_rate, key=lambda rate: sum(map(last_loss, by_rate[rate])))
         runs = by_rate[rate]
-        if tried < seeds:
-            left = {"seeds": seeds - tried, "first": tried}
-            runs += train_side_by_side(build, task, rates=(rate,), **left, **more)[rate]
         right = [accuracy(run.model, task, sequences, judge=judge) for run in runs]
         results[name] = Result(rate, runs, right)
     return results
