@@ -91,7 +91,8 @@ def test_the_wrong_line_is_the_misconceptions_own_code(exercise, misconception):
     chosen = wrong_lines.options(misconception)
     if chosen:
         pieces = [wrong_lines.option_code(*option) for option in chosen.items()]
-        assert code == "\n".join(pieces)
+        below = [line for option in chosen.values() for line in wrong_lines.lines_below(option)]
+        assert code == "\n".join([*pieces, *dict.fromkeys(below)])
         for piece, option in zip(pieces, chosen.items(), strict=True):
             assert_is_the_options_code(piece, *option)
         return
@@ -118,12 +119,18 @@ def rebuilt(module, code: str, function: FunctionType):
 
 
 def assert_is_the_options_code(piece: str, name: str, option: object):
-    if not isinstance(option, FunctionType):
+    if not wrong_lines.is_ours(option):
         assert piece in (f"{name} = {option!r}", f"{name} = {getattr(option, '__name__', '')}")
         return
     module = importlib.import_module(option.__module__)
     if option.__closure__ or "<locals>" in option.__qualname__:  # its own names are not there
         assert option.__name__ == "<lambda>" or f"def {option.__name__}(" in piece
+        explained = "\n".join([piece, *wrong_lines.lines_below(option)])
+        known = {n.id for n in ast.walk(ast.parse(explained)) if isinstance(n, ast.Name)}
+        stored = set(re.findall(r"(?m)^(\w+) = ", explained))
+        for outer, value in wrong_lines.closed_over(option):
+            if isinstance(value, int | float | str) or wrong_lines.is_lambda(value):
+                assert outer not in known or outer in stored, outer
     elif option.__name__ == "<lambda>":
         body = piece.removeprefix(f"{name} = ")
         assert does(rebuilt(module, body, option)) == does(option)

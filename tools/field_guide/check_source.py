@@ -20,9 +20,12 @@ class Source:
     """A module of checks as text and as a tree."""
 
     name: str
+    rewritten: str | None = None
 
     @cached_property
     def text(self) -> str:
+        if self.rewritten is not None:
+            return self.rewritten
         try:
             return inspect.getsource(sys.modules[self.name])
         except (KeyError, TypeError, OSError):  # written in C, or gone
@@ -80,6 +83,24 @@ class Source:
     def definition(self, node: Definition) -> str:
         head = ast.unparse(ast.Module([replaced_body(node)], []))
         return head.removesuffix("...").rstrip() + "\n" + textwrap.indent(self.body(node), "    ")
+
+    def with_words(
+        self, node: ast.Lambda | Definition, words: dict[str, str]
+    ) -> tuple[Source, ast.Lambda | Definition]:
+        """The module and the function with words in place of the names that they explain."""
+        if not any(words.values()):
+            return self, node
+        taken = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+        lines = list(self.lines)
+        reads = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in taken]
+        for read in sorted(reads, key=lambda n: (n.lineno, n.col_offset), reverse=True):
+            line, place = lines[read.lineno - 1], slice(read.col_offset, read.end_col_offset)
+            word = words.get(read.id, "").encode()
+            if word and line[place] == read.id.encode():  # some Pythons misplace those of f-strings
+                lines[read.lineno - 1] = line[: place.start] + word + line[place.stop :]
+        name = getattr(node, "name", "<lambda>")
+        changed = Source(self.name, b"\n".join(lines).decode())
+        return changed, changed.functions[name][self.functions[name].index(node)]
 
     def reached(self, node: ast.AST, seen: tuple[str, ...] = ()) -> Iterator[str]:
         """The module's own functions that a piece of code uses, and what these use in turn."""

@@ -35,7 +35,9 @@ def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
     """The code of the mistake. Raises ``LookupError`` where it cannot be found."""
     chosen = options(misconception)
     if chosen:
-        return WrongLine("\n".join(option_code(n, option) for n, option in chosen.items()), ())
+        codes = [option_code(name, option) for name, option in chosen.items()]
+        below = [line for option in chosen.values() for line in lines_below(option)]
+        return WrongLine("\n".join([*codes, *dict.fromkeys(below)]), ())
     module, node = written(exercise, misconception)
     if isinstance(node, ast.Lambda):
         code = module.expression(node.body)
@@ -60,14 +62,53 @@ def options(misconception: Misconception) -> dict[str, object]:
 
 
 def option_code(name: str, option: object) -> str:
-    """A chosen option: `decision = …`, a function with a name of its own as it stands."""
-    if not isinstance(option, FunctionType):
-        shown = getattr(option, "__name__", None) if callable(option) else None
-        return f"{name} = {shown or repr(option)}"
+    """A chosen option: `decision = …`, a function with a name of its own as it stands.
+
+    What it closes over is written where it is read, if a word will do.
+    """
+    if not is_ours(option):
+        return f"{name} = {in_a_word(option) or repr(option)}"
     module, node = by_object(option, name)
+    module, node = module.with_words(node, {n: in_a_word(v) for n, v in closed_over(option)})
     if isinstance(node, ast.Lambda):
         return f"{name} = {module.expression(node.body)}"
     return module.definition(node)
+
+
+def lines_below(option: object) -> list[str]:
+    """What an option closes over and no word says: functions without a name, True and False."""
+    shown = {n: v for n, v in closed_over(option) if isinstance(v, bool) or is_lambda(v)}
+    return [f"{n} = {lambda_code(v) if is_lambda(v) else v}" for n, v in shown.items()]
+
+
+def closed_over(option: object) -> list[tuple[str, object]]:
+    """The names of its surroundings that a function of the checks reads, with their values."""
+    if not is_ours(option):
+        return []
+    cells = zip(option.__code__.co_freevars, option.__closure__ or (), strict=True)
+    return [(name, cell.cell_contents) for name, cell in cells]
+
+
+def in_a_word(value: object) -> str:
+    """How a value is written where it is read; nothing where that would not be read easily."""
+    if callable(value):
+        return "" if is_lambda(value) else getattr(value, "__name__", "")
+    parts = value if isinstance(value, tuple) else (value,)
+    plain = all(isinstance(p, int | float | str) and not isinstance(p, bool) for p in parts)
+    return repr(value) if plain else ""
+
+
+def is_ours(option: object) -> bool:
+    return isinstance(option, FunctionType) and option.__module__.startswith("attncourse.")
+
+
+def is_lambda(value: object) -> bool:
+    return getattr(value, "__name__", "") == "<lambda>"
+
+
+def lambda_code(value: Callable) -> str:
+    module, node = by_object(value, "a function without a name")
+    return module.expression(node)
 
 
 def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
