@@ -238,8 +238,18 @@ def test_grading_again_follows_what_changed(tmp_path):
 
 def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     course = make_course(tmp_path, ada=small(add="import time\ntime.sleep(60)"))
+    # An import that is interrupted leaves its file to Python, which closes it and warns.
     process = subprocess.Popen(
-        [*COMMAND, "grade", NAME],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-W",
+            "ignore::ResourceWarning",
+            *COMMAND[3:],
+            "grade",
+            NAME,
+        ],
         cwd=course,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -255,7 +265,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=50)
-    assert process.returncode == 130
+    assert process.returncode == 130, stderr.decode()
     assert stderr.decode().splitlines() == [
         f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.jsonl, "
         "and the same command goes on from there"
@@ -282,6 +292,22 @@ def test_ctrl_c_that_falls_into_a_callback_of_an_import_still_stops():
         text=True,
         timeout=50,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
+
+
+def test_ctrl_c_that_falls_into_executed_source_ends_with_the_status_too(tmp_path):
+    (tmp_path / "interrupted.py").write_text(
+        "from attncourse.grading.stopping import stopping\n"
+        "with stopping('half is done'):\n"
+        "    exec('raise KeyboardInterrupt')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
     )
     assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
 

@@ -28,6 +28,9 @@ def stopping(state: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         print(f"attncourse: stopped; {stop.args[0] if stop.args else state}", file=sys.stderr)
+        # An interrupt inside exec(), which dataclasses and named tuples use, stays marked as not
+        # handled, and ``python -m`` would end by the signal. To execute anything unmarks it.
+        exec("")
         raise SystemExit(130) from None
     finally:
         sys.unraisablehook = before
