@@ -21,7 +21,7 @@ def tokenize(text: str) -> list[str]:
     """The words and punctuation marks of ``text``, in lower case and in order.
 
     A word is a longest run of word characters: letters of any alphabet, digits and the
-    underscore. Every other visible character is a token by itself; white space only separates.
+    underscore. Each other character is a token by itself; white space only separates.
 
     Raises ``ValueError`` for anything that is not a string.
     """

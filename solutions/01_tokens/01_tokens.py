@@ -39,7 +39,7 @@ from attncourse.checks import check, examine
 #
 # - a *word*: a longest run of word characters, that is, of letters of any alphabet, digits and
 #   underscores (`\w` in a regular expression);
-# - a *mark*: every other visible character, each by itself.
+# - a *mark*: every other character that is not white space, each by itself.
 #
 # White space (spaces, tabs, line ends) separates tokens and is dropped. So *don't* becomes
 # `don`, `'`, `t`, and *?!* becomes two tokens. An empty text has no tokens: the empty list.

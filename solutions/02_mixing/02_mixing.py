@@ -32,8 +32,7 @@ from attncourse.checks import check, examine
 #
 # <!-- facts: mix -->
 #
-# Everything in this course that moves information between tokens ends in one operation: a weighted
-# sum of the tokens. Output i is
+# Every attention of this course ends in one operation: a weighted sum of rows. Output i is
 #
 # $$U_i = \sum_j A_{ij} X_j .$$
 #

@@ -13,8 +13,8 @@ def text_to_rows() -> Diagram:
     drawing = Diagram(
         "From text to rows",
         "The text The man walked the dog is cut into five tokens: the, man, walked, the, dog. They "
-        "have the ids 1, 2, 3, 1, 4. Each id is exchanged for a row of a table: X has five rows of "
-        "two numbers, and the rows of the, the first and the fourth, are equal.",
+        "have the ids 1, 2, 3, 1, 4. Each id is exchanged for a row of a table, two numbers, drawn "
+        "upright; the vectors of the, the first and the fourth, are equal.",
         height=232,
     )
     text = drawing.box(66, 2, "The man walked the dog", width=208)
