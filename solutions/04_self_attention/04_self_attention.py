@@ -126,7 +126,7 @@ check("self_attention.self_attention", self_attention)
 # $$f(P X) = P f(X) \qquad\text{for every permutation matrix } P .$$
 #
 # Self-attention is; a causal mean is not. For n tokens there are n! permutations, too many to try,
-# but a function that cares about order gives itself away on almost any of them. Write
+# but a function that cares about order usually gives itself away after a few. Write
 # `is_permutation_equivariant(f, X, rng=None, atol=1e-8)`, which tries *several random*
 # permutations of the tokens of `X` and says whether f passed all of them. The identity, the order
 # that changes nothing, proves nothing and must not count as one of them.
