@@ -42,6 +42,19 @@ def test_lines_say_what_they_are_translated_to(kept):
     torch.testing.assert_close(shares, torch.tensor([0.25, 0.25, 0.5]), atol=0.03, rtol=0)
 
 
+def test_two_days_may_be_the_same_and_are_then_half_as_much_to_know():
+    lines, kinds = day_lines(300, generator(), same=True)
+    others, other_kinds = day_lines(300, generator())
+    assert torch.equal(kinds, other_kinds)
+    for (written, wanted), (other, _), kind in zip(lines, others, kinds.tolist(), strict=True):
+        first = other.split(", ")[0]
+        assert written == ", ".join([first] * (1 + (kind == 2)))
+        assert len(set(wanted.split(" "))) == 1
+    (source, _), _ = days(50, generator(2), same=True)
+    lines, _ = day_lines(50, generator(2), same=True)
+    assert to_texts(source, WRITTEN) == [written for written, _ in lines]
+
+
 def test_endings_are_those_of_english():
     lines, kinds = day_lines(4000, generator(1))
     numbers = {

@@ -22,19 +22,20 @@ N_IDS = len(WRITTEN) + 1, len(ISO) + 1  # of what is read and of what is written
 
 
 def day_lines(
-    n: int, generator: torch.Generator, *, kept: bool = False
+    n: int, generator: torch.Generator, *, kept: bool = False, same: bool = False
 ) -> tuple[list[tuple[str, str]], Tensor]:
     """``n`` lines, each as somebody might write it and in *month-day*, and their kinds ``(n,)``.
 
     *3 mar* is kind 0, *the 3rd of march* kind 1, both *03-03*; *3 mar, 18 nov* is kind 2,
     *03-03 11-18*, and half of the lines. kept: whether days come from those kept for testing; of
-    either sort all are equally likely.
+    either sort all are equally likely. same: whether the two days of a line are one day.
     """
     pool = (KEPT == kept).nonzero()[:, 0]  # 73 days kept, 293 others
     kinds = torch.randint(4, (n,), generator=generator).clamp(max=2)
     days = pool[torch.randint(len(pool), (n, 2), generator=generator)].tolist()
     lines = []
     for kind, both in zip(kinds.tolist(), days, strict=True):
+        both = both[:1] * 2 if same else both
         some = both if kind == 2 else both[:1]
         pairs = [write_date(NEW_YEAR + day, FORMS[kind]) for day in some]
         written, iso = zip(*pairs, strict=True)
@@ -48,12 +49,15 @@ def as_ids(lines: list[tuple[str, str]]) -> tuple[Tensor, Tensor]:
     return to_ids(read, WRITTEN), to_ids(wanted, ISO)
 
 
-def days(batch: int, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
+def days(
+    batch: int, generator: torch.Generator, *, same: bool = False
+) -> tuple[tuple[Tensor, Tensor], Tensor]:
     """A batch to train a translator on: source ``(b, n)``, target ``(b, t)``, and the answers.
 
     The answers ``(b, t + 1)`` are the target's characters and its end, 0; behind it, `UNASKED`.
+    same: as for `day_lines`.
     """
-    source, target = as_ids(day_lines(batch, generator)[0])
+    source, target = as_ids(day_lines(batch, generator, same=same)[0])
     ended = F.pad(target == 0, (1, 0))  # (b, t + 1)
     return (source, target), F.pad(target, (0, 1)).masked_fill(ended, UNASKED)
 

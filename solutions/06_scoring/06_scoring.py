@@ -239,7 +239,7 @@ check("scoring.attend", attend)
 # <!-- facts: explain_hull -->
 #
 # Of three keys the third is the mean of the other two. Explain in three sentences why under a dot
-# product no query gives it the highest score of the three, why a learned matrix between query and
+# product no query gives it a higher score than both others, why a learned matrix between query and
 # key does not help, and why an additive score can.
 #
 # | points | for |
@@ -252,13 +252,13 @@ check("scoring.attend", attend)
 #
 # ### BEGIN SOLUTION
 # A dot product is linear in the key, so the score of the mean is the mean of the two scores and
-# never above both. A matrix $W$ in between turns the query into another one, $W^\top q$, and all
+# never above both. A matrix $W$ in between turns the query into another one, $qW$, and all
 # stays linear in the key. An additive score sends the key through a tanh, and units that rise on
 # one side and fall on the other can add up to a peak in the middle.
 #
 # For the points, in this order: (2) the score is linear in the key, so the third score is the
 # mean of the other two, and no mean is above both; (1) with a matrix in between the score is
-# still linear in the key: $q^\top W$ is only another query; (1) the tanh of an additive score
+# still linear in the key: $qW$ is only another query; (1) the tanh of an additive score
 # bends: it is not linear in the key and can be highest in the middle.
 # ### END SOLUTION
 

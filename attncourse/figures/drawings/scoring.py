@@ -132,11 +132,15 @@ def translator(attention: bool) -> Diagram:
 
 
 def fan(picture: Diagram, readers, writer) -> None:
-    """Lines from every state that was read to a blend, as thick as their weights, and on."""
+    """Lines from every state that was read to a blend, as thick as their weights, and on.
+
+    The state that is compared lies on the way: the blend passes it by, to what is written.
+    """
     blend = picture.box(70, 118, "blend", role="value", width=66)
     for reader, weight in zip(readers, WEIGHTS, strict=True):
         x, y = reader.middle[0], reader.y - 3
         picture.path(f"M{x:g},{y:g}L103,149", "value", thick=1 + 9 * weight)
-    picture.arrow(blend, writer, role="value")
+    picture.arrow(writer, blend, role="query")
+    picture.arrow((136, 132), (112, 40), role="value", via=((136, 40),))
     picture.text(148, 122, "weights: softmax of", size=12, anchor="start")
     picture.text(148, 139, "score(s_1, h_j)", size=12, anchor="start")
