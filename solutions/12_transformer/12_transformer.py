@@ -330,13 +330,13 @@ check("transformer.noam_schedule", noam_schedule)
 # <!-- facts: explain_residual -->
 #
 # Explain in three sentences what a stack of attention layers alone does to its tokens and why,
-# how a residual connection prevents it, and what the feed-forward layer can do that attention
-# cannot.
+# how a residual connection works against it, and what the feed-forward layer can do that attention
+# with fixed weights cannot.
 #
 # | points | for |
 # | --: | --- |
 # | 1 | what attention alone does to tokens, and why |
-# | 2 | how a residual connection prevents it |
+# | 2 | how a residual connection works against it |
 # | 1 | what the feed-forward layer can do |
 #
 # Write your answer in place of the line below: double-click this cell.
@@ -351,7 +351,7 @@ check("transformer.noam_schedule", noam_schedule)
 # For the points, in this order: (1) attention returns averages, and averages of averages make all
 # tokens alike; (2) a residual connection adds the branch to what it read, so that each token
 # keeps its own row and differences survive; (1) the feed-forward layer bends the features of each
-# token by itself; attention only mixes values linearly.
+# token by itself; attention with fixed weights only mixes values linearly.
 # ### END SOLUTION
 
 # %% [markdown]

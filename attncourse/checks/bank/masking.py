@@ -659,7 +659,7 @@ PADDING = exercise(
 
 WINDOW = exercise(
     masking.sliding_window_mask,
-    section="Chapter 10, “Windows, blocks and gaps”",
+    section="Chapter 10, “Windows”",
     difficulty=2,
     minutes=12,
     picture=True,
