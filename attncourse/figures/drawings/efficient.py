@@ -39,10 +39,10 @@ def kept() -> Diagram:
     """What is in small, fast memory while a tile is held."""
     picture = Diagram(
         "What is held",
-        "In large, slow memory are Q, K, V and the output U, n by d each. Of Q, K and V one block "
-        "each is read. In small, fast memory a tile of scores is made, and three running quantities "
-        "are kept for each query: the largest score, the normaliser and the sum of values. A finished "
-        "block of U is written back.",
+        "In large, slow memory are Q, K, V and the output U, n by d each. Of Q, K and V one "
+        "block each is read. In small, fast memory a tile of scores is made, and three running "
+        "quantities are kept for each query: the largest score, the normaliser and the sum of "
+        "values. A finished block of U is written back.",
         height=262,
     )
     picture.text(170, 18, "large, slow memory", "quiet", size=13)
