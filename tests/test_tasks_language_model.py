@@ -17,6 +17,7 @@ from attncourse.tasks.language_model import (
     Window,
     at_its_best,
     floor_of_window,
+    floors_of_windows,
     mean_loss,
     someone_looks_on,
     train,
@@ -237,3 +238,33 @@ def test_the_floor_of_a_window_by_hand():
     assert floor_of_window(ids, 1, 0) == pytest.approx(exact, rel=1e-5)
     with pytest.raises(ValueError, match="too wide"):
         floor_of_window(ids, 40, 0)
+
+
+def test_the_floors_of_all_windows_are_exact_for_every_story_with_its_probability():
+    ids, chances = WORLD.every()
+    floors = floors_of_windows(ids, 8, PAD, chances)
+    assert floors == pytest.approx(sorted(floors, reverse=True))
+    assert floors[6] > WORLD.entropy_rate() * 1.01  # the name stands up to eight tokens back
+    assert floors[7] == pytest.approx(WORLD.entropy_rate(), rel=1e-9)
+    sample = PronounWorld(seed=5).sample(50_000)
+    assert floor_of_window(sample, 2, PAD) == pytest.approx(floors[1], rel=0.003)
+
+
+def test_rows_count_with_their_shares():
+    ids = torch.tensor([[1, 2, 3], [1, 2, 4], [1, 5, 3]])
+    repeated = torch.cat([ids[[0]], ids[[1]].repeat(2, 1), ids[[2]].repeat(3, 1)])
+    shares = torch.tensor([1.0, 2.0, 3.0]) / 6
+    counted = floors_of_windows(ids, 2, 0, shares)
+    assert counted == pytest.approx(floors_of_windows(repeated, 2, 0))
+    assert counted != pytest.approx(floors_of_windows(ids, 2, 0))
+
+
+def test_every_story_is_there_once_with_its_probability():
+    world = PronounWorld(men={"doctor": 0.75, "nurse": 0.0})
+    ids, chances = world.every()
+    assert len(ids.unique(dim=0)) == len(ids) == 3 * 400 * 18 * (12 + 2 + 1)
+    assert chances.sum().item() == pytest.approx(1)
+    for row in torch.randint(len(ids), (200,), generator=torch.Generator().manual_seed(0)):
+        words = world.decode(ids[row, 1:])
+        assert math.exp(-world.surprise(words)) == pytest.approx(chances[row].item())
+        assert torch.equal(world.encode([words.split()])[0], ids[row])

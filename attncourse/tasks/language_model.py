@@ -164,22 +164,43 @@ def at_its_best(
     return Result(rate, [losses for _, losses in runs], tested)
 
 
-def floor_of_window(ids: Int[Tensor, "b n"], width: int, padding_id: int) -> float:
-    """The least mean loss of any model that sees ``width`` tokens, by counting, in nats.
+def floors_of_windows(
+    ids: Int[Tensor, "b n"],
+    widest: int,
+    padding_id: int,
+    shares: Float[Tensor, "b"] | None = None,
+) -> list[float]:
+    """The least mean loss of any model that sees 1, 2, … ``widest`` tokens, in nats.
 
-    It is the entropy of the next token given the last ``width``, with the shares that ids have: a
-    little too low where some windows are rare. Before a beginning stands padding.
+    It is the entropy of the next token given the last ones, with the shares that ids have:
+    ``shares`` are those of the rows, equal unless given. Of ids that are a sample it is too low
+    where some windows are rare. Before a beginning stands padding.
     """
-    before = F.pad(ids, (width, 0), value=padding_id)
-    rows = before.unfold(-1, width + 1, 1)[:, 1:].flatten(0, 1)  # (targets, width + 1)
-    rows = rows[rows[:, -1] != padding_id]
     kinds = int(ids.max()) + 1
-    if kinds ** (width + 1) > 2**62:
-        raise ValueError(f"width: too wide to be counted with {kinds} tokens, got {width}")
-    codes = torch.zeros(len(rows), dtype=torch.int64)
-    for column in rows.unbind(1):  # a number for each window, the target last
+    if kinds ** (widest + 1) > 2**62:
+        raise ValueError(f"widest: too wide to be counted with {kinds} tokens, got {widest}")
+    before = F.pad(ids, (widest, 0), value=padding_id)
+    windows = before.unfold(-1, widest + 1, 1)[:, 1:]  # (b, n - 1, widest + 1), the target last
+    codes = torch.zeros(windows.shape[:-1], dtype=torch.int64)
+    for column in windows.unbind(-1):  # a number for each window
         codes = codes * kinds + column
-    whole = codes.unique(return_counts=True)[1]
-    seen = (codes // kinds).unique(return_counts=True)[1]
-    entropy = [-(c / len(rows) * (c / len(rows)).log()).sum() for c in (whole, seen)]
-    return float(entropy[0] - entropy[1])
+    shares = torch.ones(len(ids)) if shares is None else shares
+    counts = shares.double()[:, None] * (ids[:, 1:] != padding_id)
+    codes, counts = merged(codes.flatten(), counts.flatten() / counts.sum())
+    floors = []
+    for width in range(1, widest + 1):
+        narrow, whole = merged(codes % kinds ** (width + 1), counts)
+        seen = merged(narrow // kinds, whole)[1]
+        floors.append(float(torch.special.entr(whole).sum() - torch.special.entr(seen).sum()))
+    return floors
+
+
+def merged(codes: Int[Tensor, "n"], counts: Float[Tensor, "n"]) -> tuple[Tensor, Tensor]:
+    """The different codes, and what each counts in all."""
+    different, place = codes.unique(return_inverse=True)
+    return different, torch.zeros(len(different), dtype=counts.dtype).index_add(0, place, counts)
+
+
+def floor_of_window(ids: Int[Tensor, "b n"], width: int, padding_id: int) -> float:
+    """The least mean loss of any model that sees ``width`` tokens; see ``floors_of_windows``."""
+    return floors_of_windows(ids, width, padding_id)[-1]

@@ -8,9 +8,10 @@ share of stories that the author chooses: a stereotype of known strength, plante
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import permutations, product
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attncourse.arrays import require_count
@@ -24,6 +25,18 @@ TRAITS = ("small", "cute", "fluffy", "quiet", "brave", "funny", "clever", "tall"
 VERBS = ("likes", "cooks", "sells")
 FOODS = ("sushi", "pizza", "bread", "salad", "soup", "cake")
 STEREOTYPE = {"doctor": 0.9, "nurse": 0.1, "baker": 0.5}  # the share of men
+
+
+def all_traits() -> list[tuple[str, ...]]:
+    """One to three different traits in every order."""
+    return [some for count in (1, 2, 3) for some in permutations(TRAITS, count)]
+
+
+def traits_as_said(traits: Sequence[str]) -> list[str]:
+    """*small*; *small and cute*; *small, cute and fluffy*, as words and marks."""
+    *first, last = traits
+    joints = {0: [], 1: [*first, "and"], 2: [first[0], ",", *first[1:], "and"] if first else []}
+    return [*joints[len(first)], last]
 
 
 class PronounWorld:
@@ -82,6 +95,31 @@ class PronounWorld:
         ids = torch.cat(columns, dim=1)
         order = (ids == PAD).long().argsort(dim=1, stable=True)  # words first, in their order
         return ids.gather(1, order)[:, : self.longest]
+
+    def every(self) -> tuple[Int[Tensor, "n longest"], Float[Tensor, "n"]]:
+        """The ids of every story, as ``sample`` gives them, and the probability of each.
+
+        There are 388,800 with the professions of ``STEREOTYPE``; one that cannot be is left out.
+        """
+        people = [(one, float(one in MEN), 1 / 2 / len(WOMEN + MEN)) for one in WOMEN + MEN]
+        people += [(f"the {who}", man, 1 / 2 / len(self.men)) for who, man in self.men.items()]
+        beginnings, chances = [], []
+        for opening, (who, man, called), traits in product(OPENINGS, people, all_traits()):
+            listed = traits_as_said(traits)
+            chance = called / len(OPENINGS) / 3 / math.perm(len(TRAITS), len(traits))
+            for pronoun, share in ("he", man), ("she", 1 - man):
+                if share:
+                    words = [*opening, *who.split(), "is", *listed, ".", pronoun]
+                    beginnings.append(words)
+                    chances.append(chance * share / len(VERBS) / len(FOODS))
+        ids = torch.full((len(beginnings), len(VERBS) * len(FOODS), self.longest), PAD)
+        endings = [(verb, food, ".") for verb, food in product(VERBS, FOODS)]
+        ends = torch.tensor([[*self.beginning(words)[1:], END] for words in endings])  # (18, 4)
+        for row, words in zip(ids, beginnings, strict=True):
+            row[:, : len(words) + 1] = torch.tensor(self.beginning(words))
+            row[:, len(words) + 1 : len(words) + 5] = ends
+        shares = torch.tensor(chances, dtype=torch.float64).repeat_interleave(len(endings))
+        return ids.flatten(0, 1), shares
 
     def characters(self, n: int) -> tuple[Int[Tensor, "n 2"], Bool[Tensor, "n"]]:
         """Who each of n stories is about, a name or *the* and a profession; which are men."""
