@@ -407,6 +407,9 @@ SIGMOIDS = slip("""a sigmoid in place of the softmax
 SOFTMAX_TWICE = slip("""a softmax of the softmax
     You take the softmax twice, which evens the weights out: none is then more than e ≈ 2.7 times
     another. Once is enough.""").by(normalize=lambda s: s.softmax(-1).softmax(-1))
+EXPONENTIAL_TWICE = slip("""the exponential is taken twice
+    You hand exp(score) to the softmax, which takes the exponential itself. Hand over the score.
+""").by(normalize=lambda s: s.exp().softmax(-1))
 NO_MAXIMUM = (
     slip("""no maximum subtracted
     exp of a large score overflows, and ∞/∞ is NaN; far below 0 every exp is 0, and 0/0 is NaN too.
@@ -462,7 +465,13 @@ OF_THE_SOFTMAX = (
     NO_MAXIMUM,
     GUARD,
 )
-MORE_OF_THE_SOFTMAX = (ONE_MAXIMUM, NO_KEEPDIM, ANOTHER_FUNCTION, IN_SINGLE_PRECISION)
+MORE_OF_THE_SOFTMAX = (
+    ONE_MAXIMUM,
+    NO_KEEPDIM,
+    ANOTHER_FUNCTION,
+    IN_SINGLE_PRECISION,
+    EXPONENTIAL_TWICE,
+)
 
 # --- what goes wrong with the product ------------------------------------------------------------
 
@@ -747,7 +756,7 @@ def zero_at_start(name: str) -> dict[str, Any]:
 
 def not_random(name: str) -> Slip:
     return slip(f"""{name}: not random at the start
-        Your {name} begins with the same number everywhere, or with few different ones. The exercise
+        At the start your {name} holds one number everywhere, or few different ones. The exercise
         asks for random numbers: `torch.randn(…)`.""").by(zero_at_start(name))
 
 

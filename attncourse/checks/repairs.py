@@ -28,6 +28,7 @@ except ImportError:  # Windows
 SECONDS = 1.5  # of processor time for all variants
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
+FRESH = 3  # times that a variant has fresh cases: what is decided by lot may be right in one
 LONGEST = 70  # characters of a line that are shown
 OUTSIDE = {"open", "exec", "eval", "compile", "input", "os", "sys", "shutil", "subprocess", "Path"}
 
@@ -85,7 +86,8 @@ def repaired(
                 return False
             if time.thread_time() > ends + SECONDS:
                 return False
-        return not any(t.stands_out for t in try_out(limited, variant, seed + 1))
+        fresh = (try_out(limited, variant, seed + more) for more in range(1, 1 + FRESH))
+        return not any(t.stands_out for trials in fresh for t in trials)
 
     def first_that_mends() -> Change | None:
         for change in changes(source.definition):

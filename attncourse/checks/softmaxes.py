@@ -125,7 +125,7 @@ ANOTHER_BASE = (
     slip("""another base than e
     You take powers of another number, 2 or 10 say. Softmax takes powers of e: `np.exp`.""")
     .by(power=lambda z: 2.0**z)
-    .by_any(lambda base: {"power": lambda z: base**z}, (10.0, 3.0))
+    .by_any(lambda base: {"power": lambda z: base**z}, (10.0, 3.0, 2.718, 2.7183))
 )
 ANOTHER_FACTOR = (
     slip("""the scores are multiplied by a number
@@ -164,6 +164,7 @@ SIGMOIDS = mistakes.SIGMOIDS.here(
 TWICE = mistakes.SOFTMAX_TWICE.here(
     after=lambda w, x, T, axis: np.exp(w) / np.exp(w).sum(axis=axis, keepdims=True)
 )
+EXPONENTIAL_TWICE = mistakes.EXPONENTIAL_TWICE.here(exponents=lambda x, T: np.exp(x / T))
 ONLY_THE_LARGEST = slip("""only the largest score counts
     You give all the weight to the largest score. Softmax gives every score a share.
 """).by(after=lambda w, x, T, axis: 1.0 * (w == w.max(axis=axis, keepdims=True)))
@@ -218,7 +219,15 @@ UNDIVIDED_MAXIMUM = slip("""the maximum is subtracted before it is divided by th
     temperature is 1. Put the difference in brackets: `(x - x.max(…)) / temperature`.
 """).by(top=lambda z, axis, x: x.max(axis=axis, keepdims=True))
 OF_THE_MAXIMUM = (NOTHING_SUBTRACTED, WHOLE_MAXIMUM, MINIMUM, NAN_TO_ZERO, CLIPPED)
-OF_THE_WEIGHTS = (ANOTHER_BASE, NOT_NORMALISED, ANOTHER_TOTAL, GUARD, SIGMOIDS, TWICE)
+OF_THE_WEIGHTS = (
+    ANOTHER_BASE,
+    NOT_NORMALISED,
+    ANOTHER_TOTAL,
+    GUARD,
+    SIGMOIDS,
+    TWICE,
+    EXPONENTIAL_TWICE,
+)
 OF_THE_TEMPERATURE = (
     TIMES_TEMPERATURE,
     NO_TEMPERATURE,

@@ -252,7 +252,8 @@ UNFIT = (
         r"your module has no parameter ([^;]+);",
         "there is no parameter {}",
         "The exercise says what your module's parameters are called, and {} is not there. A layer "
-        "`self.W = nn.Linear(…)` has its numbers in `W.weight`, an `nn.Parameter` in `W` itself.",
+        "`self.W = nn.Linear(…)` has its numbers in `W.weight`, and in `W.bias` where it is made "
+        "with one; an `nn.Parameter` has them in `W` itself.",
     ),
     (
         r"your module has (\S+) of shape",
@@ -364,8 +365,8 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     mistake = Misconception(
         f"{what} provided for",
         "Your results are right without further axes in front. Leading axes are batches, any "
-        "number of them: count the axes from the end (`dim=-1`, `.mT`, `x[..., i, :]`) and let "
-        "`@` and broadcasting take the others along.",
+        "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
+        "let `@` and broadcasting take the others along.",
     )
     return Symptom(mistake.name, True, mistake)
 

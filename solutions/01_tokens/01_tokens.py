@@ -94,7 +94,7 @@ check("tokens.tokenize", tokenize)
 #
 # <!-- hints: one_hot -->
 #
-# 1. Start from `np.zeros((len(ids), n_vocab))`. Which column of row i becomes 1?
+# 1. Start from `np.zeros((*ids.shape, n_vocab))`. Which column of row i becomes 1?
 # 2. The rows you need are rows of the identity matrix: row k of `np.eye(n_vocab)` has its 1 in
 #    column k. An array of ids as an index picks one row for each, batches included.
 # 3. The range comes first: raise ValueError if `((ids < 0) | (ids >= n_vocab)).any()`.
@@ -179,8 +179,8 @@ check("tokens.embed", embed)
 # | returns | `(..., n, m)` | from −1 to 1 |
 #
 # A vector of zeros has no direction: its similarity with everything is 0. Vectors that are not
-# zero are at least 0.001 long. A guard added to a denominator may be 1e-12 at most. The arrays that
-# were passed in stay as they are.
+# zero are at least 0.001 long. A guard added to a length may be 1e-12 at most, and none may stand
+# under the root. The arrays that were passed in stay as they are.
 #
 # <!-- hints: cosine_similarity -->
 #
@@ -205,7 +205,7 @@ def cosine_similarity(X, Y):
 # the second is zero. Expect `[[1. 0.] [0. 0.]]`:
 
 # %%
-cosine_similarity(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[6.0, 8.0], [-4.0, 3.0]]))
+np.round(cosine_similarity(np.array([[3.0, 4.0], [0, 0]]), np.array([[6.0, 8.0], [-4, 3]])), 3)
 
 # %% nbgrader={"grade_id": "check_cosine_similarity", "locked": true}
 check("tokens.cosine_similarity", cosine_similarity)

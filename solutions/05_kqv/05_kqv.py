@@ -90,8 +90,8 @@ check("kqv.project", project)
 # | `key` | `(..., n, d_k)` | one key per row |
 # | returns | `(..., m, n)` | row i holds the scores of query i |
 #
-# These are the bare products. The division by √d_k is a step of its own and comes in the next
-# exercise.
+# Batch axes broadcast. These are the bare products; the division by √d_k is a step of its own and
+# comes in the next exercise.
 #
 # <!-- hints: attention_scores -->
 #
@@ -189,7 +189,8 @@ check("kqv.scaled_dot_product_attention", scaled_dot_product_attention)
 #   d_k, the third maps them to d_v, which is d_k unless it is given; with `bias=True` each of them
 #   has a bias, otherwise none has;
 # - `forward(x, mask=None)`: the tokens `x`, `(..., n, d_model)`, are projected three times, and
-#   attention mixes the values; it returns the output alone, `(..., n, d_v)`;
+#   attention mixes the values; it returns the output alone, `(..., n, d_v)`; `mask` is as in
+#   exercise 3;
 # - `weights(x, mask=None)`: the attention map `(..., n, n)` that `forward` mixes with.
 #
 # The check builds your class, puts weights of its own into it by these names, and compares what
@@ -254,11 +255,11 @@ check("kqv.AttentionHead", AttentionHead)
 #
 # ### BEGIN SOLUTION
 # With one view the score of i for j is $q_i \cdot q_j$, which is also the score of j for i. A
-# pronoun could not look for its noun without the noun looking for the pronoun as much. The value
+# pronoun could not score its noun high without the noun scoring the pronoun as high. The value
 # is a view of its own so that a token may be found by some features and hand over others.
 #
-# For the points, in this order: (2) with one view, token i scores j as high as j scores i: nobody
-# looks without being looked at in the same measure; (1) a relation that goes one way, such as a
+# For the points, in this order: (2) with one view, token i scores j exactly as high as j scores
+# i; (1) a relation that goes one way, such as a
 # pronoun that looks for its noun; (1) the value keeps what is handed over apart from what is
 # compared.
 # ### END SOLUTION

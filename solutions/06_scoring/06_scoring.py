@@ -48,7 +48,7 @@ from attncourse.checks import check, examine
 # | `key` | `(..., n, d)` | one key per row, as wide as a query |
 # | returns | `(..., m, n)` | row i holds the scores of query i |
 #
-# There is no scaling and no softmax here.
+# Batch axes broadcast. There is no scaling and no softmax here.
 #
 # <!-- hints: dot_score -->
 #
@@ -198,8 +198,8 @@ check("scoring.AdditiveScore", AdditiveScore)
 # | `mask` | broadcasts to `(..., m, n)` | boolean, `True` where allowed; `None` allows everything |
 # | returns | `(..., m, d_v)` | the output alone, one row for each query |
 #
-# Where the mask is `False` the weight is 0, and the weights that are left sum to 1. Every query
-# will be allowed at least one key.
+# Batch axes broadcast. Where the mask is `False` the weight is 0, and the weights that are left sum
+# to 1. Every query will be allowed at least one key.
 #
 # Two finished functions of PyTorch may not be called: `scaled_dot_product_attention`, and
 # `multi_head_attention_forward`, which stands behind `nn.MultiheadAttention`. The check notices.

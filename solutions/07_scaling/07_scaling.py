@@ -183,7 +183,7 @@ check("scaling.attention_entropy", attention_entropy)
 # | `p` | `(..., n)` | rows of weights: the softmax has been taken |
 # | returns | `(..., n, n)` | one matrix for each row |
 #
-# Compute it from `p`, so that the gradient of J with respect to p can be taken in turn.
+# Compute it from `p`, entry by entry as it stands: its gradient with respect to p is taken in turn.
 #
 # <!-- hints: softmax_jacobian -->
 #
@@ -213,8 +213,8 @@ check("scaling.softmax_jacobian", softmax_jacobian)
 #
 # <!-- facts: explain_root -->
 #
-# A head of width $d_k = 512$, whose queries and keys have entries of mean 0 and variance 1,
-# leaves the division out. Explain in three sentences what its scores, its weights and its
+# A head of width $d_k = 512$, whose queries and keys have independent entries of mean 0 and
+# variance 1, leaves the division out. Explain in three sentences what its scores, its weights and its
 # gradients are like when training begins, and what dividing by $\sqrt{512}$ does that dividing by
 # 512 does not.
 #
@@ -230,7 +230,7 @@ check("scaling.softmax_jacobian", softmax_jacobian)
 # ### BEGIN SOLUTION
 # A score is a sum of 512 products of variance 1, so scores spread by $\sqrt{512} \approx 23$, and
 # for most queries the softmax gives nearly all weight to one key. Its Jacobian $\mathrm{diag}(p)
-# - p\,p^\top$ is then close to 0, and hardly any gradient reaches these queries; the few whose
+# - p\,p^\top$ is then close to 0, and hardly any gradient reaches these queries; those whose
 # best keys nearly tie have a large one. Divided by the root, scores have variance 1 at every
 # width; divided by 512 they have 1/512, and all keys start with nearly equal weights.
 #

@@ -350,6 +350,7 @@ OF_CURVES = (
     .by(top=nothing, after=first_of_the_nearest)
     .by_any(lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)}, (-700, -500, -100)),
     soft.WHOLE_MAXIMUM,
+    soft.EXPONENTIAL_TWICE,
     slip("""the weights are not normalised
         You add up kernel × y without dividing by the sum of the kernel, so your curve follows how
         many points are near and falls to 0 far from all. The weights of a query sum to 1.""")

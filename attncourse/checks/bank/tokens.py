@@ -501,7 +501,7 @@ OF_COSINES = (
         "Each row has a length of its own: `axis=-1, keepdims=True`."
     ),
     slips.ZERO_BY_ZERO.by(over_x=np.divide).by(over_y=np.divide),
-    slips.GUARD.by(*({"measure": rooted(guard)} for guard in GUARDS)).by(
+    slips.GUARD.by(*({"measure": rooted(guard)} for guard in (1e-12, *GUARDS))).by(
         *({"finish": over_guarded(guard)} for guard in GUARDS)
     ),
     slip("""short vectors are taken for longer ones, or for zero
