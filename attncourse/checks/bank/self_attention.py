@@ -465,9 +465,8 @@ OF_EQUIVARIANCE = (
     .by(gather=np.any),
     slip("""the generator is not used
         You draw the orders from a generator of your own, also where one is handed over. Draw from
-        `rng`: who hands it over can then repeat the trial.""")
-    .by(generator=lambda rng: np.random.default_rng())
-    .by(generator=lambda rng: np.random.default_rng(0)),
+        `rng`: who hands it over can then repeat the trial.
+    """).by(generator=lambda rng: np.random.default_rng()),
     slip("""rng=None is not provided for
         Without a generator your function calls a method of None. Make one where none is given: `rng
         = np.random.default_rng() if rng is None else rng`.""").by(generator=lambda rng: rng),
