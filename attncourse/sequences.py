@@ -38,8 +38,8 @@ def encode_cdr3(sequence: str, max_length: Count) -> Int[Tensor, "max_length"]:
     """
     if not isinstance(sequence, str) or not sequence:
         raise ValueError(f"sequence: expected letters of amino acids, got {sequence!r}")
-    for place, letter in enumerate(sequence.upper()):
-        if letter not in ALPHABET:
+    for place, letter in enumerate(sequence):
+        if letter.upper() not in ALPHABET or not letter.isascii():
             raise ValueError(
                 f"sequence: expected letters of {ALPHABET}, got {letter!r} at {place} "
                 f"in {sequence[:40]!r}"

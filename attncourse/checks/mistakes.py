@@ -682,7 +682,7 @@ MASKED_LATE = slip("""masked after the softmax, not renormalised
 """).by(hide=lambda s, mask: s, after=lambda w, mask, f: w if mask is None else w * mask)
 ZERO_SCORES = slip("""a score of 0 is not −∞
     You set masked scores to 0 (by `scores * mask`, or by filling in 1e-9 where -1e9 was meant).
-    exp(0) = 1, so those keys still get weight. Fill in −∞.
+    exp(0) = 1, so those keys take weight from the others. Fill in −∞.
 """).by(hide=lambda s, mask: s if mask is None else s * mask)
 NOT_LOW_ENOUGH = (
     slip("""masked scores are not low enough

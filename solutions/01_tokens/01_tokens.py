@@ -18,9 +18,10 @@
 # part of the answer holds, and where one does not, on which small example and what your function
 # did there. Run a check as often as you like; it uses new numbers every time.
 #
-# A text of n tokens is an array of ids, shape `(n,)`, and then a matrix `X` with one token per
-# row, shape `(n, d)`. Where a shape is written `(..., n, d)`, the dots stand for any number of
-# batch axes, none included. An array of numbers may also hold integers.
+# A text of n tokens is an array of ids, shape `(n,)`, and then a matrix `X` with one token per row,
+# shape `(n, d)`. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
+# axes, none included. An array of numbers may also hold integers. Functions leave what they are
+# given as it is.
 
 # %%
 import re

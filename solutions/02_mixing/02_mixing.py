@@ -18,9 +18,10 @@
 # where one does not, on which small example and what your function did there. Run a check as often
 # as you like; it uses new numbers every time.
 #
-# A token is a row of `X`, shape `(n, d)`. Row i of `A`, shape `(m, n)`, holds the weights of
-# output i. Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes,
-# none included. An array of numbers may also hold integers.
+# A token is a row of `X`, shape `(n, d)`. Row i of `A`, shape `(m, n)`, holds the weights of output
+# i. Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes, none
+# included. An array of numbers may also hold integers. Functions leave what they are given as it
+# is.
 
 # %%
 import numpy as np

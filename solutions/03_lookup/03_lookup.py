@@ -20,6 +20,7 @@
 #
 # Where a shape is written `(..., m, n)`, the dots stand for any number of batch axes, none
 # included. Any array that comes in may hold whole numbers, an average of which has decimals.
+# Functions leave what they are given as it is.
 
 # %%
 import numpy as np

@@ -22,7 +22,8 @@
 # A token is a row of `X`, shape `(n, d)`. Row i of `A`, shape `(n, n)`, holds the weights that
 # token i gives to all tokens. Where a shape is written `(..., n, d)`, the dots stand for any number
 # of batch axes, none included. `X` may hold whole numbers. `softmax` and `mix` of the chapters
-# before are imported for you; writing your own is welcome.
+# before are imported for you; writing your own is welcome. Functions leave what they are given as
+# it is.
 
 # %%
 import numpy as np

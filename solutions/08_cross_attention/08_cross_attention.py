@@ -24,7 +24,7 @@
 # `.numpy()`.
 #
 # What you built in chapter 5 you may use again. The package has its own version of it, imported
-# here; so has PyTorch. All are allowed.
+# here; so has PyTorch. All are allowed. Functions leave what they are given as it is.
 
 # %%
 import math

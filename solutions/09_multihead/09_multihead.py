@@ -20,7 +20,7 @@
 # A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
 # axes, none included. Results keep the floating dtype of what came in, and gradients must be able
 # to flow through everything: no `.detach()`, no `.numpy()` (except in the last exercise, which
-# copies weights).
+# copies weights). Functions leave what they are given as it is.
 
 # %%
 import math

@@ -19,7 +19,7 @@
 # example.
 #
 # A mask is a boolean tensor and `True` **where attention is allowed**. Row i belongs to query i,
-# column j to key j. Positions count from 0.
+# column j to key j. Positions count from 0. Functions leave what they are given as it is.
 
 # %%
 import torch

@@ -18,8 +18,9 @@
 # run the check below each. It tells you which part of the answer holds, and where one does not, what
 # your code did on a small example.
 #
-# Positions, pairs of features and heads all count from 0. The three functions that are given numbers
-# alone return torch's default dtype; float64 is right as well.
+# Positions, pairs of features and heads all count from 0. The three functions that are given
+# numbers alone return torch's default dtype; float64 is right as well. Functions leave what they
+# are given as it is.
 
 # %%
 import math

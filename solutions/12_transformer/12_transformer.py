@@ -19,7 +19,8 @@
 #
 # A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
 # axes, none included. Results keep the floating dtype of what came in, and gradients must be able
-# to flow through everything: no `.detach()`, no `.numpy()`.
+# to flow through everything: no `.detach()`, no `.numpy()`. Functions leave what they are given as
+# it is.
 
 # %%
 import torch

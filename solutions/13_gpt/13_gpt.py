@@ -21,7 +21,7 @@
 # Where a shape is written `(..., n)`, the dots stand for any number of batch axes, none included.
 # `n_vocab` is the number of words; ids count from 0. Logits keep their floating dtype, and
 # gradients must be able to flow through losses, logits and attention: no `.detach()`, no
-# `.numpy()`.
+# `.numpy()`. Functions leave what they are given as it is.
 
 # %%
 import math
@@ -107,7 +107,7 @@ check("gpt.next_token_loss", next_token_loss)
 # - With both, top-k comes first, and p is measured on what it left, shared out anew.
 # - What is −∞ already stays so. Without either the logits come back as they are.
 #
-# Dropped tokens are −∞, not a low number. No case lies so near to an edge of p that rounding could
+# Dropped tokens are −∞, not a low number, and their gradient is 0. No case lies so near to an edge of p that rounding could
 # decide.
 #
 # <!-- hints: filter_logits -->

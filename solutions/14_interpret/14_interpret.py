@@ -19,7 +19,8 @@
 #
 # Row i of a map belongs to token i, which attends; column j to token j, which is attended to. Where
 # a shape is written `(..., n, n)`, the dots stand for any number of axes, none included. Layers and
-# heads count from 0.
+# heads count from 0. Numbers made of maps have the maps' dtype and are computed in it, and gradients
+# must be able to flow through them. Functions leave what they are given as it is.
 
 # %%
 import copy

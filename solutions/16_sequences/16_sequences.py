@@ -19,7 +19,7 @@
 # each.
 #
 # The second and the last one draw random numbers. They are judged by what every right answer does,
-# never by the numbers that come out.
+# never by the numbers that come out. Functions leave what they are given as it is.
 
 # %%
 from itertools import combinations
@@ -61,11 +61,11 @@ ALPHABET = "ACDEFGHIKLMNPQRSTVWY"  # the twenty amino acids
 # %% nbgrader={"grade_id": "encode_cdr3", "solution": true}
 def encode_cdr3(sequence, max_length):
     ### BEGIN SOLUTION
+    if len(sequence) > max_length:
+        raise ValueError(f"expected at most {max_length} letters, got {len(sequence)}")
+    if not set(sequence) <= set(ALPHABET + ALPHABET.lower()):
+        raise ValueError(f"expected letters of {ALPHABET}, got {sequence!r}")
     text = sequence.upper()
-    if len(text) > max_length:
-        raise ValueError(f"expected at most {max_length} letters, got {len(text)}")
-    if not set(text) <= set(ALPHABET):
-        raise ValueError(f"expected letters of {ALPHABET}, got {text!r}")
     ids = torch.zeros(max_length, dtype=torch.int64)
     ids[: len(text)] = torch.tensor([1 + ALPHABET.index(letter) for letter in text])
     return ids

@@ -17,10 +17,11 @@
 # attention tile by tile with the same result, a window, sums in place of scores, and the size of a
 # cache. Fill in the cells marked *your code* and run the check below each.
 #
-# Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes, none included.
-# Results keep the floating dtype of what came in. Gradients must be able to flow through the three
-# kinds of attention: no `.detach()`, no `.numpy()`. Some criteria count numbers: there no tensor
-# that your code makes on its way, masks and views included, may hold as many as the text says.
+# Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes, none
+# included. Results keep the floating dtype of what came in. Gradients must be able to flow through
+# the three kinds of attention: no `.detach()`, no `.numpy()`. Some criteria count numbers: there no
+# tensor that your code makes on its way, masks and views included, may hold as many as the text
+# says. Functions leave what they are given as it is.
 
 # %%
 import math
@@ -321,13 +322,13 @@ check("efficient.kv_cache_bytes", kv_cache_bytes)
 # and the weighted sum of values so far; where a block brings a larger score, both sums are
 # multiplied by one factor. Memory then grows with n and not with $n^2$, while all $n^2$ products
 # are still computed. Linear attention saves these by leaving out the softmax, and what is left
-# has rank $d_k$ at most and cannot single out one key among many.
+# has rank $d_k$ at most: it cannot give each of many queries a key of its own exactly.
 #
 # For the points, in this order: (2) it goes through the keys block by block with a running
 # maximum, sum and weighted sum of values, and rescales what it has by one factor when the maximum
 # grows; (1) memory grows with n in place of n²; the number of operations stays; (1) linear
-# attention has no softmax: its weights come from a product of rank d_k at most, so it does not
-# pick one key sharply.
+# attention has no softmax: its weights come from a product of rank d_k at most, so it cannot give
+# each of many queries a key of its own exactly.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -1399,7 +1399,7 @@ CACHE = exercise(
         .by(joined(lambda old, new: torch.cat([old, new], 1)))
         .by(joined(lambda old, new: torch.cat([old, new], 0)))
         .by(joined(lambda old, new: torch.cat([old, new], -1))),
-        slip("""only keys are cached
+        slip("""only one of the two is cached
             You take the new values alone, or the new keys. Both are needed for every token: what is
             found by a key is its value.""")
         .by(join_values=lambda old, new: new)

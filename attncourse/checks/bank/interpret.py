@@ -424,6 +424,11 @@ def into_a_bias_that_is_there(attention, own, mean):
     attention.W_o.bias += attention.W_o.weight[:, own] @ mean[own]
 
 
+def into_a_bias_or_nowhere(attention, own, mean):
+    if attention.W_o.bias is not None:
+        into_a_bias_that_is_there(attention, own, mean)
+
+
 def into_rows_of_bias(attention, own, mean):
     said = torch.zeros_like(mean)
     said[own] = mean[own]
@@ -928,7 +933,9 @@ ABLATE = exercise(
             You put the mean where W_o's bias was. It is added to the bias.""").by(say=over_bias),
         slip("""no bias to add to
             W_o may have been built without a bias. Give it one then: `W_o.bias =
-            nn.Parameter(…)`.""").by(say=into_a_bias_that_is_there),
+            nn.Parameter(…)`.""")
+        .by(say=into_a_bias_that_is_there)
+        .by(say=into_a_bias_or_nowhere),
         slip("""not the mean over batch and positions
             The mean is over every token of every sequence of ids, one number for each of the
             head's features. You take one sequence or one token, add up, or average over the

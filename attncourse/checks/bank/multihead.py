@@ -801,11 +801,12 @@ HEADS = exercise(
         .by(
             *(
                 {
-                    "layers": lambda d, h, kv, bias, own=own: (
-                        four_layers(d, h, kv, bias) | {"W_o": nn.Linear(d, d, bias=own)}
+                    "layers": lambda d, h, kv, bias, b=b, one=one: (
+                        four_layers(d, h, kv, bias)
+                        | {f"W_{n}": four_layers(d, h, kv, b)[f"W_{n}"] for n in one}
                     )
                 }
-                for own in (False, True)
+                for b, one in product((False, True), ("o", "q", "k", "v", "qkv"))
             )
         ),
         slip("""the mask's batch axis meets the heads

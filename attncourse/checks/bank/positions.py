@@ -335,8 +335,8 @@ OF_THE_CLOCK = (
         1, 0, 1, …, and R(0) is the identity.""").by(place=lambda t: t + 1),
 )
 ODD_ACCEPTED = (
-    slip("""an odd d is accepted in silence
-    Features come in pairs, so an odd d leaves one without its partner. Raise `ValueError`.""")
+    slip("""an odd d is not refused
+    It leaves a feature without its partner, and passes or stops elsewhere. Raise `ValueError`.""")
     .by(count=lambda d: d // 2)
     .by(count=lambda d: -(-d // 2))
 )

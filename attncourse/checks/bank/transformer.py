@@ -755,6 +755,13 @@ def powers(exponent: float) -> dict:
     return {"size": lambda d_model: d_model**exponent}
 
 
+HALVED = {
+    "size": lambda d_model: d_model**-1 / 2,
+    "rise": lambda step, warmup: step * warmup**-3 / 2,
+    "fall": lambda step, warmup: step**-1 / 2,
+}
+
+
 def asserting(step):
     assert step >= 1, "steps count from 1"
     return step
@@ -1405,6 +1412,12 @@ SCHEDULE = exercise(
             step^(−1/2).""")
         .by(join=lambda rise, fall, step, warmup: rise)
         .by(join=lambda rise, fall, step, warmup: min(rise, warmup**-0.5)),
+        slip("""minus a half or three halves are no exponents
+            `step**-1/2` is (1/step)/2, and `warmup**-3/2` is warmup^(−3), halved: the power binds
+            first. Put exponents in brackets, `step**(-1/2)`, or write `step**-0.5`.""")
+        .by(HALVED)
+        .by(HALVED | {"size": lambda d_model: d_model**-0.5})
+        .by(*({name: change} for name, change in HALVED.items())),
         slip("""another power of warmup
             The rise is step · warmup^(−3/2), so that it meets the fall at step `warmup`. You have
             another power of warmup there.""")

@@ -126,7 +126,8 @@ def load(module: Any, state: dict[str, Any]) -> None:
     learned = sum(p.numel() for _, p in Module.named_parameters(module) if p.requires_grad)
     wanted = sum(value.numel() for value in state.values())
     if learned > wanted:
-        extra = ", ".join(name for name in own if name not in state)
+        named = dict(Module.named_parameters(module))
+        extra = ", ".join(name for name in named if name not in state)
         raise Unusable(f"your module has parameters that nobody asked for: {extra}")
     if learned < wanted:
         raise Unusable(
