@@ -6,8 +6,9 @@ import pytest
 
 from attncourse.alarm import TimeUp
 from attncourse.checks import examine, exercises
-from attncourse.checks.defaults import defaults_of
+from attncourse.checks.defaults import defaults_of, other_default
 from attncourse.checks.judging import judge
+from attncourse.checks.trials import try_out
 from attncourse.efficient import kv_cache_bytes
 from attncourse.positions import apply_rope
 
@@ -72,3 +73,16 @@ def test_an_answer_that_does_not_return_is_not_called_again(last):
     verdict = examine("efficient.kv_cache_bytes", cache, seed=1)
     assert not verdict.passed
     assert len(calls) == last
+
+
+def test_an_answer_that_is_right_the_next_time_has_no_other_default():
+    exercise, late = exercises()["efficient.kv_cache_bytes"], []
+
+    def cache(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=None):
+        right = kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number or 2)
+        return right if late or bytes_per_number else right + 1
+
+    trials = try_out(exercise, cache, 3)
+    assert other_default(exercise, cache, trials) is not None
+    late.append(True)
+    assert other_default(exercise, cache, trials) is None

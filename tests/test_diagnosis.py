@@ -621,3 +621,15 @@ def test_the_mistake_that_explains_most_is_found_among_many_that_take_long():
     verdict = examine("efficient.tiled_attention", tiled_attention, seed=4)
     assert verdict.diagnosis is not None, verdict.full
     assert verdict.diagnosis.name == "the output is not rescaled"
+
+
+def test_results_are_not_called_right_for_what_is_refused_alone():
+    def schedule(step, d_model, warmup):
+        if step < 1:
+            raise ValueError("steps count from 1")
+        return 0.123 * transformer.noam_schedule(step, d_model, warmup) ** 0.9
+
+    verdict = examine("transformer.noam_schedule", schedule, seed=1)
+    assert not verdict.passed
+    assert "right but for" not in verdict.in_short
+    assert "right but for" not in str(verdict)

@@ -292,3 +292,16 @@ def f(x, y=2, *, flag=True):
         total = total[..., 1:] - np.max(x @ x.T, axis=0)
     return -total if flag else total / 3.5
 """
+
+
+def test_a_change_that_is_right_in_some_fresh_cases_alone_mends_nothing(monkeypatch):
+    assert place("kqv.project", something_too_much) is not None
+    tried = []
+
+    def fresh(exercise, variant, seed):
+        tried.append(seed)
+        return try_out(exercise, variant if seed == 4 else something_too_much, seed)
+
+    monkeypatch.setattr(repairs, "try_out", fresh)
+    assert place("kqv.project", something_too_much) is None
+    assert {4, 5} <= set(tried)
