@@ -496,6 +496,12 @@ assert double(2) == 4
 """
 
 
+OWN = """
+# %% nbgrader={"grade_id": "own_recall", "grade": true, "locked": true, "points": 5}
+assert double(2) == 4
+"""
+
+
 def solve(small: Path, source: str) -> nbformat.NotebookNode:
     import exercises
 
@@ -525,6 +531,13 @@ def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
         assert cell.metadata.nbgrader.task is False
 
 
+def test_an_instructor_adds_a_graded_cell(small):
+    cells = solve(small, SOURCE + OWN).cells
+    marks = cells[-3].metadata.nbgrader
+    assert (marks.grade_id, marks.points, marks.locked) == ("own_recall", 5, True)
+    assert cells[-3].source == "assert double(2) == 4"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -541,10 +554,14 @@ def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
         ("# 2. Twice", "#    Twice", "<!-- hints: double -->: expected two or more behind it"),
         ('# %% nbgrader={"grade_id": "check_double", "locked": true}', "# %%", "check_double"),
         ("# # Exercises", "# Exercises", "begins with the title"),
+        (OWN, OWN.replace('true, "p', 'false, "p'), "a graded cell of your own has"),
+        (OWN, OWN.replace(', "points": 5', ""), "a graded cell of your own has"),
+        (OWN, OWN.replace("5", "0"), "expected points above 0, got 0"),
+        (OWN, OWN.replace("5", '"five"'), "expected points above 0, got 'five'"),
     ],
 )
 def test_a_wrong_source_of_answers_is_refused(small, old, new, complaint):
-    assert old in SOURCE
+    assert old in SOURCE + OWN
     with pytest.raises(settings.CourseError, match=re.escape(complaint)) as caught:
-        solve(small, SOURCE.replace(old, new))
+        solve(small, (SOURCE + OWN).replace(old, new))
     assert "solutions/01_alpha/01_alpha.py" in str(caught.value)

@@ -55,6 +55,9 @@ ROLES = {  # of a graded cell, by its id's prefix: the short metadata it must ha
 }
 
 
+OWN = "own_"  # begins the id of a graded cell that belongs to no exercise
+
+
 def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
     """`check_mix` → (`check_`, `mix`), when mix is an exercise of the chapter."""
     for prefix in ROLES:
@@ -154,11 +157,14 @@ def folded(hints: list[str]) -> str:
 def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     """nbgrader's full cell metadata from the few words in the source."""
     grade_id, names = short.get("grade_id", ""), set(exercises)
+    if grade_id.startswith(OWN):
+        return own(short, path)
     known = split(grade_id, names)
     if known is None:
         raise CourseError(
             f"{path}: the grade_id {grade_id!r} is none of x, check_x, points_x, hidden_x "
-            f"for an exercise x of attncourse.checks ({', '.join(sorted(names)) or 'none'})"
+            f"for an exercise x of attncourse.checks ({', '.join(sorted(names)) or 'none'}), "
+            f"and does not begin with {OWN}, as that of a graded cell of your own does"
         )
     prefix, name = known
     worth = short.get("points")
@@ -175,6 +181,20 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     if full["grade"]:
         full["points"] = HIDDEN_POINTS if prefix == "hidden_" else exercises[name].points
     return full
+
+
+def own(short: dict, path: str) -> dict:
+    """The metadata of a graded test that an instructor has added: shown, locked, of some points."""
+    wanted = {"grade_id", "grade", "locked", "points"}
+    worth = short.get("points")
+    if set(short) != wanted or short["grade"] is not True or short["locked"] is not True:
+        raise CourseError(
+            f"{path}: {short['grade_id']}: a graded cell of your own has "
+            f'"grade": true, "locked": true and its "points", got {short}'
+        )
+    if not isinstance(worth, int | float) or isinstance(worth, bool) or worth <= 0:
+        raise CourseError(f"{path}: {short['grade_id']}: expected points above 0, got {worth!r}")
+    return {"solution": False, "schema_version": 3, "task": False, **short}
 
 
 def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
