@@ -1412,7 +1412,7 @@ SCHEDULE = exercise(
             step^(−1/2).""")
         .by(join=lambda rise, fall, step, warmup: rise)
         .by(join=lambda rise, fall, step, warmup: min(rise, warmup**-0.5)),
-        slip("""minus a half or three halves are no exponents
+        slip("""exponents without their brackets
             `step**-1/2` is (1/step)/2, and `warmup**-3/2` is warmup^(−3), halved: the power binds
             first. Put exponents in brackets, `step**(-1/2)`, or write `step**-0.5`.""")
         .by(HALVED)
