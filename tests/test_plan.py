@@ -290,7 +290,7 @@ def test_ipythons_lines_are_taken_out_and_noted():
         ("!ls\nx = '\\'' # '''\n!ls", "pass\nx = '\\'' # '''\npass"),
         ("if x:\n  !ls\nelse:\n  %cd a", "if x:\n  pass\nelse:\n  pass"),
         ("pip install x\nx = 1", "pass\nx = 1"),
-        ("%%writefile a.py\nx = 1", "\n"),
+        ("%%writefile a.py\nx = 1", "get_ipython().run_cell_magic('writefile', 'a.py', 'x = 1')\n"),
         ("\n%%capture\n!ls\nx = 1", "\n\npass\nx = 1"),
         ("  x = 1\n  y = 2", "x = 1\ny = 2"),
         ("await f()", "await f()"),

@@ -300,6 +300,19 @@ def spaced_copies(found: Cells) -> Cells:
     return [*(c for c in found if c not in tests), *loose, *loose]
 
 
+def helper_file(found: Cells) -> None:
+    """One in a folder, and what it lacks in a second piece."""
+    named(found, "twice")["source"] = "from tools.helper import twice"
+    half, rest = RIGHT[1].split("\n", 1)
+    found.insert(0, new(f"%%writefile tools/helper.py\n{half}\n"))
+    found.insert(1, new(f"%%file -a tools/helper.py\n{rest}"))
+
+
+def helper_run(found: Cells) -> None:
+    named(found, "twice")["source"] = "%run helper.py"
+    found.insert(0, new(f"\n%%writefile helper.py\n{RIGHT[1]}"))
+
+
 MAGICS = """\
 %matplotlib inline
 if True:
@@ -441,8 +454,10 @@ CELLS = [
         "written",
         cells(lambda c: [new("%%writefile x.py\nraise"), new("%%bash\nexit 1"), *c]),
         "cells that are no Python",
-        says="%%writefile x.py and the cell below it",
+        says="%%bash and the cell below it",
     ),
+    Damaged("helper-file", cells(helper_file), "a helper that a cell writes and another imports"),
+    Damaged("helper-run", cells(helper_run), "a helper that a cell writes and another runs"),
     Damaged(
         "noise",
         answered(

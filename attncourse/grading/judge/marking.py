@@ -10,11 +10,11 @@ from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.desk import HIDDEN
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
+from attncourse.grading.submission.imports import unusual
 from attncourse.grading.submission.notebook import Assignment, Cell
-from attncourse.grading.submission.reaching import reaches
 
 STUB = "NotImplementedError"  # what an answer raises that is not there
-SHOWN = 5  # things that a submission reaches for
+SHOWN = 5  # unusual imports
 MOST = 100  # notes of a kind, of which an honest submission has a few
 UNASKED = "for which the test did not ask: the test went on with its own"
 
@@ -259,21 +259,13 @@ def unexplained(
 
 
 def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:
-    """Why a person should look at a submission whose grade is otherwise sure.
-
-    Whether a finished library function was called is seen by the submission's own process, which
-    a determined author can blind; their source then shows the attempt.
-    """
+    """Why a person should look at a submission whose grade is otherwise sure."""
     given = {cell.source for cell in assignment.cells}
     own = [s for s in checker.steps if s.kind == "cell" and s.source not in given]
-    found = reaches([step.source for step in own], watched=bool(checker.desk.forbids))
-    reached = [
-        f"{what} in {step.name} ({why})"
-        for step, items in zip(own, found, strict=True)
-        for what, why in items
-    ]
-    more = f" and {len(reached) - SHOWN} more" if len(reached) > SHOWN else ""
-    return (f"uses {', '.join(reached[:SHOWN])}{more}",) if reached else ()
+    found = unusual([s.source for s in own], given)
+    names = [f"{n} in {s.name}" for s, several in zip(own, found, strict=True) for n in several]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (f"imports {', '.join(names[:SHOWN])}{more}: see what for",) if names else ()
 
 
 def few(notes: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import plan
-from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.source import plain, written
 from attncourse.grading.submission.syntax import parse
 
 NEIGHBOURS = 4
@@ -36,7 +36,7 @@ def answers_of(cells: tuple[Cell, ...], assignment: Assignment) -> dict[str, Pri
     own = [step.source for step in steps if step.kind == "cell"]
     found: dict[str, set] = {}
     for source in own:
-        tree = parse(source)
+        tree = parse(written(source)[1] or source)
         if tree is None:
             continue
         bound = {getattr(node, "name", "") for node in tree.body}

@@ -1,5 +1,6 @@
 """One cell's text as plain Python, without what is IPython's or an editor's, and its names."""
 
+import ast
 import re
 
 from attncourse.grading.submission.syntax import LONGEST, Names, names_in, parse, remembered
@@ -15,6 +16,9 @@ TIMED = re.compile(r"time\s+(?=[^-\s])")
 QUIET = {"%pip", "%conda", "%matplotlib", "%config", "%load_ext", "%autoreload", "%reload_ext"}
 QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
 RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
+# A file that a cell writes; the same as scripts that notebooks were exported to have it.
+WRITES = re.compile(r"\s*%%(?:write)?file\s+(?P<options>[^\n]*)(?:\n(?P<body>[\s\S]*))?$")
+RUNS_FILE = re.compile(r"run\s+(?:-\w+\s+)*\S+\.py\b.*")
 # What opens, closes or spans lines in a line of Python that is not inside a string.
 TOKEN = re.compile(
     r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$|(?=\\$))|'(?:[^'\\]|\\.)*+(?:'|$|(?=\\$))"
@@ -81,6 +85,10 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     word = (lines[first].split() or [""])[0]
     if word in RUNS_ITS_BODY:
         lines[first] = ""
+    elif found := WRITES.match(source):
+        given = f"'writefile', {found['options']!r}, {found['body'] or ''!r}"
+        call = f"get_ipython().run_cell_magic({given})"
+        return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
         told = (f"{shorten(lines[first])} and the cell below it",)
         return "\n" * (len(lines) - 1), () if word in QUIET else told
@@ -100,6 +108,37 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     return (text if parse(text) else dedented(text)), tuple(lost)
 
 
+def written(source: str) -> tuple[str, str]:
+    """The path of the file that a cell writes by a magic, and the file's text; or nothing."""
+    if "writefile" not in source and "%%file" not in source:
+        return "", ""
+    name, options, body = cell_magic(without_magics(source)[0]) or ("", "", "")
+    path = (options.split() or [""])[-1] if name in ("writefile", "file") else ""
+    return path, body if path else ""
+
+
+def cell_magic(source: str) -> tuple[str, str, str] | None:
+    """Name, options and body of a cell magic, as a script that a notebook was exported to has it:
+    ``get_ipython().run_cell_magic('time', '', 'x = 1')``; None where there is no such call alone.
+    """
+    tree = parse(source) if "run_cell_magic" in source else None
+    match tree and tree.body:
+        case [
+            ast.Expr(
+                ast.Call(
+                    ast.Attribute(attr="run_cell_magic"),
+                    [
+                        ast.Constant(str() as name),
+                        ast.Constant(str() as options),
+                        ast.Constant(str() as body),
+                    ],
+                )
+            )
+        ]:
+            return name, options, body
+    return None
+
+
 def neutral(line: str) -> tuple[str, bool] | None:
     """What stands in a line's place where it is IPython's and not Python's, else None.
 
@@ -110,6 +149,9 @@ def neutral(line: str) -> tuple[str, bool] | None:
     if not magic:
         return (f"{indent}pass", True) if HELP.match(line) or SHELL.match(line) else None
     target = f"{magic['target']} = " if magic["target"] else ""
+    if magic["mark"] == "%" and RUNS_FILE.match(magic["rest"]):
+        given = f"'run', {magic['rest'][3:].strip()!r}"
+        return f"{indent}{target}get_ipython().run_line_magic({given})", False
     if magic["mark"] == "%" and (timed := TIMED.match(magic["rest"])):  # runs what is behind it
         return indent + target + magic["rest"][timed.end() :].rstrip(), False
     matters = line.split()[0] not in QUIET

@@ -48,19 +48,6 @@ def parse(source: str) -> ast.Module | None:
     return None if any(isinstance(node, ast.Return) for node in outer(tree)) else tree
 
 
-def too_deep(source: str) -> bool:
-    """Whether a text has no tree here because its code is nested too deeply; it may run."""
-    try:
-        with _quiet, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source)
-    except (RecursionError, MemoryError):
-        return True
-    except (SyntaxError, ValueError):
-        return False
-    return False
-
-
 def same_code(first: str, second: str) -> bool:
     """Whether two texts are the same Python, comments and layout aside."""
     trees = parse(first), parse(second)

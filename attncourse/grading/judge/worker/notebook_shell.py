@@ -3,6 +3,7 @@
 import __future__
 
 import ast
+import importlib
 import inspect
 import io
 import linecache
@@ -11,6 +12,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from typing import Any
 
 from attncourse.grading.submission.syntax import bound_names, first_line
@@ -125,7 +127,8 @@ def run(code: types.CodeType, namespace: dict[str, Any]) -> None:
 def notebook_namespace() -> dict[str, Any]:
     """The names that a notebook starts with, in a module of its own."""
     module = types.ModuleType("__main__")
-    module.__dict__.update(display=ignore, get_ipython=lambda: Shell(), input=nobody_answers)
+    shell = Shell(module.__dict__)
+    module.__dict__.update(display=ignore, get_ipython=lambda: shell, input=nobody_answers)
     stand_in()
     sys.modules["__main__"] = module
     sys.argv = ["notebook"]
@@ -142,7 +145,25 @@ def nobody_answers(prompt: object = "") -> str:
 
 
 class Shell:
-    """What ``get_ipython()`` returns here: every method does nothing."""
+    """What ``get_ipython()`` returns here: files are written and run, all else does nothing."""
+
+    def __init__(self, namespace: dict[str, Any]):
+        self._namespace = namespace
+
+    def run_cell_magic(self, name: str, line: str, cell: str) -> None:
+        """``%%writefile``; with ``-a`` to the file's end."""
+        *options, path = line.split() or [""]
+        if name in ("writefile", "file") and path:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "a" if "-a" in options else "w", encoding="utf-8") as file:
+                file.write(cell)
+            importlib.invalidate_caches()
+
+    def run_line_magic(self, name: str, line: str, *rest: Any) -> None:
+        """``%run``: what the file binds is the notebook's."""
+        path = next((word for word in line.split() if word.endswith(".py")), "")
+        if name == "run" and path:
+            execute(Path(path).read_text("utf-8"), path, self._namespace)
 
     def __getattr__(self, name: str) -> Callable:
         return ignore

@@ -1,0 +1,60 @@
+"""What a student's code imports beyond what notebooks usually do.
+
+Points do not depend on it: what an exercise forbids is refused where it is called. It is for a
+person, who may want to know what ctypes is for.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from attncourse.grading.submission.source import plain, written
+from attncourse.grading.submission.syntax import parse
+
+PACKAGES = """
+    attncourse numpy torch torchvision scipy matplotlib mpl_toolkits seaborn plotly pandas sklearn
+    sympy networkx einops jaxtyping tqdm rich tabulate PIL torchinfo
+    IPython ipywidgets google pytest hypothesis psutil requests nltk
+"""
+STANDARD = """
+    __future__ abc argparse array ast asyncio base64 bisect builtins cProfile calendar cmath
+    collections
+    concurrent contextlib copy csv dataclasses datetime decimal difflib doctest enum fractions
+    functools gc getpass glob gzip hashlib heapq html importlib inspect io itertools json keyword linecache
+    locale logging math multiprocessing numbers operator os pathlib pickle platform pprint pstats queue
+    random re reprlib secrets shutil statistics string struct subprocess sys tempfile textwrap
+    threading time timeit traceback tracemalloc types typing typing_extensions unicodedata unittest
+    urllib uuid warnings weakref zipfile zoneinfo
+"""
+ORDINARY = frozenset((PACKAGES + STANDARD).split())
+
+
+def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
+    """For each of a student's cells the modules that it imports and few do.
+
+    Not those that the ``given`` cells of the assignment import, nor the student's own files.
+    """
+    sources = list(sources)
+    files = {path.removesuffix(".py").split("/")[0] for path, _ in map(written, sources) if path}
+    known = ORDINARY | {name.split(".")[0] for source in given for name in imported(source)} | files
+    return [
+        list(dict.fromkeys(name for name in imported(source) if is_unusual(name, known)))
+        for source in sources
+    ]
+
+
+def is_unusual(name: str, known: frozenset[str]) -> bool:
+    """Whether a module is of another package than those, or a private part of one."""
+    first, *rest = name.split(".")
+    return first not in known or any(part.startswith("_") and part[:2] != "__" for part in rest)
+
+
+def imported(source: str) -> Iterator[str]:
+    """What a cell imports anywhere in it, by full names; of a file that it writes, that one's."""
+    tree = parse(plain(written(source)[1] or source))
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            yield from (item.name for item in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            private = [item.name for item in node.names if item.name.startswith("_")]
+            yield from (f"{node.module}.{name}" for name in private)
+            yield node.module
