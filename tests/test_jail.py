@@ -27,6 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 DRIVER = ROOT / "tests" / "jailed.py"
 SYSTEM_PYTHON = "/usr/bin/python3"
 NOBODY = 65534
+# Some folder that lies among the libraries and that no program here needs.
+LIBRARY = next(
+    str(path)
+    for path in sorted(Path("/usr/lib").iterdir())
+    if path.is_dir() and not path.is_symlink() and re.fullmatch("[a-oq-z][a-z]+", path.name)
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -139,6 +145,23 @@ def test_the_machine_s_files_are_not_there(prison, folder):
     assert "/proc/self/maps" in prison.beside(code)
 
 
+def test_of_the_system_there_are_libraries_and_what_they_read(prison):
+    code = """
+import os
+result = {folder: os.listdir(folder) for folder in ("/", "/usr", "/usr/share")
+          if os.path.isdir(folder)}
+"""
+    found = prison.inside(code)
+    libraries = {"lib", "lib32", "lib64", "libx32"}
+    assert set(found["/usr"]) <= libraries | {"share", "local"}
+    assert set(found["/"]) >= {"course", "submission", "etc", "dev", "usr", "lib"}
+    assert "bin" not in found["/"]
+    assert set(found.get("/usr/share", ())) <= {"zoneinfo", "fonts", "fontconfig", "matplotlib"}
+    several = prison.inside(code, limits={"processes": 2})
+    assert "bin" in several["/"]
+    assert "bin" in several["/usr"]
+
+
 def test_the_view_and_python_are_there(prison):
     code = """
 import os, json, sqlite3, sysconfig, email.mime.text, encodings.idna
@@ -168,8 +191,8 @@ assert seen > 5000, seen
 
 
 def test_hidden_folders_are_empty(prison):
-    code = "import os; result = [os.listdir('/usr/share'), os.listdir('/course')]"
-    assert prison.inside(code, hidden=["/usr/share", "/nowhere"]) == [[], ["lesson.py"]]
+    code = f"import os; result = [os.listdir({LIBRARY!r}), os.listdir('/course')]"
+    assert prison.inside(code, hidden=[LIBRARY, "/nowhere"]) == [[], ["lesson.py"]]
     assert prison.inside(code)[0] != []
 
 
@@ -512,13 +535,13 @@ unshare, mount, umount, open_tree = {numbers}
 result = [call(unshare, 0x10000000), call(unshare, 0x20000), call(unshare, 0x40000000)]
 os.mkdir("new")
 result.append(call(mount, b"t", b"/submission/new", b"tmpfs", 0, None))
-for place in (b"/usr/share", b"/usr", b"/course", b"/submission", b"/"):
+for place in ({LIBRARY.encode()!r}, b"/usr", b"/course", b"/submission", b"/"):
     result.append([call(umount, place, 2), call(mount, None, place, None, 0x1020, None)])
 result += [call(mount, b"proc", b"/submission/new", b"proc", 0, None)]
 result += [call(open_tree, -100, b"/usr", 1)]
-result.append(os.listdir("/usr/share"))
+result.append(os.listdir({LIBRARY!r}))
 """
-    found = prison.inside(code, without=["Landlock", "seccomp"], hidden=["/usr/share"])
+    found = prison.inside(code, without=["Landlock", "seccomp"], hidden=[LIBRARY])
     assert found == [True] * 4 + [[False, False]] * 5 + [False, False, []]
 
 

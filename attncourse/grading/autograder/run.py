@@ -45,7 +45,8 @@ def main(root: Path) -> None:
         report = nothing(assignment, found.status, found.reason)
     else:
         limits = Limits.of(TIMEOUT).stretched(slowness())
-        report = grade(found.data, assignment, limits=limits, sandbox=not missing)
+        hidden = (str(root.resolve()),)
+        report = grade(found.data, assignment, limits=limits, sandbox=not missing, hidden=hidden)
     report = replace(report, notes=(*([found.note] if found.note else []), *report.notes))
     content = results_json(from_report(Person(STUDENT), assignment.name, report), report)
     if missing:

@@ -70,17 +70,17 @@ def grade_course(
     assignment = find_assignment(course, name)
     assignment = replace(assignment, follow_on=follow_on_earns(course))
     students = find_students(course, name, student)
-    folder = course / "reports" / name
+    folder, hidden = course / "reports" / name, (str(course.resolve()),)
     with open_executor(jobs, dask) as (executor, lanes):
         if dask is None and not holds_results(folder):  # lanes get ready while all else does
             from attncourse.grading.judge.judge import start_lanes
 
-            start_lanes(assignment, limits, sandbox, lanes)
+            start_lanes(assignment, limits, sandbox, lanes, hidden)
         from attncourse.grading.class_.terminal import wide_console
         from attncourse.grading.driver.progress import progress
         from attncourse.grading.driver.run import Order, grade_class
 
-        order = Order(assignment, limits, sandbox, force)
+        order = Order(assignment, limits, sandbox, force, hidden)
         console, tally = wide_console(), Tally(len(students))
         with progress(console, f"grading {name}", len(students)) as step:
             book = find_book(course, db)

@@ -30,12 +30,16 @@ LOST = "could not be run, the machinery failed twice"
 
 @dataclass(frozen=True)
 class Order:
-    """How to run an assignment's submissions. ``force``: also those that the journal has."""
+    """How to run an assignment's submissions. ``force``: also those that the journal has.
+
+    ``hidden`` are the course's folders, which no submission sees.
+    """
 
     assignment: Assignment
     limits: Limits
     sandbox: bool = True
     force: bool = False
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass
@@ -87,6 +91,7 @@ class Runner:
                 student=submission.student,
                 limits=self._limits,
                 sandbox=order.sandbox,
+                hidden=order.hidden,
             )
         except Exception as error:  # an executor that has broken takes nothing any more
             future = Future()

@@ -47,9 +47,9 @@ INODES = 10_000
 class Jail:
     """What a zygote and its workers are locked into.
 
-    ``view`` becomes ``/course``. ``hidden`` are folders that must not be seen wherever they lie;
-    the course's package and its repository always are. ``limits`` can be changed from one worker
-    to the next.
+    ``view`` becomes ``/course``. ``hidden`` are folders that must not be seen even where they lie
+    in one that Python needs; the course's package and its repository always are. ``limits`` can be
+    changed from one worker to the next; programs are there if the first may have several processes.
     """
 
     def __init__(self, view: Path, limits: Limits, hidden: tuple[Path, ...] = ()):
@@ -88,7 +88,7 @@ class Jail:
         check_ready()
         import resource  # noqa: F401  now: workers find it loaded
 
-        self._root = Root(self.view, self.hidden)
+        self._root = Root(self.view, self.hidden, programs=self.limits.processes > 1)
         self._filters = {n: Filter(kernel.MACHINE, n) for n in (1, 2)}
         self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         with self._building(layers.USER):

@@ -1,8 +1,13 @@
-"""The file system that a submission sees: Python, the course's view, and next to nothing else."""
+"""The file system that a submission sees: Python, the course's view, and next to nothing else.
+
+It is made of what Python needs, so a folder that nobody has thought of is not there. What lies in
+one that Python needs, and must not be seen, is covered besides.
+"""
 
 import os
 import site
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +16,11 @@ from attncourse.grading.jail.kernel import NO_DEVICES, NO_EXEC, NO_SUID, READ_ON
 
 COURSE, WORK = "/course", "/submission"  # names that no machine has at its root
 PACKAGE = "attncourse"
-SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32")
+ROOTS = tuple(f"/{lib}" for lib in ("lib", "lib32", "lib64", "libx32"))
+LIBRARIES = (*ROOTS, *(f"/usr{root}" for root in ROOTS))  # that the loader looks into
+# Data that Python's packages read: zones, fonts, and where Debian keeps matplotlib's.
+SHARED = tuple(f"/usr/share/{name}" for name in ("zoneinfo", "fonts", "fontconfig", "matplotlib"))
+PROGRAMS = ("/bin", "/usr/bin")  # where a submission may start another process
 DEVICES = ("null", "zero", "full", "random", "urandom")
 STUBS = {
     "passwd": f"student:x:1000:1000::{WORK}:/bin/false\n",
@@ -37,11 +46,10 @@ def python_folders() -> list[str]:
     return sorted({os.path.normpath(folder) for folder in found if os.path.isdir(folder)})
 
 
-def places_of(folders: list[str]) -> dict[str, str]:
+def places_of(folders: Iterable[str]) -> dict[str, str]:
     """Where each folder of the machine is put, without those that lie in another one."""
-    places = {folder: folder for folder in SYSTEM if os.path.isdir(folder)}
-    places = {folder: place for folder, place in places.items() if not os.path.islink(folder)}
-    for folder in sorted(map(os.path.realpath, folders)):
+    places: dict[str, str] = {}
+    for folder in sorted(map(os.path.realpath, filter(os.path.isdir, folders))):
         if not any(within(folder, other) for other in places):
             places[folder] = folder
     return places
@@ -78,12 +86,13 @@ def names_of(path: Path | str) -> set[str]:
 class Root:
     """The private root of a jail: planned when made, and made this process's own by ``enter``."""
 
-    def __init__(self, view: Path, hidden: tuple[Path, ...] = ()):
+    def __init__(self, view: Path, hidden: tuple[Path, ...] = (), *, programs: bool = False):
         folders = python_folders()
+        system = (*LIBRARIES, *SHARED, *(PROGRAMS if programs else ()))
         kept = [os.path.realpath(folder) for folder in folders]
         self.view = os.path.realpath(view)
-        self.places = places_of(folders)
-        self.links: dict[str, str] = {}
+        self.places = places_of((*system, *folders))
+        self.links = {name: os.readlink(name) for name in system if os.path.islink(name)}
         for name, real in zip(folders, kept, strict=True):
             if not any(within(name, other) for other in (*self.places.values(), *self.links)):
                 self.links[name] = self.place(real)
@@ -140,11 +149,8 @@ class Root:
             Path("etc", name).write_bytes(content)
         os.makedirs(WORK[1:])
         for name, place in self.links.items():
-            os.makedirs(os.path.dirname(name[1:]), exist_ok=True)
+            os.makedirs(f"./{os.path.dirname(name[1:])}", exist_ok=True)
             os.symlink(place, name[1:])
-        for folder in SYSTEM:
-            if os.path.islink(folder):
-                os.symlink(os.readlink(folder), folder[1:])
         os.symlink(WORK, "dev/shm")
         if not os.path.exists("tmp"):  # else Python itself is there
             os.symlink(WORK, "tmp")

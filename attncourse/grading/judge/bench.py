@@ -76,7 +76,7 @@ class Bench:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
         if self.settled:
             return
-        about = {name: self.order[name] for name in ("folder", "chapters", "sandbox")}
+        about = {name: self.order[name] for name in ("folder", "chapters", "sandbox", "hidden")}
         tell(self.zygote, about | {"limits": asdict(self.limits)})
         answer, _ = self.answer()
         if "error" in answer:

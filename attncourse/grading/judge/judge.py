@@ -31,16 +31,18 @@ def grade(
     limits: Limits = Limits(),
     seed: int | None = None,
     sandbox: bool = True,
+    hidden: tuple[str, ...] = (),
 ) -> Report:
     """The report on a submission. Never raises for anything that a submission does.
 
-    The same seed gives the same cases. What ran out of time where others kept the processor from
+    ``hidden`` are the course's folders, which it must not see wherever they lie. The same seed
+    gives the same cases. What ran out of time where others kept the processor from
     it is run once more, with no other lane at work, and so is what did not let go of its lane.
     Raises ``UserError`` where submissions cannot run, with ``sandbox`` where they cannot run
     safely.
     """
     require_linux()
-    key = key_of(assignment, limits, sandbox)
+    key = key_of(assignment, limits, sandbox, hidden)
     earned: dict[str, CellResult] = {}
 
     def note(progress: dict[str, dict]) -> None:
@@ -92,15 +94,20 @@ def grade(
         return max(report, first or report, key=lambda report: report.points)
 
 
-def key_of(assignment: Assignment, limits: Limits, sandbox: bool) -> tuple:
+def key_of(
+    assignment: Assignment, limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
+) -> tuple:
     """What a lane for this assignment starts with."""
-    return libraries(assignment), taught_before(assignment), sandbox, limits.processes
+    taught = taught_before(assignment)
+    return libraries(assignment), taught, sandbox, limits.processes, hidden
 
 
-def start_lanes(assignment: Assignment, limits: Limits, sandbox: bool, number: int) -> None:
+def start_lanes(
+    assignment: Assignment, limits: Limits, sandbox: bool, number: int, hidden: tuple[str, ...] = ()
+) -> None:
     """Starts lanes for ``grade`` to find, without waiting for them."""
     require_linux()
-    LANES.prepare(key_of(assignment, limits, sandbox), number)
+    LANES.prepare(key_of(assignment, limits, sandbox, hidden), number)
 
 
 @lru_cache(maxsize=4)

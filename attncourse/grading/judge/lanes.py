@@ -118,11 +118,16 @@ class Lane:
 
 def start(key: tuple, cores: list[int | None]) -> list[Lane]:
     """As many lanes as cores are named, in processes that share what they import."""
-    modules, chapters, sandbox, processes = key
+    modules, chapters, sandbox, processes, hidden = key
     lanes = [Lane(core) for core in cores]
     for lane in lanes:
         order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
-        order |= {"processes": processes, "core": lane.core, "folder": lane.folder}
+        order |= {
+            "processes": processes,
+            "hidden": hidden,
+            "core": lane.core,
+            "folder": lane.folder,
+        }
         send(lane.connection, order)
     first = lanes[0]
     first.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
@@ -169,7 +174,8 @@ def environment() -> dict[str, str]:
 class Lanes:
     """The lanes of this process, one for each thread that grades, kept for the next submission.
 
-    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be.
+    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be, and
+    the course's folders, which no submission sees.
     Where there is a lane for every core, each keeps to its own: checker and worker take turns, and
     to wake one on another core takes longer than what it is asked for.
     """

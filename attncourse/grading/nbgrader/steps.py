@@ -96,7 +96,16 @@ class JudgeExporter(NotebookExporter):
         else:
             limits = Limits.of(self.timeout).stretched(slowness())
             sandbox = not self.unsafe_no_sandbox
-            report = grade(found.data, assignment, student=student, limits=limits, sandbox=sandbox)
+            places = self.parent.coursedir
+            source = places.format_path(places.source_directory, ".", name)
+            report = grade(
+                found.data,
+                assignment,
+                student=student,
+                limits=limits,
+                sandbox=sandbox,
+                hidden=(str(course.resolve()), str(Path(source).resolve())),
+            )
         report = with_remarks(found, report)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
         clear(self.place(name, student), found.timestamp)

@@ -17,13 +17,12 @@ PACKAGES = """
 """
 STANDARD = """
     __future__ abc argparse array ast asyncio base64 bisect builtins cProfile calendar cmath
-    collections
-    concurrent contextlib copy csv dataclasses datetime decimal difflib doctest enum fractions
-    functools gc getpass glob gzip hashlib heapq html importlib inspect io itertools json keyword linecache
-    locale logging math multiprocessing numbers operator os pathlib pickle platform pprint pstats queue
-    random re reprlib secrets shutil statistics string struct subprocess sys tempfile textwrap
-    threading time timeit traceback tracemalloc types typing typing_extensions unicodedata unittest
-    urllib uuid warnings weakref zipfile zoneinfo
+    collections concurrent contextlib copy csv dataclasses datetime decimal difflib doctest enum
+    fractions functools gc getpass glob gzip hashlib heapq html importlib inspect io itertools
+    json keyword linecache locale logging math multiprocessing numbers operator os pathlib
+    pickle platform pprint pstats queue random re reprlib secrets shutil statistics string
+    struct subprocess sys tempfile textwrap threading time timeit traceback tracemalloc types
+    typing typing_extensions unicodedata unittest urllib uuid warnings weakref zipfile zoneinfo
 """
 ORDINARY = frozenset((PACKAGES + STANDARD).split())
 

@@ -1,7 +1,8 @@
 """The process that the workers are forked from: libraries loaded, jailed, without a secret.
 
 It is forked from a lane before that has read anything of the course. Over its control socket it
-is told which chapters a submission finds, where the lane's folder lies and what the limits are;
+is told which chapters a submission finds, where the lane's and the course's folders lie, and the
+limits;
 from then on each "start", with a socket to the checker, makes one worker, and each "stop" ends it
 and tells what it used.
 """
@@ -49,17 +50,17 @@ class Zygote:
         self.folder = Path(order["folder"])
         view = self.folder / "view"
         make_view(view, order["chapters"])
-        self.jail = self.settle(view, Limits(**order["limits"])) if order["sandbox"] else None
+        hidden = tuple(map(Path, order["hidden"]))
+        limits = Limits(**order["limits"])
+        self.jail = self.settle(view, limits, hidden) if order["sandbox"] else None
         tell(control, {"ready": True})
         see_only("/course" if self.jail else str(view))
 
-    def settle(self, view: Path, limits: Limits) -> Any:
+    def settle(self, view: Path, limits: Limits, hidden: tuple[Path, ...]) -> Any:
         """The jail, entered."""
         from attncourse.grading.jail.jail import Jail, JailError
 
-        here = Path.cwd()  # under /usr, where some containers have it, it would be seen
-        courses = [here] if any((here / n).is_dir() for n in ("solutions", "submitted")) else []
-        jail = Jail(view, limits, tuple(courses))
+        jail = Jail(view, limits, hidden)
         try:
             jail.enter()
         except (JailError, OSError) as problem:

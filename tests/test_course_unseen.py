@@ -1,0 +1,73 @@
+"""Where a course lies and from where it is graded makes no difference: no submission sees it."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from small_course import NAME, RIGHT, make_course, small
+from test_dask import cluster
+from test_driver import run
+
+from attncourse.grading.jail import jail
+
+# Right where it sees nothing of the assignment in the whole of its file system.
+SPY = f"""\
+import os
+seen = [
+    os.path.join(folder, name)
+    for folder, _, files in os.walk("/")
+    for name in files
+    if "{NAME}" in folder or name.startswith("{NAME}")
+]
+seen += [path for path in sys_path if os.path.exists(path + "/solutions")]
+assert not seen, seen
+{RIGHT[1]}
+"""
+SPY = SPY.replace("sys_path", "__import__('sys').path")
+PLACES = ("/usr", "/usr/src", "/usr/share", "/usr/share/fonts", "/usr/lib", f"{sys.prefix}/lib")
+
+
+@pytest.fixture(autouse=True)
+def jailed():
+    if jail.missing_floor():
+        pytest.skip("no jail on this machine")
+
+
+@pytest.fixture
+def course(request):
+    """A course in a place that may be part of what Python needs."""
+    try:
+        with tempfile.TemporaryDirectory(dir=request.param, prefix="course-") as folder:
+            Path(folder).chmod(0o755)
+            yield make_course(Path(folder) / "app", ada=small(twice=SPY))
+    except OSError:
+        pytest.skip(f"{request.param} is not there, or not ours to write to")
+
+
+def require_unseen(course: Path) -> None:
+    report = json.loads((course / "reports" / NAME / "ada.json").read_text())
+    assert report["notes"] == []
+    assert report["cells"]["points_twice"]["points"] == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("course", PLACES, indirect=True)
+def test_graded_from_elsewhere_it_is_not_there(course, tmp_path):
+    for command in ("release", "grade"):
+        done = run(command, NAME, "--course", course, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    require_unseen(course)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("course", ["/usr/lib"], indirect=True)
+@pytest.mark.parametrize("dask", [False, True])
+def test_graded_in_it_and_by_a_cluster_from_elsewhere_it_is_not_there(course, tmp_path, dask):
+    assert run("release", NAME, cwd=course).returncode == 0
+    with cluster(tmp_path, int(dask)) as (address, _):
+        options = ("--dask", address) if dask else ()
+        done = run("grade", NAME, *options, cwd=course, PYTHONWARNINGS="ignore")
+    assert done.returncode == 0, done.stderr
+    require_unseen(course)
