@@ -119,3 +119,57 @@ def vit_weights(model: nn.Module) -> dict[str, Tensor]:
     for name, norm in norms.items():
         state |= {f"{name}.gain": norm.weight, f"{name}.bias": norm.bias}
     return state | {"out.weight": model.classifier.weight, "out.bias": model.classifier.bias}
+
+
+LLAMA_NAMES = {  # theirs, ours
+    "input_layernorm.weight": "norm_1.gain",
+    "self_attn.q_proj.weight": "attention.W_q.weight",
+    "self_attn.k_proj.weight": "attention.W_k.weight",
+    "self_attn.v_proj.weight": "attention.W_v.weight",
+    "self_attn.o_proj.weight": "attention.W_o.weight",
+    "post_attention_layernorm.weight": "norm_2.gain",
+    "mlp.gate_proj.weight": "feed_forward.W_gate.weight",
+    "mlp.up_proj.weight": "feed_forward.W_up.weight",
+    "mlp.down_proj.weight": "feed_forward.W_down.weight",
+}
+
+
+def llama_sizes(model: nn.Module) -> dict[str, Any]:
+    """What a ``LlamaConfig`` is made with. Raises ``ValueError`` for a model unlike a ``Llama``."""
+    theirs = getattr(model, "config", None)
+    if getattr(theirs, "model_type", None) != "llama" or not hasattr(model, "lm_head"):
+        raise ValueError(f"model: expected a LlamaForCausalLM, got {type(model).__name__}")
+    turns = getattr(theirs, "rope_parameters", None) or {"rope_theta": theirs.rope_theta}
+    for name, got, expected in (
+        ("hidden_act", theirs.hidden_act, "silu"),
+        ("attention_bias", theirs.attention_bias, False),
+        ("mlp_bias", theirs.mlp_bias, False),
+        ("head_dim", model.model.layers[0].self_attn.head_dim,
+         theirs.hidden_size // theirs.num_attention_heads),
+        ("rope_type", turns.get("rope_type", "default"), "default"),
+    ):  # fmt: skip
+        if got != expected:
+            raise ValueError(f"model: expected {name} = {expected}, got {got}")
+    return {
+        "n_vocab": theirs.vocab_size,
+        "max_length": theirs.max_position_embeddings,
+        "d_model": theirs.hidden_size,
+        "n_heads": theirs.num_attention_heads,
+        "n_kv_heads": theirs.num_key_value_heads,
+        "n_layers": theirs.num_hidden_layers,
+        "d_ff": theirs.intermediate_size,
+        "base": turns["rope_theta"],
+        "eps": theirs.rms_norm_eps,
+        "tied": theirs.tie_word_embeddings,
+    }
+
+
+def llama_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a Llama by the names of ours; rows of W_q and W_k are as they were."""
+    theirs = model.model
+    state = {"tokens.weight": theirs.embed_tokens.weight, "norm.gain": theirs.norm.weight}
+    state["out.weight"] = model.lm_head.weight
+    for number, layer in enumerate(theirs.layers):
+        for name, ours in LLAMA_NAMES.items():
+            state[f"blocks.{number}.{ours}"] = layer.get_parameter(name)
+    return {name: weight.detach() for name, weight in state.items()}

@@ -1,0 +1,180 @@
+"""Chapter 18: pieces of words, against ``tokenizers`` with the same merges."""
+
+import random
+import sys
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+
+from attncourse.byte_pairs import SYMBOLS, BytePairs, byte_symbols, learn_merges, symbols_of
+from attncourse.llama import joined, merge_pairs
+
+PARAGRAPH = (
+    """Bettina's 7 otters weren't asleep. They'd 2,048 pebbles — some round, some flat — and
+    sorted them all day: größere links, küçükler sağda, छोटे नीचे, 圓的在上。 "We'll never be done!"
+    they said;   Bettina'll see. 🦦🦦 def sort(x):\n\treturn sorted(x)  # x₂ ≤ ½ Ⅷ ٣٤\r\n\n"""
+    * 2
+)
+SPECIAL = ("<|end|>", "<|end|>er", "<|start|>")
+
+
+def small(n: int = 300, digits: bool = True) -> BytePairs:
+    """Pieces learned from the paragraph."""
+    from attncourse.byte_pairs import words_of
+
+    ranks = learn_merges(words_of(PARAGRAPH, digits), n)
+    tokens = (*SPECIAL, *byte_symbols(), *("".join(pair) for pair in ranks))
+    return BytePairs(tokens, ranks, frozenset(range(3)), digits)
+
+
+def theirs(ours: BytePairs):
+    """The same pieces in ``tokenizers``."""
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {token: number for number, token in enumerate(ours.tokens)}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, list(ours.ranks)))
+    steps = [tokenizers.pre_tokenizers.Digits(individual_digits=True)] if ours.digits else []
+    steps.append(tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(steps)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    made.add_special_tokens([ours.tokens[number] for number in sorted(ours.special)])
+    return made
+
+
+EVERY = [c for c in map(chr, range(sys.maxunicode + 1)) if not "\ud800" <= c <= "\udfff"]
+COMMON = "aeinorst  '.,-\n\t019éßığकि的🦦\u00a0\u2028\u200d½²"
+
+
+def texts(n: int, seed: int, special=SPECIAL):
+    """Random texts: any characters, common ones, words of a paragraph, special tokens."""
+    draw = random.Random(seed)
+    sources = (
+        lambda: draw.choice(EVERY),
+        lambda: draw.choice(COMMON),
+        lambda: draw.choice(PARAGRAPH.split(" ")),
+        lambda: draw.choice(["'s", "'LL", "'ll", "  ", "\r\n", "\0", *special]),
+    )
+    for _ in range(n):
+        weights = [draw.random() ** 3 for _ in sources]
+        parts = draw.choices(sources, weights, k=draw.randrange(25))
+        yield "".join(part() for part in parts)
+
+
+@pytest.mark.parametrize("digits", [True, False])
+def test_ids_are_those_of_tokenizers_and_come_back_as_the_text(digits):
+    ours = small(digits=digits)
+    right = theirs(ours)
+    for text in texts(10_000, seed=digits):
+        ids = ours.encode(text)
+        assert ids.tolist() == right.encode(text, add_special_tokens=False).ids, ascii(text)
+        assert ours.decode(ids) == text
+
+
+def test_pieces_of_a_word_are_seen():
+    words = small()
+    assert words.pieces("Bettina's otters") == ["Bettina", "'s", " otters"]
+    assert words.pieces(" 2048") == [" ", "2", "0", "4", "8"]
+    assert words.encode("").shape == (0,)
+    assert words.encode("").dtype == torch.int64
+    assert words.decode(words.encode("")) == ""
+
+
+def test_half_a_character_is_shown_as_one_that_is_missing():
+    words = BytePairs(byte_symbols(), {})
+    ids = words.encode("né")
+    assert words.decode(ids[:2]) == "n\ufffd"
+    assert b"".join(words.bytes_of(i) for i in ids.tolist()) == "né".encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"caf\xe9", "expected a str, got bytes; decode bytes first"),
+        (
+            b"caf\xe9".decode("utf-8", "surrogateescape"),
+            r"characters of Unicode, got '\\udce9' at 3",
+        ),
+        (7, "expected a str, got int"),
+    ],
+)
+def test_what_is_no_text_is_refused(text, said):
+    with pytest.raises(ValueError, match=said):
+        small(0).encode(text)
+
+
+def test_ids_that_no_piece_has_are_refused():
+    with pytest.raises(ValueError, match=r"ids from 0 to 258, got 259 at index \(1,\)"):
+        small(0).decode([3, 259])
+
+
+# --- learning -------------------------------------------------------------------------------------
+
+
+def test_bytes_have_256_visible_symbols():
+    symbols = byte_symbols()
+    assert len(set(symbols)) == 256
+    assert all(symbol.isprintable() and not symbol.isspace() for symbol in symbols)
+    assert "".join(symbols[byte] for byte in b" rubs!") == "Ġrubs!"
+    tokenizers = pytest.importorskip("tokenizers")
+    assert set(symbols) == set(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+
+
+def test_merges_of_the_papers_example():
+    """Sennrich et al. (2016), section 3.2, without its mark for the end of a word."""
+    words = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
+    first = [("e", "s"), ("es", "t"), ("l", "o"), ("lo", "w"), ("n", "e"), ("ne", "w")]
+    assert list(learn_merges(words, 6)) == first
+    assert list(learn_merges(words, 6).values()) == list(range(6))
+
+
+def test_every_merge_is_of_the_commonest_pair():
+    words = PARAGRAPH.split()
+    ranks = learn_merges(words, 120)
+    parts = [symbols_of(word) for word in words]
+    for pair in ranks:
+        counts = Counter(p for symbols in parts for p in pairwise(symbols))
+        assert counts[pair] == max(counts.values())
+        parts = [joined(symbols, pair) for symbols in parts]
+    assert parts == [merge_pairs(symbols_of(word), ranks) for word in words]
+
+
+def test_learning_ends_where_nothing_is_left_to_join():
+    assert learn_merges(["ab", "ab", "c"], 9) == {("a", "b"): 0}
+    assert learn_merges([], 3) == {}
+    with pytest.raises(ValueError, match="words of a text, one by one, got one str"):
+        learn_merges("a text", 3)
+    with pytest.raises(ValueError, match="n: expected a whole number of at least 0"):
+        learn_merges(["ab"], -1)
+
+
+def test_a_pair_that_overlaps_itself_is_joined_from_left_to_right():
+    assert joined(list("aaaaa"), ("a", "a")) == ["aa", "aa", "a"]
+    assert joined(list("xaab"), ("a", "b")) == ["x", "a", "ab"]
+    assert joined(["a"], ("a", "")) == ["a"]
+
+
+# --- conversations --------------------------------------------------------------------------------
+
+TEMPLATE = (
+    "{% for m in messages %}<|start|>{{ m['role'] }}: {{ m['content'] }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant:{% endif %}"
+)
+
+
+def test_a_conversation_is_written_down_by_the_template():
+    words = BytePairs(small(0).tokens, {}, frozenset(range(3)), template=TEMPLATE)
+    ids = words.chat("Who?", "Me.", "Why?", system="Be brief.")
+    assert words.decode(ids) == (
+        "<|start|>system: Be brief.<|end|><|start|>user: Who?<|end|><|start|>assistant: Me.<|end|>"
+        "<|start|>user: Why?<|end|><|start|>assistant:"
+    )
+    assert ids.tolist().count(2) == 5  # special tokens are one id each
+    with pytest.raises(ValueError, match="a question at the end, got 2 turns"):
+        words.chat("Who?", "Me.")
+    with pytest.raises(ValueError, match="expected a model that has a template"):
+        small(0).chat("Who?")
+
+
+def test_symbols_are_kept_in_one_place():
+    assert byte_symbols() == SYMBOLS

@@ -1,0 +1,398 @@
+"""Chapter 18: the model against transformers', its parts against PyTorch and loops."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attncourse import gpt
+from attncourse.kqv import scaled_dot_product_attention
+from attncourse.llama import (
+    Llama,
+    LlamaBlock,
+    LlamaConfig,
+    RMSNorm,
+    RotaryAttention,
+    SwiGLU,
+    merge_pairs,
+    pairs_from_halves,
+    rms_norm,
+)
+from attncourse.multihead import merge_heads, split_heads
+from attncourse.positions import apply_rope
+
+SIZES = {"d_model": 54, "n_heads": 9, "n_kv_heads": 3, "d_ff": 29, "base": 100.0}
+KV_HEADS = (1, 3, 9)
+
+
+def shaken(module: nn.Module, std: float = 0.4) -> nn.Module:
+    """The module with weights large enough that every step counts, and gains unlike 1."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(std=std, generator=generator).add_(parameter.ndim == 1)
+    return module.eval()
+
+
+def llama(**changed) -> Llama:
+    sizes = {"n_vocab": 61, "max_length": 97, "n_layers": 2} | SIZES | changed
+    return shaken(Llama(LlamaConfig(**sizes)), 0.2)
+
+
+def some_ids(*shape: int) -> torch.Tensor:
+    return torch.randint(61, shape, generator=torch.Generator().manual_seed(3))
+
+
+# --- against transformers -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def transformers():
+    return pytest.importorskip("transformers")
+
+
+def their_config(transformers, **changed):
+    settings = {
+        "vocab_size": 61, "hidden_size": 54, "num_attention_heads": 9, "num_key_value_heads": 3,
+        "num_hidden_layers": 2, "intermediate_size": 29, "max_position_embeddings": 97,
+        "attn_implementation": "eager",
+    }  # fmt: skip
+    return transformers.LlamaConfig(**settings | changed)
+
+
+def their_llama(transformers, **changed) -> nn.Module:
+    return shaken(transformers.LlamaForCausalLM(their_config(transformers, **changed)), 0.2)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("n_kv_heads", KV_HEADS)
+def test_logits_are_those_of_transformers(transformers, n_kv_heads, tied):
+    theirs = their_llama(
+        transformers, num_key_value_heads=n_kv_heads, tie_word_embeddings=tied, rms_norm_eps=3e-3
+    )
+    ours, ids = Llama.from_huggingface(theirs), some_ids(2, 17)
+    with torch.no_grad():
+        right = theirs(ids).logits
+        assert right.std() > 0.5
+        torch.testing.assert_close(ours(ids), right, atol=1e-5, rtol=1e-5)
+    assert sum(p.numel() for p in ours.parameters()) == theirs.num_parameters()
+
+
+@pytest.mark.parametrize("n_kv_heads", KV_HEADS)
+def test_a_block_is_a_decoder_layer_of_transformers_after_the_permutation(transformers, n_kv_heads):
+    from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
+
+    config = their_config(transformers, num_key_value_heads=n_kv_heads, rope_theta=100.0)
+    theirs = shaken(LlamaDecoderLayer(config, 0), 0.2)
+    ours = LlamaBlock(54, 9, n_kv_heads, 29, config.rope_parameters["rope_theta"], 1e-6)
+    self, layer = theirs.self_attn, theirs.mlp
+    ours.load_state_dict(
+        {
+            "attention.W_q.weight": pairs_from_halves(self.q_proj.weight, 9),
+            "attention.W_k.weight": pairs_from_halves(self.k_proj.weight, n_kv_heads),
+            "attention.W_v.weight": self.v_proj.weight,
+            "attention.W_o.weight": self.o_proj.weight,
+            "feed_forward.W_gate.weight": layer.gate_proj.weight,
+            "feed_forward.W_up.weight": layer.up_proj.weight,
+            "feed_forward.W_down.weight": layer.down_proj.weight,
+            "norm_1.gain": theirs.input_layernorm.weight,
+            "norm_2.gain": theirs.post_attention_layernorm.weight,
+        }
+    )
+    x, places = torch.randn(2, 13, 54), torch.arange(3, 16)
+    forbidden = torch.full((13, 13), -math.inf).triu(1)[None, None]
+    with torch.no_grad():
+        turns = LlamaRotaryEmbedding(config)(x, places[None])
+        right = theirs(x, attention_mask=forbidden, position_embeddings=turns)
+        right = right[0] if isinstance(right, tuple) else right
+        torch.testing.assert_close(ours(x, positions=places), right, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"hidden_act": "gelu"}, "expected hidden_act = silu, got gelu"),
+        ({"attention_bias": True}, "expected attention_bias = False, got True"),
+        ({"head_dim": 8}, "expected head_dim = 6, got 8"),
+        (
+            {"rope_scaling": {"rope_type": "linear", "factor": 2.0, "rope_theta": 100.0}},
+            "expected rope_type = default, got linear",
+        ),
+    ],
+)
+def test_settings_that_a_llama_lacks_are_refused(transformers, changed, said):
+    with pytest.raises(ValueError, match=said):
+        Llama.from_huggingface(their_llama(transformers, **changed))
+
+
+def test_another_model_is_refused(transformers):
+    with pytest.raises(ValueError, match="expected a LlamaForCausalLM, got Linear"):
+        Llama.from_huggingface(nn.Linear(2, 2))
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(7,), (1, 5), (2, 3, 11)])
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_rms_norm_is_that_of_torch(shape, eps, dtype):
+    x, gain = torch.randn(shape).to(dtype), torch.randn(shape[-1]).to(dtype)
+    right = F.rms_norm(x.double(), shape[-1:], gain.double(), eps)
+    got = rms_norm(x, gain, eps)
+    assert got.dtype == dtype
+    torch.testing.assert_close(got, right.to(dtype))
+    torch.testing.assert_close(rms_norm(1e-3 * x), F.rms_norm(1e-3 * x, shape[-1:], eps=1e-5))
+
+
+def test_a_mean_is_not_taken_off():
+    x = torch.full((3, 5), 2.0)
+    torch.testing.assert_close(rms_norm(x, eps=1e-12), torch.ones(3, 5))
+
+
+def test_swiglu_by_a_loop():
+    layer, x = shaken(SwiGLU(5, 7)), torch.randn(2, 3, 5)
+    gate, up, down = (w.weight.detach() for w in (layer.W_gate, layer.W_up, layer.W_down))
+    for row, got in zip(x.flatten(0, 1), layer(x).flatten(0, 1), strict=True):
+        hidden = [
+            float((gate[j] @ row) / (1 + torch.exp(-gate[j] @ row)) * (up[j] @ row))
+            for j in range(7)
+        ]
+        torch.testing.assert_close(got, down @ torch.tensor(hidden))
+    assert {name for name, _ in layer.named_parameters()} == {
+        "W_gate.weight", "W_up.weight", "W_down.weight",
+    }  # fmt: skip
+
+
+def turned_in_halves(x, places, base):
+    """Feature i with i + d/2, as complex numbers."""
+    half = x.shape[-1] // 2
+    angles = places[:, None] * base ** (-torch.arange(half).double() / half)
+    z = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angles), angles)
+    return torch.cat([z.real, z.imag], -1)
+
+
+@pytest.mark.parametrize(("n_heads", "d_head"), [(1, 2), (3, 10), (5, 4)])
+def test_rows_for_pairs_give_the_scores_of_rows_for_halves(n_heads, d_head):
+    W_q, W_k = torch.randn(2, n_heads * d_head, 7, dtype=torch.float64)
+    x, places = torch.randn(2, 11, 7, dtype=torch.float64), torch.arange(11)
+
+    def scores(weights, turn):
+        query, key = (turn(split_heads(x @ w.mT, n_heads), places, 50.0) for w in weights)
+        return query @ key.mT
+
+    pairs = [pairs_from_halves(w, n_heads) for w in (W_q, W_k)]
+    torch.testing.assert_close(scores(pairs, apply_rope), scores((W_q, W_k), turned_in_halves))
+    assert torch.equal(pairs[0].sort(0).values, W_q.sort(0).values)
+
+
+def test_rows_of_one_head_by_hand():
+    rows = torch.arange(6.0)[:, None]
+    assert pairs_from_halves(rows, 1).flatten().tolist() == [0, 3, 1, 4, 2, 5]
+    rows = torch.arange(8.0)[:, None]
+    assert pairs_from_halves(rows, 2).flatten().tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_heads", "said"),
+    [(10, 3, "expected a divisor of the rows of weight, 10, got 3"), (9, 3, "even number.*got 3")],
+)
+def test_rows_that_heads_do_not_divide_are_refused(rows, n_heads, said):
+    with pytest.raises(ValueError, match=said):
+        pairs_from_halves(torch.randn(rows, 4), n_heads)
+
+
+def attention_by_loops(attention, x, mask, places):
+    """One sequence, head by head, query by query."""
+    d, group = attention.d_head, attention.n_heads // attention.n_kv_heads
+    query, key, value = (x @ w.weight.T for w in (attention.W_q, attention.W_k, attention.W_v))
+    out = torch.zeros(len(x), attention.n_heads * d, dtype=x.dtype)
+    for head in range(attention.n_heads):
+        own = slice(head // group * d, (head // group + 1) * d)
+        q = apply_rope(query[:, head * d : (head + 1) * d], places, attention.base)
+        k, v = apply_rope(key[:, own], places, attention.base), value[:, own]
+        for i in range(len(x)):
+            keys = mask[i].nonzero().flatten().tolist()
+            if keys:
+                shares = torch.stack([q[i] @ k[j] / d**0.5 for j in keys]).softmax(0)
+                out[i, head * d : (head + 1) * d] = shares @ v[keys]
+    return out @ attention.W_o.weight.T
+
+
+@pytest.mark.parametrize("n_kv_heads", KV_HEADS)
+def test_attention_by_loops_with_rows_that_have_no_key(n_kv_heads):
+    attention = shaken(RotaryAttention(54, 9, n_kv_heads, 100.0)).double()
+    x, mask = torch.randn(2, 7, 54, dtype=torch.float64), torch.rand(2, 7, 7) > 0.4
+    mask[:, :2] = False  # as padding to the left makes them
+    places = torch.tensor([5, 0, 2, 2, 11, 3, 90])
+    right = torch.stack(
+        [attention_by_loops(attention, *one, places) for one in zip(x, mask, strict=True)]
+    )
+    torch.testing.assert_close(attention(x, mask, places), right)
+    causal = torch.ones(7, 7, dtype=torch.bool).tril()
+    right = attention_by_loops(attention, x[0], causal, torch.arange(7))
+    torch.testing.assert_close(attention(x[0]), right)
+
+
+def test_weights_are_the_maps_that_forward_mixes_with():
+    attention, x = shaken(RotaryAttention(54, 9, 3, 100.0)), torch.randn(2, 7, 54)
+    mask, places = torch.rand(2, 9, 7, 7) > 0.3, torch.arange(4, 11)
+    for given in ((None, None), (mask, places)):
+        maps = attention.weights(x, *given)
+        assert maps.shape == (2, 9, 7, 7)
+        value = split_heads(attention.W_v(x), 3).repeat_interleave(3, -3)
+        blended = attention.W_o(merge_heads(maps @ value))
+        torch.testing.assert_close(attention(x, *given), blended)
+    assert (maps[~mask] == 0).all()
+
+
+def test_a_block_is_two_branches_that_add():
+    block, x = shaken(LlamaBlock(54, 9, 3, 29)), torch.randn(2, 7, 54)
+    y = x + block.attention(block.norm_1(x))
+    torch.testing.assert_close(block(x), y + block.feed_forward(block.norm_2(y)))
+    assert isinstance(block.norm_1, RMSNorm)
+    assert LlamaBlock(54, 9, 3, 29).attention.base == 10000.0
+
+
+def test_only_distances_count():
+    """Positions further on change nothing: scores of turned pairs depend on distances."""
+    block, x = shaken(LlamaBlock(54, 9, 3, 29)).double(), torch.randn(7, 54, dtype=torch.float64)
+    torch.testing.assert_close(block(x, positions=torch.arange(100, 107)), block(x))
+    other = block(x, positions=torch.arange(0, 14, 2))
+    assert (other - block(x)).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((54, 7, 7, 29), "n_heads: expected a divisor of d_model, 54, got 7"),
+        ((54, 9, 2, 29), "n_kv_heads: expected a divisor of n_heads, 9, got 2"),
+        ((45, 9, 3, 29), "d_head: expected an even number.*got 5"),
+    ],
+)
+def test_heads_that_do_not_divide_are_refused(sizes, said):
+    with pytest.raises(ValueError, match=said):
+        LlamaBlock(*sizes)
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kv_heads", KV_HEADS)
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_a_cache_changes_nothing(n_kv_heads, batch):
+    model, ids = llama(n_kv_heads=n_kv_heads), some_ids(*batch, 19)
+    said, cache = [], []
+    with torch.no_grad():
+        for piece in ids.split([5, 1, 1, 7, 5], dim=-1):
+            logits, cache = model(piece, cache)
+            said.append(logits)
+        torch.testing.assert_close(torch.cat(said, -2), model(ids), atol=1e-5, rtol=1e-5)
+    keys, values = cache[-1]
+    assert keys.shape == values.shape == (*batch, n_kv_heads, 19, 6)  # not one for each query head
+
+
+def test_a_mask_holds_with_a_cache_too():
+    """A text with padding before it says what it says alone."""
+    model, ids = llama(), some_ids(11)
+    padded = torch.cat([torch.zeros(3, dtype=torch.int64), ids])
+    mask = torch.ones(14, 14, dtype=torch.bool).tril()
+    mask[:, :3] = False
+    with torch.no_grad():
+        right = model(ids)
+        torch.testing.assert_close(model(padded, mask=mask)[3:], right, atol=1e-5, rtol=1e-5)
+        first, cache = model(padded[:8], [], mask[:8, :8])
+        rest, _ = model(padded[8:], cache, mask[8:])
+    torch.testing.assert_close(torch.cat([first, rest])[3:], right, atol=1e-5, rtol=1e-5)
+
+
+def test_hooks_see_every_block():
+    model, seen = llama(), []
+    for block in model.blocks:
+        block.register_forward_hook(lambda block, given, x: seen.append(x.shape))
+    model(some_ids(2, 5))
+    assert seen == [(2, 5, 54)] * 2
+
+
+def test_generate_goes_on_as_chapter_13_does():
+    model, ids = llama(), some_ids(3, 5)
+    right = gpt.generate(model, ids, 12)
+    assert torch.equal(model.generate(ids, 12), right)
+    assert len(right.unique()) > 5
+    assert torch.equal(torch.cat([ids, *model.stream(ids, 12)], -1), right)
+    least = model.generate(ids, 3, lambda logits: logits.argmin(-1))
+    assert torch.equal(least, gpt.generate(model, ids, 3, lambda logits: logits.argmin(-1)))
+    assert torch.equal(model.generate(ids, 0), ids)
+    assert not model.generate(ids, 1).requires_grad
+
+
+def test_it_stops_where_every_sequence_has_the_last_id():
+    model, ids = llama(), some_ids(5)
+    written = model.generate(ids, 12)[5:].tolist()
+    stop = written[6]
+    assert model.generate(ids, 12, stop=stop)[5:].tolist() == written[: written.index(stop) + 1]
+    two = some_ids(2, 5)
+    both = model.generate(two, 12)
+    first = int(both[0, 5])
+    if first not in both[1, 5:]:
+        assert torch.equal(model.generate(two, 12, stop=first), both)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (torch.tensor([[4, 61, 2]]), r"ids from 0 to 60, got 61 at index \(0, 1\)"),
+        (torch.tensor([-1]), r"ids from 0 to 60, got -1 at index \(0,\)"),
+        (torch.zeros(98, dtype=torch.int64), "at most 97 tokens, got 98"),
+        (torch.zeros(3), "whole numbers, got dtype torch.float32"),
+        (torch.zeros(0, dtype=torch.int64), "at least one entry"),
+    ],
+)
+def test_ids_that_the_model_cannot_read_are_refused(ids, said):
+    with pytest.raises(ValueError, match=said):
+        llama()(ids)
+
+
+def test_prompts_that_cannot_be_gone_on_from_are_refused():
+    model = llama()
+    with pytest.raises(ValueError, match="expected one token or more to go on from"):
+        model.generate(torch.zeros(0, dtype=torch.int64), 3)
+    with pytest.raises(ValueError, match="at most 97 tokens in all, got 90 and 8 new ones"):
+        model.generate(some_ids(90), 8)
+    assert model.generate(some_ids(90), 7).shape == (97,)
+    _, cache = model(some_ids(90), [])
+    with pytest.raises(ValueError, match="at most 7 tokens, got 8"):
+        model(some_ids(8), cache)
+
+
+def test_numbers_of_smollm2_are_counted_from_its_parts():
+    config = LlamaConfig(49152, 8192, 576, 9, 3, 30, 1536, 1e5)
+    with torch.device("meta"):
+        model = Llama(config)
+    block = 2 * 576 * 576 + 2 * 576 * 192 + 3 * 576 * 1536 + 2 * 576
+    total = 49152 * 576 + 30 * block + 576
+    assert sum(p.numel() for p in model.parameters()) == total == 134_515_008
+
+
+# --- pieces of words ------------------------------------------------------------------------------
+
+
+def test_pairs_are_joined_by_rank_and_not_from_left_to_right():
+    ranks = {("b", "c"): 0, ("a", "b"): 1, ("bc", "d"): 2}
+    assert merge_pairs(list("abcd"), ranks) == ["a", "bcd"]
+    assert merge_pairs(list("abab"), ranks) == ["ab", "ab"]
+    assert merge_pairs(list("aaa"), {("a", "a"): 0}) == ["aa", "a"]
+    assert merge_pairs([], ranks) == []
+    symbols = list("abc")
+    assert merge_pairs(symbols, {}) == symbols
+    assert symbols == ["a", "b", "c"]
+
+
+def test_attention_is_chapter_fives():
+    """One head, nothing turned: what is left is chapter 5."""
+    attention, x = shaken(RotaryAttention(6, 1, 1, 100.0)), torch.randn(5, 6)
+    views = (w(x) for w in (attention.W_q, attention.W_k, attention.W_v))
+    right = attention.W_o(scaled_dot_product_attention(*views, torch.ones(5, 5).tril() > 0))
+    torch.testing.assert_close(attention(x, positions=torch.zeros(5)), right)
