@@ -2,6 +2,7 @@
 
 import random
 import sys
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 
@@ -42,7 +43,9 @@ def theirs(ours: BytePairs):
     return made
 
 
-EVERY = [c for c in map(chr, range(sys.maxunicode + 1)) if not "\ud800" <= c <= "\udfff"]
+# Characters of every script and plane. What has no meaning yet is a letter for one library already.
+NONE_YET = ("Cn", "Cs")
+EVERY = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) not in NONE_YET]
 COMMON = "aeinorst  '.,-\n\t019éßığकि的🦦\u00a0\u2028\u200d½²"
 
 
