@@ -1,6 +1,6 @@
 """GGUF files, which hold a model's sizes, words and weights, under this course's names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -21,10 +21,18 @@ class GGUF(NamedTuple):
     tensors: Mapping[str, Any]
 
     def field(self, name: str, *unless: Any) -> Any:
-        """What a field holds. Raises ``ValueError`` where it is missing and no default is given."""
-        if name not in self.fields and not unless:
+        """What a field holds.
+
+        Raises ``ValueError`` where it is missing and no default is given, and for one of no text.
+        """
+        if name not in self.fields:
+            if unless:
+                return unless[0]
             raise ValueError(f"{self.path}: the field {name} is missing; {ANOTHER}")
-        return self.fields[name].contents() if name in self.fields else unless[0]
+        try:
+            return self.fields[name].contents()
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"{self.path}: the field {name} is no text ({error})") from None
 
 
 def read_gguf(file: "str | PathLike | GGUF") -> GGUF:
@@ -61,9 +69,9 @@ def llama_sizes(file: GGUF) -> dict[str, Any]:
 
     d_model, n_heads = field("embedding_length"), field("attention.head_count")
     n_kv_heads = field("attention.head_count_kv", n_heads)
-    for name, number in {"embedding_length": d_model, "head_count": n_heads}.items():
-        if not isinstance(number, int) or number < 1:
-            raise ValueError(f"{file.path}: expected a count in {name}, got {number!r}")
+    for name in ("embedding_length", "attention.head_count", "block_count", "context_length"):
+        if not isinstance(number := field(name), int) or number < 1:
+            raise ValueError(f"{file.path}: expected a count in llama.{name}, got {number!r}")
     d_head = d_model // n_heads
     for name, expected in (
         ("attention.key_length", d_head),
@@ -107,16 +115,14 @@ def pieces_of(file: GGUF) -> dict[str, Any]:
     }
 
 
-def names_and_shapes(sizes: Mapping[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """For each tensor of a file its name in a ``Llama``, and its shape by the file's fields."""
+def names_and_shapes(sizes: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """For each tensor of a file its name, that in a ``Llama``, and its shape by the fields."""
     d, d_ff, n_vocab = sizes["d_model"], sizes["d_ff"], sizes["n_vocab"]
     d_kv = sizes["n_kv_heads"] * (d // sizes["n_heads"])
-    found = {
-        "token_embd.weight": ("tokens.weight", (n_vocab, d)),
-        "output_norm.weight": ("norm.gain", (d,)),
-    }
+    yield "token_embd.weight", "tokens.weight", (n_vocab, d)
+    yield "output_norm.weight", "norm.gain", (d,)
     if not sizes["tied"]:
-        found["output.weight"] = "out.weight", (n_vocab, d)
+        yield "output.weight", "out.weight", (n_vocab, d)
     for layer in range(sizes["n_layers"]):
         for theirs, ours, shape in (
             ("attn_norm", "norm_1.gain", (d,)),
@@ -129,8 +135,7 @@ def names_and_shapes(sizes: Mapping[str, Any]) -> dict[str, tuple[str, tuple[int
             ("ffn_up", "feed_forward.W_up.weight", (d_ff, d)),
             ("ffn_down", "feed_forward.W_down.weight", (d, d_ff)),
         ):
-            found[f"blk.{layer}.{theirs}.weight"] = f"blocks.{layer}.{ours}", shape
-    return found
+            yield f"blk.{layer}.{theirs}.weight", f"blocks.{layer}.{ours}", shape
 
 
 def llama_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -141,14 +146,10 @@ def llama_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
     """
     from gguf import dequantize
 
-    expected, state = names_and_shapes(sizes), {}
-    for name in file.tensors:
-        if name not in expected:
-            raise ValueError(f"{file.path}: a Llama here has no tensor {name}; {ANOTHER}")
-    for name, (ours, shape) in expected.items():
-        if name not in file.tensors:
+    state, rest = {}, dict(file.tensors)
+    for name, ours, shape in names_and_shapes(sizes):
+        if (stored := rest.pop(name, None)) is None:
             raise ValueError(f"{file.path}: the tensor {name} is missing; {ANOTHER}")
-        stored = file.tensors[name]
         got = tuple(int(length) for length in reversed(stored.shape))
         if got != shape:
             raise ValueError(f"{file.path}: {name}: its fields say shape {shape}, it has {got}")
@@ -161,4 +162,6 @@ def llama_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
                 "Q4_0, Q4_1, Q8_0, F16 or F32"
             ) from None
         state[ours] = torch.from_numpy(np.require(numbers, np.float32, "WC").reshape(shape))
+    for name in rest:
+        raise ValueError(f"{file.path}: a Llama here has no tensor {name}; {ANOTHER}")
     return state

@@ -1,5 +1,7 @@
-"""Weights of ``transformers``' models under this course's names. It needs no ``transformers``."""
+"""Models of ``transformers`` under this course's names. It needs no ``transformers``."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
@@ -173,3 +175,42 @@ def llama_weights(model: nn.Module) -> dict[str, Tensor]:
         for name, ours in LLAMA_NAMES.items():
             state[f"blocks.{number}.{ours}"] = layer.get_parameter(name)
     return {name: weight.detach() for name, weight in state.items()}
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+DIGITS = {"type": "Digits", "individual_digits": True}
+
+
+def pieces_of(folder: Path) -> dict[str, Any]:
+    """What ``BytePairs`` are made with, from the folder of a model of ``transformers``.
+
+    Raises ``ValueError`` where the files are missing, and for pieces that are made otherwise.
+    """
+    try:
+        made = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        about = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder}: its tokenizer cannot be read ({error})") from None
+    model, steps = made["model"], made["pre_tokenizer"] or {}
+    steps = [
+        {name: step[name] for name in (BYTE_LEVEL | DIGITS) if name in step}
+        for step in steps.get("pretokenizers", [steps])
+    ]
+    if model["type"] != "BPE" or made["normalizer"] or steps[-1:] != [BYTE_LEVEL]:
+        raise ValueError(f"{folder}: expected pairs of bytes, words cut as in GPT-2")
+    if steps[:-1] not in ([], [DIGITS]):
+        raise ValueError(f"{folder}: expected words cut as in GPT-2, got {steps[:-1]} before")
+    ids = model["vocab"] | {token["content"]: token["id"] for token in made["added_tokens"]}
+    pairs = (tuple(p.split(" ")) if isinstance(p, str) else tuple(p) for p in model["merges"])
+    end = about.get("eos_token")
+    end = end["content"] if isinstance(end, dict) else end
+    written = folder / "chat_template.jinja"
+    kept = written.read_text(encoding="utf-8") if written.exists() else ""
+    return {
+        "tokens": tuple(sorted(ids, key=ids.__getitem__)),
+        "ranks": {pair: rank for rank, pair in enumerate(pairs)},
+        "special": frozenset(token["id"] for token in made["added_tokens"]),
+        "digits": steps[:-1] == [DIGITS],
+        "template": about.get("chat_template") or kept,
+        "end": ids.get(end),
+    }

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
+os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile("course", deadline=None)  # a busy machine is no mistake
 settings.load_profile("course")
@@ -57,6 +58,17 @@ def built() -> Path:
         done = run_tool("book")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "html"
+
+
+@pytest.fixture(scope="session")
+def real_model():
+    """The real model of chapters 18 to 20 and its pieces of words, where they are within reach."""
+    from attncourse.model import NoModel, load
+
+    try:
+        return load()
+    except NoModel as reason:
+        pytest.skip(f"no real model: {reason}")
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +140,7 @@ def pytest_terminal_summary(terminalreporter):
         for name, line in report.user_properties:
             if name == "summary":
                 terminalreporter.write_line(line)
+    from attncourse.model import within_reach
+
+    said = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
+    terminalreporter.write_line(f"real model: {said}")

