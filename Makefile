@@ -11,6 +11,15 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # What hundreds of short processes import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
+# MODEL=no leaves out the language model of chapters 18 to 20 (93 MB, fetched once): what is kept of
+# it is shown then. It is fetched while pages run that do without.
+MODEL ?= yes
+ifeq ($(MODEL),no)
+export ATTNCOURSE_MODEL := no
+endif
+with-model = { if test "$(MODEL)" != no; then $(BIN)/attncourse model 2>&1 || true; fi; } \
+  > .venv/model.log & $(1) || { status=$$?; wait; exit $$status; }; wait; cat .venv/model.log
+
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -31,7 +40,7 @@ help: ## list the targets
 
 demo: .venv/.stamp ## build the book and the exercises, grade a sample class
 	@echo "1 of 3: the book"
-	@$(BIN)/python tools/book.py
+	@$(call with-model,$(BIN)/python tools/book.py)
 	@echo "2 of 3: the exercises"
 	@$(BIN)/python tools/exercises.py
 	@echo "3 of 3: a sample class, graded"
@@ -67,7 +76,7 @@ fresh: .venv/.stamp # generated files; and the tests are compiled once for all p
 	@$(BIN)/python -m pytest --collect-only > .venv/tests.txt || { tail -n 40 .venv/tests.txt >&2; exit 1; }
 
 book: .venv/.stamp ## build the book into _build/html; only changed pages run again
-	@$(BIN)/python tools/book.py
+	@$(call with-model,$(BIN)/python tools/book.py)
 
 pdf: book packages ## print the book as one PDF, _build/book.pdf (with Chromium)
 	@$(BIN)/python tools/pdf.py

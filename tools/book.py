@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -24,6 +25,8 @@ from pathlib import Path
 from course import ROOT, Course, CourseError, load
 from execution import counted, forget, last_lines, run_pages, without_colours
 
+from attncourse.model import within_reach
+
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
 
 
@@ -31,19 +34,21 @@ def page_key(course: Course, page: str) -> str:
     """A digest of what the page's outputs depend on besides its own code: package and versions.
 
     A chapter imports only chapters before it, so the ones after it do not count, nor do other
-    chapters' drawings.
+    chapters' drawings. A page that asks for the real model shows something else without it.
     """
     package, own = course.root / "attncourse", course.chapter(page)
     later = {f"{c.stem}.py" for c in course.chapters if own and c.number > own.number}
     modules = [path for path in package.glob("*.py") if path.name not in later]
     shared = [
         path
-        for room in ("figures", "tasks")
+        for room in ("data", "figures", "tasks")
         for path in (package / room).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
         if path.parent.name != "drawings" or (own and path.stem in (own.stem, "__init__"))
     ]
-    return digest_of(sorted([*modules, *shared, course.root / "requirements.txt"]))
+    key = digest_of(sorted([*modules, *shared, course.root / "requirements.txt"]))
+    asks = "attncourse.model" in (course.root / f"{page}.md").read_text(encoding="utf-8")
+    return f"{key}, {'with' if within_reach() else 'without'} the model" if asks else key
 
 
 def digest_of(files: list[Path]) -> str:
@@ -141,6 +146,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     started = time.perf_counter()
+    os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # a page waits for the model, or does without
     try:
         course = load(arguments.root.resolve())
         missing = [page for page in course.pages if not (course.root / f"{page}.md").exists()]
