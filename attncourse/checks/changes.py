@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 NUMBERS = "a wrong number in several places"
 NUMBER, NAME = "a wrong number in one place", "a wrong name in one place"
@@ -88,12 +88,19 @@ class Change:
             undo()
 
 
+class Names(NamedTuple):
+    """What a definition calls its own: plain names, and what is assigned to ``self``."""
+
+    plain: list[str]
+    of_self: list[str]
+
+
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     """All changes of a definition, those first that are likely to be needed."""
-    tree = list(nodes(definition))
+    tree, names = list(nodes(definition)), Names(names_in(definition), attributes_in(definition))
     for look in (left_out, exchanged, shortened, added, given_by_name):
         for parent, field, node in tree:
-            for kind, words, new in look(parent, node, definition):
+            for kind, words, new in look(parent, node, names):
                 apply = put(parent, field, node, new)
                 yield Change(kind, words, node, apply)
     yield from lines_exchanged(definition)
@@ -137,7 +144,7 @@ WITH = "With {} in place of {{}}"
 # --- something else in its place -----------------------------------------------------------------
 
 
-def exchanged(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
+def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     if is_number(node):
         yield from other_numbers(parent, node)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
@@ -145,11 +152,11 @@ def exchanged(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
         yield kind, WITH.format("another truth value"), ast.Constant(not node.value)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         called = isinstance(parent, ast.Call) and parent.func is node
-        for name in () if called else names_in(definition):
-            if name != node.id and node.id in names_in(definition):
+        for name in () if called else names.plain:
+            if name != node.id and node.id in names.plain:
                 yield NAME, WITH.format("another name"), ast.Name(name, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-        yield from other_attributes(node, definition)
+        yield from other_attributes(node, names)
     elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
         for other in OPERATORS.get(type(node.op), ()):
             yield OPERATOR, "With another operator in {}", like(node, op=other())
@@ -182,9 +189,9 @@ def others_than(value: Any) -> list[Any]:
     return [other for other in dict.fromkeys(others) if other != value]
 
 
-def other_attributes(node: ast.Attribute, definition: ast.AST) -> Made:
+def other_attributes(node: ast.Attribute, names: Names) -> Made:
     own = isinstance(node.value, ast.Name) and node.value.id == "self"
-    for name in attributes_in(definition) if own else ():
+    for name in names.of_self if own else ():
         if name != node.attr:
             yield NAME, WITH.format("another name"), like(node, attr=name)
     for group in ALIKE:
@@ -205,7 +212,7 @@ def other_calls(node: ast.Call) -> Made:
 # --- something less ------------------------------------------------------------------------------
 
 
-def left_out(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
+def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     side = "Without one side of {}"
     if isinstance(node, ast.BinOp):
         yield MUCH, side, node.left
@@ -229,7 +236,7 @@ def left_out(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
             yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
 
 
-def shortened(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
+def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     if isinstance(node, ast.UnaryOp) and not is_number(node):
         yield MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
@@ -245,7 +252,7 @@ def shortened(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
 # --- something more ------------------------------------------------------------------------------
 
 
-def added(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
+def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     if isinstance(node, ast.Call) and called(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
             more = [*node.keywords, ast.keyword(word, ast.Constant(True))]
@@ -278,9 +285,9 @@ def added(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
             yield LITTLE, "With an axis more in {}", ast.Subscript(node, where, ast.Load())
 
 
-def given_by_name(parent: ast.AST, node: ast.AST, definition: ast.AST) -> Made:
+def given_by_name(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     if is_number(node) and not isinstance(parent, ast.arguments):
-        for name in names_in(definition):
+        for name in names.plain:
             yield NUMBER, WITH.format("a name"), ast.Name(name, ast.Load())
 
 

@@ -18,7 +18,8 @@ from typing import Any
 from attncourse.checks.changes import Change, changes
 from attncourse.checks.exercise import Exercise, Misconception
 from attncourse.checks.outcome import is_students, is_unwritten, quiet, run
-from attncourse.checks.trials import Trial, problem_with, try_out
+from attncourse.checks.trials import Trial, numbers_in, problem_with, trials_of
+from attncourse.checks.watch import Forbidden, forbidding
 
 try:
     import resource
@@ -63,11 +64,13 @@ def repaired(
     """The mistake that one change in the code of ``implementation`` mends; None if none does."""
     if hasattr(type(implementation), "attncourse_outcomes"):
         return None  # it lives in another process
+    told = any(t.outcome.error is Forbidden for t in trials)  # that is the mistake
     unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
-    source = None if unwritten else source_of(implementation)
+    source = None if told or unwritten else source_of(implementation)
     if source is None:
         return None
-    order = sorted(trials, key=lambda t: (not t.stands_out, t.outcome.kind != "value"))
+    # Most variants fall at the first case: one that is wrong, and quickly tried.
+    order = sorted(trials, key=lambda t: (not t.stands_out, numbers_in(t)))
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
     ends = time.thread_time() + SECONDS
     hung = 0
@@ -79,15 +82,19 @@ def repaired(
         except Exception:
             return False
         nonlocal hung
+        refused()  # what a variant before called
         for trial in order:
-            outcome = run(limited, variant, trial.case)
+            outcome = run(limited, variant, trial.case, watched=False)
             hung += outcome.kind == "hung"
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
                 return False
             if time.thread_time() > ends + SECONDS:
                 return False
-        fresh = (try_out(limited, variant, seed + more) for more in range(1, 1 + FRESH))
-        return not any(t.stands_out for trials in fresh for t in trials)
+        for more in range(1, 1 + FRESH):
+            for trial in trials_of(limited, variant, seed + more):
+                if trial.stands_out or time.thread_time() > ends + SECONDS:
+                    return False
+        return not refused()
 
     def first_that_mends() -> Change | None:
         for change in changes(source.definition):
@@ -99,12 +106,12 @@ def repaired(
         return None
 
     try:
-        with bounded_memory() as bounded:
+        with bounded_memory() as bounded, forbidding(exercise.forbids) as refused:
             # Wrong for another reason than what stands in the definition, if that alone is right.
             change = None if not bounded or mends() else first_that_mends()
     except MemoryError:  # also while an error is put into words
         return None
-    return told(source, change) if change else None
+    return in_words(source, change) if change else None
 
 
 @contextmanager
@@ -128,7 +135,7 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def told(source: Source, change: Change) -> Misconception:
+def in_words(source: Source, change: Change) -> Misconception:
     """The mistake in words, without what mends it."""
     line = source.line(change.node)
     line = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"

@@ -9,7 +9,8 @@ import numpy as np
 from attncourse.checks.asking import asking
 from attncourse.checks.compare import Problem, as_numbers, difference, is_array
 from attncourse.checks.exercise import Case, Criterion, Exercise
-from attncourse.checks.outcome import Outcome, Unusable, is_unwritten, run
+from attncourse.checks.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
+from attncourse.checks.watch import forbidding
 
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
@@ -80,12 +81,16 @@ def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iter
     if elsewhere is not None:
         yield from elsewhere(implementation, exercise, seed)
         return
-    for _, case, _ in draw(exercise, seed):
-        with asking():  # a part of it may live in another process, and what it changes counts
-            outcome = run(exercise, implementation, case)
-        yield outcome
-        if outcome.kind == "hung":
-            return
+    cases = draw(exercise, seed)
+    watched = implementation is not exercise.reference
+    with forbidding(exercise.forbids if watched else ()) as refused:
+        for _, case, _ in cases:
+            with asking():  # a part of it may live in another process, and what it changes counts
+                outcome = run(exercise, implementation, case, watched=False)
+            outcome = unless_refused(outcome, refused())
+            yield outcome
+            if outcome.kind == "hung":
+                return
 
 
 def problem_with(
