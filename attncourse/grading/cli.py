@@ -158,11 +158,12 @@ def assemble(
 
 @app.command()
 def milestone(
-    name: Annotated[str, typer.Argument(help="recall, dates, copying, language or digits.")],
+    name: Annotated[str, typer.Argument(help="recall, dates, copying, language, digits or chat.")],
     parts: Annotated[Path, typer.Option(help="What attncourse assemble made.")] = Path("mine"),
     picture: Annotated[
         Path | None, typer.Option(help="Where to draw it. [default: NAME.png]")
     ] = None,
+    ask: Annotated[str, typer.Option(help="A question for a model that answers.")] = "",
 ) -> None:
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
     from attncourse.grading.files import explained
@@ -170,6 +171,7 @@ def milestone(
     from attncourse.milestones import find
     from attncourse.milestones.milestone import run
     from attncourse.milestones.parts import parts_of
+    from attncourse.milestones.talking import talk
 
     place = picture or Path(f"{name}.png")
     try:
@@ -179,6 +181,7 @@ def milestone(
         raise UserError(str(problem)) from None
     print(outcome)
     if outcome.passed:
+        talk(outcome, ask)
         with explained(place, "; name another file with --picture"):
             outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from attncourse.milestones.parts import Parts
+from attncourse.model import NoModel
 from attncourse.tasks.bar import someone_looks_on
 
 
@@ -34,7 +35,8 @@ class Milestone:
 
     ``after`` is the chapter it closes, ``uses`` the targets it is made of, in the order in which
     they are exchanged. ``train`` builds and trains a model of these parts. ``untrained`` gates are
-    tried first, on a model that ``build`` has just made.
+    tried first, on a model that ``build`` has just made. ``answer``, of a model that talks, gives
+    the pieces of an answer to a question as they come, each with its probability.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Milestone:
     untrained: tuple[Gate, ...]
     trained: tuple[Gate, ...]
     picture: Callable[[nn.Module], Figure]
+    answer: Callable[[nn.Module, str], Iterator[tuple[str, float]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def run(
 
     ``show`` says whether a bar is shown; unless given, where somebody looks on. ``patience`` is for
     how many seconds it looks for the part to blame. Raises ``ValueError`` where no part is the
-    student's.
+    student's, and ``NoModel`` where a real model is asked for and not within reach.
     """
     if not any(parts.owner(target) == "yours" for target in milestone.uses):
         own = [t for t in milestone.uses if t.startswith(f"{milestone.after}.")]
@@ -169,6 +172,8 @@ def tried(
         if not shut:
             model = milestone.train(parts, show)
             shut = seen_at(milestone.trained, model.eval(), first)
+    except NoModel:  # ours to say
+        raise
     except Exception as error:  # a student's
         shut = {"it runs": f"{type(error).__name__}: {first_line(error)}"}
     return shut, model

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from attncourse.milestones import find
 from attncourse.milestones.milestone import Milestone, Outcome, run
 from attncourse.milestones.parts import Parts
+from attncourse.milestones.talking import talk
 
 PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
 
@@ -14,10 +15,11 @@ class NotYet(AssertionError):
     """A milestone that is not reached. The message says at which gates, and whose part it is."""
 
 
-def reach(name: str, **parts: Callable) -> None:
+def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     """Trains the milestone's model, made of these parts and ours for the rest; shows its picture.
 
-    ``reach("recall", AttentionHead=AttentionHead)``. Raises ``NotYet`` where it cannot do what it
+    ``reach("recall", AttentionHead=AttentionHead)``. ``ask``: a question for a model that answers.
+    Raises ``NotYet`` where it cannot do what it
     must, ``ValueError`` for a milestone or a part that there is not.
     """
     made = find(name)
@@ -25,6 +27,7 @@ def reach(name: str, **parts: Callable) -> None:
     if not outcome.passed:
         raise NotYet(str(outcome))
     print(outcome)
+    talk(outcome, ask)
     show(outcome)
 
 

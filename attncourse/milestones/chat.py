@@ -1,0 +1,170 @@
+"""After chapter 18: SmolLM2 answers a question through these parts, piece by piece.
+
+The weights are those of the real model (``attncourse.model``); what is computed with them is the
+student's: pieces of words, norms, rotations, attention, blocks, the cache and the choice of a word.
+Before it is loaded, a small model of random weights is held against ours.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+
+from attncourse import model as real
+from attncourse.byte_pairs import BytePairs
+from attncourse.llama import Llama, LlamaConfig
+from attncourse.milestones.chat_gates import TRAINED, UNTRAINED
+from attncourse.milestones.chat_picture import picture
+from attncourse.milestones.milestone import Milestone
+from attncourse.milestones.parts import Parts
+
+QUESTION, LONGEST = "What is the capital of France?", 60  # pieces of an answer
+SMALL = LlamaConfig(61, 97, 54, 9, 3, 2, 29, 100.0)
+USES = (
+    "kqv.scaled_dot_product_attention", "multihead.split_heads", "multihead.merge_heads",
+    "masking.causal_mask", "positions.apply_rope", "gpt.next_token_loss", "gpt.sample_token",
+    "gpt.attend_with_cache", "llama.merge_pairs", "llama.rms_norm", "llama.SwiGLU",
+    "llama.pairs_from_halves", "llama.LlamaBlock",
+)  # fmt: skip
+
+
+class Talker(nn.Module):
+    """A model of these parts with the weights of ``ours``, a ``Llama``, which it does not copy.
+
+    ``said``: the last question, and the pieces of its answer with their probabilities.
+    """
+
+    def __init__(self, parts: Parts, ours: Llama, words: BytePairs | None = None):
+        super().__init__()
+        self.attend, self.split, self.merge, self.causal, self.rotate = (
+            parts[target] for target in USES[:5]
+        )
+        self.loss, self.sample, self.attend_with_cache = (parts[target] for target in USES[5:8])
+        self.merge_pairs, self.norm = parts["llama.merge_pairs"], parts["llama.rms_norm"]
+        self.pairs = parts["llama.pairs_from_halves"]
+        self.config, self.words, self.said = ours.config, words, ()
+        self.kept = (ours,)  # in a tuple: no part of this model
+        config = ours.config
+        sizes = (config.d_model, config.n_heads, config.n_kv_heads, config.d_ff, config.base)
+        self.blocks = nn.ModuleList()
+        for theirs in ours.blocks:
+            with patch.object(nn.Linear, "reset_parameters", lambda layer: None):  # read below
+                made = parts["llama.LlamaBlock"](*sizes)
+                made.feed_forward = parts["llama.SwiGLU"](config.d_model, config.d_ff)
+            state = theirs.state_dict()
+            for name, heads in (("W_q", config.n_heads), ("W_k", config.n_kv_heads)):
+                rows = f"attention.{name}.weight"
+                state[rows] = self.pairs(in_halves(state[rows], heads), heads)
+            made.load_state_dict(state, assign=True)
+            self.blocks.append(made)
+
+    @property
+    def ours(self) -> Llama:
+        return self.kept[0]
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits ``(..., n, pieces)`` for the piece after each of ids ``(..., n)``."""
+        x, mask = self.embed(ids), self.causal(ids.shape[-1])
+        for one in self.blocks:
+            x = one(x, mask)
+        return self.read_out(x)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        return self.ours.tokens(ids)
+
+    def read_out(self, x: Tensor) -> Tensor:
+        return self.ours.out(self.norm(x, self.ours.norm.gain, self.config.eps))
+
+    def views(self, one: nn.Module, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys, turned, and values, a key/value head for each query head."""
+        attention, config = one.attention, self.config
+        query = self.split(attention.W_q(x), config.n_heads)
+        key = self.split(attention.W_k(x), config.n_kv_heads)
+        value = self.split(attention.W_v(x), config.n_kv_heads)
+        query = self.rotate(query, positions, config.base)
+        key = self.rotate(key, positions, config.base)
+        group = config.n_heads // config.n_kv_heads
+        return query, key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
+
+    def with_cache(self, ids: Tensor, caches: list) -> tuple[Tensor, list]:
+        """Logits for the newest pieces, and the caches with theirs added: one for each block."""
+        past = caches[0][0].shape[-2] if caches[0] else 0
+        places = torch.arange(past, past + ids.shape[-1])
+        x, kept = self.embed(ids), []
+        for one, old in zip(self.blocks, caches, strict=True):
+            views = self.views(one, self.norm(x, one.norm_1.gain, self.config.eps), places)
+            heads, new = self.attend_with_cache(*views, old)
+            x = x + one.attention.W_o(self.merge(heads))
+            x = x + one.feed_forward(self.norm(x, one.norm_2.gain, self.config.eps))
+            kept.append(new)
+        return self.read_out(x), kept
+
+    def encode(self, text: str) -> Tensor:
+        """The ids of a text, with their merging of pairs."""
+        with patch("attncourse.byte_pairs.merge_pairs", self.merge_pairs):
+            return self.fresh_words().encode(text)
+
+    def fresh_words(self) -> BytePairs:
+        """The words without what another merging has made of them."""
+        words = self.words
+        return BytePairs(words.tokens, words.ranks, words.special, words.digits, words.template,
+                         words.end)  # fmt: skip
+
+    @torch.no_grad()
+    def answer(self, question: str = QUESTION) -> Iterator[tuple[str, float]]:
+        """The pieces of an answer as they come, each with its probability."""
+        with patch("attncourse.byte_pairs.merge_pairs", self.merge_pairs):
+            unread = self.fresh_words().chat(question)
+        caches, self.said = [None] * len(self.blocks), (question, [])
+        for _ in range(LONGEST):
+            logits, caches = self.with_cache(unread, caches)
+            unread = self.sample(logits[-1:], 0)
+            if int(unread) == self.words.end:
+                return
+            piece = self.words.decode(unread), float(logits[-1].softmax(-1)[unread])
+            self.said[1].append(piece)
+            yield piece
+
+
+def in_halves(weight: Tensor, n_heads: int) -> Tensor:
+    """Rows of pairs in the order of two halves, as ``transformers`` has them."""
+    return weight.unflatten(0, (n_heads, -1, 2)).transpose(1, 2).flatten(0, 2)
+
+
+@cache
+def small() -> Llama:
+    """A Llama of random weights, large enough that every step counts."""
+    generator = torch.Generator().manual_seed(5)
+    ours = Llama(SMALL).eval()
+    with torch.no_grad():
+        for weight in ours.parameters():
+            weight.normal_(std=0.2, generator=generator).add_(weight.ndim == 1)
+    return ours.requires_grad_(False)
+
+
+@cache
+def loaded() -> tuple[Llama, BytePairs]:
+    """The real model, read once."""
+    ours, words = real.load()
+    return ours.requires_grad_(False), words
+
+
+def trained(parts: Parts, show: bool = False) -> nn.Module:
+    """The real model, which others have trained, through these parts."""
+    return Talker(parts, *loaded())
+
+
+MILESTONE = Milestone(
+    name="chat",
+    after="llama",
+    what="SmolLM2, a real model, answers a question",
+    uses=USES,
+    build=lambda parts: Talker(parts, small()),
+    train=trained,
+    untrained=UNTRAINED,
+    trained=TRAINED,
+    picture=picture,
+    answer=Talker.answer,
+)

@@ -1,0 +1,205 @@
+"""What a model that answers must do: with random weights, and with those of SmolLM2."""
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse import llama
+from attncourse.milestones import gates
+from attncourse.milestones.gates import SMALL, apart, differs, of_shape
+from attncourse.milestones.language_gates import drawn_as_often
+from attncourse.milestones.milestone import Gate
+
+TEXT = (
+    "My cat is small, cute, and fluffy. She likes belly rubs. In the evening she sits at the "
+    "window and waits for us."
+)
+RANKS = {
+    ("b", "c"): 0, ("a", "b"): 1, ("a", "a"): 2, ("bc", "d"): 3, ("aa", "aa"): 4, ("ab", "e"): 5,
+}  # fmt: skip
+WORDS = ("abcd", "ababe", "aaaaa", "eabcdaab", "", "e", "bcbcbcd")
+
+
+@cache
+def some(n: int = 4) -> Tensor:
+    """Ids for the small model, ``(n, 11)``."""
+    return torch.randint(61, (n, 11), generator=torch.Generator().manual_seed(77))
+
+
+@cache
+def rows() -> Tensor:
+    """Tokens ``(3, 7, 54)`` for one block."""
+    return torch.randn(3, 7, 54, generator=torch.Generator().manual_seed(78))
+
+
+def pieces(model: nn.Module) -> str:
+    for word in WORDS:
+        got, right = model.merge_pairs(list(word), RANKS), llama.merge_pairs(list(word), RANKS)
+        if got != right:
+            return f"{word!r} is cut into {' + '.join(got)}, expected {' + '.join(right)}"
+    return ""
+
+
+def rows_of_one_size(model: nn.Module) -> str:
+    """A row's mean square, and nothing else, is taken out."""
+    x, gain = rows() + 2, torch.linspace(-1, 2, 54)
+    for eps in (1e-5, 3.0):
+        far = differs(F.rms_norm(x, (54,), gain, eps), model.norm(x, gain, eps))
+        if far > SMALL:
+            return apart("rows are not divided by the root of their mean square", far)
+    return apart("without a gain a row is not at a mean square of 1",
+                 differs(F.rms_norm(x, (54,), eps=1e-5), model.norm(x)))  # fmt: skip
+
+
+def gated(model: nn.Module) -> str:
+    """silu of one view times the other, feature by feature."""
+    layer, x = model.blocks[0].feed_forward, rows()
+    right = layer.W_down(F.silu(layer.W_gate(x)) * layer.W_up(x))
+    return apart("a gated layer is not W_down(silu(W_gate x) · W_up x)", differs(right, layer(x)))
+
+
+def pairs(model: nn.Module) -> str:
+    """The rows of W_q and W_k, stored for two halves, stand for pairs."""
+    for one, theirs in zip(model.blocks, model.ours.blocks, strict=True):
+        for name in ("W_q", "W_k"):
+            got = getattr(one.attention, name).weight
+            if not torch.equal(got, getattr(theirs.attention, name).weight):
+                return f"the rows of {name}, stored in halves, do not become pairs"
+    return ""
+
+
+def logits_for_every_piece(model: nn.Module) -> str:
+    ids = some()
+    return of_shape(model(ids), (*ids.shape, 61))
+
+
+def distances_alone(model: nn.Module) -> str:
+    """Further on everything is as before; further apart it is not."""
+    one, x = model.blocks[0], rows()
+    near = one(x)
+    far = differs(near, one(x, positions=torch.arange(7) + 20))
+    if far > SMALL:
+        return apart("a block says something else where all positions are 20 further on", far)
+    apart_ = differs(near, one(x, positions=5 * torch.arange(7)))
+    return "positions five times as far apart change nothing" * (apart_ < 0.01)
+
+
+def made_of_their_parts(model: nn.Module) -> str:
+    """A block is heads that attend, then a gated layer, each read through a norm and added."""
+    for one in model.blocks:
+        x, places = rows(), torch.arange(7)
+        views = model.views(one, model.norm(x, one.norm_1.gain, 1e-5), places)
+        right = x + one.attention.W_o(model.merge(model.attend(*views, model.causal(7))))
+        right = right + one.feed_forward(model.norm(right, one.norm_2.gain, 1e-5))
+        far = differs(right, one(x))
+        if far > SMALL:
+            return apart("a block is not what its heads and its layers say", far)
+    return ""
+
+
+def sees_itself(model: nn.Module) -> str:
+    return "a piece does not see itself" * (not bool(model.causal(8).diagonal().all()))
+
+
+def no_key_no_blend(model: nn.Module) -> str:
+    """A row that may see nothing, as padding to the left makes them, takes nothing."""
+    mask = torch.ones(7, 7, dtype=torch.bool).tril()
+    mask[:, :2] = False
+    one, x = model.blocks[0], rows()
+    right = x + one.feed_forward(model.norm(x, one.norm_2.gain, 1e-5))
+    return apart("a token that may see nothing does not stay what it is",
+                 differs(right[:, :2], one(x, mask)[:, :2]))  # fmt: skip
+
+
+def as_ours(model: nn.Module) -> str:
+    ids = some()
+    return apart("its logits are not those of our parts", differs(model.ours(ids), model(ids)))
+
+
+def memory(model: nn.Module) -> str:
+    """Read piece by piece, with a cache, a text is what it is read at once."""
+    said, caches = [], [None] * len(model.blocks)
+    for piece in some().split([5, 1, 4, 1], dim=1):
+        logits, caches = model.with_cache(piece, caches)
+        said.append(logits)
+    return apart("with a cache it says something else than without",
+                 differs(model(some()), torch.cat(said, dim=1)))  # fmt: skip
+
+
+def surprise(model: nn.Module) -> str:
+    ids = some()
+    logits = model(ids)
+    ours = float(F.cross_entropy(logits[:, :-1].mT, ids[:, 1:]))
+    theirs = float(model.loss(logits, ids))
+    return f"the loss is {theirs:.4g}, our own finds {ours:.4g}" * (not abs(theirs - ours) < 1e-3)
+
+
+# --- with the real weights ------------------------------------------------------------------------
+
+
+@cache
+def ours_on_the_text(model: llama.Llama, ids: tuple[int, ...]) -> Tensor:
+    return model(torch.tensor(ids))
+
+
+def theirs_and_ours(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+    ids = model.words.encode(TEXT)
+    return ids, model(ids), ours_on_the_text(model.ours, tuple(ids.tolist()))
+
+
+def same_pieces(model: nn.Module) -> str:
+    got, right = model.encode(TEXT).tolist(), model.words.encode(TEXT).tolist()
+    return f"the text has {len(got)} pieces, expected others, {len(right)}" * (got != right)
+
+
+def same_logits(model: nn.Module) -> str:
+    """To a thousandth, on a text of some thirty pieces."""
+    _, theirs, ours = theirs_and_ours(model)
+    far = float((theirs - ours).abs().max().nan_to_num(nan=torch.inf))
+    return f"SmolLM2's logits through your parts differ from ours by {far:.2g}" * (not far < 1e-3)
+
+
+def same_surprise(model: nn.Module) -> str:
+    ids, theirs, ours = theirs_and_ours(model)
+    got = float(model.loss(theirs, ids))
+    right = float(F.cross_entropy(ours[:-1], ids[1:]))
+    return f"the text costs {got:.3f} nats a piece, ours finds {right:.3f}" * (
+        not abs(got - right) < 1e-3
+    )
+
+
+def same_with_a_cache(model: nn.Module) -> str:
+    ids, _, ours = theirs_and_ours(model)
+    first, caches = model.with_cache(ids[:-2], [None] * len(model.blocks))
+    rest, _ = model.with_cache(ids[-2:], caches)
+    far = float((torch.cat([first, rest]) - ours).abs().max().nan_to_num(nan=torch.inf))
+    return f"with a cache SmolLM2's logits are off by {far:.2g}" * (not far < 1e-3)
+
+
+UNTRAINED = (
+    Gate("words in pieces", pieces),
+    Gate("rows of one size", rows_of_one_size),
+    Gate("a gated layer", gated),
+    Gate("rows stored in halves become pairs", pairs),
+    Gate("drawn as often as likely", drawn_as_often),
+    Gate("logits for every piece", logits_for_every_piece),
+    Gate("a piece sees itself", sees_itself),
+    Gate("nothing ahead is seen", gates.nothing_ahead(some, "pieces")),
+    Gate("everything behind is seen", gates.all_behind(some, "piece")),
+    Gate("one text at a time or many", gates.each_by_itself(some, "text")),
+    Gate("no batch axis", gates.without_a_batch(some, "text")),
+    Gate("distances alone", distances_alone),
+    Gate("blocks are their parts", made_of_their_parts),
+    Gate("nothing to see, nothing taken", no_key_no_blend),
+    Gate("logits are ours", as_ours),
+    Gate("the loss is our own", surprise),
+    Gate("a cache changes nothing", memory),
+)
+TRAINED = (
+    Gate("SmolLM2's pieces", same_pieces),
+    Gate("SmolLM2's logits", same_logits),
+    Gate("nats a piece on a text", same_surprise),
+    Gate("SmolLM2 with a cache", same_with_a_cache),
+)

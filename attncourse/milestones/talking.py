@@ -1,0 +1,37 @@
+"""An answer on the screen, piece by piece as it comes, each on as much orange as it is probable."""
+
+import sys
+
+from attncourse.milestones.milestone import Outcome
+
+PAPER, ORANGE = (255, 255, 255), (230, 159, 0)
+
+
+def talk(outcome: Outcome, question: str = "") -> None:
+    """Asks a model that answers, and shows what it says; one that does not is left alone.
+
+    Raises ``ValueError`` for a question to a model that does not answer.
+    """
+    answer = outcome.milestone.answer
+    if answer is None:
+        if question:
+            raise ValueError(
+                f"{outcome.milestone.name} answers no questions: leave the question out"
+            )
+        return
+    colours = sys.stdout.isatty()
+    pieces = answer(outcome.model, question) if question else answer(outcome.model)
+    print()
+    for number, (piece, probability) in enumerate(pieces):
+        if not number:
+            print(f"  > {outcome.model.said[0]}\n  ", end="")
+        print(shaded(piece, probability) if colours else piece, end="", flush=True)
+    print("\n")
+
+
+def shaded(piece: str, probability: float) -> str:
+    """Black on a shade between white and orange, for a terminal."""
+    shade = (round(w + probability * (o - w)) for w, o in zip(PAPER, ORANGE, strict=True))
+    colour = ";".join(map(str, shade))
+    lines = piece.split("\n")
+    return "\n  ".join(f"\x1b[30;48;2;{colour}m{line}\x1b[0m" if line else "" for line in lines)

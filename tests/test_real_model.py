@@ -1,0 +1,105 @@
+"""SmolLM2 through the chapters' parts, against ``transformers`` and ``tokenizers``, where it is.
+
+``python tests/test_real_model.py`` makes the oracle's numbers anew, with ``transformers`` reading
+the same file: half a minute and 1.5 GB.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from test_byte_pairs import texts, theirs
+
+from attncourse.gpt import next_token_loss
+
+ORACLE = Path(__file__).parent / "fixtures" / "smollm2_logits.json"
+TEXTS = (
+    "My cat is small, cute, and fluffy. She likes belly rubs.",
+    "<|im_start|>user\nWie viel ist 17 + 25?<|im_end|>\n<|im_start|>assistant\n",
+)
+EVERY = 997  # one logit of so many is kept
+
+
+def test_logits_are_those_of_transformers(real_model):
+    model, words = real_model
+    kept = json.loads(ORACLE.read_text(encoding="utf-8"))
+    assert [one["text"] for one in kept] == list(TEXTS)
+    for one in kept:
+        ids = words.encode(one["text"])
+        assert ids.tolist() == one["ids"]
+        with torch.no_grad():
+            logits = model(ids)
+        right = torch.tensor(one["logits"])
+        torch.testing.assert_close(logits[:, ::EVERY], right, atol=1e-3, rtol=0)
+        assert float(right.abs().max()) > 10
+        assert logits.argmax(-1).tolist() == one["likeliest"]
+        assert abs(float(next_token_loss(logits, ids)) - one["nats"]) < 1e-4
+
+
+def test_a_cache_changes_nothing(real_model):
+    model, words = real_model
+    ids, said, cache = words.encode(TEXTS[0]), [], []
+    with torch.no_grad():
+        for piece in ids.split([9, 1, 6]):
+            logits, cache = model(piece, cache)
+            said.append(logits)
+        torch.testing.assert_close(torch.cat(said), model(ids), atol=1e-3, rtol=0)
+
+
+def test_numbers_and_words_are_those_of_the_file(real_model):
+    model, words = real_model
+    assert sum(p.numel() for p in model.parameters()) == 134_515_008
+    assert (len(words.tokens), len(words.ranks)) == (49_152, 48_900)
+    assert model.max_length == 8192
+    with pytest.raises(ValueError, match="at most 8192 tokens, got 8193"):
+        model(torch.zeros(8193, dtype=torch.int64))
+
+
+def test_a_question_is_answered(real_model):
+    model, words = real_model
+    given = words.chat("What is the capital of France?")
+    answer = model.generate(given, 20, stop=words.end)[len(given) :]
+    assert words.decode(answer) == "The capital of France is Paris.<|im_end|>"
+
+
+def test_ids_are_those_of_tokenizers_and_come_back_as_the_text(real_model):
+    _, words = real_model
+    right = theirs(words)
+    for text in texts(10_000, 11, special=("<|im_end|>", "<|im_start|>", "<repo_name>")):
+        ids = words.encode(text)
+        assert ids.tolist() == right.encode(text, add_special_tokens=False).ids, ascii(text)
+        assert words.decode(ids) == text
+
+
+def oracle() -> list[dict]:
+    """What ``transformers`` makes of the texts, from the same file."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+    from attncourse.model import load, model_file
+
+    _, words = load()
+    config = LlamaConfig(**load_gguf_checkpoint(str(model_file()))["config"])
+    with torch.device("meta"):
+        empty = LlamaForCausalLM(config)
+    read = load_gguf_checkpoint(str(model_file()), return_tensors=True, model_to_load=empty)
+    model = LlamaForCausalLM(config)
+    missing, unexpected = model.load_state_dict(read["tensors"], strict=False)
+    assert (missing, unexpected) in (([], []), (["lm_head.weight"], [])), (missing, unexpected)
+    model.tie_weights()
+    found = []
+    for text in TEXTS:
+        ids = torch.tensor(theirs(words).encode(text, add_special_tokens=False).ids)
+        with torch.no_grad():
+            logits = model.eval()(ids[None]).logits[0]
+        found.append({
+            "text": text, "ids": ids.tolist(), "likeliest": logits.argmax(-1).tolist(),
+            "nats": round(float(next_token_loss(logits, ids)), 6),
+            "logits": [[round(x, 5) for x in row] for row in logits[:, ::EVERY].tolist()],
+        })  # fmt: skip
+    return found
+
+
+if __name__ == "__main__":
+    ORACLE.write_text(json.dumps(oracle(), ensure_ascii=False) + "\n", encoding="utf-8")
