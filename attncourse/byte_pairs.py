@@ -108,7 +108,9 @@ class BytePairs:
     def encode(self, text: str) -> Int[Tensor, "n"]:
         """The ids of the text's n pieces, ``(n,)``.
 
-        Raises ``ValueError`` for what is no text of Unicode characters.
+        A byte that no piece has is left out, as ``tokenizers`` does: SmolLM2 has none for six
+        control characters, and for bytes that no character in use begins with. Raises
+        ``ValueError`` for what is no text of Unicode characters.
         """
         symbols_of(text)  # refuses what is none
         ids: list[int] = []
@@ -123,7 +125,8 @@ class BytePairs:
     def of_word(self, word: str) -> tuple[int, ...]:
         """The ids of a word's pieces; most words come again."""
         if word not in self._known:
-            pieces = merge_pairs(symbols_of(word), self.ranks)
+            symbols = [symbol for symbol in symbols_of(word) if symbol in self.ids]
+            pieces = merge_pairs(symbols, self.ranks)
             self._known[word] = tuple(self.ids[piece] for piece in pieces)
         return self._known[word]
 

@@ -83,6 +83,13 @@ def test_pieces_of_a_word_are_seen():
     assert words.decode(words.encode("")) == ""
 
 
+def test_bytes_without_a_piece_are_left_out_as_tokenizers_does():
+    few = BytePairs((*(s for s in byte_symbols() if s not in "xĄ"), "!!"), {("!", "!"): 0})
+    for text in ("!x!", "!\x04!", "x", "axb"):
+        assert few.encode(text).tolist() == theirs(few).encode(text).ids
+    assert few.decode(few.encode("!\x04!")) == "!!"
+
+
 def test_half_a_character_is_shown_as_one_that_is_missing():
     words = BytePairs(byte_symbols(), {})
     ids = words.encode("né")

@@ -11,6 +11,7 @@ import pytest
 import torch
 from test_byte_pairs import texts, theirs
 
+from attncourse.byte_pairs import SYMBOLS
 from attncourse.gpt import next_token_loss
 
 ORACLE = Path(__file__).parent / "fixtures" / "smollm2_logits.json"
@@ -69,7 +70,8 @@ def test_ids_are_those_of_tokenizers_and_come_back_as_the_text(real_model):
     for text in texts(10_000, 11, special=("<|im_end|>", "<|im_start|>", "<repo_name>")):
         ids = words.encode(text)
         assert ids.tolist() == right.encode(text, add_special_tokens=False).ids, ascii(text)
-        assert words.decode(ids) == text
+        # Six control characters have no piece; all else comes back.
+        assert words.decode(ids) == "".join(c for c in text if SYMBOLS[c.encode()[0]] in words.ids)
 
 
 def oracle() -> list[dict]:
