@@ -339,7 +339,7 @@ import os, signal
 from attncourse.grading.judge import lanes
 
 lanes.subprocess.Popen = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-lanes.start(((), (), False, 1), [None, None])
+lanes.start([((), (), False, 1, ())] * 2, [None, None])
 """
 
 

@@ -145,7 +145,7 @@ def test_no_name_is_cut_at_80_columns(found):
 def test_progress_on_the_command_line(tmp_path):
     released(tmp_path, "06_scoring")
     done = run("progress", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "1 of 1: 06_scoring.ipynb\n")
     assert f"0 of {len(exercises())} exercises done" in done.stdout
     refuses(run("progress", tmp_path / "nowhere"), "there is no folder", "nowhere")
     (tmp_path / "empty").mkdir()
@@ -201,7 +201,7 @@ def test_without_a_jail_nothing_runs_that_somebody_handed_in(tmp_path, monkeypat
 def test_a_files_name_is_no_markup(tmp_path):
     released(tmp_path, "03_lookup", "a [/] [link=https:x] 03_lookup.ipynb", dot="def dot")
     done = run("progress", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "1 of 1: 06_scoring.ipynb\n")
     assert step(1, 2, "[/] [b]x\x1b").plain == "1 of 2: [/] [b]x\u241b"
 
 
@@ -365,6 +365,6 @@ def test_what_cannot_be_written_is_one_line(tmp_path, there):
 def test_assemble_on_the_command_line(tmp_path):
     path = released(tmp_path, "02_mixing", mix=MIX)
     done = run("assemble", path, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "1 of 1: 02_mixing.ipynb\n")
     assert done.stdout.splitlines()[0] == "1 of 6 parts are yours, in mine"
     assert (tmp_path / "mine" / "mixing.py").is_file()

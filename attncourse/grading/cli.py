@@ -120,11 +120,9 @@ def progress(
     from attncourse.grading.student.progress import progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
-    console = Console()
-    with stopping("nothing was changed"), console.status("reading …") as status:
-        found = progress_in(
-            folder, Limits.of(timeout), lambda n, of, name: status.update(step(n, of, name))
-        )
+    console, aside = Console(), Console(stderr=True)
+    with stopping("nothing was changed"), aside.status("reading …"):
+        found = progress_in(folder, Limits.of(timeout), lambda *done: aside.print(step(*done)))
     console.print(progress_table(found))
     for line in summary(found).splitlines():
         console.print(line, soft_wrap=True, highlight=False, markup=False)
@@ -146,13 +144,9 @@ def assemble(
     from attncourse.grading.limits import Limits
     from attncourse.grading.student.assemble import assemble as make
 
-    with stopping("nothing was written"), Console(stderr=True).status("judging …") as status:
-        made = make(
-            notebooks,
-            output,
-            Limits.of(timeout),
-            lambda n, of, name: status.update(step(n, of, name)),
-        )
+    aside = Console(stderr=True)
+    with stopping("nothing was written"), aside.status("judging …"):
+        made = make(notebooks, output, Limits.of(timeout), lambda *done: aside.print(step(*done)))
     print(plain(str(made)))
 
 

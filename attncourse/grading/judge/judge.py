@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
 
@@ -108,6 +109,12 @@ def start_lanes(
     """Starts lanes for ``grade`` to find, without waiting for them."""
     require_linux()
     LANES.prepare(key_of(assignment, limits, sandbox, hidden), number)
+
+
+def start_each(assignments: Sequence[Assignment], limits: Limits, sandbox: bool) -> None:
+    """Starts a lane for each of several assignments, without waiting for them."""
+    require_linux()
+    LANES.prepare_each([key_of(assignment, limits, sandbox) for assignment in assignments])
 
 
 @lru_cache(maxsize=4)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -116,11 +117,13 @@ class Lane:
         remove(self.folder)
 
 
-def start(key: tuple, cores: list[int | None]) -> list[Lane]:
-    """As many lanes as cores are named, in processes that share what they import."""
-    modules, chapters, sandbox, processes, hidden = key
+def start(keys: Sequence[tuple], cores: Sequence[int | None]) -> list[Lane]:
+    """A lane for each key, all of which name the same libraries, on these cores.
+
+    They are processes that share what they import.
+    """
     lanes = [Lane(core) for core in cores]
-    for lane in lanes:
+    for (modules, chapters, sandbox, processes, hidden), lane in zip(keys, lanes, strict=True):
         order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
         order |= {
             "processes": processes,
@@ -206,7 +209,7 @@ class Lanes:
                 self.idle.remove(pair)
                 self.end(pair[1])
             place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
-            lane = self.begin(key, 1)[0] if place is None else self.idle.pop(place)[1]
+            lane = self.begin([key])[0] if place is None else self.idle.pop(place)[1]
             self.busy.add(lane)
             self.alone = lane if alone else None
         return lane
@@ -231,8 +234,8 @@ class Lanes:
         for _, old in surplus:
             self.end(old)
 
-    def begin(self, key: tuple, number: int) -> list[Lane]:
-        return start(key, [self.cores.pop(0) if self.cores else None for _ in range(number)])
+    def begin(self, keys: list[tuple]) -> list[Lane]:
+        return start(keys, [self.cores.pop(0) if self.cores else None for _ in keys])
 
     def end(self, lane: Lane) -> None:
         lane.close()
@@ -249,7 +252,16 @@ class Lanes:
                 cores = sorted(os.sched_getaffinity(0))
                 self.cores = cores if number >= len(cores) else []
             if number > waiting:
-                self.idle += [(key, lane) for lane in self.begin(key, number - waiting)]
+                self.idle += [(key, lane) for lane in self.begin([key] * (number - waiting))]
+
+    def prepare_each(self, keys: Sequence[tuple]) -> None:
+        """Starts a lane for each key; those with the same libraries load them once."""
+        with self.lock:
+            self.stopped = False
+            self.kept = max(self.kept, len(keys))
+            for modules in dict.fromkeys(key[0] for key in keys):
+                alike = [key for key in keys if key[0] == modules]
+                self.idle += zip(alike, self.begin(alike), strict=True)
 
     def lose(self, lane: Lane) -> None:
         with self.lock:

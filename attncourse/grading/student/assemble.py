@@ -23,7 +23,13 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.student.package import WAY_OUT, Chapter, definitions, tried, write
 from attncourse.grading.student.progress import INSTRUCTORS, attempted
-from attncourse.grading.student.selfcheck import chapter_of, check_cells, handed_in_by, read_file
+from attncourse.grading.student.selfcheck import (
+    File,
+    chapter_of,
+    check_each,
+    handed_in_by,
+    read_file,
+)
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import plain
 from attncourse.grading.submission.syntax import parse
@@ -74,17 +80,21 @@ def assemble(
     require_ours(folder)
     require_one_student(notebooks)
     limits = limits.stretched(slowness())
-    chapters: dict[str, Chapter] = {}
-    read = [(path, *read_file(path)) for path in notebooks]
-    for number, (path, data, cells) in enumerate(read, 1):
+    read: dict[str, File] = {}
+    for path in notebooks:
+        data, cells = read_file(path)
         stem = chapter_of(cells, path.stem)
         require_this_version(path, stem, cells)
-        if stem in chapters:
+        if stem in read:
             raise UserError(
-                f"two notebooks of chapter {stem}, {chapters[stem].path} and {path}: name one of "
+                f"two notebooks of chapter {stem}, {read[stem][0]} and {path}: name one of "
                 "them, the one that is yours"
             )
-        report = check_cells(path, data, cells, limits)
+        read[stem] = path, data, cells
+    chapters: dict[str, Chapter] = {}
+    reports = check_each([*read.values()], limits)
+    for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
+        report = next(reports)
         given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
         chapters[stem] = Chapter(stem, path, definitions(cells), reasons(report, cells), given)
         seen(number, len(read), path.name)

@@ -1,8 +1,6 @@
 """How far a student has come: every exercise of the course, done, tried or open."""
 
-import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +20,7 @@ from attncourse.grading.student.package import REACHED, reached
 from attncourse.grading.student.selfcheck import (
     SUBMITTED,
     chapter_of,
-    check_cells,
+    check_each,
     handed_in_by,
     read_file,
 )
@@ -101,24 +99,18 @@ def progress(
         raise UserError(f"no notebook with exercises of this course in {folder}{why}")
     limits = limits.stretched(slowness())
 
-    def states_in(entry: tuple[Path, bytes, tuple[Cell, ...], str]) -> dict[str, str]:
-        path, data, cells, _ = entry
-        if not attempted(cells):
-            return {}
-        return states_of(check_cells(path, data, cells, limits), cells)
-
+    begun = [(path, data, cells) for path, data, cells, _ in found if attempted(cells)]
+    reports = check_each(begun, limits)
     states, places = dict.fromkeys(index(), OPEN), {}
-    with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1)) as pool:
-        judged = pool.map(states_in, found)
-        for number, (entry, states_there) in enumerate(zip(found, judged, strict=True), 1):
-            path, stem = entry[0], entry[3]
-            for target in states:
-                state = states_there.get(target, OPEN)
-                if rank(state) < rank(states[target]):
-                    states[target], places[target] = state, path
-                elif target.startswith(f"{stem}."):
-                    places.setdefault(target, path)
-            seen(number, len(found), path.name)
+    for number, (path, _, cells, stem) in enumerate(found, 1):
+        states_there = states_of(next(reports), cells) if attempted(cells) else {}
+        for target in states:
+            state = states_there.get(target, OPEN)
+            if rank(state) < rank(states[target]):
+                states[target], places[target] = state, path
+            elif target.startswith(f"{stem}."):
+                places.setdefault(target, path)
+        seen(number, len(found), path.name)
     marks = sorted(folder.rglob(f"mine/{REACHED}"))
     packages = [path.parent for path in marks if handed_in_by(path) == whose]
     met = {name for package in packages for name in reached(package)}

@@ -1,7 +1,10 @@
 """A student's own file, judged without the instructor's notebook: only the public checks."""
 
+import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from attncourse.checks.index import Known, index
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade, start_each
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
@@ -32,6 +35,7 @@ PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a p
 EMPTY = "YOUR ANSWER HERE"
 LONGEST = 60  # characters of a name that a notebook gives
 SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
+File = tuple[Path, bytes, tuple[Cell, ...]]  # a notebook that has been read
 NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
@@ -72,6 +76,19 @@ def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits
         require_own(path)
     report = grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=sandbox)
     return replace(report, notes=tuple(named(note, cells) for note in report.notes))
+
+
+def check_each(files: Sequence[File], limits: Limits) -> Iterator[Report]:
+    """The same of several files, in their order, as many at a time as there are processors.
+
+    What their workers import is loaded once for all.
+    """
+    if not files:
+        return
+    assignments = [own_assignment(cells, path.stem) for path, _, cells in files]
+    start_each(assignments, limits, sandbox=not missing_floor())
+    with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1)) as pool:
+        yield from pool.map(lambda file: check_cells(*file, limits), files)
 
 
 def handed_in_by(path: Path) -> str:
