@@ -51,7 +51,7 @@ c.Autograde.pre_convert_hook = "attncourse.grading.nbgrader.steps.accept_renamed
 c.Autograde.sanitize_preprocessors = ["nbgrader.preprocessors.CheckCellMetadata"]
 c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.SaveAutoGrades",
-    "nbgrader.preprocessors.AssignLatePenalties",
+    "attncourse.grading.nbgrader.steps.AssignLatePenalties",
 ]
 
 # What students wrote is shown and never run, in feedback pages and in the formgrader. They see

@@ -2,10 +2,13 @@
 
 import csv
 import io
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from small_class import made, write_gradebook
 from small_course import NAME, hand_in, make_course, small
@@ -19,8 +22,20 @@ from attncourse.grading.class_.results import class_results
 from attncourse.grading.class_.summary import summarize
 from attncourse.grading.class_.terminal import at_a_glance
 from attncourse.grading.cli import app
-from attncourse.grading.course.dates import due_of, instant, span, zone_of
-from attncourse.grading.course.extensions import extend, read_extensions, write_extensions
+from attncourse.grading.course.dates import (
+    after,
+    due_of,
+    instant,
+    moment_in,
+    span,
+    zone_of,
+)
+from attncourse.grading.course.extensions import (
+    More,
+    extend,
+    read_extensions,
+    write_extensions,
+)
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record, release
 from attncourse.grading.errors import UserError
@@ -76,26 +91,94 @@ def test_a_date_is_a_moment(text):
     assert str(instant(text, BERLIN)) == TIMES[text]
 
 
-def test_platforms_dates_have_words():
-    for text in ("Monday, 12 October 2026, 11:59 PM", "Monday, October 12, 2026, 11:59 PM"):
-        assert instant(text, BERLIN, words=True) == datetime(2026, 10, 12, 21, 59)
-        with pytest.raises(ValueError, match="is no date"):
-            instant(text, BERLIN)
+MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)).map(
+    lambda local: local.replace(microsecond=0)
+)
+ZONES = st.sampled_from(
+    ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo"]
+).map(ZoneInfo)
+
+
+@given(MOMENTS, ZONES, st.sampled_from(["%z", "%:z", "%Z"]), st.sampled_from(["", " "]))
+def test_every_way_to_write_a_moment_is_read_as_that_moment(local, zone, form, space):
+    """What Python writes: offsets with and without a colon, letters, behind a space or none."""
+    moment = local.replace(tzinfo=UTC).astimezone(zone)
+    behind = moment.strftime("%z")
+    behind = f"{behind[:3]}:{behind[3:]}" if form == "%:z" else moment.strftime(form)
+    wanted = local
+    for text in (
+        f"{moment:%Y-%m-%d %H:%M:%S}{space if form != '%Z' else ' '}{behind}",
+        f"{moment:%Y-%m-%dT%H:%M:%S}{behind if form != '%Z' else moment.isoformat()[19:]}",
+        f"{local:%Y-%m-%dT%H:%M:%S.000000}Z",
+        f"{local:%A, %d %B %Y, %I:%M:%S %p} UTC",
+    ):
+        assert instant(text, zone) == wanted
+
+
+@given(MOMENTS, ZONES)
+def test_a_time_without_a_zone_is_the_classs_and_doubt_counts_for_students(local, zone):
+    text = f"{local:%Y-%m-%d %H:%M:%S}"
+    first, last = sorted(
+        local.replace(tzinfo=zone, fold=fold).astimezone(UTC).replace(tzinfo=None)
+        for fold in (0, 1)
+    )
+    assert moment_in(text, zone) == (first, False)
+    assert instant(text, zone, pick=max) == last
+
+
+def test_an_hour_that_clocks_show_twice_or_never():
+    for text, handed_in, due in (
+        ("2026-10-25 02:30", "2026-10-25 00:30:00", "2026-10-25 01:30:00"),
+        ("2026-03-29 02:30", "2026-03-29 00:30:00", "2026-03-29 01:30:00"),
+    ):
+        assert str(instant(text, BERLIN)) == handed_in
+        assert str(instant(text, BERLIN, pick=max)) == due
+
+
+WORDED = [
+    "Monday, 12 October 2026, 11:59 PM",
+    "Monday, October 12, 2026, 11:59 PM",
+    "Montag, 12. Oktober 2026, 23:59",
+    "lundi 12 octobre 2026, 23:59",
+    "lunes, 12 de octubre de 2026, 23:59",
+    "ponedjeljak, 12. listopada 2026., 23:59",  # in Polish, listopada is November
+    "понедельник, 12 октября 2026, 23:59",
+    "2026年 10月 12日(月曜日) 23:59",
+    "12.10.2026 23:59",
+    "٢٠٢٦-١٠-١٢ ٢٣:٥٩",
+]
+
+
+@pytest.mark.parametrize("text", WORDED)
+def test_platforms_and_spreadsheets_dates_are_read_in_their_languages(text):
+    assert instant(text, BERLIN) == datetime(2026, 10, 12, 21, 59)
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es", "it", "nl", "pl", "ru", "sv", "tr", "cs"])
+def test_babels_own_dates_are_read_again(language):
+    from babel.dates import format_datetime
+
+    for month in range(1, 13):
+        moment = datetime(2026, month, 12, 10, 7)
+        form = "EEEE, d MMMM y, HH:mm"
+        text = format_datetime(moment, form, locale=language)
+        assert instant(text, UTC) == moment, text
 
 
 @pytest.mark.parametrize(
     "text", ["Mon", "Monday, 11:59 PM", "12 October, 11:59 PM", "October 2026", "12 October 2026"]
 )
 def test_of_a_date_in_words_nothing_is_taken_from_today(text):
-    with pytest.raises(ValueError, match="expected day, month, year and time"):
-        instant(text, BERLIN, words=True)
+    with pytest.raises(ValueError, match="is no date"):
+        instant(text, BERLIN)
 
 
 NO_DATES = {
     "2026-10-12": "2026-10-12 has no time of day: write 2026-10-12 23:59",
-    "2026-02-30 12:00": "is no day or no time",
-    "12/10/2026 23:59": "is no date: expected one such as 2026-10-12 23:59",
-    "2026-10-12 23:59 CEST": "no time zone is called CEST; one is Europe/Berlin",
+    "2026-02-30 12:00": "is no date: expected one such as 2026-10-12 23:59",
+    "12/10/2026 23:59": "may be two days: write it as in 2026-10-12 23:59",
+    "2026-10-12 23:59 CST": "CST is the name of several time zones: write the difference",
+    "2026-10-12 23:59 XYZ": "no time zone is called XYZ; one is Europe/Berlin",
     "0001-01-01 00:00 +01:00": "the year 1 is none of a course's",
     "soon": "is no date",
     "": "is no date",
@@ -153,6 +236,48 @@ def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker): 
     assert read_extensions(course) == {}
     grade(course)
     assert standing(course)["extended"] == (129600, 0, 2 * tenth)
+
+
+@given(MOMENTS, ZONES, st.integers(1, 9))
+def test_a_day_more_ends_at_the_same_time_whatever_the_clocks_do(due, zone, days):
+    clock = due.replace(tzinfo=UTC).astimezone(zone)
+    end = after(due, days, zone).replace(tzinfo=UTC).astimezone(zone)
+    wanted = clock.replace(tzinfo=None) + timedelta(days=days)
+    there = wanted.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+    assert end.replace(tzinfo=None) == there.replace(tzinfo=None) or end.fold != there.fold
+    if there.replace(tzinfo=None) == wanted:  # no clock skips it
+        assert end.replace(tzinfo=None) == wanted
+
+
+def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
+    """Clocks go back in the night after the work was due: that day has 25 hours."""
+    (course / "nbgrader_config.py").write_text(
+        CONFIG.replace("2026-10-12 23:59", "2026-10-24 20:00")
+    )
+    stamps = {  # by the clocks of Berlin
+        "in-time": "2026-10-24 20:00:00 +0200",
+        "minutes": "2026-10-24 20:10:00",
+        "days": "2026-10-25 20:00:00 +01:00",
+        "extended": "2026-10-25 21:00:00 CET",
+    }
+    for student, stamp in stamps.items():
+        (course / "submitted" / student / NAME / "timestamp.txt").write_text(stamp + "\n")
+    extend(find_book(course), "extended", NAME, 1)
+    grade(course)
+    wanted = {
+        "in-time": (0, 0, 0),
+        "minutes": (600, 0, 0.6),
+        "days": (86400, 0, 0.6),  # a day, and no second one begun
+        "extended": (3600, 1, 0.6),  # an hour behind a day
+    }
+    assert standing(course) == wanted
+    with opened(find_book(course)) as gradebook:
+        assert gradebook.find_submission(NAME, "extended").extension == timedelta(hours=25)
+    rows = (course / "reports" / NAME / "minutes.json").read_text()
+    assert "timestamp.txt names no time zone: read in Europe/Berlin" in rows
+    export(course, NAME, "csv")
+    table = (course / "reports" / NAME / "grades.csv").read_text("utf-8-sig")
+    assert "2026-10-25 21:00:00 +0100" in table
 
 
 def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course, marker):  # noqa: F811
@@ -332,7 +457,7 @@ def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, sai
 
 
 def test_a_students_id_in_the_file_is_no_formula_and_comes_back(tmp_path):
-    given = {(student, NAME): timedelta(days=2) for student in ("ada", "=cmd|' C'!A0", "-x")}
-    text = write_extensions(tmp_path, given).read_text()
+    days = {(student, NAME): More(2) for student in ("ada", "=cmd|' C'!A0", "-x")}
+    text = write_extensions(tmp_path, days).read_text()
     assert f"\n'=cmd|' C'!A0,{NAME},2\n" in text
-    assert read_extensions(tmp_path) == given
+    assert read_extensions(tmp_path) == days

@@ -531,6 +531,20 @@ def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
         assert cell.metadata.nbgrader.task is False
 
 
+def test_what_a_failing_chapter_has_made_is_no_stranger(small):
+    """A wrong cell is one complaint, and not one about the good files beside it as well."""
+    import exercises
+
+    course = settings.load(small)
+    folder = course.chapters[0].folder
+    for name in (f"{folder}.ipynb", "left over.txt", ".ipynb_checkpoints/x.ipynb"):
+        path = small / "exercises" / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    found = list(exercises.strangers(course, set()))
+    assert found == [f"exercises/{folder}/left over.txt comes from no source; delete it"]
+
+
 def test_an_instructor_adds_a_graded_cell(small):
     cells = solve(small, SOURCE + OWN).cells
     marks = cells[-3].metadata.nbgrader
@@ -545,6 +559,7 @@ def test_an_instructor_adds_a_graded_cell(small):
         ('"points_double"', '"points_triple"', "'points_triple' is none of"),
         ('"check_double"', '"double"', "double has {'locked': True}, it should have"),
         (', "points": 1', "", "a hidden cell is worth 1 point"),
+        (', "points": 1', ', "points": 3', "add a graded cell of your own, own_double"),
         ("<!-- facts: double -->", "", "no cell or marker facts: double"),
         (
             "<!-- hints: double -->",

@@ -258,7 +258,7 @@ def test_figures_by_hand():
 def test_where_points_come_from(tmp_path):
     reports = [
         made("ada", 2, 1, 4, **seen("small.add", "adds twice", "Add once.")),
-        made("bob", 0, 0, 4, notes=("missing tests were put back: points_add",)),
+        made("bob", 0, 0, 4, attention=("missing tests were put back: points_add",)),
         made("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
     ]
     write_reports(tmp_path, [*reports, made("only-here", 1, 0, 0)])

@@ -23,6 +23,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -173,8 +174,8 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
         raise CourseError(f"{path}: {grade_id} has {flags}, it should have {ROLES[prefix]}")
     if worth != (HIDDEN_POINTS if prefix == "hidden_" else None):
         raise CourseError(
-            f"{path}: {grade_id}: a hidden cell is worth {HIDDEN_POINTS} point, "
-            "the checks say what others are"
+            f"{path}: {grade_id}: a hidden cell is worth {HIDDEN_POINTS} point, the checks say "
+            f"what others are; for more points add a graded cell of your own, {OWN}{name}"
         )
     full = {"grade": False, "locked": False, "solution": False} | ROLES[prefix]
     full |= {"grade_id": grade_id, "schema_version": 3, "task": False}
@@ -336,6 +337,19 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
     return files, problems
 
 
+def strangers(course: Course, made: set[str]) -> Iterator[str]:
+    """What no source makes any more, or nbgrader did not. A chapter's own stay while it fails."""
+    made = made | {f"{c.page}.ipynb" for c in course.chapters}
+    made |= {f"exercises/{c.folder}/{c.folder}.ipynb" for c in course.chapters}
+    for folder in ("book", "exercises"):
+        for path in sorted((course.root / folder).rglob("*")):
+            name = path.relative_to(course.root).as_posix()
+            generated = folder == "exercises" or path.suffix == ".ipynb"
+            generated = generated and "/." not in f"/{name}"  # Jupyter's checkpoints
+            if path.is_file() and generated and name not in made:
+                yield f"{name} comes from no source; delete it"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="name stale files, write nothing")
@@ -348,19 +362,12 @@ def main() -> int:
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
+    problems += strangers(course, {*files})
     stale = []
     for name, text in files.items():
         path = course.root / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)
-    expected = {*files} | {f"{c.page}.ipynb" for c in course.chapters}
-    for folder in ("book", "exercises"):  # what no source makes any more, or nbgrader did not
-        for path in sorted((course.root / folder).rglob("*")):
-            name = path.relative_to(course.root).as_posix()
-            generated = folder == "exercises" or path.suffix == ".ipynb"
-            generated = generated and "/." not in f"/{name}"  # Jupyter's checkpoints
-            if path.is_file() and generated and name not in expected:
-                problems.append(f"{name} comes from no source; delete it")
     for problem in problems:
         print(problem, file=sys.stderr)
     if arguments.check:
@@ -371,6 +378,9 @@ def main() -> int:
         path = course.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8")
+    for name in files:
+        if name.startswith("solutions/"):
+            os.utime(course.root / name)  # newer than its source, by which grading knows
     seconds = time.perf_counter() - started
     print(f"exercises: {len(files)} files from their sources, {len(stale)} of them new or changed "
           f"({seconds:.0f} s)")  # fmt: skip

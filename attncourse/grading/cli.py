@@ -215,13 +215,14 @@ def release(
     """Make the students' version of an assignment, without the answers, and record its cells."""
     from attncourse.grading.course.release import releasable
     from attncourse.grading.course.release import release as make_release
+    from attncourse.grading.course.solution import outdated
     from attncourse.grading.course.variants import variants_in
 
     if everything and variant:
         raise UserError("--variant is for one assignment: name it in place of --all")
     for name in one_or_all(assignment, everything, lambda: releasable(course)):
         written, changed = make_release(course, name, db, variant)
-        for change in changed:
+        for change in (*outdated(course, name), *changed):
             tell(f"{name}: {change}")
         for path in written:
             print(f"{path} written", flush=True)
@@ -253,6 +254,10 @@ def collect(
     roster: Annotated[
         Path | None, typer.Option(help="A CSV file of the class: ids, names, addresses, times.")
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file: group,student. [default: groups.csv, where it is]"),
+    ] = None,
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
 ) -> None:
@@ -267,7 +272,7 @@ def collect(
     from attncourse.grading.collect.table import closing, rows_table
 
     with stopping("what was collected stays, and the same command goes on"):
-        made = collect_files(course, assignment, files, roster, db)
+        made = collect_files(course, assignment, files, roster, db, groups)
     console = Console()
     if shown := rows_table(made, assignment):
         console.print(shown)
@@ -405,6 +410,12 @@ def export(
     identifier: Annotated[
         str, typer.Option("--id", help="What Moodle knows a student by: username, email, idnumber.")
     ] = "username",
+    late_days: Annotated[
+        float | None,
+        typer.Option(
+            help="With --all: who takes which of so many late days in a term, in place of points."
+        ),
+    ] = None,
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
 ) -> None:
@@ -412,6 +423,17 @@ def export(
     from attncourse.grading.class_.export import export as write_export
 
     one_or_all(assignment, everything, list)
+    if late_days is not None:
+        from attncourse.grading.class_.late_days import late_days as share
+
+        if not everything:
+            raise UserError("late days are shared by all assignments: --all --late-days 5")
+        place, number = share(course, late_days, output, db)
+        print(
+            f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
+            "count from the next attncourse grade of each assignment on"
+        )
+        return
     if form == "gradescope-autograder":
         from attncourse.grading.autograder.bundle import bundle
 

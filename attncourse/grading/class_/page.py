@@ -4,7 +4,7 @@ import base64
 import hashlib
 import os
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.class_.summary import Summary, count, urgency
-from attncourse.grading.course.dates import span
+from attncourse.grading.course.dates import shown_in, span
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import seen
@@ -54,7 +54,7 @@ def page(
         students=students,
         misconceptions=MISCONCEPTIONS,
         looks=LOOKS,
-        day=(made or datetime.now()).strftime("%Y-%m-%d %H:%M"),
+        day=shown_in(summary.zone, made or datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from attncourse.grading.class_.failures import Failure, failures
 from attncourse.grading.class_.scores import (
@@ -17,9 +18,10 @@ from attncourse.grading.class_.scores import (
     has_gradebook,
     scores,
 )
-from attncourse.grading.course.dates import span
+from attncourse.grading.course.dates import span, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import reading
+from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import CellResult, Report, from_json
@@ -27,7 +29,6 @@ from attncourse.grading.report import CellResult, Report, from_json
 MISSING = "nothing handed in"  # which the counts say already
 # What a note says of a file that had to be mended before it could be graded.
 MENDED = (
-    "put back",
     "a second copy",
     "the notebook is called",
     "notebook was found",
@@ -135,6 +136,7 @@ class ClassResults:
     results: tuple[Result, ...]
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
     variant: str = ""  # of the assignment, where it was released in one
+    zone: ZoneInfo | None = None  # the class's
 
     @cached_property
     def by_student(self) -> dict[str, Result]:
@@ -182,15 +184,16 @@ def class_results(
 
     With ``gradebook`` false a course without a gradebook is read from its reports alone.
     """
+    zone = zone_of(read_settings(course))
     entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
     if gradebook or has_gradebook(course, db):
         with reading(course, db) as connection:
             keys = assignments(connection)
             known |= set(keys)
             if name in keys:
-                entered = scores(connection, keys[name])
+                entered = scores(connection, keys[name], zone)
     require_known(name, sorted(known))
-    merged = merge(course, name, entered)
+    merged = replace(merge(course, name, entered), zone=zone)
     if not any(result.handed_in or result.notes for result in merged.results):
         raise UserError(f"nothing is graded of {name} yet: attncourse grade {name}")
     return merged

@@ -9,6 +9,7 @@ from pathlib import Path
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
+from attncourse.grading.names import is_test_student, same_id
 from attncourse.grading.spreadsheet import rows_in
 
 IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
@@ -39,14 +40,14 @@ def read_roster(path: Path) -> Roster:
             "its first line should begin with Student,ID and name a Section"
         )
     width, key = head.index("Section") + 1, head.index("ID")
-    students = [
-        line + [""] * (len(head) - len(line))
-        for line in lines[1:]
-        if len(line) > key and line[key].strip() and "Points Possible" not in line[0]
-    ]
+    students = {}  # each once: who is in two sections may have two rows
+    for line in lines[1:]:
+        somebody = len(line) > key and line[key].strip() and "Points Possible" not in line[0]
+        if somebody and not is_test_student(line[0]):
+            students.setdefault(line[key].strip(), line + [""] * (len(head) - len(line)))
     possible = next((line for line in lines if line and "Points Possible" in line[0]), [])
     points = dict(zip(head[width:], (cell.strip() for cell in possible[width:]), strict=False))
-    return Roster(path, head[:width], head[width:], students, points)
+    return Roster(path, head[:width], head[width:], list(students.values()), points)
 
 
 def same(written: str, points: float) -> bool:
@@ -93,7 +94,7 @@ def match(
     columns = [n for n, name in enumerate(roster.who) if name in IDS]
     theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
     ours = {s: {s, person.email, person.lms_id} for s, person in students.items()}
-    exact = paired(theirs, ours, str.casefold)
+    exact = paired(theirs, ours, same_id)
     rest = {s: keys for s, keys in ours.items() if s not in exact.values()}
     near = paired({n: k for n, k in theirs.items() if n not in exact}, rest, local)
     for n, student in near.items():
@@ -129,4 +130,4 @@ def paired(
 
 def local(key: str) -> str:
     """What stands before the @ of an email address; another key is left as it is."""
-    return key.casefold().partition("@")[0]
+    return same_id(key).partition("@")[0]

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
+from attncourse.grading.course.dates import between, written
 from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.errors import UserError
@@ -144,9 +146,21 @@ def finite(points: object) -> float:
     return found
 
 
-def scores(connection: "Connection", key: str) -> Scores:
-    """What the gradebook holds of the assignment with this id."""
+def submissions(connection: "Connection", key: str) -> Any:
+    """Of each submission to the assignment with this id the student, when it was handed in, how
+    much more time there was, when it was due, and the points taken off.
+    """
     from sqlalchemy import DateTime, Interval, text
+
+    dated = text(SUBMISSIONS).columns(
+        timestamp=DateTime(), extension=Interval(), duedate=DateTime()
+    )
+    return connection.execute(dated, {"id": key})
+
+
+def scores(connection: "Connection", key: str, zone: ZoneInfo | None) -> Scores:
+    """What the gradebook holds of the assignment with this id, times by the class's clocks."""
+    from sqlalchemy import text
 
     def rows(query: str) -> Any:
         return connection.execute(text(query), {"id": key})
@@ -156,13 +170,11 @@ def scores(connection: "Connection", key: str) -> Scores:
     labels = {c.id: f"{c.notebook}/{c.name}" if several else c.name for c in cells}
     people = tuple(Person(*(value or "" for value in row)) for row in rows(STUDENTS))
     standings = {}
-    dated = text(SUBMISSIONS).columns(
-        timestamp=DateTime(), extension=Interval(), duedate=DateTime()
-    )
-    for student, stamp, more, due, penalty in connection.execute(dated, {"id": key}):
-        when = stamp.isoformat(" ", "seconds") if stamp else ""
-        late, extension = seconds_late(stamp, due, more), (more or NONE) / DAY
-        standings[student] = Standing(when, float(penalty or 0), late, extension)
+    for student, stamp, more, due, penalty in submissions(connection, key):
+        when = written(zone, stamp) if stamp else ""
+        late = seconds_late(stamp, due, more, zone)
+        longer = between(due, due + more, zone) if due and more else more or NONE
+        standings[student] = Standing(when, float(penalty or 0), late, longer / DAY)
     for student, cell, auto, manual, extra, waits in rows(GRADES):
         if cell not in labels:
             continue

@@ -14,6 +14,7 @@ import numpy as np
 import attncourse
 from attncourse import STEMS
 from attncourse.grading.class_.likeness import alike, best, bits_of, by_chance
+from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.fingerprints import (
@@ -61,11 +62,16 @@ class Class:
 
 def similar(course: Path, name: str) -> Class:
     """The pairs of an assignment's class, and of its students with the published answers."""
-    assignment = find_assignment(course, name)
+    assignment, rows = find_assignment(course, name), record_of(course, name)
     students: dict[str, tuple[Answers, ...]] = {}
-    left_out = []
+    left_out, groups = [], set()
     for submission in read_submissions(course, name, find_students(course, name)):
         who = submission.student
+        if group := rows.get(who, {}).get("group"):
+            if (group, submission.data) in groups:  # one work of several, who are no pair
+                continue
+            groups.add((group, submission.data))
+            who = f"{who} ({group})"
         try:
             if submission.data is None:
                 raise Unreadable(submission.reason)

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, Result, count
 from attncourse.grading.report import UNFORESEEN, exercise_of
@@ -80,6 +81,7 @@ class Summary:
     students: tuple[Result, ...]
     unforeseen: tuple[tuple[str, int], ...] = ()  # notes on hidden tests, and of how many students
     variant: str = ""
+    zone: ZoneInfo | None = None
 
     @property
     def title(self) -> str:
@@ -150,6 +152,7 @@ def summarize(found: ClassResults) -> Summary:
         students=found.results,
         unforeseen=tuple(unforeseen(found)),
         variant=found.variant,
+        zone=found.zone,
     )
 
 

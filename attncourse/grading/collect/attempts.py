@@ -87,7 +87,7 @@ def read_time(
     if not text.strip():
         return None
     try:
-        return instant(text, zone, words=True)
+        return instant(text, zone)
     except NoZone as error:  # it would be the same of all others
         raise UserError(f"{one_line(student, 60)} handed in at {error}") from None
     except ValueError as error:

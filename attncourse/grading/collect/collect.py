@@ -14,12 +14,14 @@ from zoneinfo import ZoneInfo
 
 from attncourse.grading.class_.scores import Person, has_gradebook, known_people
 from attncourse.grading.collect.attempts import Attempt, Chosen, attempts_of, chosen_of
+from attncourse.grading.collect.groups import FILE as GROUPS
+from attncourse.grading.collect.groups import with_groups
 from attncourse.grading.collect.record import NEW, OLDER, REPLACED, SAME, Row, keep_record
 from attncourse.grading.collect.roster import Class, Member, read_roster, with_known_ids
 from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import stamp, zone_of
-from attncourse.grading.course.folders import folders_in, read_stamp, require_known
+from attncourse.grading.course.folders import folders_in, require_known, stamp_in
 from attncourse.grading.course.late import moment
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import alone
@@ -32,6 +34,7 @@ class Collected:
 
     rows: list[Row] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     zone: ZoneInfo | None = None
@@ -43,14 +46,20 @@ def collect(
     files: Iterable[Path],
     roster: Path | None = None,
     db: str | None = None,
+    groups: Path | None = None,
 ) -> Collected:
-    """Puts each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``."""
+    """Puts each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``.
+
+    What a group has handed in is each of its members'.
+    """
     assignments = folders_in(course / "solutions")
     require_known(name, assignments)
     zone = zone_of(read_settings(course))
     listed = read_roster(roster) if roster else []
-    sorting = Sorting(name, class_of(course, listed, db, closed=roster is not None))
-    made = Collected(zone=zone)
+    people = class_of(course, listed, db, closed=roster is not None)
+    if groups or (course / GROUPS).is_file():
+        people = with_groups(people, groups or course / GROUPS, name)
+    sorting, made = Sorting(name, people), Collected(zone=zone)
     with ExitStack() as stack:
         stack.enter_context(alone(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
@@ -68,10 +77,12 @@ def collect(
             except Ungraded as problem:
                 sorting.leave(attempts[-1].shown, str(problem))
                 continue
-            made.rows.append(put(course, name, student, chosen, aside))
-        keep_record(course, name, made.rows)
+            made.rows.append(put(course, name, student, chosen, aside, zone))
+        keep_record(course, name, made.rows, zone)
     made.left = sorting.left
+    made.remarks += sorting.trials
     here = {row.student for row in made.rows}
+    made.new = sorted(here - set(sorting.people.members))
     made.absent = sorted(set(sorting.people.members) - here) if roster else []
     return made
 
@@ -86,14 +97,17 @@ def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool
         members = [Member(person) for person in people]
     by_id: dict[str, Member] = {}
     for member in members:
-        by_id.setdefault(member.id, member)
+        before = by_id.get(member.id, member)
+        by_id[member.id] = before.merged(member) or before
     return Class(by_id, closed)
 
 
-def put(course: Path, name: str, student: str, chosen: Chosen, aside: Path) -> Row:
+def put(
+    course: Path, name: str, student: str, chosen: Chosen, aside: Path, zone: ZoneInfo | None
+) -> Row:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
     place = course / "submitted" / student / name
-    target, before = place / chosen.called, time_before(place)
+    target, before = place / chosen.called, time_before(place, zone)
     row = Row(student, chosen, NEW, chosen.time)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = replace(row, done=SAME, time=chosen.time or before)
@@ -112,9 +126,9 @@ def put(course: Path, name: str, student: str, chosen: Chosen, aside: Path) -> R
     return row
 
 
-def time_before(place: Path) -> datetime | None:
+def time_before(place: Path, zone: ZoneInfo | None) -> datetime | None:
     """When what is there was handed in, if that is known."""
     try:
-        return moment(read_stamp(place))
+        return moment(stamp_in(place), zone)
     except ValueError:
         return None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from attncourse.grading.collect.schemes import MOODLE
 from attncourse.grading.course.handed_in import (
     ASIDE,
     ENTRY,
@@ -30,6 +31,12 @@ from attncourse.grading.harmless import printable
 MOST = 50_000  # files in a download
 MOST_INSIDE = 5_000  # files in an archive that lies in it
 DEEPEST = 2  # archives in archives
+ARCHIVES = {
+    b"Rar!": "a RAR archive",
+    b"7z\xbc\xaf": "a 7-Zip archive",
+    b"\x1f\x8b": "a gzip archive",
+}
+NO_ZIP = "; a download should be a zip archive: make it one, or unpack it and name its folder"
 UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
 BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
 
@@ -81,7 +88,11 @@ def items(
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     if start != ZIP and not (path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)):
-        yield Item((PurePosixPath(path.name),), lambda: read(path), path.stat().st_mtime)
+        kind = next((kind for first, kind in ARCHIVES.items() if start.startswith(first)), "")
+        if kind:
+            leave(printable(path.name, 200), f"this is {kind}{NO_ZIP}")
+        else:
+            yield Item((PurePosixPath(path.name),), lambda: read(path), path.stat().st_mtime)
         return
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
@@ -163,8 +174,12 @@ def inside(
 
 
 def own(name: str) -> bool:
-    """Whether a file or folder is one that somebody has put there."""
-    return not name.startswith(".") and name not in ASIDE - {"timestamp.txt"}
+    """Whether a file or folder is one that somebody has put there.
+
+    A name that begins with a dot is hidden, unless it is what somebody is called on a platform.
+    """
+    hidden = name.startswith("._") or (name.startswith(".") and not MOODLE.match(name))
+    return not hidden and name not in ASIDE - {"timestamp.txt"}
 
 
 def readings(member: zipfile.ZipInfo) -> list[PurePosixPath]:

@@ -1,25 +1,50 @@
-"""Whom a claim means: one of the class, somebody new, or nobody, with the reason.
+"""Whom a claim means: one of the class, a group of it, somebody new, or nobody, with the reason.
 
 All that a path says of a person has to agree: a file called after another is given to neither.
 """
 
 from collections.abc import Iterable
 
-from attncourse.grading.collect.roster import Class, squeezed, unfit
+from attncourse.grading.collect.roster import Class, unfit
 from attncourse.grading.collect.schemes import Claim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
+from attncourse.grading.names import file_name, is_test_student, words
 
-WAY_OUT = "name the class with --roster"
-ANONYMOUS = ("participant", "anon", "lateanon")
+ROSTER = "name the class with --roster"
+NUMBERS = (
+    "Moodle's grading worksheet as --roster tells them apart, in Canvas its gradebook's export"
+)
+SPELLING = "If so, write this name into a column name of the roster"
+SHOW = "switch anonymous grading off on the platform, and download again"
+TEST = "Canvas' test student, who is nobody of the class"
+ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
+    *("participant", "teilnehmer", "teilnehmerin", "participante", "partecipante", "deelnemer"),
+    *("deltager", "deltagare", "uczestnik", "osallistuja", "anon", "anonymous", "lateanon"),
+}
+
+
+class Trial(Ungraded):
+    """What a teacher has handed in as the platform's test student: there is nothing to do."""
+
+
+def owners(claim: Claim, people: Class) -> list[tuple[str, bool]]:
+    """The students who are meant, each with whether that is by more than a name.
+
+    Several are a group. Raises ``Ungraded`` where nobody knows which one is meant. Without a
+    roster, what a platform calls somebody makes a student.
+    """
+    claim = claim._replace(names=tuple(map(people.alone, claim.names)))
+    if members := people.group(claim.names)[1]:
+        return [(student, False) for student in sorted(members)]
+    found, sure = owner(claim, people)
+    return [(found, sure)] if found else []
 
 
 def owner(claim: Claim, people: Class) -> tuple[str, bool]:
-    """The student who is meant, or "", and whether that is by more than a name.
-
-    Raises ``Ungraded`` where several are. Without a roster, what a platform calls somebody makes a
-    student.
-    """
+    """The student who is meant, or "", and whether that is by more than a name."""
+    if claim.platform == "canvas" and is_test_student(claim.names[0]):
+        raise Trial(TEST)
     sure = False
     if claim.number or claim.ids:  # a name beside them is what a person is called, and no id
         where = claim.platform if claim.number else ""
@@ -35,7 +60,7 @@ def owner(claim: Claim, people: Class) -> tuple[str, bool]:
     if not found and (below := agreed(map(people.meant, claim.inner))):
         found = agreed([below] if people.closed else [below, {claim.names[0]}])
     if len(found) > 1:
-        raise several(claim, found)
+        raise several(claim, found, people)
     return (found.pop(), sure) if found else (newcomer(claim, people), False)
 
 
@@ -50,34 +75,33 @@ def agreed(said: Iterable[set[str]]) -> set[str]:
 def newcomer(claim: Claim, people: Class) -> str:
     """The id of somebody whom nobody knows yet and a platform names; else ""."""
     name = claim.names[0]
-    if people.closed or not claim.platform or squeezed(name) in ANONYMOUS:
+    if people.closed or not claim.platform or anonymous(name):
         return ""
     is_id = claim.platform == "nbgrader" or name in claim.ids
-    made = name if is_id and not unfit(name) else folder_name(name)
+    made = name if is_id and not unfit(name) else file_name(name)
     if made in people.members:  # of whom another name is known
-        raise several(claim, {made})
+        raise several(claim, {made}, people)
     return made
 
 
-def folder_name(name: str) -> str:
-    """A folder's name for somebody whom no roster names: *Ada Lovelace* is ``ada-lovelace``."""
-    kept = "".join(c if c.isalnum() or c in "@.+_" else "-" for c in name.strip().lower())
-    return "-".join(part for part in kept.strip(".").split("-") if part)[:100]
+def anonymous(name: str) -> bool:
+    return "".join(words(name)) in ANONYMOUS
 
 
 def shown(claim: Claim) -> str:
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
-def several(claim: Claim, found: set[str]) -> Ungraded:
-    return Ungraded(f"{shown(claim)} may be {listed(found, 'or')}: {WAY_OUT}")
+def several(claim: Claim, found: set[str], people: Class) -> Ungraded:
+    way_out = NUMBERS if people.closed else ROSTER
+    return Ungraded(f"{shown(claim)} may be {listed(found, 'or')}: {way_out}")
 
 
 def two(found: set[str]) -> Ungraded:
     return Ungraded(f"its path names {listed(found, 'and')}: call it after its owner alone")
 
 
-def listed(found: set[str], word: str) -> str:
+def listed(found: Iterable[str], word: str) -> str:
     return f" {word} ".join(one_line(student, 40) for student in sorted(found)[:4])
 
 
@@ -86,12 +110,14 @@ def reason(claims: list[Claim], people: Class) -> str:
     if not claims:
         return "its path names nobody"
     name, called = claims[0].names[0], shown(claims[0])
-    if squeezed(name) in ANONYMOUS:
-        return f"anonymous: {WAY_OUT}"
+    if anonymous(name):
+        return f"handed in anonymously: {SHOW}"
     near = people.nearest(name)
-    hint = f"; is it {near}?" if near else ""
+    hint = f"; is it {listed(near, 'or')}?" if near else ""
     if not people.closed:
-        return f"nobody is known as {called}{hint or f': {WAY_OUT}'}"
+        return f"nobody is known as {called}{hint or f': {ROSTER}'}"
+    way_out = f" {SPELLING}" if near else ""
     if not claims[0].platform:
-        return f"nobody on the roster is called {called}{hint}"
-    return f"{called} is not on the roster{hint}"
+        return f"nobody on the roster is called {called}{hint}{way_out}"
+    group = "" if near else "; if it is a group, name its members in groups.csv"
+    return f"{called} is not on the roster{hint}{way_out}{group}"

@@ -4,15 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.course.collected import place_of_record, record_of
-from attncourse.grading.course.dates import stamp
+from attncourse.grading.course.dates import written
 from attncourse.grading.files import replace_file
 from attncourse.grading.spreadsheet import table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
-HEAD = ("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done")
+HEAD = (
+    *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
+    "group",
+)
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,13 @@ class Row:
     time: datetime | None
 
 
-def keep_record(course: Path, name: str, rows: Iterable[Row]) -> None:
+def keep_record(course: Path, name: str, rows: Iterable[Row], zone: ZoneInfo | None) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
-    kept, now = record_of(course, name), stamp(datetime.now(UTC))
+    kept, now = record_of(course, name), written(zone, datetime.now(UTC))
     for row in rows:
-        _, claim, item, *_ = row.chosen.owned
-        at = stamp(row.time) if row.time else ""
-        cells = (row.student, claim.platform, claim.number, item.shown, at, now, row.done)
+        claim, item, group = (getattr(row.chosen.owned, key) for key in ("claim", "item", "group"))
+        at = written(zone, row.time) if row.time else ""
+        cells = (row.student, claim.platform, claim.number, item.shown, at, now, row.done, group)
         kept[row.student] = dict(zip(HEAD, cells, strict=True))
     if not kept:
         return

@@ -8,7 +8,8 @@ assignment alone.
 
 Canvas, "Download Submissions" (lib/content_zipper.rb in https://github.com/instructure/canvas-lms):
 ``lovelaceada_LATE_12345_67890_a-1.ipynb``, which is the sortable name without spaces and signs,
-LATE where Canvas counts it so, the user's id, the attachment's id, and the file's name.
+LATE where Canvas counts it so, the user's id, the attachment's id, and the file's name. Of whom it
+grades anonymously there stands ``anon`` and a code in place of name and id.
 
 nbgrader: ``ada/05_kqv/a.ipynb``, and in its exchange ``ada+05_kqv+2026-10-12 21:59:00 UTC+…/``.
 
@@ -27,6 +28,9 @@ MOODLE = re.compile(r"(?s)(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?P<kin
 CANVAS = re.compile(
     r"(?s)(?P<name>.+?)_(?:LATE_|late_)?(?P<number>[1-9]\d{0,18})_(?P<order>[1-9]\d{0,18})_"
     r"(?P<file>.+)"
+)
+HIDDEN = re.compile(
+    r"(?s)(?P<name>anon)_(?:LATE_|late_)?[0-9A-Za-z]{5}_(?P<order>[1-9]\d{0,18})_(?P<file>.+)"
 )
 TYPED = re.compile(
     r"(?s)(?P<name>.+?)_(?:LATE_|late_)?(?P<number>[1-9]\d{0,18})_(?P<file>(?:text|link)\.html)"
@@ -120,11 +124,11 @@ def canvas(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
         order = int(found["order"])
         if f"{order}_{found['file']}".startswith(assignment):
             return None  # ada_2026_12_transformer.ipynb is no Canvas'
-    elif found := TYPED.fullmatch(part):
+    elif found := TYPED.fullmatch(part) or HIDDEN.fullmatch(part):
         order = 0
     else:
         return None
-    number, file = found["number"], PurePosixPath(found["file"])
+    number, file = found.groupdict().get("number", ""), PurePosixPath(found["file"])
     late = part[found.end("name") :].casefold().startswith("_late_")
     rivals = rivals_of(part, "canvas", number, assignment)
     return Claim("canvas", (found["name"],), file, number, (), number, rivals, order, late=late)

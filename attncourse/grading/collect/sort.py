@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from attncourse.grading.collect import gradescope
-from attncourse.grading.collect.drops import Item, Room, inside, items
-from attncourse.grading.collect.owners import WAY_OUT, owner, reason
+from attncourse.grading.collect.drops import NO_ZIP, Item, Room, inside, items
+from attncourse.grading.collect.owners import NUMBERS, ROSTER, Trial, owners, reason
 from attncourse.grading.collect.roster import Class
 from attncourse.grading.collect.schemes import DEEPEST, LONGEST, Claim, claim, likeliest
 from attncourse.grading.course.choosing import Ungraded
@@ -22,6 +22,7 @@ class Owned(NamedTuple):
     """A file and whose it is, in the ``drop``-th download.
 
     ``sure``: by more than a name. ``packed``: in an archive in it, which anybody may have made.
+    ``group`` is the name of a group that has handed it in, each of whose members owns it.
     """
 
     student: str
@@ -30,6 +31,7 @@ class Owned(NamedTuple):
     drop: int
     sure: bool
     packed: bool
+    group: str = ""
 
 
 class Left(NamedTuple):
@@ -62,6 +64,7 @@ class Sorting:
     people: Class
     owned: dict[str, list[Owned]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
+    trials: list[str] = field(default_factory=list)
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
@@ -80,6 +83,8 @@ class Sorting:
                 if len(str(item.names[0])) > LONGEST or len(item.names[0].parts) > DEEPEST:
                     raise Ungraded("its path is longer than any platform's: rename it")
                 self._place(item, source)
+            except Trial as problem:
+                self.trials.append(f"{item.shown}: {problem}")
             except Ungraded as problem:
                 self.leave(item.shown, str(problem))
 
@@ -92,17 +97,17 @@ class Sorting:
         said = claims = gradescope.claims(first, source.exports)
         for path in item.names:
             claims = self._claims(path, source) if said is None else said
-            owners = []
+            found = []
             for one in claims:
                 try:
-                    owners.append((one, *owner(one, self.people)))
+                    found += [(one, *of) for of in owners(one, self.people)]
                 except Ungraded as doubt:
                     doubts.append(doubt)
-            for one, student, sure in owners:
-                if student:
-                    owned = Owned(student, one, item, source.drop, sure, source.depth > 0)
-                    self.owned.setdefault(student, []).append(owned)
-            if any(student for _, student, _ in owners):
+            for one, student, sure in found:
+                group = self.people.group(one.names)[0]
+                owned = Owned(student, one, item, source.drop, sure, source.depth > 0, group)
+                self.owned.setdefault(student, []).append(owned)
+            if found:
                 return
         if doubts:
             raise doubts[0]
@@ -129,16 +134,18 @@ class Sorting:
 
         A platform has one number for one person, so two numbers are two people.
         """
+        way_out = NUMBERS if self.people.closed else ROSTER
         for student, files in list(self.owned.items()):
             for platform in ("moodle", "canvas"):
-                numbers = {o.claim.number for o in files if o.claim.platform == platform}
+                theirs = [o for o in files if o.claim.platform == platform and not o.group]
+                numbers = {o.claim.number for o in theirs}
                 sure = {o.claim.number for o in files if o.sure}
                 if len(numbers) < 2:
                     continue
-                for owned in [o for o in files if o.claim.number in numbers - sure]:
+                for owned in [o for o in theirs if o.claim.number in numbers - sure]:
                     files.remove(owned)
                     name = one_line(owned.claim.names[0], 40)
-                    self.leave(owned.item.shown, f"{len(numbers)} are called {name}: {WAY_OUT}")
+                    self.leave(owned.item.shown, f"{len(numbers)} are called {name}: {way_out}")
             if not files:
                 del self.owned[student]
 
@@ -148,4 +155,4 @@ def unlike_a_download(path: PurePosixPath, source: Source) -> str:
     named = source.depth == 0 and len(path.parts) == 1 and path.stem.startswith(source.around)
     if not named or path.suffix.casefold() == ".ipynb":
         return ""
-    return "; a download should be a zip archive: make it one, or unpack it and name its folder"
+    return NO_ZIP

@@ -1,7 +1,7 @@
 """What ``attncourse collect`` shows: who handed in what, what is nobody's, who is missing."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC
 from itertools import islice
 from zoneinfo import ZoneInfo
@@ -42,6 +42,7 @@ def handed_in(row: Row, name: str) -> str:
     """What the platform calls the student, and the file where it is not called as it should be."""
     claim = row.chosen.owned.claim
     parts = [claim.names[0]] if claim.names[0] != row.student else []
+    parts += ["for the group"] if row.chosen.owned.group else []
     if row.chosen.shown != f"{name}.ipynb":
         parts.append(row.chosen.shown)
     if row.chosen.attempts > 1:
@@ -67,14 +68,26 @@ def closing(made: Collected, name: str) -> Iterator[str]:
         yield f"  and {len(made.left) - LONGEST} more"
     yield from made.remarks
     if made.absent:
-        few = ", ".join(one_line(student, 60) for student in made.absent[:20])
-        more = ", …" if len(made.absent) > 20 else ""
-        yield f"nothing from {count(len(made.absent), 'student')}: {few}{more}"
+        yield f"nothing from {count(len(made.absent), 'student')}: {few(made.absent)}"
+    if odd := [row for row in made.rows if row.chosen.called != f"{name}.ipynb"]:
+        listed = few(f"{row.student} ({row.chosen.called})" for row in odd)
+        yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
+    if made.new:
+        yield (
+            f"not known before: {few(made.new)}; name the class with --roster if one of them has "
+            "another id, and the members of a group in groups.csv"
+        )
     yield from untimed(made)
     tally = Counter(row.done for row in made.rows)
     parts = ", ".join(f"{number} {done}" for done, number in tally.items())
     zone = f", times in {made.zone.key if made.zone else 'UTC'}" if made.rows else ""
     yield f"{count(len(made.rows), 'submission')} of {name}{parts and f' ({parts})'}{zone}"
+
+
+def few(names: Iterable[str]) -> str:
+    """The first twenty of them in a line."""
+    shown = [one_line(name, 90) for name in names]
+    return ", ".join(shown[:20] + ["…"][: len(shown) > 20])
 
 
 def untimed(made: Collected) -> Iterator[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 Recorded = dict[str, tuple[Any, float | None]]  # checksum and points by grade id
-KEPT = "removed_cells.csv"
+KEPT, ADDED = "removed_cells.csv", "added_cells.csv"
 HEAD = ("student", "cell", "manual_score", "extra_credit", "comment")
 
 
@@ -36,6 +36,21 @@ def differences(old: Recorded, new: Recorded) -> Iterator[str]:
     other = [n for n in both if old[n][0] != new[n][0] and before[n] == after[n]]
     if other:
         yield f"another text: {', '.join(other)}"
+
+
+def keep_added(course: Path, name: str, ids: list[str]) -> None:
+    """Notes cells that an assignment has got since it was released: older copies lack them."""
+    if ids:
+        before = added_cells(course, name)
+        rows = [("cell",), *((one,) for one in (*before, *ids))]
+        replace_file(course / "reports" / name / ADDED, table(rows))
+
+
+def added_cells(course: Path, name: str) -> tuple[str, ...]:
+    """The cells that an assignment has got since it was released."""
+    path = course / "reports" / name / ADDED
+    rows = rows_in(path)[1:] if path.is_file() else []
+    return tuple(dict.fromkeys(line_of(row[0]) for row in rows if row))
 
 
 def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) -> list[str]:

@@ -1,15 +1,21 @@
-"""Dates of a course: a text becomes a moment only where it says when, and in which time zone.
+"""Dates of a course: one reader for every file, in the class's time zone.
 
-Moments are kept as nbgrader keeps them, in UTC and without a zone. A date without a zone is in the
-course's, ``c.NbGraderAPI.timezone`` in ``nbgrader_config.py``, in which the formgrader shows dates
-as well; where the course names none, such a date is refused and never guessed.
+Moments are kept as nbgrader keeps them, in UTC and without a zone. A text becomes a moment only
+where it is a whole date with a time. One without a zone is in the course's,
+``c.NbGraderAPI.timezone`` in ``nbgrader_config.py``, in which the formgrader shows dates as well;
+where the course names none, it is refused and never guessed. Of an hour that clocks show twice, or
+not at all, that counts which is better for students: the later for what is due, the earlier for
+what was handed in.
 """
 
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
@@ -17,14 +23,18 @@ from attncourse.grading.harmless import one_line
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-ISO = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[ T]+(?P<time>\d\d?:\d\d(?::\d\d)?)(?:[.,](?P<part>\d+))?"
-    r"\s*(?P<zone>[+-]\d\d:?\d\d|[A-Za-z][\w+/-]*)?"
-)
+REGION = re.compile(r"\s([A-Za-z_]+(?:/[\w+-]+)+)$")
+NUMBERS = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
 NO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+LONGEST = 100  # characters
 YEARS = range(2000, 2200)  # in which a course can be
 OTHER_DAYS = datetime(2000, 1, 1), datetime(2001, 2, 2, 1, 1)
-MONTH = re.compile(r"[^\W\d_]{3,}")  # a month as a word: 10/06 may be of June or of October
+HALVES = datetime(2026, 1, 15), datetime(2026, 7, 15)  # of a year, for winter and summer time
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+LANGUAGES = (
+    "de fr es it pt nl pl cs sk sl hr sr hu ro bg uk ru el tr da sv nb fi et lv lt ca eu gl ar he "
+    "fa hi bn ta th vi id ms ja ko zh"
+)
 
 
 def due_of(config: "Config", name: str) -> datetime | None:
@@ -35,7 +45,7 @@ def due_of(config: "Config", name: str) -> datetime | None:
     if name not in found:
         return None
     try:
-        return instant(str(found[name]), zone_of(config))
+        return instant(str(found[name]), zone_of(config), pick=max)
     except ValueError as error:
         raise UserError(f"c.Assignments.due of {name}: {error}") from None
 
@@ -58,79 +68,148 @@ def zone_of(config: "Config") -> ZoneInfo | None:
 def named_zone(name: str) -> ZoneInfo:
     """The time zone of that name; raises ``ValueError`` where there is none."""
     try:
-        return ZoneInfo("UTC" if name in ("Z", "z") else name)
+        return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         shown = one_line(name, 40)
         raise ValueError(f"no time zone is called {shown}; one is Europe/Berlin") from None
 
 
-def instant(text: str, zone: ZoneInfo | None, *, words: bool = False) -> datetime:
-    """The moment that a text names, in UTC. Raises ``ValueError`` that says what is missing.
+def instant(text: str, zone: tzinfo | None, *, pick: Callable[..., datetime] = min) -> datetime:
+    """The moment that a text names, in UTC. Raises ``ValueError`` that says what is missing."""
+    return moment_in(text, zone, pick)[0]
 
-    With ``words``, dates as learning platforms write them are read as well: *Wednesday, 10 June
-    2026, 2:14 PM*.
+
+def moment_in(
+    text: str, zone: tzinfo | None, pick: Callable[..., datetime] = min
+) -> tuple[datetime, bool]:
+    """The moment that a text names, in UTC, and whether the text says in which zone it is.
+
+    Of the two that an hour means which clocks show twice, ``pick`` chooses.
     """
     text, shown = text.strip(), one_line(text, 60)
     if NO_TIME.fullmatch(text):
         raise ValueError(f"{shown} has no time of day: write {shown} 23:59")
-    found = ISO.fullmatch(text)
-    if found:
-        local, named = iso(found), found["zone"] or ""
-    elif words and MONTH.search(text):
-        local, named = worded(text), ""
-    else:
+    plain = "".join(str(unicodedata.digit(c, c)) for c in text[:LONGEST])  # ٢٠٢٦ is a year as well
+    plain = re.sub(r"\b(?:UTC|GMT)\s*(?=[+-]\d)", "", plain.replace("\u2212", "-"))
+    region = REGION.search(plain)
+    own = named_zone(region[1]) if region else None
+    plain = plain[: region.start()] if region else plain
+
+    def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+        return own or offset(letters, seconds, zone)
+
+    found = set(readings(plain, behind)) or {
+        one for words in LANGUAGES.split() for one in readings(translated(plain, words), behind)
+    }
+    if not found:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
-    if re.fullmatch(r"[+-]\d\d:?\d\d", named):
-        local = local.replace(tzinfo=datetime.strptime(named, "%z").tzinfo)
-    elif named:
-        local = local.replace(tzinfo=named_zone(named))
-    elif local.tzinfo is None:
-        if zone is None:
-            raise NoZone(
-                f"{shown} has no time zone: write one behind it, as in 2026-10-12 23:59 "
-                "Europe/Berlin, or set c.NbGraderAPI.timezone in nbgrader_config.py"
-            )
-        local = local.replace(tzinfo=zone)
-    require_year(local)
-    return local.astimezone(UTC).replace(tzinfo=None)
+    if len({local.replace(tzinfo=None) for local in found}) > 1:
+        raise ValueError(f"{shown} may be two days: write it as in 2026-10-12 23:59")
+    local = found.pop()
+    if local.year not in YEARS:
+        raise ValueError(f"the year {local.year} is none of a course's")
+    zoned = local.tzinfo is not None
+    if not zoned and zone is None:
+        raise NoZone(
+            f"{shown} has no time zone: write one behind it, as in 2026-10-12 23:59 "
+            "Europe/Berlin, or set c.NbGraderAPI.timezone in nbgrader_config.py"
+        )
+    return in_utc(local if zoned else local.replace(tzinfo=zone), pick), zoned
 
 
-def iso(found: re.Match[str]) -> datetime:
-    """The date and time of a match, before any zone."""
-    try:
-        hour, rest = found["time"].split(":", 1)
-        local = datetime.fromisoformat(f"{found['day']} {int(hour):02}:{rest}")
-    except ValueError:
-        raise ValueError(f"{one_line(found[0], 60)} is no day or no time") from None
-    return local.replace(microsecond=int((found["part"] or "")[:6].ljust(6, "0")))
+def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
+    """A moment by some clocks, in UTC; of two that these show alike, the one to ``pick``."""
+    both = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    return pick(both).replace(tzinfo=None)
 
 
-def worded(text: str) -> datetime:
-    """A date with its month as a word, which dateutil reads."""
+def readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
+    """What dateutil reads, if all of a date is in the text: on whichever day it is read.
+
+    A month before a day is told from a day before a month by a point between them, or not at all.
+    ``behind`` makes a zone of what stands behind a time.
+    """
     from dateutil.parser import parse
 
-    try:
-        return complete(parse, text, *OTHER_DAYS)
-    except (ValueError, OverflowError):
-        shown = one_line(text, 60)
-        said = f"{shown} is no date: expected day, month, year and time, in English"
-        raise ValueError(said) from None
+    numbers = NUMBERS.search(text)
+    orders = (False,) if numbers is None else (True,) if numbers[1] == "." else (True, False)
+    for day_first in orders:
+        try:
+            first, second = (
+                parse(text, default=day, dayfirst=day_first, tzinfos=behind) for day in OTHER_DAYS
+            )
+        except Letters as error:
+            raise ValueError(str(error)) from None
+        except Exception:  # whatever somebody's text makes of it
+            continue
+        if first == second and str(first.year) in text:
+            yield first
 
 
-def complete(parse: Callable[..., datetime], text: str, *others: datetime) -> datetime:
-    """What a parser reads, if it is all in the text: it says the same on whichever day it is read.
+class Letters(Exception):
+    """Letters behind a time that are no zone's, or several'."""
 
-    Raises ``ValueError`` where it does not.
+
+def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzinfo | None:
+    """The zone that stands behind a time, in letters or as its difference from UTC.
+
+    Letters mean what they do in the course's zone, or else what they do wherever they are used.
     """
-    first, second = (parse(text, default=other) for other in others)
-    if first != second:
-        raise ValueError(f"{one_line(text, 60)} is no whole date")
-    return first
+    if seconds is not None:
+        return timezone(timedelta(seconds=seconds))
+    if letters is None:
+        return None
+    own = {zone.utcoffset(day) for day in HALVES if zone.tzname(day) == letters} if zone else set()
+    found = own or offsets().get(letters, set())
+    if len(found) != 1:
+        raise Letters(
+            f"{letters} is the name of several time zones: write the difference, as in +02:00"
+            if found
+            else f"no time zone is called {letters}; one is Europe/Berlin"
+        )
+    return timezone(*found)
 
 
-def require_year(moment: datetime) -> None:
-    if moment.year not in YEARS:
-        raise ValueError(f"the year {moment.year} is none of a course's")
+@cache
+def offsets() -> dict[str, frozenset[timedelta]]:
+    """What the letters of zones mean, CEST say, wherever they are used."""
+    found: dict[str, set[timedelta]] = defaultdict(set)
+    for zone in map(ZoneInfo, available_timezones()):
+        for day in HALVES:
+            found[str(zone.tzname(day))].add(zone.utcoffset(day) or timedelta())
+    return {letters: frozenset(all_of_them) for letters, all_of_them in found.items()}
+
+
+def translated(text: str, language: str) -> str:
+    """A date in another language with the month in English, and without the day of the week."""
+    known = vocabulary(language)
+    longest = sorted(map(re.escape, known), key=len, reverse=True)
+    word = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest)})\.?(?![^\W\d_])", re.IGNORECASE)
+    apart = re.sub(r"(?<=\d)([年月日년월일])", r"\1 ", text)
+    english = word.sub(lambda m: f" {known.get(m[0].lower().rstrip('.'), '')} ", apart)
+    return re.sub("[(),\uff08\uff09]", " ", english)
+
+
+@cache
+def vocabulary(language: str) -> dict[str, str]:
+    """The words of a language's dates, with what stands for them in English."""
+    from babel import Locale
+
+    locale = Locale.parse(language)
+    forms = [
+        str(form) for form in (*locale.datetime_formats.values(), *locale.date_formats.values())
+    ]
+    found = dict.fromkeys(
+        re.findall(r"[^\W\d_]+", " ".join(re.findall("'([^']+)'", str(forms)))), ""
+    )
+    found |= dict.fromkeys(re.findall(r"[^\x00-\u02ff\W\d_]", str(forms)), "") | {"uhr": ""}
+    for form in ("format", "stand-alone"):
+        for width in ("wide", "abbreviated"):
+            found |= dict.fromkeys(locale.days[form][width].values(), "")
+            found |= {name: MONTHS.split()[n - 1] for n, name in locale.months[form][width].items()}
+            halves = locale.day_periods.get(form, {}).get(width, {})
+            found |= {halves[half]: half for half in ("am", "pm") if half in halves}
+    return {name.lower().rstrip("."): said for name, said in found.items() if name.strip(".")}
 
 
 def stamp(moment: datetime) -> str:
@@ -138,10 +217,31 @@ def stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def shown_in(zone: ZoneInfo | None, moment: datetime) -> str:
+def clock(zone: ZoneInfo | None, moment: datetime) -> datetime:
     """A moment by the course's clocks."""
-    local = moment.replace(tzinfo=UTC).astimezone(zone or UTC)
-    return f"{local:%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
+    return moment.replace(tzinfo=UTC).astimezone(zone or UTC)
+
+
+def written(zone: ZoneInfo | None, moment: datetime) -> str:
+    """A moment by the course's clocks, for tables: it can be read again, here and elsewhere."""
+    return f"{clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
+
+
+def shown_in(zone: ZoneInfo | None, moment: datetime) -> str:
+    """A moment by the course's clocks, for people."""
+    return f"{clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
+
+
+def after(due: datetime, days: float, zone: ZoneInfo | None) -> datetime:
+    """So many days later by the course's clocks: at the same time, whatever they do in between."""
+    local = clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
+    return in_utc(local.replace(tzinfo=zone or UTC))
+
+
+def between(start: datetime, end: datetime, zone: ZoneInfo | None) -> timedelta:
+    """How long it is by the course's clocks: from noon to noon is a day."""
+    first, last = (clock(zone, one).replace(tzinfo=None) for one in (start, end))
+    return last - first
 
 
 def span(seconds: float) -> str:

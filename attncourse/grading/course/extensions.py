@@ -2,7 +2,9 @@
 
 nbgrader keeps an extension with a submission, which there is none of before the student has handed
 in. So the file is what counts: whichever way a submission is graded, its extension is entered with
-it. One that only the gradebook has, from nbgrader's ``grant_extension``, stays.
+it. One that only the gradebook has, from nbgrader's ``grant_extension``, stays. Days are counted by
+the class's clocks: two days from noon end at noon. The column ``late_days`` is what a student takes
+of the days that the term allows, ``days`` what a person has given besides.
 """
 
 import csv
@@ -12,13 +14,16 @@ import math
 import os
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from zoneinfo import ZoneInfo
 
+from attncourse.grading.course.dates import after, zone_of
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.harmless import one_line
+from attncourse.grading.names import Names
 from attncourse.grading.spreadsheet import cell as defused
 from attncourse.grading.spreadsheet import line_of, rows_in
 
@@ -27,9 +32,24 @@ if TYPE_CHECKING:
 
 FILE = "extensions.csv"
 HEAD = ("student", "assignment", "days")
+LATE_DAYS = "late_days"
 LONGEST = 3650  # days
 
-Extensions = dict[tuple[str, str], timedelta]
+
+class More(NamedTuple):
+    """How many days more a student has: given by a person, and of those that the term allows."""
+
+    given: float
+    taken: float = 0
+
+    def length(self, due: datetime | None, zone: ZoneInfo | None) -> timedelta:
+        """How long that is after a due date."""
+        days = self.given + self.taken
+        return after(due, days, zone) - due if due else timedelta(days=days)
+
+
+NONE = More(0)
+Extensions = dict[tuple[str, str], More]
 
 
 def read_extensions(course: Path) -> Extensions:
@@ -44,26 +64,28 @@ def read_extensions(course: Path) -> Extensions:
     for number, row in enumerate(rows, start=2):
         if not any(row):
             continue
-        cells = dict.fromkeys(HEAD, "") | dict(zip(head, map(line_of, row), strict=False))
-        student, name, days = (cells[key].strip() for key in HEAD)
+        cells = dict.fromkeys((*HEAD, LATE_DAYS), "")
+        cells |= dict(zip(head, map(line_of, row), strict=False))
+        student, name, days, taken = (cells[key].strip() for key in (*HEAD, LATE_DAYS))
         try:
-            length = length_of(float(days.replace(",", ".")))
+            more = More(days_in(days), days_in(taken or "0"))
         except ValueError:
-            said = one_line(days, 40) or "nothing"
+            said = one_line(f"{days} {taken}".strip(), 40) or "nothing"
             raise UserError(
                 f"{path}, line {number}: expected a number of days, got {said}"
             ) from None
         if not (student and name):
             raise UserError(f"{path}, line {number}: expected a student and an assignment")
-        found[student, name] = length
+        found[student, name] = more
     return found
 
 
-def length_of(days: float) -> timedelta:
-    """The length of an extension; raises ``ValueError`` for what is none."""
-    if not (math.isfinite(days) and 0 < days <= LONGEST):
+def days_in(text: str) -> float:
+    """A number of days; raises ``ValueError`` for what is none."""
+    days = float(text.replace(",", "."))
+    if not (math.isfinite(days) and 0 <= days <= LONGEST):
         raise ValueError(f"expected more than 0 and at most {LONGEST} days, got {days:g}")
-    return timedelta(days=days)
+    return days
 
 
 def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
@@ -72,34 +94,35 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
     A second extension takes the place of the first. Grading again counts it.
     """
     try:
-        length = length_of(days) if days else None
+        days = days_in(str(days))
     except ValueError as error:
         raise UserError(f"--days: {error}; 0 takes an extension back") from None
     require_student(book, student)
     with in_turn(book.course / FILE):
         found = read_extensions(book.course)
-        if length is None:
-            found.pop((student, name), None)
-        else:
-            found[student, name] = length
+        more = found.pop((student, name), NONE)._replace(given=days)
+        found |= {(student, name): more} if any(more) else {}
         write_extensions(book.course, found)
+    zone = zone_of(book.config)
     with opened(book) as gradebook:
-        entered = enter_extension(gradebook, student, name, length)
+        entered = enter_extension(gradebook, student, name, more, zone)
     named = due_in(book, name)  # which counts from the next grading on
-    return named + (length or timedelta()) if named else entered
+    return named + more.length(named, zone) if named else entered
 
 
 def write_extensions(course: Path, found: Extensions) -> Path:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEAD)
-    for (student, name), length in sorted(found.items()):
-        writer.writerow((defused(student), defused(name), f"{length / timedelta(days=1):g}"))
+    shared = any(more.taken for more in found.values())
+    writer.writerow((*HEAD, LATE_DAYS) if shared else HEAD)
+    for (student, name), more in sorted(found.items()):
+        days = (f"{number:g}" for number in more[: 1 + shared])
+        writer.writerow((defused(student), defused(name), *days))
     return replace_file(course / FILE, out.getvalue())
 
 
 def enter_extension(
-    gradebook: "Gradebook", student: str, name: str, length: timedelta | None
+    gradebook: "Gradebook", student: str, name: str, more: More, zone: ZoneInfo | None
 ) -> datetime | None:
     """Enters an extension with the submission, if there is one; when the work is due then."""
     from nbgrader.api import MissingEntry
@@ -108,6 +131,7 @@ def enter_extension(
         due = gradebook.find_assignment(name).duedate
     except MissingEntry:
         return None
+    length = more.length(due, zone) if any(more) else None
     try:
         submission = gradebook.find_submission(name, student)
     except MissingEntry:
@@ -121,16 +145,15 @@ def enter_extension(
 
 def require_student(book: Book, student: str) -> None:
     """Raises ``UserError`` for an id that neither the gradebook nor a folder knows."""
-    folder, names = book.course / "submitted", {}
+    folder, names = book.course / "submitted", Names()
     known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
     with opened(book) as gradebook:
         for person in gradebook.students:
             known.add(person.id)
             called = f"{person.first_name or ''} {person.last_name or ''}".strip()
             for name in (called, person.last_name or "", person.email or ""):
-                names.setdefault(name.casefold(), set()).add(person.id)
+                names.add(person.id, name)
     if student not in known:
-        meant = sorted(names.get(student.strip().casefold() or "-", ()))
-        near = meant or difflib.get_close_matches(student, known, n=1)
+        near = sorted(names.of(student)) or difflib.get_close_matches(student, known, n=1)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from zoneinfo import ZoneInfo
 
+from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import SHOWN
 from attncourse.grading.course.handed_in import ASIDE, find, read_file
-from attncourse.grading.course.late import moment
+from attncourse.grading.course.late import read_stamp
 from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
@@ -48,7 +50,8 @@ def find_assignment(course: Path, name: str) -> Assignment:
         )
     require_known(name, folders_in(source))
     path = source / name / f"{name}.ipynb"
-    return read_assignment(path, solved(course, path))
+    assignment = read_assignment(path, solved(course, path))
+    return replace(assignment, added=added_cells(course, name))
 
 
 def folders_in(place: Path) -> list[str]:
@@ -128,7 +131,7 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
         if found.data is None:
             status = "missing" if found.missing else "unreadable"
             return Submission(student, status=status, reason=found.reason)
-        stamp = read_stamp(found.folder) or read_stamp(place)
+        stamp = stamp_in(found.folder) or stamp_in(place)
         return Submission(student, found.data, note=found.note, timestamp=stamp)
     except OSError as error:
         reason = f"unreadable notebook: {error.strerror or error}"
@@ -151,7 +154,7 @@ def stand_in(student: str) -> str:
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 
-def read_stamp(place: Path) -> str:
+def stamp_in(place: Path) -> str:
     """The text of ``timestamp.txt``, which says when it was handed in; or nothing."""
     try:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
@@ -159,13 +162,14 @@ def read_stamp(place: Path) -> str:
         return ""
 
 
-def with_remarks(submission: Submission, report: Report) -> Report:
+def with_remarks(submission: Submission, report: Report, zone: ZoneInfo | None) -> Report:
     """The report with what its folder has to say, which is not part of what was run."""
     notes, attention = report.notes, report.attention
     if submission.note:
         notes = (submission.note, *notes)
     try:
-        moment(submission.timestamp)
+        said = read_stamp(submission.timestamp, zone)[1]
+        notes = (*notes, said) if said else notes
     except ValueError as error:
         attention = (*attention, f"{error}: counted as handed in on time")
     return replace(report, notes=notes, attention=attention)

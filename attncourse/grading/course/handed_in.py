@@ -5,6 +5,7 @@ What lies in the folder is read and never unpacked to the disk, and no more of i
 
 import io
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -27,13 +28,14 @@ from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import printable
 from attncourse.grading.submission.notebook import read
 
-LARGEST = 50_000_000  # bytes of a file, or of what is packed in one, that are still read
+LARGEST = 100_000_000  # bytes of a file, or of what is packed in one, that are still read
 DEEPEST = 4  # folders within folders
 MOST = 2000  # files that are looked at, in a folder and in an archive
 ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
 LISTED = (".ipynb", ".zip")  # what somebody may have wanted graded
+LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE)
 
 
 class Nothing(Ungraded):
@@ -69,7 +71,7 @@ def find(home: Path, name: str, solutions: Path) -> Found:
             near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
             chosen = newest([Piece(exact), *family(near, name)], name)
         else:
-            chosen = in_folder(files, name)
+            chosen = in_folder(home, files, name)
         data, inner = unpacked(read_file(home / chosen.path), name)
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
@@ -92,7 +94,7 @@ def where(chosen: Piece, name: str, inner: str) -> str:
     return f"the notebook was found at {chosen.shown}" + (inner and f", in it {inner}")
 
 
-def in_folder(files: list[Piece], name: str) -> Piece:
+def in_folder(home: Path, files: list[Piece], name: str) -> Piece:
     """The file of a student's folder that counts; raises ``Ungraded`` where there is none."""
     own = name.casefold()
     within = [f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == own]
@@ -101,9 +103,23 @@ def in_folder(files: list[Piece], name: str) -> Piece:
     if chosen is not None:
         return chosen
     if within:
-        raise Ungraded(f"{listing(within)} handed in, and no notebook: hand in {name}.ipynb")
+        said = what_it_is(home / within[0].path)
+        raise Ungraded(f"{listing(within)} handed in, and no notebook{said}: hand in {name}.ipynb")
     found = f" as {name}, but {listing(files)}" if files else ""
     raise Nothing(f"nothing handed in{found}")
+
+
+def what_it_is(path: Path) -> str:
+    """What a file is that is no notebook, in brackets, as far as its bytes say it."""
+    try:
+        data = read_file(path)
+        link = LINK.search(data)
+        if link is not None:
+            return f" but a link ({printable(link[1].decode('utf-8', 'replace'), 80)})"
+        read(data)
+    except (OSError, Unreadable) as problem:
+        return f" ({re.split('[,:]', str(problem))[0]})"
+    return ""
 
 
 def unseen(closed: list[str]) -> list[str]:

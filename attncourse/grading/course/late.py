@@ -1,10 +1,10 @@
 """When something was handed in, and what being late costs: nbgrader's rules and its plugin."""
 
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
-from attncourse.grading.course.dates import complete, require_year
+from attncourse.grading.course.dates import between, moment_in, zone_of
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
 from attncourse.grading.errors import UserError
@@ -17,6 +17,7 @@ class LatePenalty:
         from nbgrader.preprocessors import AssignLatePenalties
         from traitlets import TraitError
 
+        self.zone = zone_of(book.config)
         try:
             with importable(book.course):
                 self._step = AssignLatePenalties(config=book.config)
@@ -40,31 +41,40 @@ class LatePenalty:
             ) from error
 
 
-def moment(stamp: str) -> datetime | None:
-    """The time, in UTC, that ``timestamp.txt`` says. Raises ``ValueError`` where it says none.
+def moment(stamp: str, zone: ZoneInfo | None) -> datetime | None:
+    """The time, in UTC, that ``timestamp.txt`` says. Raises ``ValueError`` where it says none."""
+    return read_stamp(stamp, zone)[0]
 
-    nbgrader takes what is missing, in *Monday* or *10* say, from the day on which it reads.
+
+def read_stamp(stamp: str, zone: ZoneInfo | None) -> tuple[datetime | None, str]:
+    """The time that ``timestamp.txt`` says, and what there is to say of it.
+
+    Where neither it nor the course names a zone, it is UTC, as nbgrader reads it.
     """
-    from dateutil.parser import parse
-    from nbgrader.utils import parse_utc
-
     if not stamp:
-        return None
-    words = stamp.split(" ")
-    day = " ".join(words[:2]) if len(words) == 3 else stamp  # of three, the last is a zone
+        return None, ""
     try:
-        complete(partial(parse, ignoretz=True), day, datetime(2000, 1, 1), datetime(2001, 2, 2))
-        found = parse_utc(stamp)
-        require_year(found)
-    except Exception as error:  # whatever a student's file makes of it
-        raise ValueError(f"timestamp.txt holds no time: {stamp[:40]!r}") from error
-    return found
+        found, zoned = moment_in(stamp, zone or UTC)
+    except ValueError as error:
+        raise ValueError(f"timestamp.txt: {error}") from error
+    return found, "" if zoned else f"timestamp.txt names no time zone: read in {zone or 'UTC'}"
 
 
 def seconds_late(
-    handed_in: datetime | None, due: datetime | None, extension: timedelta | None
+    handed_in: datetime | None,
+    due: datetime | None,
+    extension: timedelta | None,
+    zone: ZoneInfo | None,
 ) -> float:
-    """How long after its due date something came, as nbgrader counts it."""
+    """How long after its due date something came, by the class's clocks.
+
+    So a day is from noon to noon, whatever the clocks do in between. What is late by a moment in
+    the hour that they show twice is late by that moment.
+    """
     if handed_in is None or due is None:
         return 0
-    return max(0.0, (handed_in - due - (extension or timedelta())).total_seconds())
+    end = due + (extension or timedelta())
+    if handed_in <= end:
+        return 0
+    by_clock = between(end, handed_in, zone)
+    return (by_clock if by_clock > timedelta() else handed_in - end).total_seconds()

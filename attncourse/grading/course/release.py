@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attncourse.grading.course.changes import differences, follow
+from attncourse.grading.course.changes import differences, follow, keep_added
 from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.folders import find_assignment, folders_in
 from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
@@ -94,6 +94,8 @@ def record(book: Book, name: str) -> list[str]:
     said: list[str] = []
     with opened(book) as gradebook:
         old, new = recorded(gradebook, name), to_record(notebook)
+        if old:
+            keep_added(book.course, name, [grade_id for grade_id in new if grade_id not in old])
         if old and old != new:
             said = follow(gradebook, book.course, name, marked(notebook))
             entered = gradebook.find_notebook(name, name).submissions

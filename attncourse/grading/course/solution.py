@@ -7,10 +7,12 @@ from typing import Any
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.variants import variants_in
-from attncourse.grading.errors import UserError
+from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.submission.notebook import read_cells
 from attncourse.grading.submission.parts import HIDDEN
 
+CHECKOUT = 5  # seconds
 MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\b.*\n?", re.M)
 
 
@@ -32,6 +34,28 @@ def write_solution(
     solved = json.loads((course / "solutions" / name / f"{name}.ipynb").read_text("utf-8"))
     text = json.dumps(as_read(solved, hidden), indent=1, ensure_ascii=False) + "\n"
     return replace_file(place, text, way_out="; name another place")
+
+
+def outdated(course: Path, name: str) -> list[str]:
+    """A line where the source of a solved notebook says something else than the notebook.
+
+    Or where it is newer: by more than the moments in which one checkout writes both.
+    """
+    source, made = (course / "solutions" / name / f"{name}{end}" for end in (".py", ".ipynb"))
+    try:
+        written, there = (read_cells(path.read_bytes()) for path in (source, made))
+        newer = source.stat().st_mtime > made.stat().st_mtime + CHECKOUT
+    except (OSError, Unreadable):  # there is none, or it is no notebook's
+        return []
+    code = {cell.source.strip() for cell in there if cell.code}
+    points = {cell.grade_id: cell.points for cell in there}
+    same = {cell.grade_id for cell in written if cell.code} >= {c.grade_id for c in there if c.code}
+    for cell in written:
+        same &= not cell.code or cell.source.strip() in code
+        same &= cell.points in (0, points.get(cell.grade_id))
+    if same and not newer:
+        return []
+    return [f"{source} is newer than the notebook made from it, and does not count: make exercises"]
 
 
 def as_read(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:

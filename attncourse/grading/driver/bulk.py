@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
+from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import Submission
 from attncourse.grading.course.gradebook import Book, opened
@@ -31,15 +33,15 @@ Row = dict[str, Any]
 class Graded:
     """A submission, its report, and its graded notebook, empty where there is none.
 
-    ``source`` says where the report comes from: "run", "journal", "folder" or "failure". ``known``
-    says that the graded notebook was there already: whoever has scored it has seen this one.
+    ``source`` says where the report comes from: "run", "journal", "folder" or "failure". ``same``
+    are the cells whose answers were there already: whoever has scored them has seen these.
     """
 
     submission: Submission
     report: Report
     notebook: str = ""
     source: str = "run"
-    known: bool = False
+    same: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Sheet:
 class Entry:
     """One submission on its way into the gradebook: its row there, what it is, what it earned.
 
-    ``unchanged`` says, of each answer that it holds, whether that is as it was released; ``known``
+    ``unchanged`` says, of each answer that it holds, whether that is as it was released; ``same``
     is the result's.
     """
 
@@ -68,7 +70,7 @@ class Entry:
     submission: Submission
     report: Report
     unchanged: dict[str, bool]
-    known: bool = False
+    same: frozenset[str] = frozenset()
 
 
 class Rows:
@@ -136,11 +138,12 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
         db, assignment = gradebook.db, gradebook.find_assignment(name)
         sheets = [describe(notebook, name) for notebook in assignment.notebooks]
         enter_students(db, [result.submission.student for result in named])
-        given = read_extensions(book.course).items()
-        extended = {student: length for (student, of), length in given if of == name}
-        entries = enter_submissions(db, assignment.id, named, extended)
+        zone, given = zone_of(book.config), read_extensions(book.course).items()
+        due = assignment.duedate
+        extended = {student: more.length(due, zone) for (student, of), more in given if of == name}
+        entries = enter_submissions(db, assignment.id, named, extended, zone)
         for sheet in sheets:
-            enter_notebook(db, sheet, entries, assignment.duedate, penalty)
+            enter_notebook(db, sheet, entries, due, penalty)
         db.commit()
 
 
@@ -167,7 +170,11 @@ def enter_students(db: "Session", names: list[str]) -> None:
 
 
 def enter_submissions(
-    db: "Session", assignment: str, results: list[Graded], extended: dict[str, timedelta]
+    db: "Session",
+    assignment: str,
+    results: list[Graded],
+    extended: dict[str, timedelta],
+    zone: ZoneInfo | None,
 ) -> list[Entry]:
     """Enters who handed in and when, and who had more time for it."""
     from nbgrader.api import SubmittedAssignment
@@ -180,12 +187,12 @@ def enter_submissions(
         row = {"assignment_id": assignment, "student_id": result.submission.student}
         if result.report.status == "missing" and tuple(row.values()) not in rows.found:
             continue
-        when = time_of(result.submission)
+        when = time_of(result.submission, zone)
         row |= {} if when is None else {"timestamp": when}
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
         answers = untouched(result.notebook)
-        entries.append(Entry(owner, result.submission, result.report, answers, result.known))
+        entries.append(Entry(owner, result.submission, result.report, answers, result.same))
     rows.write()
     return entries
 
@@ -212,7 +219,8 @@ def enter_notebook(
         total = enter_points(grades, sheet, entry, place["id"])
         enter_comments(comments, sheet, entry, place["id"])
         if sheet.graded:
-            late = seconds_late(entry.owner["timestamp"], due, entry.owner["extension"])
+            stamp, more = entry.owner["timestamp"], entry.owner["extension"]
+            late = seconds_late(stamp, due, more, penalty.zone)
             off = penalty(entry.submission.student, total, late)
             key = {"notebook_id": sheet.id, "assignment_id": entry.owner["id"]}
             places.put(key | {"late_submission_penalty": off})
@@ -229,7 +237,8 @@ def enter_points(grades: Rows, sheet: Sheet, entry: Entry, place: str) -> float:
             old = grades.found.get((cell, place))
             points = points_of(grade_id, entry)
             scored = old is not None and old["manual_score"] is not None
-            needed = (not entry.known or old["needs_manual_grade"]) if scored else points is None
+            doubted = scored and (grade_id not in entry.same or old["needs_manual_grade"])
+            needed = doubted if scored else points is None
             row |= {"auto_score": points, "needs_manual_grade": needed}
         total += score(grades.put(row))
     return total
@@ -277,7 +286,7 @@ def untouched(notebook: str) -> dict[str, bool]:
     return found
 
 
-def time_of(submission: Submission) -> datetime | None:
+def time_of(submission: Submission, zone: ZoneInfo | None) -> datetime | None:
     with suppress(ValueError):  # its report says so
-        return moment(submission.timestamp)
+        return moment(submission.timestamp, zone)
     return None

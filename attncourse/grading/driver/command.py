@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attncourse.grading.course.changes import added_cells
+from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import (
     find_assignment,
     find_students,
@@ -16,7 +18,8 @@ from attncourse.grading.course.folders import (
 )
 from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.release import record, require_release
-from attncourse.grading.course.settings import follow_on_earns
+from attncourse.grading.course.settings import follow_on_earns, read_settings
+from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import Journal, holds_results, open_journal
 from attncourse.grading.errors import UserError
@@ -87,13 +90,16 @@ def grade_course(
             require_release(book, name)
             with open_journal(folder, name) as journal, standing(tally, journal):
                 changed = record(book, name)
+                assignment = replace(assignment, added=added_cells(course, name))
+                order = replace(order, assignment=assignment)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = read_submissions(course, name, students)
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
                     tally.add(graded)
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
-    for note in (*journal.notes, *changes, *nobodys(course, name)):
+    old = outdated(course, name)
+    for note in (*old, *journal.notes, *changes, *nobodys(course, name)):
         tell(console, f"note: {note}")
     show(console, tally, name, who_was_late(course, name, db))
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
@@ -124,8 +130,9 @@ def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Standing
     """The submissions that came late, as the gradebook has them now."""
     from attncourse.grading.class_.scores import assignments, scores
 
+    zone = zone_of(read_settings(course))
     with reading(course, db) as connection:
-        standings = scores(connection, assignments(connection)[name]).standings
+        standings = scores(connection, assignments(connection)[name], zone).standings
     return {student: standing for student, standing in standings.items() if standing.late}
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
+from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.driver.bulk import Graded
@@ -145,10 +146,11 @@ def grade_class(
     lanes: int,
 ) -> Iterator[Graded]:
     """Grades and saves: each result as it arrives; all are saved when there are no more."""
-    runner = Runner(order, journal, executor, lanes)
+    runner, zone = Runner(order, journal, executor, lanes), zone_of(book.config)
     with Saver(book, order.assignment) as saver:
         for graded in runner.results(submissions):
-            told = replace(graded, report=with_remarks(graded.submission, graded.report))
+            report = with_remarks(graded.submission, graded.report, zone)
+            told = replace(graded, report=report)
             saver.add(told)
             yield told
         saver.flush()

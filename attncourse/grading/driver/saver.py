@@ -12,7 +12,7 @@ from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
 from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.files import explained, replace_bytes, replace_file
-from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.nbgrader.autograded import autograded, same_answers
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
 
@@ -71,13 +71,12 @@ class Saver:
         """Writes the files of one result."""
         course, name = self._book.course, self._assignment.name
         submission, report = graded.submission, graded.report
-        notebook, known = "", False
+        notebook, same = "", frozenset()
         if report.status != "missing" and submission.named:
             notebook, report = self._rendered(submission, report)
-            same = write_notebook(course, name, submission, notebook)
-            known = same and graded.source == "journal"
+            same = same_answers(write_notebook(course, name, submission, notebook), notebook)
         write_report(course, report)
-        return replace(graded, report=report, notebook=notebook, known=known)
+        return replace(graded, report=report, notebook=notebook, same=same)
 
     def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
         """The graded notebook; of one that cannot be shown, the tests alone."""
@@ -95,15 +94,15 @@ def write_report(course: Path, report: Report) -> None:
     replace_file(course / "reports" / report.assignment / f"{report.student}.json", text)
 
 
-def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> bool:
+def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> str:
     """Writes what the formgrader shows; without it, nbgrader takes the points for none.
 
-    Returns whether it was there already.
+    Returns what was there before.
     """
     place = course / "autograded" / submission.student / name
     path, content = place / f"{name}.ipynb", notebook.encode("utf-8", "backslashreplace")
     with explained(path):
-        same = path.is_file() and path.read_bytes() == content
+        before = path.read_text("utf-8", "replace") if path.is_file() else ""
     replace_bytes(path, content)
     stamp = place / "timestamp.txt"  # nbgrader tells by it whether this is the latest
     if submission.timestamp:
@@ -111,4 +110,4 @@ def write_notebook(course: Path, name: str, submission: Submission, notebook: st
     else:
         with explained(stamp):
             stamp.unlink(missing_ok=True)
-    return same
+    return before

@@ -12,12 +12,12 @@ for an assignment?", and infer_comment_context_from_filename in app/models/assig
 """
 
 import re
-import unicodedata
 import zipfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from hashlib import sha256
+from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from attncourse.grading.course.handed_in import is_own, piece_of, unpacked, unpa
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
 from attncourse.grading.harmless import one_line
+from attncourse.grading.names import words
 
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
@@ -70,9 +71,12 @@ def give_back(
     ``pages`` are the whole class: who has no page may have a place, which is nobody else's.
     """
     form, places = read_download(download, name)
-    rows = record_of(course, name).items()
-    came_as = {s: place_of(row.get("handed_in_as") or "", FORMS[form]) for s, row in rows}
-    found = owners_of(places, pages, {s: place.key for s, place in came_as.items() if place})
+    rows = record_of(course, name)
+    pages, alone = one_a_group(
+        pages, {s: row.get("group") or "" for s, row in rows.items()}, remark
+    )
+    came_as = {s: place_of(row.get("handed_in_as") or "", FORMS[form]) for s, row in rows.items()}
+    found = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
     written = [page for page in pages if page.content]
     owners = {p.student: found[p.student] for p in written if p.student in found}
     if not owners:
@@ -94,6 +98,32 @@ def give_back(
     return replace_bytes(path, made.getvalue()), len(owners)
 
 
+def one_a_group(
+    pages: list[Page], groups: dict[str, str], remark: Callable[[str], None]
+) -> tuple[list[Page], set[str]]:
+    """The pages with one for each group, and whose: the platform has one place for all of it.
+
+    Whose pages differ in more than their name get none there: it would be the others' as well.
+    """
+    kept, others = [], defaultdict(list)
+    for page in pages:
+        group = groups.get(page.student, "")
+        (others[group] if group and page.content else kept).append(page)
+    for group, members in others.items():
+        if len({anonymous(page) for page in members}) == 1:
+            kept.append(members[0])
+        else:
+            who = ", ".join(one_line(page.student, 40) for page in members)
+            remark(f"the pages of {one_line(group)} differ, give them back by hand: {who}")
+    return kept, {page.student for page in kept}
+
+
+def anonymous(page: Page) -> str:
+    """A page without the name of whom it is for."""
+    named = sorted({escape(page.person.full_name), escape(page.student)}, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, named)), "", page.content)
+
+
 def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
     """Which platform a download is of, and each student's place in it with what was handed in.
 
@@ -105,8 +135,9 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
             for form, pattern in FORMS.items():
                 files: dict[str, dict[Piece, tuple[Place, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
-                    if (place := place_of(member.filename, pattern)) is not None:
-                        piece = piece_of(member, member.filename.partition(place.prefix)[2])
+                    filename = as_file(member.filename)
+                    if (place := place_of(filename, pattern)) is not None:
+                        piece = piece_of(member, filename.partition(place.prefix)[2])
                         files[place.key][piece] = place, member
                 if files:
                     chosen = (chosen_of(theirs, name) for theirs in files.values())
@@ -125,10 +156,15 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
 
 def place_of(filename: str, pattern: re.Pattern[str]) -> Place | None:
     """Where a file of a download stands. Folders around the student's are left away."""
-    for part in re.findall(r"[^/]+/?", filename):
+    for part in re.findall(r"[^/]+/?", as_file(filename)):
         if found := pattern.match(part):
             return Place(found[0], found["who"], found["key"])
     return None
+
+
+def as_file(filename: str) -> str:
+    """The place of a file for what was written on Moodle itself, which takes nothing back there."""
+    return filename.replace("_assignsubmission_onlinetext", "_assignsubmission_file")
 
 
 def chosen_of(
@@ -162,12 +198,12 @@ def owners_of(
     """
     files = {p.student: {sha256(p.notebook).digest()} if p.notebook else set() for p in pages}
     names = {p.student: spelled(p.person.full_name) | spelled(p.person.id) for p in pages}
-    words = {p.student: words_of(f"{p.person.full_name} {p.person.id}") for p in pages}
+    parts = {p.student: words_of(f"{p.person.full_name} {p.person.id}") for p in pages}
     shown = {place: (spelled(place.who), words_of(place.who)) for place in places}
 
     def alike(student: str, place: Place) -> bool:
-        whole, parts = shown[place]
-        return bool(whole & names[student] or parts & words[student])
+        whole, some = shown[place]
+        return bool(whole & names[student] or some & parts[student])
 
     named = {place: {s for s in names if alike(s, place)} for place in places}
     fits: tuple[Callable[[str, Place], bool], ...] = (
@@ -192,20 +228,14 @@ def pairs(fitting: list[tuple[str, Place]]) -> dict[str, Place]:
 
 
 def spelled(name: str) -> set[str]:
-    """A name without accents and signs, with its words in order of the alphabet and as they are.
+    """A name without signs, with its words in order of the alphabet and as they are.
 
     Canvas writes the last name before the first and no sign between them.
     """
-    words = split(name)
-    return {"".join(words), "".join(words[-1:] + words[:-1]), " ".join(sorted(words))} - {""}
+    found = words(name)
+    return {"".join(found), "".join(found[-1:] + found[:-1]), " ".join(sorted(found))} - {""}
 
 
 def words_of(name: str) -> set[str]:
     """The words of a name, initials aside."""
-    return {word for word in split(name) if len(word) > 1}
-
-
-def split(name: str) -> list[str]:
-    """The words of a name, without accents and signs."""
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    return re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)))
+    return {word for word in words(name) if len(word) > 1}

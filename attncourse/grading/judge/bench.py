@@ -243,7 +243,8 @@ def use_of(used: float, limit: float) -> dict[str, Any]:
 def assignment_of(text: bytes) -> Assignment:
     """An assignment as the driver sent it."""
     found = json.loads(text)
-    return Assignment(**found | {"cells": tuple(Cell(**cell) for cell in found["cells"])})
+    cells, added = tuple(Cell(**cell) for cell in found["cells"]), tuple(found["added"])
+    return Assignment(**found | {"cells": cells, "added": added})
 
 
 def hold_memory(size: int = CHECKER) -> None:

@@ -12,6 +12,7 @@ from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
 from attncourse.grading.submission.imports import unusual
 from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.plan import PUT_BACK
 
 STUB = "NotImplementedError"  # what an answer raises that is not there
 SHOWN = 5  # unusual imports
@@ -72,8 +73,9 @@ def make_report(
         for one in followed:
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
     trouble = tuple(checker.trouble)
+    odd = [note for note in notes if note.startswith(PUT_BACK)]
     told = [
-        *few(notes),
+        *few([note for note in notes if note not in odd]),
         *few(remarks(checker, verdicts)),
         *(one.note for one in followed),
         *unforeseen(first, cells, verdicts),
@@ -85,7 +87,7 @@ def make_report(
         cells=cells,
         misconceptions=tuple(seen),
         notes=(*told, *unexplained(cells, [*told, *trouble], seen), *trouble),
-        attention=(*trouble, *suspicions(checker, assignment)),
+        attention=(*trouble, *odd, *suspicions(checker, assignment)),
         verdicts=tuple(verdicts),
         seed=checker.seed,
     )

@@ -53,6 +53,30 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def answered(notebook: str) -> dict[str, Any]:
+    """What each graded cell of a graded notebook is about: its own text, where it is an answer.
+
+    Of a test, it is all code of the student's own.
+    """
+    cells = [(c.get("metadata", {}).get("nbgrader", {}), c) for c in json.loads(notebook)["cells"]]
+    sources = [(marks, c["cell_type"], "".join(c["source"])) for marks, c in cells]
+    code = [text for marks, kind, text in sources if kind == "code" and not marks.get("locked")]
+    return {
+        marks["grade_id"]: text if marks.get("solution") or marks.get("task") else code
+        for marks, _, text in sources
+        if marks.get("grade") or marks.get("task")
+    }
+
+
+def same_answers(before: str, now: str) -> frozenset[str]:
+    """The graded cells whose answers are the same in two graded notebooks."""
+    try:
+        old, new = answered(before), answered(now)
+    except (ValueError, TypeError, KeyError, AttributeError):  # there was none, or no notebook
+        return frozenset()
+    return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
+
+
 def shortened(stands: list[Part | Cell]) -> list[Part | Cell]:
     """What stands in a submission, of its own parts as much as there is room for."""
     room, kept = ROOM, []

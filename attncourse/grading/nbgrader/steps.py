@@ -6,21 +6,28 @@ results in the notebook, and nbgrader's own steps save them.
 """
 
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
+from zoneinfo import ZoneInfo
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import reads
-from nbgrader.api import Gradebook, TaskCell
+from nbgrader import preprocessors
+from nbgrader.api import Gradebook, MissingEntry, TaskCell
 from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
+from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import Piece, family
+from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import enter_extension, read_extensions
 from attncourse.grading.course.folders import read_submission, with_remarks
 from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.course.late import LatePenalty, moment, seconds_late
 from attncourse.grading.course.release import record
+from attncourse.grading.course.solution import outdated
 from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
@@ -88,9 +95,11 @@ class JudgeExporter(NotebookExporter):
         assignment = self.assignment(name, notebook)
         course = Path(self.parent.coursedir.root)
         found = read_submission(course, name, student)
-        if (student, name) in (extensions := read_extensions(course)):
-            with Gradebook(self.parent.coursedir.db_url, self.parent.coursedir.course_id) as book:
-                enter_extension(book, student, name, extensions[student, name])
+        zone, more = zone_of(self.config), read_extensions(course).get((student, name))
+        with Gradebook(self.parent.coursedir.db_url, self.parent.coursedir.course_id) as book:
+            if more is not None:
+                enter_extension(book, student, name, more, zone)
+            enter_time(book, student, name, found.timestamp, zone)
         if found.data is None:
             report = nothing(assignment, found.status, found.reason, student)
         else:
@@ -106,7 +115,7 @@ class JudgeExporter(NotebookExporter):
                 sandbox=sandbox,
                 hidden=(str(course.resolve()), str(Path(source).resolve())),
             )
-        report = with_remarks(found, report)
+        report = with_remarks(found, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
         clear(self.place(name, student), found.timestamp)
         if found.note:
@@ -125,8 +134,12 @@ class JudgeExporter(NotebookExporter):
             assignment = read_assignment(path, solved(Path(course.root), path))
             assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
-                for change in record(find_book(Path(course.root), course.db_url), name):
+                root = Path(course.root)
+                for change in record(find_book(root, course.db_url), name):
                     self.log.warning("the assignment changed: %s", change)
+                for old in outdated(root, name):
+                    self.log.warning("%s", old)
+                assignment = replace(assignment, added=added_cells(root, name))
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
 
@@ -134,6 +147,34 @@ class JudgeExporter(NotebookExporter):
         """The folder of a submission's graded notebook."""
         course = self.parent.coursedir
         return Path(course.format_path(course.autograded_directory, student, name))
+
+
+def enter_time(book: Gradebook, student: str, name: str, stamp: str, zone: ZoneInfo | None) -> None:
+    """Enters when something was handed in, by the class's zone: nbgrader reads some in another."""
+    with suppress(ValueError, MissingEntry):  # the report says of a time that it is none
+        if when := moment(stamp, zone):
+            book.find_submission(name, student).timestamp = when
+            book.db.commit()
+
+
+class AssignLatePenalties(preprocessors.AssignLatePenalties):
+    """nbgrader's step of this name, which counts by the class's clocks."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        """Enters the penalty; the notebook stays as it is."""
+        ids = resources["nbgrader"]
+        course = Path(self.parent.parent.coursedir.root)
+        penalty = LatePenalty(find_book(course, ids["db_url"]))
+        with Gradebook(ids["db_url"]) as book:
+            submission = book.find_submission(ids["assignment"], ids["student"])
+            when = submission.timestamp, submission.assignment.duedate, submission.extension
+            for notebook in submission.notebooks:
+                if notebook.name == ids["notebook"]:
+                    late = seconds_late(*when, penalty.zone)
+                    off = penalty(ids["student"], notebook.score, late)
+                    notebook.late_submission_penalty = off
+            book.db.commit()
+        return nb, resources
 
 
 def clear(place: Path, timestamp: str) -> None:

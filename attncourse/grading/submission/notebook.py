@@ -46,12 +46,14 @@ class Assignment:
 
     ``released`` says whether students were given them, so that a submission lacks those it has not;
     ``follow_on``, whether an answer earns that is right, given right ones in place of wrong ones.
+    ``added`` are the ids of cells that came later than the students' copies, which lack them.
     """
 
     name: str
     cells: tuple[Cell, ...]
     released: bool = True
     follow_on: bool = True
+    added: tuple[str, ...] = ()
 
     @property
     def tests(self) -> dict[str, Cell]:

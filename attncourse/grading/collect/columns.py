@@ -1,0 +1,87 @@
+"""What the columns of a class's list hold: by their heads in some languages, else by their cells.
+
+nbgrader's columns are understood (``id``, ``last_name``, ``first_name``, ``email``,
+``lms_user_id``), and those of Canvas' gradebook, of Moodle's list of participants and grading
+worksheet, and of Gradescope's roster.
+"""
+
+import re
+from datetime import UTC
+
+from attncourse.grading.course.dates import instant
+from attncourse.grading.names import words
+
+Columns = dict[str, list[int]]
+
+HEADS = {  # in small letters and without signs; English, German, French, Spanish, Italian, Dutch
+    "id": "id, student id, username, sis login id, login id, login, benutzername, anmeldename, "
+    "nom d utilisateur, nombre de usuario, nome utente, gebruikersnaam",
+    "last_name": "last name, surname, lastname, family name, nachname, familienname, nom, "
+    "nom de famille, apellido, apellidos, cognome, achternaam",
+    "first_name": "first name, firstname, given name, vorname, prénom, nombre, nome, voornaam",
+    "name": "name, full name, student, student name, vollständiger name, nom complet, "
+    "nombre completo, nome completo, volledige naam, naam",
+    "email": "email, email address, e mail, e mail address, e mail adresse, mail, courriel, "
+    "adresse de courriel, correo, dirección de correo, correo electrónico, indirizzo email, "
+    "e mailadres",
+    "number": "lms user id, id",
+    "other": "sid, id number, sis user id, integration id, id nummer, matrikelnummer, "
+    "numéro d identification, número de id, número de identificación, codice identificativo",
+    "participant": "identifier, kennung, identifiant, identificador, identificativo",
+    "at": "timestamp, last modified submission, submitted at, submission time",
+    "group": "group, groups, group name, groupname, team, gruppe, gruppen, groupe, groupes, "
+    "grupo, grupos, gruppo, gruppi, groep, groepen",
+}
+IDS = ("id", "number", "other", "email")  # of which the first that is there names the folder
+WHOLE = ("name", "last_name", "first_name")
+SOME = 20  # cells by which a column is known
+NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilnehmer/in 1234567
+
+
+def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
+    """Where each kind of cell stands. Canvas' ID is a number of its own and not nbgrader's id."""
+    named = [" ".join(words(cell)) for cell in head]
+    found = {
+        kind: [n for n, name in enumerate(named) if name in known.split(", ")]
+        for kind, known in HEADS.items()
+    }
+    counted = "id" if {"section", "sis login id"} & set(named) else "number"
+    found[counted] = [n for n in found[counted] if named[n] != "id"]
+    cells = {n: seen for n in range(len(head)) if (seen := cells_of(rows, n))}
+    if people := [n for n, seen in cells.items() if numbered(seen)]:  # in German, headed ID
+        found = {kind: [n for n in places if n not in people] for kind, places in found.items()}
+        found["participant"] = people[:1]
+    for kind, fits in (("email", addresses), ("at", times), ("name", whole_names)):
+        if not any(found[one] for one in (WHOLE if kind == "name" else (kind,))):
+            taken = {n for places in found.values() for n in places}
+            found[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
+    return found
+
+
+def cells_of(rows: list[list[str]], n: int) -> list[str]:
+    """What a column's first cells say, where they say anything."""
+    seen = (row[n].strip() for row in rows if n < len(row))
+    return [cell for cell in seen if cell.strip("-–")][:SOME]
+
+
+def numbered(cells: list[str]) -> bool:
+    """Whether all are one word and a number, as Moodle calls those whose names it hides."""
+    found = [NUMBERED.fullmatch(cell) for cell in cells]
+    return all(found) and len({one[1] for one in found if one}) == 1
+
+
+def addresses(cells: list[str]) -> bool:
+    return all(re.fullmatch(r"[^@\s]+@[^@\s]+", cell) for cell in cells)
+
+
+def times(cells: list[str]) -> bool:
+    try:
+        return all(instant(cell, UTC) for cell in cells)
+    except ValueError:
+        return False
+
+
+def whole_names(cells: list[str]) -> bool:
+    """Whether these are names: words without numbers, hardly one of them twice."""
+    names = [cell for cell in cells if len(words(cell)) > 1 and not re.search(r"\d", cell)]
+    return 3 * len(names) >= 2 * len(cells) and 3 * len(set(names)) >= 2 * len(names)

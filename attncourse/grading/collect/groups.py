@@ -1,0 +1,60 @@
+"""Groups that hand in together: ``groups.csv`` says who is in which, as a roster's column can.
+
+It has the head ``group,student``, and a row for each member, or one for each group with several
+columns that begin with ``member`` or ``student``. A column ``assignment`` limits a row to one.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from attncourse.grading.class_.scores import Person
+from attncourse.grading.collect.columns import columns_of
+from attncourse.grading.collect.roster import Class, Member, unfit
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.names import words
+from attncourse.grading.spreadsheet import rows_in
+
+FILE = "groups.csv"
+MEMBERS = re.compile(r"(member|student|mitglied|membre|miembro)")
+
+
+def with_groups(people: Class, path: Path, assignment: str) -> Class:
+    """The class with its groups. Who is not in it stops: their work would be nobody's."""
+    head, *rows = rows_in(path) or [[]]
+    columns = columns_of(head, rows)
+    if not columns["group"]:
+        raise UserError(f"{path}: expected the head group,student; found {', '.join(head)[:80]}")
+    named = [" ".join(words(cell)) for cell in head]
+    where = [n for n, name in enumerate(named) if MEMBERS.match(name)] or sorted(
+        n for kind in ("id", "email", "name", "other") for n in columns[kind]
+    )
+    limited = named.index("assignment") if "assignment" in named else None
+    members = dict(people.members)
+    for number, row in enumerate(rows, start=2):
+        row = [cell.strip() for cell in row] + [""] * (len(head) - len(row))
+        if not any(row) or (limited is not None and row[limited] not in ("", assignment)):
+            continue
+        groups = tuple(filter(None, (row[n] for n in columns["group"])))
+        asked = [one.strip() for n in where for one in row[n].split(";") if one.strip()]
+        if not groups or not asked:
+            raise UserError(f"{path}, line {number}: expected a group and who is in it")
+        for one in asked:
+            who = person(one, people, f"{path}, line {number}")
+            before = members.get(who, Member(Person(who)))
+            members[who] = replace(before, groups=(*before.groups, *groups))
+    return Class(members, people.closed)
+
+
+def person(asked: str, people: Class, place: str) -> str:
+    """The one who is meant by an id, an address or a name."""
+    found = people.meant(asked)
+    if not found and not people.closed and not unfit(asked):
+        return asked
+    if len(found) != 1:
+        near = sorted(found) or people.nearest(asked)
+        hint = f"; is it {' or '.join(one_line(one, 40) for one in near)}?" if near else ""
+        said = "may be several" if found else "is nobody of the class"
+        raise UserError(f"{place}: {one_line(asked, 60)} {said}{hint}")
+    return found.pop()

@@ -1,0 +1,89 @@
+"""Names as people and platforms write them: which are the same, and which are only alike.
+
+The same are spellings that differ in what Unicode calls equivalent (é in one piece or in two), in
+capitals, and in spaces and signs, of which Canvas leaves none. Marks are letters here: किरण is not
+करण, か is not が, Müller is not Muller. What differs in marks as well is alike, which is a
+question for a person and never an answer.
+"""
+
+import difflib
+from collections import defaultdict
+from unicodedata import category, normalize
+
+TEST_STUDENT = ("teststudent", "studenttest")  # whom Canvas makes for a teacher's own trials
+TURKISH = str.maketrans({"I": "ı", "İ": "i"})
+# Letters that have no mark to take away, as people write them where a keyboard lacks them.
+PLAIN = str.maketrans({"ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð": "d", "þ": "th", "æ": "ae"})
+
+
+def same_id(text: str) -> str:
+    """An id, an address or a number as it is compared: in one form, in small letters."""
+    return normalize("NFC", text).strip().lower()
+
+
+def words(name: str) -> list[str]:
+    """The words of a name in small letters, marks and all, without signs."""
+    kept = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
+    return normalize("NFC", normalize("NFKC", kept).lower()).replace("ς", "σ").split()
+
+
+def letter(c: str) -> str:
+    """A letter, mark or digit as it is, nothing for what is not seen, a space for the rest."""
+    kind = category(c)
+    if kind == "Cf" or "\ufe00" <= c <= "\ufe0f" or c >= "\U000e0100":  # which picture to use
+        return ""
+    return c if kind[0] in "LMN" else " "
+
+
+def spellings(name: str) -> set[str]:
+    """A name's letters, marks and digits. A capital I is one of ı in Turkish, of i elsewhere."""
+    return {"".join(words(one)) for one in (name, name.translate(TURKISH))} - {""}
+
+
+def folded(name: str) -> str:
+    """A name without its marks, with which several people may be called."""
+    plain = normalize("NFKD", "".join(words(name))).translate(PLAIN).casefold()
+    return "".join(c for c in plain if category(c)[0] != "M")
+
+
+def is_test_student(name: str) -> bool:
+    return "".join(words(name)) in TEST_STUDENT
+
+
+def file_name(name: str) -> str:
+    """A folder's name for somebody whom no roster names: *Ada Lovelace* is ``ada-lovelace``."""
+    text = normalize("NFC", name.strip()).lower()
+    kept = "".join(c if category(c)[0] in "LMN" or c in "@.+_" else "-" for c in text)
+    return "-".join(part for part in kept.strip(".").split("-") if part)[:100]
+
+
+class Names:
+    """Who is called what. A name written exactly so counts before one that is the same."""
+
+    def __init__(self) -> None:
+        self._exact, self._same, self._alike = (defaultdict(set) for _ in range(3))
+
+    def add(self, who: str, name: str, *turned: str) -> None:
+        """Adds a name of somebody; the same with its words turned round is no exact one."""
+        self._exact[exact(name)].add(who)
+        for one in (name, *turned):
+            for spelling in spellings(one):
+                self._same[spelling].add(who)
+            self._alike[folded(one)].add(who)
+
+    def of(self, name: str) -> set[str]:
+        """Who is called so: nobody, one, or several, of whom nobody knows which."""
+        if found := self._exact.get(exact(name)):
+            return set(found)
+        return set().union(*(self._same.get(one, ()) for one in spellings(name)))
+
+    def like(self, name: str) -> list[str]:
+        """Whose name is most like this one: those with other marks, or else the nearest."""
+        asked = folded(name)
+        known = [one for one in self._alike if one]
+        near = [asked] if asked in self._alike else difflib.get_close_matches(asked, known, 1, 0.75)
+        return sorted(self._alike[near[0]]) if near and asked else []
+
+
+def exact(name: str) -> str:
+    return " ".join(normalize("NFC", name).split())
