@@ -11,9 +11,11 @@ import threading
 import numpy as np
 import pytest
 
+import attncourse.checks
 from attncourse import mixing
-from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, observe
+from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, judging, observe
 from attncourse.checks.compare import difference
+from attncourse.checks.diagnosis import Finding
 from attncourse.checks.exercise import Case, Criterion, Exercise, unchanged
 from attncourse.checks.judging import judge
 from attncourse.checks.trials import draw
@@ -373,3 +375,55 @@ def test_what_an_answer_prints_is_not_shown_and_that_is_said(capsys):
     assert "prints" not in str(examine("mixing.mix", lambda A, X: A @ X + 1, seed=1))
     print("again")
     assert capsys.readouterr().out == "again\n"
+
+
+# --- the first line stands at once --------------------------------------------------------------
+
+
+def transposed(A, X):
+    return A.T @ X
+
+
+def test_the_first_line_is_out_before_the_mistake_is_looked_for(capsys, monkeypatch):
+    out = []
+
+    def look(*args):
+        out.append(capsys.readouterr().out)
+        return Finding()
+
+    monkeypatch.setattr(judging, "diagnose", look)
+    with pytest.raises(CheckFailed) as failed:
+        check("mixing.mix", transposed)
+    lines = str(failed.value).splitlines()
+    assert out == [f"{lines[0]}\n"]
+    assert failed.value._render_traceback_() == lines[1:]  # it stands there already
+
+
+def test_in_a_notebook_the_verdict_takes_the_place_of_its_first_line(capsys, monkeypatch):
+    shown = []
+
+    class Display:
+        update = shown.append
+
+    def show(thing, **how):
+        shown.append(thing)
+        return Display
+
+    monkeypatch.setattr(attncourse.checks, "show", show)
+    with pytest.raises(CheckFailed) as failed:
+        check("mixing.mix", transposed)
+    begun, verdict = shown
+    head = str(verdict).splitlines()[0]
+    assert str(begun).splitlines()[0] == head
+    assert head in begun._repr_html_()
+    assert verdict.diagnosis.name == "A is transposed"
+    assert failed.value._render_traceback_() == [
+        f"mixing.mix: {verdict.score}. The verdict is above."
+    ]
+    assert capsys.readouterr().out == ""
+
+
+def test_who_grades_is_not_shown_a_first_line(capsys):
+    with observe(), pytest.raises(CheckFailed):
+        check("mixing.mix", transposed)
+    assert capsys.readouterr().out == ""

@@ -13,15 +13,16 @@ import importlib
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
 from attncourse.checks.asking import in_place
+from attncourse.checks.board import Board, heard_by
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.provided import given_right_ones
-from attncourse.checks.session import Progress, progress_of, seen
+from attncourse.checks.session import progress_of, seen
 from attncourse.checks.verdict import CheckFailed, Verdict
 
 if TYPE_CHECKING:
@@ -48,13 +49,18 @@ _seeds: list[int] = []  # of the graders at work, the innermost last
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
-    """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right."""
-    verdict = examine(target, implementation, variant=variant)
+    """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right.
+
+    How many points there are is shown at once, before the mistake is looked for.
+    """
+    board = Board(show)
+    with nullcontext() if _observers else heard_by(board.begin):
+        verdict = examine(target, implementation, variant=variant)
     if not _observers:
         seen[target] = verdict
-    displayed = show(verdict)
+    displayed = board.end(verdict)
     if not verdict.passed:
-        raise CheckFailed(verdict, displayed) from None
+        raise CheckFailed(verdict, displayed, board.said) from None
     if not displayed:
         print(verdict)
 
@@ -157,13 +163,12 @@ def variants_of(stem: str) -> "tuple[Variant, ...]":
     return getattr(importlib.import_module(f"attncourse.checks.bank.{stem}"), "VARIANTS", ())
 
 
-def show(thing: Verdict | Progress) -> bool:
-    """Displays it as HTML where a notebook can show it; says whether it did."""
+def show(thing: Any, **how: Any) -> Any:
+    """Displays it as HTML where a notebook can show it; gives nothing where none can."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):
-        return False
+        return None
     from IPython.display import display
 
-    display(thing)
-    return True
+    return display(thing, **how) or True

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from attncourse.alarm import TimeUp
+from attncourse.checks.board import tell
 from attncourse.checks.compare import SMALL, Problem, as_numbers, indent, is_array
 from attncourse.checks.defaults import other_default
 from attncourse.checks.diagnosis import Finding, diagnose
@@ -63,6 +64,8 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     criteria = judge_criteria(exercise, trials)
     if all(c.passed for c in criteria):
         return Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
+    if not all(is_unwritten(t.outcome) for t in trials if t.wrong):
+        tell(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
 
     def again(other: int) -> tuple[Trial, ...]:
         return try_out(exercise, implementation, other)

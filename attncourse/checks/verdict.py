@@ -243,18 +243,23 @@ class Verdict:
 
 
 class CheckFailed(AssertionError):
-    """Raised by ``check`` for a wrong answer. Its text is the verdict; no traceback is shown."""
+    """Raised by ``check`` for a wrong answer. Its text is the verdict; no traceback is shown.
 
-    def __init__(self, verdict: Verdict, displayed: bool = False):
+    It says whether the verdict is ``displayed``, and what of it was ``said`` already.
+    """
+
+    def __init__(self, verdict: Verdict, displayed: bool = False, said: str = ""):
         super().__init__(str(verdict))
         self.verdict = verdict
         self.displayed = displayed
+        self.said = said
 
     def _render_traceback_(self) -> list[str]:
         """What IPython prints in place of a traceback."""
         if self.displayed:
             return [f"{self.verdict.target}: {self.verdict.score}. The verdict is above."]
-        return str(self).splitlines()
+        first, *rest = str(self).splitlines()
+        return rest if rest and first == self.said else [first, *rest]
 
 
 def link(address: str, text: str) -> str:

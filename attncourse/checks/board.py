@@ -1,0 +1,78 @@
+"""What a check shows: how many points there are, at once, and the whole verdict in its place."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from attncourse.checks.verdict import FRAME, Verdict
+
+LOOKING = "looking for what happened …"
+_hearing: list[Callable[[Verdict], None]] = []  # who wants to know before a mistake is looked for
+
+
+@contextmanager
+def heard_by(hear: Callable[[Verdict], None]) -> Iterator[None]:
+    """Has ``hear`` called with a verdict on a wrong answer before its mistake is looked for."""
+    _hearing.append(hear)
+    try:
+        yield
+    finally:
+        _hearing.pop()
+
+
+def tell(verdict: Verdict) -> None:
+    """Hands on what holds and what does not, as soon as that is known."""
+    for hear in _hearing:
+        hear(verdict)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The first line of a verdict, as long as there is no more."""
+
+    verdict: Verdict
+
+    @property
+    def head(self) -> str:
+        return str(self.verdict).splitlines()[0]
+
+    def __repr__(self) -> str:
+        return f"{self.head}\n{LOOKING}"
+
+    def _repr_html_(self) -> str:
+        lines = f"<div><strong>{escape(self.head)}</strong></div><div>{LOOKING}</div>"
+        return FRAME.format("#b4541a") + lines + "</div>"
+
+
+class Board:
+    """Where one check shows its verdict: a display in a notebook, or else standard output.
+
+    ``show`` displays something in a notebook, and gives nothing where there is none. ``said`` is
+    the line that was printed.
+    """
+
+    def __init__(self, show: Callable[..., Any]):
+        self.show = show
+        self.out = sys.stdout  # while an answer runs, another takes its place
+        self.display: Any = None
+        self.said = ""
+
+    def begin(self, verdict: Verdict) -> None:
+        """Shows the first line. What is judged after that is the same answer, or what it calls."""
+        if self.display or self.said:
+            return
+        begun = Begun(verdict)
+        self.display = self.show(begun, display_id=True)
+        if not self.display:
+            self.said = begun.head
+            print(self.said, file=self.out, flush=True)
+
+    def end(self, verdict: Verdict) -> bool:
+        """Puts the verdict in the place of its first line; says whether it is displayed."""
+        if not self.display:
+            return bool(self.show(verdict))
+        self.display.update(verdict)
+        return True
