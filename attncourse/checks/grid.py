@@ -13,7 +13,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import partial
 from itertools import combinations
@@ -44,7 +44,7 @@ from attncourse.checks.drivers import (
     call_with_gradients,
     dtype_of,
 )
-from attncourse.checks.exercise import Case, Exercise
+from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.outcome import Outcome, copy_of, identical, is_tensor, quiet
 from attncourse.checks.trials import draw
 
@@ -155,14 +155,19 @@ class Use:
 
 def uses(exercise: Exercise) -> Iterator[Use]:
     """The cases that are a call with arguments of the signature, and are no refusal."""
-    for _, case, expected in draw(exercise, SEED):
+    yield from (use for _, use in uses_by_criterion(exercise))
+
+
+def uses_by_criterion(exercise: Exercise) -> Iterator[tuple[Criterion, Use]]:
+    """``uses``, each behind the criterion that it is tried for."""
+    for criterion, case, expected in draw(exercise, SEED):
         driver, bound = driver_of(case)
         if case.raises is not None:
             continue
         if driver in FUNCTIONS:
-            yield use_of_function(exercise, case, expected, driver, bound)
+            yield criterion, use_of_function(exercise, case, expected, driver, bound)
         elif driver in MODULES:
-            yield use_of_module(exercise, case, expected, driver)
+            yield criterion, use_of_module(exercise, case, expected, driver)
 
 
 def driver_of(case: Case) -> tuple[Callable, tuple]:
@@ -455,6 +460,53 @@ def axes_of(arrays: list[Argument], counts: list[Argument]) -> list[str]:
         LENGTHS.get(axis, axis) for a in arrays for axis in a.axes or () if axis.isidentifier()
     ]
     return list(dict.fromkeys([*names, *(a.length for a in counts if a.length)]))
+
+
+# --- what is rare ----------------------------------------------------------------------------
+
+RARE = (
+    "*, not contiguous",
+    "three batch axes",
+    "integers in *",
+    "float32",
+    "a row of very *",
+    "entries that cancel",
+    "* of 0",
+    "* of 1",
+)
+SAYING = {"a row of very large *": ("large", "far"), "* of 0": ("no ", "of 0"), "* of 1": ("one",)}
+
+
+def mixed(exercise: Exercise) -> dict[str, set[str]]:
+    """The rare kinds of input that cost more than a point, by the criteria that they cost.
+
+    An answer that is wrong for one rare kind of input alone is nearly right: such cases stand in a
+    criterion of one point, or make up one that asks for nothing else.
+    """
+    tried: dict[str, list[set[str]]] = {}
+    for criterion, use in uses_by_criterion(exercise):
+        if criterion.points > 1:
+            tried.setdefault(criterion.name, []).append(rare_cells(use))
+    kinds = {n: set().union(*every) - every[0].intersection(*every) for n, every in tried.items()}
+    unsaid = {
+        name: {kind for kind in found if not any(word in name for word in words_for(kind))}
+        for name, found in kinds.items()
+    }
+    return {name: found for name, found in unsaid.items() if found}
+
+
+def words_for(kind: str) -> tuple[str, ...]:
+    """With one of these words a criterion's name says that the rare kind is what it asks for."""
+    return next((words for pattern, words in SAYING.items() if fnmatch(kind, pattern)), ())
+
+
+def rare_cells(use: Use) -> set[str]:
+    """The kinds of input that a call is an example of and that are seldom met."""
+    arrays = {n: copy_of(use.given[n]) for n, a in use.arguments.items() if is_array(use, n)}
+    sizes, _ = sizes_of(replace(use, returned=Argument("")), arrays)
+    short = (f"{axis} of {n}" for axis, n in sizes.items() if n < 2 and axis != "c")  # grey images
+    cells = {*cells_of(use), *short}
+    return {cell for cell in cells if any(fnmatch(cell, kind) for kind in RARE)}
 
 
 # --- what is covered -------------------------------------------------------------------------

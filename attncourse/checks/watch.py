@@ -20,6 +20,16 @@ WHOLE = (
     "_native_multi_head_attention",
     "_transformer_encoder_layer_fwd",
 )
+OF_GROUPS = (  # of which one group, or one token, makes the norm of a row
+    "group_norm",
+    "native_group_norm",
+    "batch_norm",
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit.no_stats",
+    "_batch_norm_impl_index",
+    "instance_norm",
+)
 OPERATORS = {
     "scaled_dot_product_attention": (
         "scaled_dot_product_attention",
@@ -30,6 +40,7 @@ OPERATORS = {
     "multi_head_attention_forward": WHOLE,
     "bilinear": ("bilinear", "_trilinear"),
     "special_entr": ("special_entr", "special_entr.out"),
+    "layer_norm": ("layer_norm", "native_layer_norm", *OF_GROUPS),
 }
 # And the functions that have no operator, where their module is in use.
 ANOTHER = (

@@ -49,7 +49,9 @@ from attncourse.multihead import MultiHeadAttention
 # Mean and variance are those of the d features of a row. The variance is the mean of the squares,
 # a division by d, not by d − 1. `eps` stands under the root.
 #
-# PyTorch has this as `F.layer_norm`. You may compare with it, but write it yourself.
+# PyTorch has this as `F.layer_norm`, which stands behind `nn.LayerNorm`; group, batch and instance
+# norms can be made to do it. You may compare with them. Here you build it, so they may not be
+# called, and the check notices.
 #
 # <!-- hints: layer_norm -->
 #

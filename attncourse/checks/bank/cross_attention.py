@@ -251,18 +251,18 @@ CROSS = exercise(
             questions("weights"),
             questions("weights", **QUESTIONS_MASK),
             CROSS_ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
-            CROSS_ROWS.extreme[0].but(method="weights"),
             CROSS_ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
-            CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
         ),
         CROSS_CASES.criterion("batches", 1).on(
             *CROSS_ROWS.batches,
             CROSS_ROW.but(batch=(2,), given={"y": Drawn("n d_y")}, note="one y for a batch"),
             CROSS_ROW.but(batch=(2,), given={"x": Drawn("m d_x")}, note="one x for a batch"),
         ),
-        CROSS_CASES.criterion("float32 and large scores", 1).on(
+        CROSS_CASES.criterion("float32, large scores and weights of 0", 1).on(
             CROSS_ROWS.single.but("d_k=3", note="float32, d_k = 3"),
             *CROSS_ROWS.extreme,
+            CROSS_ROWS.extreme[0].but(method="weights"),
+            CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
             CROSS_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
         ),
         CROSS_CASES.criterion("gradients reach x, y and every weight", 2).on(
@@ -355,7 +355,6 @@ POOLING = exercise(
             row("n=7 d=4"),
             row("n=11 d=16", then="n=5"),
             row("n=7 d=4", then="", note=cases.OTHER_NUMBERS),
-            row("n=1 d=4", note="one element"),
         ),
         POOL_CASES.criterion("several questions, random ones at the start", 1).on(
             POOL_ROW,
@@ -382,17 +381,18 @@ POOLING = exercise(
             three("weights"),
             three("weights", **THREE_MASK),
             POOL_ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
-            POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
             POOL_ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
-            POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
         ),
-        POOL_CASES.criterion("batches", 1).on(
+        POOL_CASES.criterion("batches, one element", 1).on(
             *POOL_ROWS.batches,
+            row("n=1 d=4", note="one element"),
             row("n=4 d=4 n_queries=4", batch=(4,), note="every length 4, four queries"),
         ),
-        POOL_CASES.criterion("float32 and large scores", 1).on(
+        POOL_CASES.criterion("float32, large scores and weights of 0", 1).on(
             POOL_ROWS.single.but("d=5", note="float32, d = 5"),
             *POOL_ROWS.extreme,
+            POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
+            POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
             POOL_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
         ),
         POOL_CASES.criterion("gradients reach x, the queries and every weight", 2).on(

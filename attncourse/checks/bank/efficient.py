@@ -87,9 +87,9 @@ ONLINE_CASES = InBlocks({"blocks": "... m n_b"})
 ONLINE_ROWS = standard(ONLINE_CASES)
 SCORES = row("m=5 n_b=11")
 ONLINE_BY_HAND = Case(
-    (tensor(np.log([[1, 2, 8, 4, 1]])),),
+    (tensor(np.log([[1, 2, 8, 4, 1], [5, 1, 1, 3, 9]])),),
     use=partial(drivers.call_in_blocks, 2),
-    note="blocks of 2 keys; the logarithms of 1, 2, 8, 4 and 1",
+    note="blocks of 2 keys; the logarithms of 1, 2, 8, 4, 1 and of 5, 1, 1, 3, 9",
     shown="online_softmax(blocks)",
 )
 
@@ -166,7 +166,11 @@ WINDOW_CASES = Options(SELF, extra={"width": 3}.items())
 WINDOW_ROWS = standard(WINDOW_CASES, d_k=4)
 NEAR = row("n=11 d_k=4 d_v=3")
 WINDOW_BY_HAND = Case(
-    (tensor([[0, 0, 0, 0]] * 4), tensor([[1, 2, 3, 4]] * 4), tensor([[6], [0], [3], [12]])),
+    (
+        tensor([[0, 0, 0, 0]] * 4),
+        tensor([[1, 2, 3, 4]] * 4),
+        tensor([[6, 1], [0, 3], [3, 2], [12, 6]]),
+    ),
     {"width": 3},
     note="queries of 0: plain means of two or three values",
 )
@@ -186,7 +190,7 @@ CAUSAL_ROWS = standard(CAUSAL_CASES)
 LINEAR = row("m=5 n=7 d_k=2 d_v=3")
 ALONG = row("n=7 d_k=2 d_v=3")
 LINEAR_BY_HAND = Case(
-    (tensor([[0, 0], [1, 0]]), tensor([[0, 0], [2, 0], [0, 1]]), tensor([[1], [4], [10]])),
+    (tensor([[0, 0], [1, 0]]), tensor([[0, 0], [2, 0], [0, 1]]), tensor([[1, 2], [4, 0], [10, 6]])),
     note="features 1, 1 and 2, 1 of the queries; 1, 1 and 3, 1 and 1, 2 of the keys",
 )
 CAUSAL_BY_HAND = replace(
@@ -740,7 +744,6 @@ TILED = exercise(
             TWO.but(options={"block": 6}, note="one tile"),
             TILES.but("m=7 n=5", options={"block": 20}, note="a block longer than both"),
             TILES.but("d_v=9", options={"block": 128}),
-            TILES.but("n=1", note="one key"),
         ),
         TILED_CASES.criterion("last blocks may be shorter", 2).on(
             TILES,
@@ -761,7 +764,8 @@ TILED = exercise(
             MANY.but("m=384 n=360", options={"measured": 384 * 360, "block": 60}),
         ),
         TILED_CASES.criterion("batches", 1).on(*TILED_ROWS.batches),
-        TILED_CASES.criterion("float32, large, small and distant scores", 1).on(
+        TILED_CASES.criterion("one key; float32, large, small and distant scores", 1).on(
+            TILES.but("n=1", note="one key"),
             *TILED_ROWS.numbers,
             FAR_BELOW,
             FAR_BELOW_MASKED,
@@ -926,13 +930,11 @@ WINDOWED = exercise(
             NEAR,
             NEAR.but(options={"width": 5}),
             NEAR.but("d_k=16 n=13", options={"width": 7}),
-            NEAR.but(options={"width": 1}, note="each token sees itself alone"),
         ),
         WINDOW_CASES.criterion("cut off at the ends", 2).on(
             NEAR.but("n=3"),
             NEAR.but("n=5", options={"width": 5}),
             NEAR.but("n=5", options={"width": 13}, note="wider than the sequence"),
-            NEAR.but("n=1", options={"width": 3}, note="one token"),
         ),
         WINDOW_CASES.criterion("no tensor of n · n numbers on the way", 2).on(
             MANY.but(options={**MANY.options, "width": 5}),
@@ -941,7 +943,9 @@ WINDOWED = exercise(
         WINDOW_CASES.criterion("batches", 1).on(
             *WINDOW_ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
         ),
-        WINDOW_CASES.criterion("float32, large and small scores", 1).on(
+        WINDOW_CASES.criterion("width 1, one token; float32, large and small scores", 1).on(
+            NEAR.but(options={"width": 1}, note="each token sees itself alone"),
+            NEAR.but("n=1", options={"width": 3}, note="one token"),
             *WINDOW_ROWS.numbers,
             NEAR.but(factor=500.0, note="scores that exp cannot hold"),
             once_more(WINDOW_BY_HAND),
@@ -1050,26 +1054,33 @@ LINEAR_EXERCISE = exercise(
             LINEAR_BY_HAND,
             LINEAR,
             LINEAR.but("m=7 n=5 d_k=5", note="more queries than keys"),
-            LINEAR.but("n=1", note="one key"),
-            LINEAR.but("m=1", note="one query"),
             LINEAR.but("m=2 n=2", note="two and two"),
         ),
         CAUSAL_CASES.criterion("causal: each token sees those up to itself", 2).on(
             CAUSAL_BY_HAND,
             ALONG,
-            ALONG.but("n=1", note="one token"),
             ALONG.but("n=17 d_k=3", note="many tokens"),
-            *(one.but(note=f"{one.note}, a batch") for one in CAUSAL_ROWS.batches[:3]),
-            CAUSAL_ROWS.single,
+            *(one.but(note=f"{one.note}, a batch") for one in CAUSAL_ROWS.contiguous),
         ),
         LINEAR_CASES.criterion("not causal: no tensor of m · n numbers on the way", 1).on(
             MANY,
             MANY.but("m=384 n=360", options={"measured": 384 * 360}),
         ),
         LINEAR_CASES.criterion("batches", 1).on(*LINEAR_ROWS.batches),
-        LINEAR_CASES.criterion("float32, large and small entries", 1).on(
-            *LINEAR_ROWS.numbers,
-            once_more(LINEAR_BY_HAND),
+        Criterion("one query, one key, float32, large and small entries", 1).on(
+            lambda rng: [
+                *LINEAR_CASES(
+                    LINEAR.but("n=1", note="one key"),
+                    LINEAR.but("m=1", note="one query"),
+                    *LINEAR_ROWS.numbers,
+                )(rng),
+                *CAUSAL_CASES(
+                    ALONG.but("n=1", note="one token"),
+                    CAUSAL_ROWS.batches[2],
+                    CAUSAL_ROWS.single,
+                )(rng),
+                once_more(LINEAR_BY_HAND),
+            ]
         ),
         LINEAR_CASES.criterion("gradients reach query, key and value", 1).on(
             *LINEAR_ROWS.gradients,

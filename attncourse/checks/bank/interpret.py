@@ -96,15 +96,24 @@ SCORE_CASES = Table(
 SCORE_ROWS = standard(SCORE_CASES, l=2, h=3)
 SCORE_BY_HAND = Case(
     (
-        tensor([[[[1, 0, 0], [0.75, 0.25, 0], [0.5, 0.25, 0.25]]]]),
+        tensor(
+            [
+                [
+                    [[1, 0, 0], [0.8, 0.2, 0], [0.5, 0.25, 0.25]],
+                    [[1, 0, 0], [0, 1, 0], [0, 1, 0]],
+                ],
+                [[[1, 0, 0], [1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]]],
+            ]
+        ),
         torch.tensor([[0, 0, 0], [1, 0, 0], [1, 1, 0]]).bool(),
     ),
-    note="one head, three tokens",
+    note="two layers of two heads, three tokens",
 )
 ROLLOUT_CASES = Table({"maps": "... l h n n"}, how=maps_of)
 ROLLOUT_ROWS = standard(ROLLOUT_CASES, l=3, h=2)
 ROLLOUT_BY_HAND = Case(
-    (tensor([[[[1, 0], [1, 0]]], [[[1, 0], [0.5, 0.5]]]]),), note="two layers of one head"
+    (tensor([[[[1, 0], [1, 0]], [[1, 0], [0, 1]]], [[[1, 0], [0.5, 0.5]], [[1, 0], [1, 0]]]]),),
+    note="two layers of two heads",
 )
 MAPS_ONLY = (
     FLOATS_ONLY,
@@ -659,8 +668,6 @@ SCORES = exercise(
             SCORE_BY_HAND,
             row("l=2 h=3 n=7"),
             row("l=3 h=2 n=5", given={"pattern": Drawn("n n", above_too)}),
-            row("l=1 h=5 n=6", note="one layer"),
-            row("l=4 h=1 n=6", note="one head a layer"),
         ),
         SCORE_CASES.criterion("a pattern of everything, and of nothing", 1).on(
             row("l=2 h=3 n=5", given={"pattern": Drawn("n n", nowhere)}, note="an empty pattern"),
@@ -679,7 +686,9 @@ SCORES = exercise(
             row("l=2 h=3 n=5", batch=(5,), note="as many sequences as tokens"),
             row("l=2 h=3 n=2", note="two tokens"),
         ),
-        SCORE_CASES.criterion("float32, many tokens", 1).on(
+        SCORE_CASES.criterion("one layer, one head, many tokens, float32", 1).on(
+            row("l=1 h=5 n=6", note="one layer"),
+            row("l=4 h=1 n=6", note="one head a layer"),
             SCORE_ROWS.single,
             row("l=2 h=3 n=19"),
             once_more(SCORE_BY_HAND),
@@ -790,8 +799,6 @@ def several(rng: Rng) -> list[Case]:
         ablate_case(rng, (0, 1), note="a head in the middle"),
         ablate_case(rng, (1, 0, "zero"), on=(3, 2, 5), n_layers=3, note="three layers"),
         ablate_case(rng, (0, 3), n_heads=4, d_model=16, tied=False, note="untied, four heads"),
-        ablate_case(rng, (1, 1), bias=False, note="no biases"),
-        ablate_case(rng, (0, 0), n_heads=1, d_model=4, n_layers=1, note="its only head"),
     ]
 
 
@@ -824,8 +831,10 @@ ABLATE = exercise(
             ]
         ),
         Criterion("or its mean, over batch and positions", 3).on(means),
-        Criterion("the mean where W_o has no bias", 1).on(
+        Criterion("a model without biases, an only head", 1).on(
             lambda rng: [
+                ablate_case(rng, (1, 1), bias=False, note="no biases"),
+                ablate_case(rng, (0, 0), n_heads=1, d_model=4, n_layers=1, note="its only head"),
                 ablate_case(rng, (0, 2, "mean", some_ids(rng, 3, 5)), bias=False),
                 ablate_case(
                     rng, (0, 0, "mean", some_ids(rng, 3, 5)), bias=False, n_layers=1, tied=False
@@ -988,10 +997,10 @@ ROLLOUT = exercise(
         ROLLOUT_CASES.criterion("any share for the stream", 2).on(
             row("l=3 h=2 n=5", given={"residual": 0.25}, note="residual = 0.25"),
             row("l=2 h=3 n=4", given={"residual": 0.8}, note="residual = 0.8"),
+        ),
+        ROLLOUT_CASES.criterion("one layer, one head, one token, a share of 0 or 1", 1).on(
             row("l=3 h=2 n=5", given={"residual": 0.0}, note="residual = 0"),
             row("l=3 h=2 n=5", given={"residual": 1.0}, note="residual = 1"),
-        ),
-        ROLLOUT_CASES.criterion("one layer, one head, one token", 1).on(
             row("l=1 h=3 n=5", note="one layer"),
             row("l=3 h=1 n=5", note="one head"),
             row("l=2 h=3 n=1", note="one token"),
@@ -1125,12 +1134,13 @@ BIAS = exercise(
         Criterion("contexts of different lengths", 2).on(
             lambda rng: [
                 bias_case(rng, 3, 7, 5),
-                bias_case(rng, 9, 2, 1, 4),
-                bias_case(rng, 1, note="one token"),
+                bias_case(rng, 9, 2, 6, 4),
             ]
         ),
-        Criterion("any two tokens, any model", 1).on(
+        Criterion("any two tokens, any model, a context of one token", 1).on(
             lambda rng: [
+                bias_case(rng, 4, 1, 3),
+                bias_case(rng, 1, note="one token"),
                 bias_case(rng, 3, 5, she=10, he=0, note="ids 10 and 0"),
                 bias_case(rng, 2, 6, she=0, he=5, tied=False, bias=False, n_layers=1),
                 bias_case(rng, 4, 2, she=6, he=6, note="the same token twice"),

@@ -208,10 +208,11 @@ SCORES = exercise(
             row("m=5 n=1 d_k=4", note="one key"),
             row("m=7 n=3 d_k=4", turned=True, note="not contiguous in memory"),
         ),
-        SCORES_CASES.criterion("batches", 2).on(
-            *SCORES_ROWS.batches,
+        SCORES_CASES.criterion("batches", 1).on(
+            *SCORES_ROWS.contiguous,
             row("m=5 n=7 d_k=4", batch=(2,), given={"key": Drawn("n d_k")}, note="one for a batch"),
         ),
+        SCORES_CASES.criterion(cases.SCATTERED, 1).on(*SCORES_ROWS.not_contiguous),
         SCORES_CASES.criterion("float32, large and small entries", 1).on(
             *SCORES_ROWS.numbers, once_more(SCORES_BY_HAND)
         ),

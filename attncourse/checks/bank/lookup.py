@@ -59,9 +59,12 @@ def spread(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.permuted(np.arange(shape[-1]) + rng.uniform(-0.25, 0.25, shape), axis=-1)
 
 
-def points(x_query: list[float], x: list[float], y: list[float], note: str = "") -> Case:
-    """A case with these numbers and the bandwidth 1."""
-    return Case((np.array(x_query, float), np.array(x, float), np.array(y, float), 1.0), note=note)
+def points(
+    x_query: list[float], x: list[float], y: list[float], note: str = "", bandwidth: float = 1.0
+) -> Case:
+    """A case with these numbers."""
+    arrays = (np.array(numbers, float) for numbers in (x_query, x, y))
+    return Case((*arrays, bandwidth), note=note)
 
 
 CURVE_CASES = CurveTable(
@@ -450,7 +453,7 @@ SOFT_LOOKUP = exercise(
         ),
         LOOKUP_CASES.criterion("sizes of 1, memory layout", 1).on(
             row("m=1 n=5 d=7 d_v=2", note="m = 1: the result keeps its axis"),
-            row("m=3 n=1 d=7 d_v=2", note="n = 1"),
+            row("m=3 n=1 d=7 d_v=2", factor=0.5, note="n = 1"),
             row("m=3 n=5 d=7 d_v=1", turned=True, note="d_v = 1: the result keeps its axis"),
         ),
         LOOKUP_CASES.criterion("batches", 1).on(
@@ -489,7 +492,9 @@ KERNEL_REGRESSION = exercise(
             points([60, -50], [0, 1, 2], [5, 7, 9], "queries far from every x"),
             points([1e4, 1.2, -1e4], [1, 3, 2], [5, 7, 9], "some queries far from every x"),
             points([50.01, 0.5], [0, 100], [5, 7], "far from two points, nearly half-way"),
-            CURVE_ROW.but(given={"bandwidth": 1e-5}, note="a bandwidth far below the spacing"),
+            points(
+                [0.4, 2.7], [0, 1, 2, 4], [5, 7, 9, 8], "a bandwidth far below the spacing", 1e-5
+            ),
             CURVE_ROWS.extreme[0],
         ),
         CURVE_CASES.criterion("any number of queries and points", 1).on(

@@ -39,7 +39,7 @@ X_BY_HAND = np.array([[1, 0], [3, 4], [-1, 8]])
 MIX_BY_HAND = Case((A_BY_HAND, X_BY_HAND.astype(float)))
 ONE_A = {"A": Drawn("m n", stochastic)}
 
-AMOUNTS = Table({"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(0, 9, shape))
+AMOUNTS = Table({"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(1, 9, shape))
 AMOUNT_ROWS = standard(AMOUNTS)
 AMOUNTS_BY_HAND = matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
 
@@ -524,14 +524,16 @@ NORMALIZE_ROWS = exercise(
     picture=True,
     criteria=(
         AMOUNTS.criterion("every row sums to 1, in the old proportions", 3).on(
-            AMOUNTS_BY_HAND, *map(row, ("m=5 n=5", "m=5 n=3", "m=1 n=7", "m=3 n=1"))
+            AMOUNTS_BY_HAND, *map(row, ("m=5 n=5", "m=5 n=3", "m=3 n=7"))
         ),
         AMOUNTS.criterion("a row of zeros stays zero", 1).on(
             matrix([1.0, 3.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 6.0], note="one row of zeros"),
             Case((np.zeros((2, 3)),), note="zeros everywhere"),
         ),
-        AMOUNTS.criterion("batches, memory layout, float32", 1).on(
+        AMOUNTS.criterion("batches, a single row or column, memory layout, float32", 1).on(
             *AMOUNT_ROWS.batches,
+            row("m=1 n=7", note="one row"),
+            row("m=3 n=1", note="one column"),
             row("m=3 n=5", turned=True, note="not contiguous"),
             AMOUNT_ROWS.single,
             *AMOUNT_ROWS.integers,

@@ -46,16 +46,16 @@ def there_or_back(
         row("n=7 h=4 d_head=3", turned=True, note="not contiguous in memory"),
     )
     batches = (
-        *rows.batches,
+        *rows.contiguous,
         row("n=5 h=3 d_head=4", batch=(3,), note="as many sequences as heads"),
-        row("n=7 h=5 d_head=2", batch=(2, 3), note="two batch axes"),
         row("n=12 h=3 d_head=4", batch=(12,), note="n, d and the batch are the same"),
         row("n=5 h=3 d_head=4", batch=(1,), note="a batch of 1"),
     )
     return (
         table.criterion(order, 2).on(by_hand, *in_order),
         table.criterion("one token, one head, any memory layout", 1).on(*special),
-        table.criterion("batches", 2).on(*batches),
+        table.criterion("batches", 1).on(*batches),
+        table.criterion(cases.SCATTERED, 1).on(*rows.not_contiguous),
         table.criterion("float32 and large entries", 1).on(*rows.numbers, once_more(by_hand)),
         table.criterion("gradients reach x", 1).on(*rows.gradients),
         *more,
@@ -637,22 +637,18 @@ HEADS = exercise(
             HEADS_BY_HAND,
             ONE,
             ONE.but("m=3", note="as many tokens as heads"),
-            row("m=5 d_model=4 h=1", note="one head"),
             row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
             ONE.but(then={}, note=cases.OTHER_NUMBERS),
-            row("m=1 d_model=8 h=2", note="one token"),
-            *SOME_ARE_0,
         ),
         HEADS_CASES.criterion("keys and values from elsewhere", 2).on(
             CROSSED.but(given=KEY, note="no value given: it is the key"),
             ACROSS,
             ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
-            CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
-            CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
+            CROSSED.but("m=2 n=17", given=BOTH, note="many keys"),
             CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
             ONE.but(given=VALUE_ALONE, note="a value and no key: the key is the query"),
         ),
-        HEADS_CASES.criterion("fewer key and value heads", 2).on(
+        HEADS_CASES.criterion("fewer key and value heads, one among them", 2).on(
             GROUPED.but("m=7"),
             GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
             WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
@@ -695,9 +691,14 @@ HEADS = exercise(
             *HEADS_ROWS.batches,
             row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes"),
         ),
-        HEADS_CASES.criterion("float32 and large scores", 1).on(
+        HEADS_CASES.criterion("one head, query or key; float32, large scores, weights of 0", 1).on(
+            row("m=5 d_model=4 h=1", note="one head"),
+            row("m=1 d_model=8 h=2", note="one token"),
+            CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
+            CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
             HEADS_ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *HEADS_ROWS.extreme,
+            *SOME_ARE_0,
         ),
         HEADS_CASES.criterion("gradients reach query, key and every weight", 2).on(
             ACROSS.but(
@@ -858,7 +859,6 @@ CONVERT = exercise(
                 SMALL_NAIVE,
                 naive_case(rng, 12, 3, WEIGHTS),
                 naive_case(rng, 8, 4, WEIGHTS, bias=False),
-                naive_case(rng, 5, 1, WEIGHTS, note="one head"),
             ]
         ),
         Criterion("their biases hold the heads' biases", 1).on(
@@ -878,8 +878,9 @@ CONVERT = exercise(
                 once_more(SMALL_NAIVE),
             ]
         ),
-        Criterion("the module has weights of its own", 1).on(
+        Criterion("the module has weights of its own; one head", 1).on(
             lambda rng: [
+                naive_case(rng, 5, 1, WEIGHTS, note="one head"),
                 naive_case(rng, 12, 3, note="tensors of naive that live on in it"),
                 naive_case(rng, 5, 1, note="one head"),
             ]

@@ -632,10 +632,11 @@ ALIBI = exercise(
                 plain(16, int(rng.integers(6, 12))),
             ]
         ),
-        FIXED.criterion("any number of heads and tokens", 2).on(
-            plain(1, 4, note="one head"),
+        FIXED.criterion("one head, one token", 1).on(
+            plain(1, 4, note="one head"), plain(5, 1, note="one token")
+        ),
+        FIXED.criterion("any number of heads and tokens", 1).on(
             plain(3, 7, note="three heads"),
-            plain(5, 1, note="one token"),
             plain(7, 2, note="two tokens"),
             plain(6, 6, note="as many heads as tokens"),
             plain(4, 19, note="many tokens"),

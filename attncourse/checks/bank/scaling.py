@@ -83,7 +83,7 @@ def with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 SCALE_CASES = Table({"scores": "... m n", "d_k": Count("d_k")}, how=normal)
 SCALE_ROWS = standard(SCALE_CASES)
-SCALE_BY_HAND = Case((tensor([[2, 4, -6]]), 4), note="√4 = 2")
+SCALE_BY_HAND = Case((tensor([[2, 4, -8], [6, 0, 2]]), 4), note="√4 = 2")
 BATCH_WIDTHS = (16, 4, 64, 256, 4)
 
 ENTROPY_CASES = Table({"weights": "... n"}, how=shares)
@@ -574,11 +574,11 @@ JACOBIAN = exercise(
     picture=True,
     criteria=(
         JACOBIAN_CASES.criterion("diag(p) − p pᵀ of one row", 3).on(JACOBIAN_BY_HAND, row("n=5")),
-        JACOBIAN_CASES.criterion("of each row of a batch by itself", 2).on(
+        JACOBIAN_CASES.criterion("of each row of a batch by itself", 1).on(
             Case((tensor([[0.5, 0.25, 0.25], [0.25, 0.75, 0]]),), note="two rows"),
-            *JACOBIAN_ROWS.batches,
-            TWO_AXES,
+            *JACOBIAN_ROWS.contiguous,
         ),
+        JACOBIAN_CASES.criterion(cases.SCATTERED, 1).on(*JACOBIAN_ROWS.not_contiguous),
         JACOBIAN_CASES.criterion("one weight, one row, any memory layout", 1).on(
             Case((tensor([1]),), note="one weight"),
             row("n=7", batch=(1,), note="one row"),

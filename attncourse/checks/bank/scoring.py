@@ -56,8 +56,7 @@ ADDITIVE_BY_HAND = module_case(
         "W_k.weight": tensor([[1, 0], [0, -1]]),
         "w.weight": tensor([[2, 1]]),
     },
-    {"query": tensor([[0, 1]]), "key": tensor([[0, 1], [1, 1], [0, 0]])},
-    note="one query, three keys",
+    {"query": tensor([[0, 1], [1, 1]]), "key": tensor([[0, 1], [1, 1], [0, 0]])},
 )
 ADDITIVE_ROW = row("m=4 n=6 d_q=3 d_k=5 d_hidden=7")
 
@@ -226,9 +225,11 @@ BILINEAR = exercise(
             row("m=3 n=7 d_q=5 d_k=5", note="d_q = d_k", then="m=5 n=2"),
             row("m=3 n=7 d_q=5 d_k=5", then="", note=cases.OTHER_NUMBERS),
         ),
-        BILINEAR_CASES.criterion("d_q, d_k, m and n may all differ", 2).on(
+        BILINEAR_CASES.criterion("d_q, d_k, m and n may all differ", 1).on(
             row("m=5 n=11 d_q=3 d_k=7", note="d_q = 3, d_k = 7"),
             row("m=5 n=3 d_q=7 d_k=2", note="d_q = 7, d_k = 2"),
+        ),
+        BILINEAR_CASES.criterion("one query, one key, one feature", 1).on(
             row("m=1 n=7 d_q=3 d_k=5", note="one query"),
             row("m=7 n=1 d_q=3 d_k=5", note="one key"),
             row("m=3 n=5 d_q=1 d_k=1", note="one feature"),
@@ -299,9 +300,11 @@ ADDITIVE = exercise(
             row("m=5 n=7 d_q=4 d_k=4 d_hidden=4", then="m=2 n=3", note="all widths 4"),
             ADDITIVE_ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
-        ADDITIVE_CASES.criterion("d_q, d_k, d_hidden, m and n may all differ", 2).on(
+        ADDITIVE_CASES.criterion("d_q, d_k, d_hidden, m and n may all differ", 1).on(
             ADDITIVE_ROW.but(note="d_q, d_k and d_hidden differ"),
             ADDITIVE_ROW.but("d_q=5 d_k=2 d_hidden=3", note="d_q, d_k and d_hidden differ"),
+        ),
+        ADDITIVE_CASES.criterion("one query, one key, one hidden unit, one feature", 1).on(
             ADDITIVE_ROW.but("m=1", note="one query"),
             ADDITIVE_ROW.but("m=6 n=1", note="one key"),
             ADDITIVE_ROW.but("d_hidden=1", note="one hidden unit"),
@@ -432,14 +435,15 @@ ATTEND = exercise(
             ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
             ATTEND_ROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="batch of masks"),
             ATTEND_ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
-            ATTEND_ROW.but(given=FAR_BELOW | {"mask": hole("m n")}, note="scores near −1000000"),
         ),
         ATTEND_CASES.criterion("batches", 1).on(
             *ATTEND_ROWS.batches,
             ATTEND_ROW.but(batch=(2,), given={"values": Drawn("n d_v")}, note="values for all"),
         ),
         ATTEND_CASES.criterion("large scores and float32", 1).on(
-            *ATTEND_ROWS.numbers, once_more(ATTEND_BY_HAND)
+            *ATTEND_ROWS.numbers,
+            ATTEND_ROW.but(given=FAR_BELOW | {"mask": hole("m n")}, note="scores near −1000000"),
+            once_more(ATTEND_BY_HAND),
         ),
         ATTEND_CASES.criterion("gradients reach scores and values", 1).on(
             *ATTEND_ROWS.gradients,

@@ -155,6 +155,13 @@ FIVE_BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [3.0, 1.0], [
 # So many that hardly an order leaves the first in its place.
 FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
 RISING = Case((np.arange(14.0).reshape(7, 2),))
+
+
+def spaced(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Tokens whose features lie ten apart, in any order: an entry more is none of another's."""
+    return 10.0 * rng.permuted(np.indices(shape)[0], axis=0)
+
+
 ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
 TELLS_APART = tried(
     ("scaled_features", FIVE_BY_HAND),
@@ -182,7 +189,7 @@ UP_TO_ATOL = tried(
     ("scaled_features", FIVE.but(given={"atol": 0.0})),
     ("drifting", FIVE.but(note="outside the default tolerance")),
     ("drifting", FIVE.but(given={"atol": 5e-3})),
-    ("first_raised", row("n=101 d=3", given={"atol": 0.5})),
+    ("first_raised", row("n=101 d=3", given={"X": Drawn("n d", spaced), "atol": 0.5})),
     ("numbered", FIVE.but(factor=1e7, given=ONE_TO_TWO, note="tokens in the millions")),
     ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )

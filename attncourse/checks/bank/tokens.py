@@ -22,9 +22,9 @@ FIRST_TEXT = Case(("the man walked the dog.",))
 
 
 def random_text(rng: Rng, n: int) -> str:
-    """n random words with single spaces between them, a mark glued to about every third."""
-    words = rng.choice(WORDS, n)
-    return " ".join(word + (rng.choice(MARKS) if rng.random() < 0.35 else "") for word in words)
+    """n random words with single spaces between them, each mark glued to one, none to the last."""
+    glued = dict(zip(rng.permutation(n - 1), MARKS, strict=False))
+    return " ".join(word + glued.get(i, "") for i, word in enumerate(rng.choice(WORDS, n)))
 
 
 def noted(texts: dict[str, str], *more: Case) -> Callable[[Rng], list[Case]]:
@@ -52,11 +52,11 @@ TEXTS_OF_WORDS = {
 
 
 def some_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
-    """Random ids in 0 … n_vocab − 1, not sorted, with 0 and one repeated id among them."""
+    """Random ids in 0 … n_vocab − 1, not sorted; the last, twice, and 0 are among several."""
     ids = rng.integers(1, max(n_vocab, 2), shape)
     flat = ids.reshape(-1)
     if flat.size > 3:
-        flat[1], flat[2] = 0, flat[0]
+        flat[:3] = n_vocab - 1, 0, n_vocab - 1
     return np.minimum(ids, n_vocab - 1)
 
 
@@ -92,7 +92,7 @@ HOT_DTYPE = Case((np.array([2, 0, 5]), 7), use=dtype_of, shown="one_hot(ids, n_v
 HOT_SIZES = HOT_CASES(
     row("n=1 v=5", note="n = 1"),
     row("n=3 v=1", note="a vocabulary of one token"),
-    row("n=5 v=103", note="a vocabulary much larger than the ids in use"),
+    Case((np.array([3, 0, 8, 3, 5]), 103), note="a vocabulary much larger than the ids in use"),
     Case((np.array([2, 6, 0], np.int32), 7), note="ids of dtype int32"),
     row("n=5 v=7", note="the sizes of an earlier call, other ids"),
     once_more(HOT_BY_HAND),

@@ -15,6 +15,7 @@ from attncourse.checks import drivers
 from attncourse.checks.adapting import Adapter
 from attncourse.checks.cases import (
     FLOATS_ONLY,
+    SCATTERED,
     Count,
     Drawn,
     Row,
@@ -51,7 +52,7 @@ WINDOW_CASES = Table(
 COUNTED = torch.arange(16).double()
 PATCH_BY_HAND = Case((COUNTED.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
 BACK_BY_HAND = Case((COUNTED.reshape(4, 4), 2, 4, 4), note="four patches of 2 × 2")
-WINDOW_BY_HAND = Case((COUNTED.reshape(4, 4, 1), 2), note="four windows of 2 × 2")
+WINDOW_BY_HAND = Case((torch.arange(32).double().reshape(4, 4, 2), 2), note="four windows of 2 × 2")
 
 
 def rows_of(sizes: str, **special) -> list[Row]:
@@ -70,8 +71,6 @@ c=3 rows=2 columns=5 patch=2
 c=1 rows=2 columns=2 patch=2
 c=4 rows=2 columns=3 patch=2
 c=6 rows=2 columns=3 patch=2
-c=3 rows=3 columns=5 patch=1
-c=2 rows=1 columns=2 patch=3
 c=5 rows=3 columns=2 patch=3
 c=1 rows=3 columns=2 patch=2
 c=1 rows=2 columns=3 patch=2
@@ -90,10 +89,7 @@ rows=2 columns=5 w=2 d=4
 rows=5 columns=2 w=2 d=4
 rows=3 columns=2 w=2 d=6
 rows=2 columns=2 w=2 d=3
-rows=1 columns=2 w=3 d=5
 rows=2 columns=3 w=3 d=9
-rows=4 columns=3 w=1 d=2
-rows=3 columns=1 w=1 d=5
 """
 WINDOW_BATCHES = """
 rows=5 columns=7 w=2 d=3 | 2
@@ -103,8 +99,13 @@ rows=3 columns=2 w=3 d=5 | 6
 rows=2 columns=3 w=2 d=5 | 5
 """
 ONE_PATCH = [row("c=3 rows=1 columns=1 patch=5", note="one patch")]
-PIXELS = [row("c=3 rows=4 columns=5 patch=1", note="patches of one pixel")]
-STRIPS = rows_of("c=2 rows=1 columns=2 patch=2\nc=2 rows=2 columns=1 patch=2", note="two patches")
+PIXELS = rows_of(
+    "c=3 rows=4 columns=5 patch=1\nc=3 rows=3 columns=5 patch=1", note="patches of one pixel"
+)
+STRIPS = rows_of(
+    "c=2 rows=1 columns=2 patch=2\nc=2 rows=2 columns=1 patch=2\nc=2 rows=1 columns=2 patch=3",
+    note="two patches",
+)
 
 
 def cutting(
@@ -116,7 +117,8 @@ def cutting(
     return (
         table.criterion(order, 3).on(by_hand, *rows_of(sizes)),
         table.criterion("one patch, one pixel, any memory layout", 1).on(*special),
-        table.criterion("batches", 2).on(*rows.batches, *rows_of(batches)),
+        table.criterion("batches", 1).on(*rows.contiguous, *rows_of(batches)),
+        table.criterion(SCATTERED, 1).on(*rows.not_contiguous),
         table.criterion("float32 and large entries", 1).on(*rows.numbers, once_more(by_hand)),
         table.criterion(f"gradients reach {name}", 1).on(*rows.gradients),
         *more,
@@ -582,7 +584,11 @@ WINDOW_PARTITION = exercise(
         WINDOW_BATCHES,
         (
             row("rows=1 columns=1 w=5 d=3", note="one window"),
-            row("rows=4 columns=5 w=1 d=3", note="windows of one token"),
+            *rows_of(
+                "rows=4 columns=5 w=1 d=3\nrows=4 columns=3 w=1 d=2\nrows=3 columns=1 w=1 d=5",
+                note="windows of one token",
+            ),
+            row("rows=1 columns=2 w=3 d=5", note="two windows"),
             row("rows=1 columns=2 w=2 d=1", note="two windows"),
             row("rows=5 columns=4 w=3 d=2", turned=True, note="not contiguous in memory"),
         ),
@@ -688,27 +694,30 @@ EACH = drivers.each_gradient(images=0, weight=2, bias=3, class_token=4, position
 # One row and two patches of one pixel: 10 and 20 times 3, and one number for everything else.
 EMBED_BY_HAND = Case(
     (
-        tensor([[[10, 20]]]),
+        tensor([[[10, 20], [30, 40]], [[1, 2], [3, 4]]]),
         1,
-        tensor([[3]]),
-        tensor([0.5]),
-        tensor([7]),
-        tensor([[100], [200], [300]]),
+        tensor([[3, 1], [0, 2]]),
+        tensor([0.5, 0.25]),
+        tensor([7, 8]),
+        tensor([[100, 0], [200, 10], [300, 20], [400, 30], [500, 40]]),
     ),
-    note="one feature",
+    note="four pixels of two channels",
 )
 OF_TOKENS = """
 c=2 rows=4 columns=3 patch=2 d=5
 c=5 rows=2 columns=2 patch=2 d=5
 c=4 rows=2 columns=3 patch=2 d=7
-c=3 rows=3 columns=2 patch=1 d=6
 c=6 rows=2 columns=3 patch=2 d=4
+c=1 rows=2 columns=2 patch=2 d=5
+c=1 rows=3 columns=2 patch=2 d=3
+"""
+OF_FEW_TOKENS = """
+c=3 rows=3 columns=2 patch=1 d=6
 c=3 rows=1 columns=2 patch=3 d=6
 c=3 rows=1 columns=1 patch=2 d=12
 c=2 rows=2 columns=1 patch=3 d=3
 c=1 rows=1 columns=3 patch=2 d=2
-c=1 rows=2 columns=2 patch=2 d=5
-c=1 rows=3 columns=2 patch=2 d=3
+c=1 rows=1 columns=2 patch=1 d=1
 """
 TOKEN_BATCHES = """
 c=2 rows=4 columns=3 patch=2 d=5 | 3
@@ -784,18 +793,20 @@ EMBED_IMAGE = exercise(
     difficulty=3,
     minutes=20,
     criteria=(
-        EMBED_CASES.criterion("class token first, then the patches, plus positions", 3).on(
+        EMBED_CASES.criterion("class token first, then the patches, plus positions", 4).on(
             EMBED_BY_HAND,
             *rows_of(OF_TOKENS),
         ),
-        EMBED_CASES.criterion("each part does its work", 2).on(
+        EMBED_CASES.criterion("one pixel, one patch, one feature; a part of 0", 1).on(
+            *rows_of(OF_FEW_TOKENS),
             *(
                 EMBED.but(zero=zero, note=f"{', '.join(zero)} of 0")
                 for zero in (("weight", "bias"), ("bias",), ("class_token",), ("positions",))
             ),
             row("c=3 rows=1 columns=1 patch=3 d=5", note="one patch"),
         ),
-        EMBED_CASES.criterion("batches", 2).on(*EMBED_ROWS.batches, *rows_of(TOKEN_BATCHES)),
+        EMBED_CASES.criterion("batches", 1).on(*EMBED_ROWS.contiguous, *rows_of(TOKEN_BATCHES)),
+        EMBED_CASES.criterion(SCATTERED, 1).on(*EMBED_ROWS.not_contiguous),
         EMBED_CASES.criterion("float32 and large entries", 1).on(
             *EMBED_ROWS.numbers, once_more(EMBED_BY_HAND)
         ),
@@ -892,13 +903,16 @@ ATTENTION_ON_IMAGE = exercise(
         MAP_CASES.criterion("the patches' shares of the attention, in their places", 3).on(
             MAP_BY_HAND,
             *rows_of("height=3 width=5\nheight=5 width=3\nheight=4 width=4"),
+        ),
+        MAP_CASES.criterion("a class token that looks at itself; one patch, row or column", 1).on(
+            ALMOST_ALL,
             row("height=1 width=1", note="one patch"),
             row("height=1 width=17", note="one row of patches"),
             row("height=6 width=1", note="one column of patches"),
         ),
-        Criterion("a class token that looks at itself", 1).on(lambda rng: [ALMOST_ALL]),
-        MAP_CASES.criterion("batches", 2).on(
-            *MAP_ROWS.batches,
+        MAP_CASES.criterion(SCATTERED, 1).on(*MAP_ROWS.not_contiguous),
+        MAP_CASES.criterion("batches", 1).on(
+            *MAP_ROWS.contiguous,
             *rows_of("height=3 width=5 | 3\nheight=3 width=5 | 5\nheight=3 width=3 | 16"),
             row("height=2 width=3", batch=(7,), note="as many maps as tokens"),
         ),
