@@ -15,7 +15,7 @@ from attncourse.checks.drivers import (
     each_gradient,
 )
 from attncourse.checks.exercise import Case
-from attncourse.checks.grid import covered, owed, report
+from attncourse.checks.grid import covered, mixed, owed, report
 from attncourse.checks.judging import judge
 from attncourse.checks.outcome import Unusable, copy_of
 
@@ -36,7 +36,29 @@ def test_every_kind_of_input_that_the_text_allows_is_among_the_cases(exercise):
     assert not found.stale, f"excluded, but covered or never owed: {', '.join(found.stale)}"
 
 
+@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+def test_no_rare_kind_of_input_costs_more_than_a_point_of_a_criterion(exercise):
+    found = mixed(exercise)
+    lines = "".join(f"\n    {name}: {', '.join(sorted(kinds))}" for name, kinds in found.items())
+    assert not found, f"{exercise.target} takes several points for rare inputs:{lines}"
+
+
 # --- the test can fail -----------------------------------------------------------------------
+
+
+def test_a_rare_kind_among_ordinary_inputs_is_named():
+    criterion = next(c for c in ATTENTION.criteria if c.points == 3)
+    table = Table({"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"})
+    single = table(row("m=5 n=1 d_k=4 d_v=3", dtype="float32"))
+
+    def with_single(cases):
+        return lambda rng: [*cases(rng), *single(rng)]
+
+    alone = replace(criterion, cases=single)
+    beside = replace(criterion, cases=with_single(criterion.cases))
+    assert mixed(replace(ATTENTION, criteria=(alone,))) == {}
+    assert mixed(replace(ATTENTION, criteria=(beside,))) == {criterion.name: {"float32", "n of 1"}}
+    assert mixed(replace(ATTENTION, criteria=(replace(beside, points=1),))) == {}
 
 
 def without(exercise, *criteria: str):

@@ -134,6 +134,13 @@ def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Fin
     return Finding(exercise.misconceptions[0])
 
 
+def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
+    """What an answer earns on the cases of this seed, without a word about why."""
+    with one_thread(), redirect_stdout(Muted()):
+        criteria = judge_criteria(exercise, try_out(exercise, implementation, seed))
+    return sum(c.earned for c in criteria)
+
+
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
     """The verdict on each criterion.
 

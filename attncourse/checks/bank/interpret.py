@@ -67,12 +67,17 @@ def even_or_full(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def looks_back(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """A pattern with rows of none, one and several, below and on the diagonal."""
-    pattern = np.tril(rng.random(shape) < 0.35)
+    """A pattern with rows of none, one and several, below and on the diagonal.
+
+    Of several tokens more ask than are asked for.
+    """
     n = shape[-1]
-    if n > 2:
-        pattern[0], pattern[n // 2] = False, False
-        pattern[n - 1, [0, 1]] = True
+    pattern = np.tril(rng.random(shape) < 0.5)
+    pattern[:, 2 : n - 1 if n > 5 else n] = False
+    pattern[:, 0] |= np.arange(n) % 2 == 1
+    pattern[-1, :2] = True
+    if n > 1:
+        pattern[[0, n // 2]] = False
         pattern[1, 0] = True
     return pattern
 
@@ -86,7 +91,11 @@ def everywhere(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def above_too(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.random(shape) < 0.4
+    """A pattern above the diagonal, too: every query but the last one asks, two are asked for."""
+    pattern = np.zeros(shape, bool)
+    pattern[:-1, 1] = True
+    pattern[:-1, -1] = rng.permutation(shape[-1] - 1) % 2 == 0
+    return pattern
 
 
 SCORE_CASES = Table(

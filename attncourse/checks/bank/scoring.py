@@ -70,6 +70,10 @@ MASKED_BY_HAND = Case(
     (*TWO_ROWS, torch.tensor([[True, False, True], [True, True, False]])),
     note="weights 1/3, 2/3 and 1/4, 3/4",
 )
+HIDDEN_FAVOURITES = Case(
+    (tensor([[0, 30, 1], [2, 1, 25]]), TWO_ROWS[1], MASKED_BY_HAND.args[2]),
+    note="hidden keys score highest",
+)
 ATTEND_ROW = row("m=5 n=7 d_v=3")
 FAR_BELOW = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6)}
 
@@ -430,6 +434,7 @@ ATTEND = exercise(
         ),
         ATTEND_CASES.criterion("a mask, True where attention is allowed", 2).on(
             MASKED_BY_HAND,
+            HIDDEN_FAVOURITES,
             ATTEND_ROW.but(given={"mask": hole("m n")}),
             ATTEND_ROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all"),
             ATTEND_ROW.but(given={"mask": hole("n")}, note="a mask (n,)"),
