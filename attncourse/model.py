@@ -65,17 +65,22 @@ def load(
     is shown; unless given, where somebody looks on. Raises ``NoModel`` where it is not within
     reach, ``ValueError`` for a file that is no such model.
     """
-    from attncourse.byte_pairs import BytePairs
-    from attncourse.gguf_file import read_gguf
-    from attncourse.huggingface import pieces_of
     from attncourse.llama import Llama
 
-    if path is not None and Path(path).is_dir():
-        from transformers import AutoModelForCausalLM
+    try:
+        from attncourse.byte_pairs import BytePairs
+        from attncourse.gguf_file import read_gguf
+        from attncourse.huggingface import pieces_of
 
-        words = BytePairs(**pieces_of(Path(path)))
-        return Llama.from_huggingface(AutoModelForCausalLM.from_pretrained(path)), words
-    file = read_gguf(model_file(show) if path is None else path)
+        if path is not None and Path(path).is_dir():
+            from transformers import AutoModelForCausalLM
+
+            words = BytePairs(**pieces_of(Path(path)))
+            return Llama.from_huggingface(AutoModelForCausalLM.from_pretrained(path)), words
+        file = read_gguf(model_file(show) if path is None else path)
+    except ImportError as missing:
+        with_it = "attncourse[model]" if missing.name != "transformers" else "transformers"
+        raise NoModel(f"the library {missing.name} is missing: pip install {with_it!r}") from None
     return Llama.from_gguf(file), BytePairs.from_gguf(file)
 
 

@@ -1,17 +1,19 @@
 """The milestone chat: a model of random weights shows mistakes, SmolLM2 answers where it is."""
 
+import sys
+
 import pytest
 import torch
 from matplotlib import pyplot as plt
-from torch import nn
 from torch.nn import functional as F
 
 from attncourse import STEMS, llama
 from attncourse.checks import exercises
 from attncourse.milestones import parts as places
 from attncourse.milestones.chat import MILESTONE, Talker, in_halves
-from attncourse.milestones.milestone import reached, tried
+from attncourse.milestones.milestone import Outcome, reached, tried
 from attncourse.milestones.parts import Parts
+from attncourse.milestones.reaching import reach
 from attncourse.milestones.talking import shaded, talk
 from attncourse.model import NoModel
 
@@ -173,9 +175,17 @@ def test_a_shade_is_between_white_and_orange():
     assert shaded("a\n\nb", 1.0).count("\n") == 2
 
 
-def test_a_question_is_for_models_that_answer():
-    from attncourse.milestones import find
-    from attncourse.milestones.milestone import Outcome
-
+def test_a_question_is_for_models_that_answer_and_is_text(real_model):
     with pytest.raises(ValueError, match="recall answers no questions"):
-        talk(Outcome(find("recall"), Parts(), {}, 0.0, model=nn.Identity()), "Why?")
+        reach("recall", ask="Why?", project=lambda x, weight: x @ weight)
+    model = Talker(Parts(), *real_model)
+    with pytest.raises(ValueError, match="characters of Unicode, got"):
+        talk(Outcome(MILESTONE, Parts(), {}, 0.0, model=model), "caf\udce9?")
+
+
+def test_without_a_library_one_sentence_says_which(monkeypatch, tmp_path):
+    from attncourse.model import load
+
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(NoModel, match=r"the library gguf is missing: pip install 'attncourse\[mod"):
+        load(tmp_path / "a.gguf")

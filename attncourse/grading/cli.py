@@ -165,17 +165,20 @@ def milestone(
     from attncourse.milestones import find
     from attncourse.milestones.milestone import run
     from attncourse.milestones.parts import parts_of
-    from attncourse.milestones.talking import talk
+    from attncourse.milestones.talking import require_answers, talk
 
     place = picture or Path(f"{name}.png")
     try:
         with stopping("nothing was drawn"):
-            outcome = run(find(name), parts_of(parts))
+            made = find(name)
+            require_answers(made, ask)
+            outcome = run(made, parts_of(parts))
+            print(outcome)
+            if outcome.passed:
+                talk(outcome, ask)
     except ValueError as problem:
         raise UserError(str(problem)) from None
-    print(outcome)
     if outcome.passed:
-        talk(outcome, ask)
         with explained(place, "; name another file with --picture"):
             outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")

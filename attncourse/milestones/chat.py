@@ -6,19 +6,23 @@ Before it is loaded, a small model of random weights is held against ours.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
 
 from attncourse import model as real
-from attncourse.byte_pairs import BytePairs
 from attncourse.llama import Llama, LlamaConfig
 from attncourse.milestones.chat_gates import TRAINED, UNTRAINED
 from attncourse.milestones.chat_picture import picture
 from attncourse.milestones.milestone import Milestone
 from attncourse.milestones.parts import Parts
+
+if TYPE_CHECKING:
+    from attncourse.byte_pairs import BytePairs
 
 QUESTION, LONGEST = "What is the capital of France?", 60  # pieces of an answer
 SMALL = LlamaConfig(61, 97, 54, 9, 3, 2, 29, 100.0)
@@ -36,7 +40,7 @@ class Talker(nn.Module):
     ``said``: the last question, and the pieces of its answer with their probabilities.
     """
 
-    def __init__(self, parts: Parts, ours: Llama, words: BytePairs | None = None):
+    def __init__(self, parts: Parts, ours: Llama, words: "BytePairs | None" = None):
         super().__init__()
         self.attend, self.split, self.merge, self.causal, self.rotate = (
             parts[target] for target in USES[:5]
@@ -106,11 +110,9 @@ class Talker(nn.Module):
         with patch("attncourse.byte_pairs.merge_pairs", self.merge_pairs):
             return self.fresh_words().encode(text)
 
-    def fresh_words(self) -> BytePairs:
+    def fresh_words(self) -> "BytePairs":
         """The words without what another merging has made of them."""
-        words = self.words
-        return BytePairs(words.tokens, words.ranks, words.special, words.digits, words.template,
-                         words.end)  # fmt: skip
+        return replace(self.words, _known={})
 
     @torch.no_grad()
     def answer(self, question: str = QUESTION) -> Iterator[tuple[str, float]]:
@@ -145,7 +147,7 @@ def small() -> Llama:
 
 
 @cache
-def loaded() -> tuple[Llama, BytePairs]:
+def loaded() -> "tuple[Llama, BytePairs]":
     """The real model, read once."""
     ours, words = real.load()
     return ours.requires_grad_(False), words

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from attncourse.milestones import find
 from attncourse.milestones.milestone import Milestone, Outcome, run
 from attncourse.milestones.parts import Parts
-from attncourse.milestones.talking import talk
+from attncourse.milestones.talking import require_answers, talk
 
 PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
 
@@ -23,6 +23,7 @@ def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     must, ``ValueError`` for a milestone or a part that there is not.
     """
     made = find(name)
+    require_answers(made, ask)
     outcome = run(made, Parts(targets(made, parts), modules()), patience=PATIENCE)
     if not outcome.passed:
         raise NotYet(str(outcome))

@@ -2,7 +2,7 @@
 
 import sys
 
-from attncourse.milestones.milestone import Outcome
+from attncourse.milestones.milestone import Milestone, Outcome
 
 PAPER, ORANGE = (255, 255, 255), (230, 159, 0)
 
@@ -10,14 +10,10 @@ PAPER, ORANGE = (255, 255, 255), (230, 159, 0)
 def talk(outcome: Outcome, question: str = "") -> None:
     """Asks a model that answers, and shows what it says; one that does not is left alone.
 
-    Raises ``ValueError`` for a question to a model that does not answer.
+    Raises ``ValueError`` for a question that is no text.
     """
     answer = outcome.milestone.answer
     if answer is None:
-        if question:
-            raise ValueError(
-                f"{outcome.milestone.name} answers no questions: leave the question out"
-            )
         return
     colours = sys.stdout.isatty()
     pieces = answer(outcome.model, question) if question else answer(outcome.model)
@@ -27,6 +23,12 @@ def talk(outcome: Outcome, question: str = "") -> None:
             print(f"  > {outcome.model.said[0]}\n  ", end="")
         print(shaded(piece, probability) if colours else piece, end="", flush=True)
     print("\n")
+
+
+def require_answers(milestone: Milestone, question: str) -> None:
+    """Raises ``ValueError`` for a question to a model that does not answer."""
+    if question and milestone.answer is None:
+        raise ValueError(f"{milestone.name} answers no questions: leave the question out")
 
 
 def shaded(piece: str, probability: float) -> str:
