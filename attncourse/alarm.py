@@ -3,7 +3,6 @@
 What counts is processor time: on a busy machine a second on the clock is less than one of work.
 """
 
-import math
 import signal
 import sys
 import threading
@@ -19,31 +18,18 @@ class TimeUp(BaseException):
     """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
 
 
-NAP = 1.5  # seconds on the clock for one of processor time, where that is its own choice
-PATIENCE = 10.0  # where it is not
-ASLEEP = 0.05  # of the clock's time: what works less than this waits for something else
-STARVED = 0.67  # what works less than this waits, too, or others keep the processor from it
-LOOK = 0.02  # seconds of processor time to find out which
-
-
-def queued_here() -> float | None:
-    """Seconds for which others have kept the processor from this thread, where Linux tells it."""
-    try:
-        with open("/proc/thread-self/schedstat") as told:
-            return int(told.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return None
+CLOCK = 5.0  # seconds on the clock for one of processor time: then ends what sleeps or waits
 
 
 class Clock:
-    """The time of a process of this machine; once that is gone, its last.
+    """The processor time of a process of this machine; once that is gone, its last.
 
     Without a number, or where other processes have no clock, it stays 0.
     """
 
     def __init__(self, pid: int = 0):
         self.pid = pid
-        self.worked = self.waited = 0.0
+        self.worked = 0.0
 
     def used(self) -> float:
         """Seconds of processor time."""
@@ -51,39 +37,18 @@ class Clock:
             self.worked = time.clock_gettime((~self.pid << 3) | 2) if self.pid else 0.0
         return self.worked
 
-    def queued(self) -> float:
-        """Seconds for which others have kept the processor from it."""
-        with suppress(OSError, ValueError, IndexError), open(f"/proc/{self.pid}/schedstat") as told:
-            self.waited = int(told.read().split()[1]) / 1e9
-        return self.waited
-
 
 class Stopwatch:
     """Holds the processor time that ``used`` tells against a limit of so many seconds.
 
-    Time is up, too, after ``NAP`` times as many seconds on the clock for what does not use the
-    processor (it sleeps, or waits for what may never come), and after ``PATIENCE`` times as many
-    on a busy machine. ``queued`` tells the time for which others kept the processor from it; where
-    that is None, it is guessed. ``sleeps``: it may wait, say for another process.
+    Time is up, too, after ``CLOCK`` times as many seconds on the clock: what sleeps, or waits for
+    what may never come, uses no processor.
     """
 
-    def __init__(
-        self,
-        seconds: float,
-        used: Callable[[], float] = time.process_time,
-        queued: Callable[[], float | None] = queued_here,
-        *,
-        sleeps: bool = False,
-    ):
+    def __init__(self, seconds: float, used: Callable[[], float] = time.process_time):
         self.seconds = seconds
         self.used = used
-        self.queued = queued
-        self.sleeps = sleeps
         self.before, self.began = used(), time.monotonic()
-        self.look = seconds / 2  # when to see next what it does with its time
-        self.seen: tuple = (0.0, 0.0, None)  # worked, passed and queued by then
-        self.starving: bool | None = None  # when it was last seen
-        self.up = False  # once it is, it stays so
 
     def worked(self) -> float:
         """Seconds of processor time since the start."""
@@ -95,64 +60,19 @@ class Stopwatch:
 
     def left(self) -> float:
         """Seconds on the clock in which time cannot be up yet; 0 once it is."""
-        worked, passed = self.worked(), self.passed()
-        self.up = self.up or worked >= self.seconds or passed >= PATIENCE * self.seconds
-        if self.up:
-            return 0.0
-        ends = [self.seconds - worked, PATIENCE * self.seconds - passed]
-        if not self.sleeps:
-            if passed >= self.look:
-                self.look = passed + self.seconds / 2  # an alarm may ring again while it looks
-                self.look_at(worked, passed)
-                self.up = passed >= NAP * self.seconds and not self.starving
-                if self.up:
-                    return 0.0
-            ends.append(self.look - passed)
-        return max(min(ends), 0.001)
+        left = min(self.seconds - self.worked(), CLOCK * self.seconds - self.passed())
+        return max(left, 0.001) if left > 0 else 0.0
 
     def extend(self, seconds: float) -> None:
-        """Allows so many seconds more, where time is not up."""
+        """Allows so many seconds more."""
         self.seconds += seconds
 
-    def look_at(self, worked: float, passed: float) -> None:
-        """Sees whether it uses the processor as far as others let it, since the last look."""
-        queued = self.queued()
-        then, self.seen = self.seen, (worked, passed, queued)
-        worked, passed = worked - then[0], passed - then[1]
-        if worked < ASLEEP * passed:
-            self.starving = False
-        elif worked >= STARVED * passed:
-            self.starving = True  # by all that came before, if time is up
-        elif queued is not None and then[2] is not None:
-            self.starving = queued - then[2] > (passed - worked) / 2
-        else:
-            self.starving = crowded()
-
-    def starved(self) -> bool:
-        """Whether others keep the processor from it, as far as one can tell."""
-        if not ASLEEP < self.worked() / max(self.passed(), 0.001) < STARVED:
-            return False
-        return crowded() if self.starving is None else self.starving
-
     def in_words(self, limit: float = 0.0) -> str:
-        """The time that is up, in words; of a shorter ``limit`` where there is one.
-
-        It is the time that was set, not what was measured: the same code is told the same on a
-        busy machine, which stops it later.
-        """
-        limit = limit or self.seconds
-        if self.worked() >= ASLEEP * self.passed():
+        """Which time is up, in words; of a shorter ``limit`` where there is one."""
+        limit, worked = limit or self.seconds, self.worked()
+        if CLOCK * worked >= self.passed():
             return f"{limit:g} s of processor time"
-        clock = NAP * limit
-        return f"{math.ceil(clock)} s" if clock >= 1 else f"{clock:.2g} s"
-
-
-def crowded() -> bool:
-    """Whether others are at the processor, too, just now."""
-    began, worked = time.monotonic(), time.process_time()
-    while time.process_time() - worked < LOOK:
-        pass
-    return LOOK < STARVED * (time.monotonic() - began)
+        return f"{CLOCK * limit:g} s on the clock, with {worked:.1f} s of processor time"
 
 
 def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:
@@ -277,7 +197,8 @@ def within_by_alarm(watch: Stopwatch, call: Callable[[], Any]) -> Any:
     """
     limit, tracer = Limit(watch, running=True), sys.gettrace()
     with handling(limit):
-        others_left, others_interval = signal.setitimer(signal.ITIMER_REAL, watch.seconds, AGAIN)
+        first = watch.left() or 0.001
+        others_left, others_interval = signal.setitimer(signal.ITIMER_REAL, first, AGAIN)
         try:
             value = call()
             limit.running = False

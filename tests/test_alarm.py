@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import pytest
 
 from attncourse import alarm
-from attncourse.alarm import NAP, PATIENCE, Stopwatch, TimeUp, crowded, ready, within
+from attncourse.alarm import CLOCK, Stopwatch, TimeUp, ready, within
 
 SHORT, LONG = 0.05, 20.0  # seconds; nothing here may take long ones
 
@@ -161,7 +160,7 @@ def test_a_thread_has_a_limit_too():
         with ready():
             found.append(within(LONG, lambda: 7))
             try:
-                within(SHORT, lambda: time.sleep(4 * SHORT))
+                within(SHORT, lambda: time.sleep(40 * SHORT))
             except TimeUp:
                 found.append("ended")
 
@@ -182,49 +181,23 @@ def work(seconds: float) -> str:
     return "done"
 
 
-@pytest.fixture
-def crowd():
-    """Four other processes that never pause."""
-    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
-    time.sleep(0.2)
-    yield
-    for process in spinning:
-        process.kill()
-        process.wait()
-
-
-def test_waiting_for_a_busy_processor_does_not_count(around, crowd):
-    began = time.monotonic()
-    assert within(1.0, lambda: work(0.7)) == "done"
-    assert time.monotonic() - began > 0.75, "nobody else was there"
-
-
-def test_what_sleeps_has_its_end_too(around):
-    began = time.monotonic()
-    with soon(), pytest.raises(TimeUp):
-        within(0.2, lambda: time.sleep(1e6))
-    assert time.monotonic() - began >= NAP * 0.2
+def test_the_clock_alone_has_no_say_for_a_while(around):
+    """As on a busy machine, or on one that was stopped for a moment."""
+    assert within(0.5, lambda: time.sleep(1) or work(0.01)) == "done"
 
 
 def by_turns() -> None:
     while True:
         time.sleep(0.02)
-        work(0.004)
+        work(0.001)
 
 
-@pytest.mark.parametrize("queued", [lambda: None, lambda: 0.0, time.monotonic])
-def test_what_sleeps_and_works_by_turns_has_its_end_too(around, monkeypatch, queued):
-    """Later where others keep the processor from it, as the kernel knows or can be guessed."""
-    monkeypatch.setattr(alarm, "crowded", lambda: queued() is None)
-    times = NAP if queued() == 0 else PATIENCE
+@pytest.mark.parametrize("call", [lambda: time.sleep(1e6), by_turns])
+def test_what_sleeps_has_its_end_too_and_not_before(around, call):
     began = time.monotonic()
     with soon(), pytest.raises(TimeUp):
-        within(Stopwatch(0.5, queued=queued), by_turns)
-    assert time.monotonic() - began > 0.5 * min(times, 2)
-
-
-def test_a_crowd_shows(crowd):
-    assert any(crowded() for _ in range(9))
+        within(0.2, call)
+    assert time.monotonic() - began >= CLOCK * 0.2
 
 
 def test_a_lock_that_nobody_opens_ends(around):
@@ -248,43 +221,26 @@ def test_the_time_that_counts_may_be_anothers(around):
     assert worked[0] < 10
 
 
-def test_a_stopwatch_says_what_was_up():
-    worked = [0.0]
+def test_a_stopwatch_says_what_was_up(monkeypatch):
+    worked, clock = [0.0], [100.0]
+    monkeypatch.setattr(alarm.time, "monotonic", lambda: clock[0])
     watch = Stopwatch(2, lambda: worked[0])
-    assert 0 < watch.left() <= 2
+    assert watch.left() == 2
+    worked[0], clock[0] = 1.5, 107.0
+    assert watch.left() == 0.5
     worked[0] = 2.0
     assert (watch.left(), watch.in_words()) == (0, "2 s of processor time")
-    slept = Stopwatch(0.01, lambda: 0.0)
-    time.sleep(0.03)
-    assert slept.left() == 0
-    assert "processor" not in slept.in_words()
-    patient = Stopwatch(0.01, lambda: 0.0, sleeps=True)
-    time.sleep(0.03)
-    assert patient.left() > 0
-    assert not slept.starved()
+    assert watch.in_words(1.5) == "1.5 s of processor time"
+    worked[0], clock[0] = 1.25, 100 + 2 * CLOCK
+    assert watch.left() == 0
+    assert watch.in_words() == f"{2 * CLOCK:g} s on the clock, with 1.2 s of processor time"
+    watch.extend(1)
+    assert watch.left() == 1.75
 
 
 @pytest.mark.parametrize("worked", [1.2, 3.0, 3.4])
 def test_what_is_told_is_the_limit_whatever_was_measured(worked, monkeypatch):
     """A call may be stopped before or after its time where others are at the processor."""
     watch = Stopwatch(5, iter([0.0, worked]).__next__)
-    monkeypatch.setattr(watch, "passed", lambda: 9.0)
+    monkeypatch.setattr(watch, "passed", lambda: CLOCK * 1.1)
     assert watch.in_words(3) == "3 s of processor time"
-
-
-def test_what_had_half_of_the_processor_was_starved_or_waited(monkeypatch):
-    half = Stopwatch(1, iter([0.0, 0.01, 0.01]).__next__)  # of 0.02 s
-    time.sleep(0.02)
-    for others in (True, False):
-        monkeypatch.setattr(alarm, "crowded", lambda others=others: others)
-        assert half.starved() is others
-
-
-def test_time_that_is_up_stays_up(monkeypatch):
-    clock = iter(range(1000))
-    monkeypatch.setattr(alarm.time, "monotonic", lambda: next(clock) / 2)
-    idle = Stopwatch(3, lambda: 0.0, lambda: 0.0)
-    found = [idle.left() for _ in range(20)]
-    ended = found.index(0)
-    assert ended > 0
-    assert not any(found[ended:])

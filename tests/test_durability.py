@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from disturbing import lanes_of
 from small_course import NAME, STUB, make_course, small
 
 from attncourse.grading.course.settings import require_nbgrader
@@ -102,31 +103,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
-
-
-def lanes_of(driver: int) -> set[int]:
-    """The lanes at the other ends of this driver's pipes: not all are its children."""
-    pipes = pipes_of(driver)
-    return {
-        int(path.parent.name)
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if "grading.judge.lane" in text_of(path) and pipes & pipes_of(int(path.parent.name))
-    }
-
-
-def pipes_of(pid: int) -> set[str]:
-    found = set()
-    with suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with suppress(OSError):
-                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
-    return {name for name in found if name.startswith("pipe:")}
-
-
-def text_of(path: Path) -> str:
-    with suppress(OSError):
-        return path.read_text()
-    return ""
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> bool:

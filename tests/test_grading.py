@@ -161,8 +161,8 @@ SWALLOW = "while True:\n    try:\n        while True: pass\n    except BaseExcep
 @pytest.mark.parametrize(
     ("twice", "told"),
     [
-        ("while True: pass", "cell twice: did not end within 1 s of processor time"),
-        ("import time\ntime.sleep(100)", "cell twice: did not end within 2 s"),
+        ("while True: pass", "cell twice: did not end within "),
+        ("import time\ntime.sleep(100)", "cell twice: did not end within 5 s on the clock"),
         (f"def f():\n    {SWALLOW.replace(chr(10), chr(10) + '    ')}\nf()", "did not end"),
         (f"{DEAF}\nwhile True: pass", "could not be interrupted"),
         ("import os\nos._exit(0)", "ended its process"),

@@ -489,7 +489,8 @@ def test_a_call_that_never_ends_costs_its_test_alone():
     found = judged(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1, grace=0.5)
     )
-    assert found == ["", "did not end within 1 s of processor time", ""]
+    assert found[::2] == ["", ""]
+    assert found[1].startswith("did not end within ")
 
 
 def test_a_call_that_will_not_be_interrupted_costs_its_test_alone():

@@ -46,18 +46,38 @@ def numbers_in(trial: Trial) -> int:
     return sum(as_numbers(value).size for value in values if is_array(value))
 
 
+class NoReference(Exception):
+    """There is nothing to compare an answer with: ours did not return in time, or found no memory.
+
+    That is never the answer's doing, and another try may well go right.
+    """
+
+
 @lru_cache(maxsize=8)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome], ...]:
     """Every case of every criterion, with what the reference makes of it.
 
-    Each criterion has its own stream of random numbers.
+    Each criterion has its own stream of random numbers. Raises ``NoReference`` where that makes
+    nothing of one; then nothing is kept.
     """
     streams = np.random.SeedSequence(seed).spawn(len(exercise.criteria))
     return tuple(
-        (criterion, case, run(exercise, exercise.reference, case))
+        (criterion, case, expected(exercise, case))
         for criterion, stream in zip(exercise.criteria, streams, strict=True)
         for case in criterion.cases(np.random.default_rng(stream))
     )
+
+
+def expected(exercise: Exercise, case: Case) -> Outcome:
+    """What the reference makes of a case."""
+    outcome = run(exercise, exercise.reference, case)
+    if outcome.kind != ("value" if case.raises is None else "raised"):
+        why = outcome.text or f"took longer than {exercise.limit:g} s of processor time"
+        raise NoReference(
+            f"the expected result of {exercise.name} could not be worked out on this machine "
+            f"({why}): please run this once more"
+        )
+    return outcome
 
 
 def try_out(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:

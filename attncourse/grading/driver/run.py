@@ -17,7 +17,7 @@ from attncourse.grading.driver.bulk import Graded
 from attncourse.grading.driver.journal import Journal, conditions, key
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.judge import Lost, grade
+from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, nothing
@@ -93,6 +93,7 @@ class Runner:
                 limits=self._limits,
                 sandbox=order.sandbox,
                 hidden=order.hidden,
+                alone=flight.tries > 1,
             )
         except Exception as error:  # an executor that has broken takes nothing any more
             future = Future()
@@ -125,8 +126,7 @@ class Runner:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
             return Graded(submission, self._failed(submission, error), source="failure")
-        if not isinstance(report, Lost):
-            self._journal.write(flight.key, report)  # else the next run tries it again
+        self._journal.write(flight.key, report)
         return Graded(submission, report)
 
     def _failed(self, submission: Submission, error: Exception) -> Report:

@@ -15,13 +15,13 @@ from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.follow import follow_ons
-from attncourse.grading.judge.marking import judge_cell, make_report
-from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.marking import Followed, judge_cell, make_report
+from attncourse.grading.judge.outcomes import StepOutcome, outcome_of
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import hear, receive, send, tell
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
-from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read
 from attncourse.grading.submission.plan import plan
 
 SEED_SERVES = 50  # submissions
@@ -49,7 +49,10 @@ class Bench:
         self.spare_clock = Clock()
         self.workers: list[int] = []
         self.used: list[dict[str, Any]] = []  # by workers that have ended
-        self.starved = False
+        self.first: dict[str, Any] = {}  # what an earlier run of this submission found, by version
+        self.final = False  # whether this one is the last
+        self.found: dict[int, Any] = {}  # what this one finds
+        self.undone = False  # whether something of it did not end by itself
         self.size = resident()
 
     def serve(self) -> None:
@@ -68,9 +71,12 @@ class Bench:
             return {"refused": str(problem)}
         self.work_within(Limits(**request["limits"]))
         assignment = assignment_of(course)
+        self.first, self.final = request["first"], request["final"]
+        self.found, self.undone = {}, False
         report = self.grade(notebook, assignment, request["student"], request["seed"])
         spent = resident() > self.size + SPENT * MB
-        return {"report": to_json(report), "starved": self.starved, "spent": spent}
+        found = self.found if self.undone else None
+        return {"report": to_json(report), "undone": found, "spent": spent}
 
     def settle(self) -> None:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
@@ -100,7 +106,6 @@ class Bench:
     ) -> Report:
         """The report on a submission; of several versions of it, on the one that earns most."""
         started = time.monotonic()
-        self.starved = False
         seed = self.draw() if seed is None else seed
         self.begins("the notebook", self.limits.cell)
         try:
@@ -111,30 +116,26 @@ class Bench:
             reason = "unreadable notebook: it takes more memory than there is for one"
             return nothing(assignment, "unreadable", reason, student)
         reports = [
-            replace(
-                self.grade_version(
-                    cells, reading.notes, assignment, student, seed, len(reading.versions)
-                ),
-                version=number,
-            )
-            for number, cells in enumerate(reading.versions)
+            self.grade_version(number, reading, assignment, student, seed)
+            for number in range(len(reading.versions))
         ]
         best = max(reports, key=lambda report: report.points)
         return replace(best, duration=time.monotonic() - started, sandbox=self.sandbox)
 
     def grade_version(
-        self,
-        cells: tuple[Cell, ...],
-        notes: tuple[str, ...],
-        assignment: Assignment,
-        student: str,
-        seed: int,
-        versions: int,
+        self, number: int, reading: Reading, assignment: Assignment, student: str, seed: int
     ) -> Report:
-        """The report on one of so many versions, which share the time of a submission."""
-        steps, mended = plan(cells, assignment)
-        limits = replace(self.limits, submission=self.limits.submission / versions)
-        checker = Checker(steps, assignment, seed, limits)
+        """The report on one of the versions, which share the time of a submission.
+
+        What came of its steps is kept: where something did not end by itself, the driver hands it
+        back with the request to run this once more.
+        """
+        steps, mended = plan(reading.versions[number], assignment)
+        limits = self.limits
+        limits = replace(limits, submission=limits.submission / len(reading.versions))
+        first = self.first.get(str(number), {"outcomes": {}, "cut": ()})
+        known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
+        checker = Checker(steps, assignment, seed, limits, known, first["cut"])
 
         def heard(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
@@ -143,12 +144,16 @@ class Bench:
                 send(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
 
         checker.run(self.launch, heard, self.begins)
-        self.starved |= checker.starved
-        followed = list(follow_ons(checker, assignment, self.launch, self.begins))
+        followed: list[Followed] = []
+        if self.final or not checker.cut:
+            followed += follow_ons(checker, assignment, self.launch, self.begins)
+        outcomes = {n: vars(outcome) for n, outcome in checker.outcomes.items()}
+        self.found[number] = {"outcomes": outcomes, "cut": sorted(checker.cut)}
+        self.undone |= bool(checker.cut) or checker.doubtful
         self.begins("the report", self.limits.cell)
-        report = make_report(checker, assignment, student, [*notes, *mended], followed)
+        report = make_report(checker, assignment, student, [*reading.notes, *mended], followed)
         self.end_workers()
-        report = replace(report, limits=self.limits_met(checker, self.used))
+        report = replace(report, limits=self.limits_met(checker, self.used), version=number)
         self.used.clear()
         return report
 
@@ -171,9 +176,8 @@ class Bench:
         memory = max((use["memory"] for use in used), default=0.0)
         printed = {"limit": self.limits.output, "used": None, "met": checker.used.get("output")}
         return {
-            "submission": use_of(
-                max(checker.whole.worked() - checker.granted, 0.0), checker.limits.submission
-            ),
+            "submission": use_of(checker.whole.worked(), checker.limits.submission)
+            | {"met": not checker.whole.left()},
             "call": use_of(checker.used["call"], self.limits.call),
             "cpu": use_of(cpu, self.limits.cpu),
             "memory": use_of(memory, self.limits.memory),

@@ -1,13 +1,13 @@
 """Grading one submission: which of its steps run, in which order, in which process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
 from attncourse.alarm import Stopwatch
 from attncourse.grading.judge.desk import binds
 from attncourse.grading.judge.late import disturbed
-from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
+from attncourse.grading.judge.outcomes import StepOutcome, cut_short, earns_all, earns_more
 from attncourse.grading.judge.remote.conversation import DEAF, OutOfTime
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.trial import Begins, Trial
@@ -16,7 +16,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
-RESTARTS = 20
+RESTARTS = 50
 REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 LAST_MINUTE = 10.0  # seconds, and those of the cells, for late tests where the time is over
 NOTHING = object()
@@ -26,21 +26,36 @@ Heard = Callable[[int, StepOutcome], None]
 
 
 class Checker(Trial):
-    """One run of a plan. ``launch`` starts a fresh process for the submission."""
+    """One run of a plan. ``launch`` starts a fresh process for the submission.
 
-    def __init__(self, steps: list[Step], assignment: Assignment, seed: int, limits: Limits):
+    ``first`` are the outcomes of a run before it, and ``doubted`` the steps that did not end by
+    themselves there: these have a process of their own now, and what comes of this run is final.
+    """
+
+    def __init__(
+        self,
+        steps: list[Step],
+        assignment: Assignment,
+        seed: int,
+        limits: Limits,
+        first: dict[int, StepOutcome] | None = None,
+        doubted: Collection[int] = (),
+    ):
         super().__init__(assignment, seed, limits)
         self.steps = steps
+        self.first = first or {}
+        self.doubted = set(doubted)
+        self.cut: set[int] = set()  # steps that did not end by themselves
+        self.doubtful = False  # whether something was cut that was made of these steps
         self.outcomes: dict[int, StepOutcome] = {}
         self.fatal: set[int] = set()
-        self.trouble: list[str] = []
+        self.trouble: dict[int, str] = {}
         self.restarts = 0
         self.tested = False  # whether a test has run in the present process
         self.at = 0  # the present step
         self.order = list(range(len(steps)))  # in which a process has the steps' cells
         self.reached = 0  # how many of these the present process has had
         self.took = 0.0  # seconds of processor time for the cells, the first time
-        self.granted = 0.0  # seconds beyond the limit, to run them again
         self.aside: dict[int, tuple[dict, set]] = {}  # late tests: what there was in their places
         self.left: dict[int, dict[str, Any]] = {}  # what late tests have bound
         self.used: dict[str, Any] = {"call": 0.0}
@@ -66,15 +81,34 @@ class Checker(Trial):
             self.last(heard)
             self.again(heard)
         except OutOfTime:
-            where = self.steps[self.at].name if self.outcomes_missing() else ""
-            self.starved |= self.whole.starved()
-            self.trouble.append(
-                f"{where or 'the submission'} was running when the time for the submission "
-                f"was over ({self.in_words(self.whole, self.limits.submission)})"
-            )
+            self.cut.add(self.at)
+            step = self.steps[self.at]
+            where = step.name if self.outcomes_missing() else "the submission"
+            words = self.in_words(self.whole, self.limits.submission)
+            told = f"{where} was running when the time for the submission was over"
+            self.trouble[self.at] = told if self.is_late(step) else f"{told} ({words})"
             self.last_minute(heard)
         finally:
             self.hang_up()
+        self.agree()
+
+    def agree(self) -> None:
+        """Takes over what the first run is to be believed in.
+
+        What came before the first thing that was cut there is final, and nobody draws twice. From
+        there on this run counts; but where it was cut itself, the better one does, and so it does
+        behind what was cut here alone.
+        """
+        if not self.first:
+            return
+        sure = min(self.doubted, default=len(self.steps))
+        doubtful = min(self.cut - self.doubted, default=len(self.steps))
+        for number, before in self.first.items():
+            now = self.outcomes.get(number, StepOutcome("lost"))
+            either = number >= doubtful or number in self.cut
+            if number < sure or (either and earns_more(before, now)):
+                self.outcomes[number] = before
+        self.trouble = {n: told for n, told in self.trouble.items() if n in self.doubted}
 
     def outcomes_missing(self) -> bool:
         return len(self.outcomes) < len(self.steps)
@@ -82,6 +116,7 @@ class Checker(Trial):
     def start(self) -> Session:
         session = self.launch(self.whole, self.desk.seeds)
         session.forbids = self.desk.forbids
+        session.careful = bool(self.doubted)
         return session
 
     def hang_up(self) -> None:
@@ -89,7 +124,6 @@ class Checker(Trial):
             self.used["call"] = max(self.used["call"], self.session.longest)
             self.used["output"] = self.session.printed_too_much or self.used.get("output", False)
             self.gone += self.session.clock.used()
-            self.kept += self.session.clock.queued()
             self.session.close("is over")
             self.session = None
 
@@ -98,31 +132,22 @@ class Checker(Trial):
         self.at = number
         if not self.whole.left():
             raise OutOfTime
+        if self.tested and number in self.doubted and self.session is not None:
+            self.hang_up()
         if not (self.restart(number) if self.session is None else self.catch_up(number)):
-            return StepOutcome("lost", "was not run to its end")
+            self.cut.add(number)
+            return cut_short("lost", "was not run to its end")
         self.reached = max(self.reached, number + 1)
         step = self.steps[number]
         outcome = self.take(step)
-        if self.session.ended and self.may_be_anothers(step):
-            self.hang_up()
-            if self.restart(number):
-                outcome = self.take(step)
         self.tested |= step.kind == "test"
-        if self.session is not None and self.session.ended:
+        if outcome.cut:
+            self.cut.add(number)
+        if self.session.ended:
             self.fatal.add(number)
-            self.trouble.append(self.tell(step))
+            self.trouble[number] = self.tell(step)
             self.hang_up()
         return outcome
-
-    def may_be_anothers(self, step: Step) -> bool:
-        """Whether a process that ended in a step can have earned more for it than it has said.
-
-        What a test called before may have ended it, or a case of this one whose predecessors'
-        outcomes were still to be sent.
-        """
-        if step.kind == "test":
-            return not self.session.careful or self.tested
-        return self.tested
 
     def take(self, step: Step) -> StepOutcome:
         """The outcome of one step in the present process."""
@@ -134,9 +159,7 @@ class Checker(Trial):
             return f"{step.name} could not be run to its end"
         why = self.session.ended
         if why == DEAF:
-            limits = self.limits
-            limit = min(limits.cell, limits.call) if step.kind == "test" else limits.cell
-            why = f"did not end within {self.in_words(self.session.watch, limit)} and {DEAF}"
+            why = f"did not end within {self.session.in_words()} and {DEAF}"
         return f"{step.name} {why}"
 
     def restart(self, before: int) -> bool:
@@ -147,7 +170,6 @@ class Checker(Trial):
         self.tested = False
         self.reached = 0
         self.session = self.start()
-        self.session.careful = True
         return self.catch_up(before)
 
     def catch_up(self, before: int) -> bool:
@@ -162,6 +184,8 @@ class Checker(Trial):
             if step.kind != "test" and number not in self.fatal:
                 late = self.outcomes[number].kind == "timeout"
                 outcome = self.cell(step, REPLAY if late else self.limits.cell)
+                if outcome.cut:
+                    self.cut.add(number)
                 if self.session.ended:
                     self.fatal.add(number)
                     self.hang_up()
@@ -182,7 +206,7 @@ class Checker(Trial):
         if not missed:
             return
         self.order += mended_order(self.steps, missed)
-        self.run_anew()
+        self.hang_up()
         if not self.restart(len(self.steps)):
             return
         if all(self.outcomes[number].kind != "none" for number in missed):
@@ -197,12 +221,6 @@ class Checker(Trial):
         for number in self.aside:
             self.run_late(number, heard)
 
-    def run_anew(self) -> None:
-        """Gives up the present process; the next one's time for the same cells is ours."""
-        self.hang_up()
-        self.granted += self.took
-        self.whole.extend(self.took)
-
     def own(self, number: int) -> bool:
         return self.steps[number].kind != "test"
 
@@ -210,10 +228,12 @@ class Checker(Trial):
         """Runs the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
-        after the cells before it. Nothing that those cells say a second time is listened to.
+        after the cells before it. Nothing that those cells say a second time is listened to, and
+        their time is not the submission's: it could not know.
         """
         if disturbed(self.steps, list(self.aside)):
-            self.run_anew()
+            self.hang_up()
+            self.grant()
         for number in self.aside:
             self.run_late(number, heard)
 
@@ -222,10 +242,15 @@ class Checker(Trial):
         come_to = max(self.at, *self.outcomes, 0)
         missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
         self.hang_up()
-        self.whole = self.watch(LAST_MINUTE + self.took)
+        self.grant(LAST_MINUTE)
         with suppress(OutOfTime):
             for number in missing:
                 self.run_late(number, heard)
+
+    def grant(self, seconds: float = 0.0) -> None:
+        """Allows the time for running the cells once more, once."""
+        self.whole.extend(seconds + self.took)
+        self.took = 0.0
 
     def run_late(self, number: int, heard: Heard) -> None:
         """Runs a test that was left for last, unless that has brought all there is."""

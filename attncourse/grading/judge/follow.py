@@ -49,10 +49,9 @@ def follow_ons(
     checker: Checker, assignment: Assignment, launch: Launch, begins: Begins
 ) -> Iterator[Followed]:
     """The wrong answers of a finished run that call wrong ones, with what came of right ones."""
-    spent = checker.whole.worked()
     wrong = wrong_answers(checker, assignment)
     for name in [n for n in wrong if n not in as_published(checker)]:
-        left = checker.limits.submission - spent
+        left = checker.whole.left()
         given = called(name, wrong, checker.steps, assignment)
         steps = exchanged(name, given, checker.steps, assignment)
         if not steps or checker.trouble or left < LEAST:
@@ -60,7 +59,8 @@ def follow_ons(
         limits: Limits = replace(checker.limits, submission=left)
         again = Checker(steps, assignment, checker.seed, limits)
         again.run(launch, lambda number, outcome: None, begins)
-        spent += again.whole.worked()
+        checker.gone += again.gone
+        checker.doubtful |= bool(again.cut)
         found = {s.grade_id: again.outcomes.get(n) for n, s in enumerate(steps) if s.grade_id}
         if all(is_full(assignment, grade_id, outcome) for grade_id, outcome in found.items()):
             wrong.remove(name)  # who calls it calls the student's own

@@ -5,23 +5,19 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 
 from attncourse import STEMS
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.lanes import LANES, LaneLost, LaneStuck
+from attncourse.grading.judge.lanes import LANES, LaneLost
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import require_linux
 from attncourse.grading.report import CellResult, Report, from_json
 from attncourse.grading.submission.notebook import Assignment
 
+LOST = "was not run to its end, twice"
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
-STUCK = "kept the judge busy, twice, beyond the time for it: it"
-
-
-class Lost(Report):
-    """A report that the judge cut short, not the submission. The next run tries that again."""
 
 
 def grade(
@@ -33,21 +29,24 @@ def grade(
     seed: int | None = None,
     sandbox: bool = True,
     hidden: tuple[str, ...] = (),
+    alone: bool = False,
 ) -> Report:
     """The report on a submission. Never raises for anything that a submission does.
 
     ``hidden`` are the course's folders, which it must not see wherever they lie. The same seed
-    gives the same cases. What ran out of time where others kept the processor from
-    it is run once more, with no other lane at work, and so is what did not let go of its lane.
-    Raises ``UserError`` where submissions cannot run, with ``sandbox`` where they cannot run
-    safely.
+    gives the same cases. Where something did not end by itself (its time was up, its process was
+    gone, the lane was), the whole runs once more with no other lane at work, at once with
+    ``alone``. That is final. Raises ``UserError`` where submissions cannot run, with ``sandbox``
+    where they cannot run safely.
     """
     require_linux()
     key = key_of(assignment, limits, sandbox, hidden)
-    earned: dict[str, CellResult] = {}
+    earned: dict[str, CellResult] = {}  # before a lane was lost
 
     def note(progress: dict[str, dict]) -> None:
-        earned.update({g: CellResult(**result) for g, result in progress.items()})
+        for grade_id, result in progress.items():
+            found = CellResult(**result)
+            earned[grade_id] = max(earned.get(grade_id, found), found, key=lambda r: r.points)
 
     request = {
         "notebook": notebook,
@@ -55,44 +54,38 @@ def grade(
         "limits": asdict(limits),
         "student": student,
         "seed": seed,
+        "first": {},
     }
-    first: Report | None = None
-    alone = False
-
-    def rest(kind: type[Report], why: str) -> Report:
-        return first or cut_short(kind, assignment, student, earned, why, sandbox)
-
-    while True:
-        lane = LANES.take(key, alone)
+    report: Report | None = None
+    for final in (False, True):
+        lane = LANES.take(key, alone or final)
         try:
-            answer = lane.ask(request, note)
-        except LaneStuck as problem:
-            LANES.lose(lane)
-            if not alone:
-                alone = True
-                continue
-            return rest(Report, f"{STUCK} {problem}")
+            answer = lane.ask(request | {"final": final}, note)
         except LaneLost as problem:
             LANES.lose(lane)
-            if lane.used and not earned:  # it may have been on its way out before this
-                continue
-            return rest(Lost, f"the judge {problem}")
+            lost = problem
+            continue
         except BaseException:
             LANES.lose(lane)
             raise
-        if "refused" in answer:
-            LANES.lose(lane)
-            raise UserError(answer["refused"])
-        if answer["spent"]:
+        if answer.get("spent", True):
             LANES.lose(lane)
         else:
             LANES.give_back(key, lane)
+        if "refused" in answer:
+            raise UserError(answer["refused"])
         report = from_json(answer["report"])
-        if answer["starved"] and not alone:
-            first, alone = report, True
-            request["seed"] = report.seed
-            continue
-        return max(report, first or report, key=lambda report: report.points)
+        if answer["undone"] is None:
+            break
+        time = report.limits["submission"]
+        share = min(2 - time["used"] / time["limit"], 1)  # both together take twice the time
+        if share <= 0:
+            break
+        rest = replace(limits, submission=share * limits.submission)
+        request |= {"first": answer["undone"], "seed": report.seed, "limits": asdict(rest)}
+    if report is None and not lane.began:
+        raise UserError(f"no lane can start on this machine: the judge {lost}")
+    return report or cut_short(assignment, student, earned, f"{LOST}: the judge {lost}", sandbox)
 
 
 def key_of(
@@ -123,7 +116,6 @@ def as_json(assignment: Assignment) -> bytes:
 
 
 def cut_short(
-    kind: type[Report],
     assignment: Assignment,
     student: str,
     earned: dict[str, CellResult],
@@ -131,12 +123,9 @@ def cut_short(
     sandbox: bool,
 ) -> Report:
     """The report where the judge itself could not go on: what had been earned by then."""
-    lost = f"was not run to its end: {why}"
-    cells = {
-        g: earned.get(g, CellResult(0.0, c.points, lost)) for g, c in assignment.graded.items()
-    }
+    cells = {g: earned.get(g, CellResult(0.0, c.points, why)) for g, c in assignment.graded.items()}
     said = {"notes": (why,), "attention": (why,)}
-    return kind(student, assignment.name, "interrupted", cells, sandbox=sandbox, **said)
+    return Report(student, assignment.name, "interrupted", cells, sandbox=sandbox, **said)
 
 
 @lru_cache(maxsize=8)

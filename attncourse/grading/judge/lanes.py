@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attncourse.alarm import Clock, Stopwatch
+from attncourse.alarm import CLOCK, Clock, Stopwatch
 from attncourse.grading.judge.wire.frames import receive, send
 
 START = 60.0  # seconds of processor time for a lane to start
@@ -28,11 +28,7 @@ _removing = threading.Lock()
 
 
 class LaneLost(Exception):
-    """The lane ended or did not answer in time."""
-
-
-class LaneStuck(LaneLost):
-    """The lane went on with something beyond its time; the message says with what."""
+    """The lane ended, or went on with something beyond its time; the message says with what."""
 
 
 class Lane:
@@ -40,7 +36,7 @@ class Lane:
 
     def __init__(self, core: int | None):
         self.core = core
-        self.used = False  # for a submission before
+        self.began = False  # with what it was asked for
         self.closed = False
         self.pid = 0  # once it has said so
         self.process: Any = None  # of the first of those that were started together
@@ -56,31 +52,31 @@ class Lane:
         instruction, so it says what it begins and how long that may take, and is held to it.
         """
         doing, limit = "its start", START
-        watch = Stopwatch(START, Clock(self.pid).used, sleeps=True)
+        watch = Stopwatch(START, Clock(self.pid).used)
         try:
-            self.connection.settimeout(START)
+            self.connection.settimeout(CLOCK * START)
             send(self.connection, request | dict.fromkeys(BOOKS), [request[b] for b in BOOKS])
             while True:
                 while not select.select([self.connection], [], [], watch.left())[0]:
                     if not watch.left():
                         words = watch.in_words(limit)
-                        raise LaneStuck(f"was busy with {doing} for more than {words}")
+                        raise LaneLost(f"was busy with {doing} for more than {words}")
                 message, _ = receive(self.connection)
                 if "pid" in message:
                     self.pid = message["pid"]
                 elif "begins" in message:
+                    self.began = True
                     doing, used = message["begins"], Clock(self.pid).used
                     limit = message["seconds"] / request["limits"]["stretch"]
-                    watch = Stopwatch(message["seconds"] + GRACE, used, sleeps=True)
+                    watch = Stopwatch(message["seconds"] + GRACE, used)
                 elif "progress" in message:
                     progress(message["progress"])
                 else:
-                    self.used = True
                     return message
         except EOFError:
             raise LaneLost(f"ended ({self.last_words()})") from None
         except OSError as problem:
-            raise LaneLost(str(problem) or "did not answer in time") from None
+            raise LaneLost(str(problem) or f"did not answer while busy with {doing}") from None
 
     def gone(self) -> bool:
         """Whether it has ended while it waited."""

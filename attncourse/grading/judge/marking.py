@@ -72,7 +72,7 @@ def make_report(
     if not assignment.follow_on:
         for one in followed:
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
-    trouble = tuple(checker.trouble)
+    trouble = tuple(checker.trouble.values())
     odd = [note for note in notes if note.startswith(PUT_BACK)]
     told = [
         *few([note for note in notes if note not in odd]),
@@ -192,7 +192,7 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
     said, empty = [], unwritten(checker, verdicts)
-    tests = ((s, checker.outcomes.get(n)) for n, s in enumerate(checker.steps) if s.grade_id)
+    tests = [(s, checker.outcomes.get(n)) for n, s in enumerate(checker.steps) if s.grade_id]
     gone = [*empty, *(name for s, o in tests if is_nowhere(name := exercise_of(s.grade_id), o))]
     for number, step in enumerate(checker.steps):
         outcome = checker.outcomes.get(number)
@@ -202,6 +202,9 @@ def remarks(checker: Checker, verdicts: list[dict[str, Any]]) -> list[str]:
         follows = step.given or missing or outcome.error == STUB
         if outcome.kind == "timeout" or not follows:
             said.append(f"{step.name}: {first_line(outcome.message)}")
+    for step, outcome in tests:
+        if outcome is not None and outcome.cut and not outcome.hidden and outcome.verdicts:
+            said.append(f"{exercise_of(step.grade_id)}: {outcome.cut}")
     for verdict in verdicts:
         name = verdict["target"].split(".")[-1]
         if name not in empty and verdict["failed"] and not verdict["misconception"]:

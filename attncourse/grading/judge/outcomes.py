@@ -13,16 +13,30 @@ MESSAGE = 2000  # characters of an error's text that are worth keeping
 
 @dataclass
 class StepOutcome:
-    """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost"."""
+    """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost".
+
+    What is ``cut`` says nothing about the submission until it is so a second time.
+    """
 
     kind: str
     message: str = ""
     value: float = 0.0
     error: str = ""  # the exception's class, or the library's above one of the submission's own
     missing: str = ""  # the name that a test did not find
+    cut: str = ""  # why it did not end by itself, if it did not
     hidden: bool = False  # whether the submission may have seen a hidden test
     said: Said = NOWHERE  # by the instructor's assertion where the test failed
     verdicts: list[dict[str, Any]] = field(default_factory=list)
+
+
+def cut_short(kind: str, message: str) -> StepOutcome:
+    """The outcome of a step that did not end by itself."""
+    return StepOutcome(kind, message, cut=message)
+
+
+def outcome_of(told: dict[str, Any]) -> StepOutcome:
+    """The outcome that JSON was made of."""
+    return StepOutcome(**told | {"said": Said(*told["said"])})
 
 
 def earns_all(outcome: StepOutcome | None) -> bool:

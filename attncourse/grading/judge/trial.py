@@ -2,7 +2,6 @@
 
 import builtins
 import numbers
-import os
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -10,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import Clock, Stopwatch, TimeUp, within
+from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
+from attncourse.checks.trials import NoReference
 from attncourse.grading.judge.desk import desk_for, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.outcomes import (
     MESSAGE,
     StepOutcome,
+    cut_short,
     describe,
     first_line,
     text_of,
@@ -56,10 +57,7 @@ class Trial:
         self.bound_in: Session | None = None  # the process whose objects these stand for
         self.laid_out: set[int] = set()  # given cells that have run here
         self.gone = 0.0  # processor time of the submission's processes that are no more
-        self.kept = 0.0  # and the time for which others kept the processor from them
-        self.here = Clock(os.getpid())
-        self.whole = self.watch(limits.submission)
-        self.starved = False  # whether something ran out of time that had little of the processor
+        self.whole = Stopwatch(limits.submission, self.spent)
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -67,15 +65,6 @@ class Trial:
         """Seconds of processor time, here and in the submission's processes."""
         now = 0.0 if self.session is None else self.session.clock.used()
         return time.process_time() + self.gone + now
-
-    def queued(self) -> float:
-        """Seconds for which others have kept the processor from these."""
-        now = 0.0 if self.session is None else self.session.clock.queued()
-        return self.here.queued() + self.kept + now
-
-    def watch(self, seconds: float) -> Stopwatch:
-        """Measures what is done here and in the submission's processes."""
-        return Stopwatch(seconds, self.spent, self.queued)
 
     def in_words(self, watch: Stopwatch, limit: float) -> str:
         """A limit that was up, in words: as it was set, for a machine of the usual speed."""
@@ -90,9 +79,9 @@ class Trial:
             with redirect_stdout(Printed(0)):
                 self.session.run_cell(step.name, step.source, limit)
         except (TimeUp, Ended) as problem:
-            return self.failure(problem, self.limits.cell)
+            return self.failure(problem)
         except Exception as error:
-            outcome = self.failure(error, self.limits.cell)
+            outcome = self.failure(error)
             if lines := getattr(error, "attncourse_skipped", ()):
                 outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
             return outcome
@@ -100,12 +89,15 @@ class Trial:
 
     def test(self, step: Step) -> StepOutcome:
         """What comes of a test, run here with proxies for the submission's names."""
-        self.session.gave_empty = False
+        self.session.gave_empty, self.session.overdue = False, ""
         self.session.unasked.clear()
         self.begins(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
         self.session.lent.end()
+        if not outcome.cut:  # a test may catch what a call raises, and a check does
+            ended = self.session.ended and f"its process {self.session.ended}"
+            outcome.cut = self.session.overdue or ended
         outcome.hidden = self.is_late(step)
         outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
         if self.session.unasked:
@@ -114,22 +106,19 @@ class Trial:
         return outcome
 
     def outcome(self, step: Step) -> StepOutcome:
-        left = max(self.limits.submission - self.whole.worked(), 0.01)
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
-        longest = self.limits.cell + self.limits.grace
-        watch = self.watch(min(left, longest))
+        longest = Stopwatch(self.limits.cell + self.limits.grace, self.spent)
+        watch = min(longest, self.whole, key=Stopwatch.left)
         try:
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
-            over = not self.whole.left() or (left <= longest and not watch.left())
-            if isinstance(error, TimeUp) and over:
+            if isinstance(error, TimeUp) and not self.whole.left():
                 raise OutOfTime from None
-            late = {} if watch.left() else {"watch": watch}
-            outcome = self.failure(error, self.limits.cell if late else self.limits.call, **late)
+            outcome = self.failure(error, None if longest.left() else longest)
             if outcome.kind == "error":
                 outcome.said = said_of(error, step.source, TEST)
             return outcome
@@ -171,21 +160,22 @@ class Trial:
         there = {name: self.namespace[name] for name in self.borrowed & self.namespace.keys()}
         return [name for name, v in there.items() if hasattr(type(v), "attncourse_handle")]
 
-    def failure(
-        self, error: BaseException, limit: float, watch: Stopwatch | None = None
-    ) -> StepOutcome:
-        """What a step comes to that raised this; the limit is that of ``watch``, or of the last
-        request."""
+    def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
+        """What a step comes to that raised this; the time that was up is that of ``watch``, or of
+        the last request."""
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
                 self.session.close(DEAF)
             if watch is None:
-                watch = self.session.watch
-                self.session.longest = max(self.session.longest, limit)
-            self.starved |= watch.starved()
-            return StepOutcome("timeout", f"did not end within {self.in_words(watch, limit)}")
+                self.session.longest = max(self.session.longest, self.session.limit)
+                words = self.session.in_words()
+            else:
+                words = self.in_words(watch, self.limits.cell)
+            return cut_short("timeout", f"did not end within {words}")
         if isinstance(error, Ended | WireError):
-            return StepOutcome("lost", f"was not run to its end: the submission {error}")
+            return cut_short("lost", f"was not run to its end: the submission {error}")
+        if isinstance(error, NoReference):
+            return cut_short("lost", f"was not run to its end: {error}")
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
         return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)

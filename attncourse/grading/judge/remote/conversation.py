@@ -41,6 +41,7 @@ class Conversation:
         self.limits = limits
         self.whole = whole  # for the submission
         self.clock = clock  # the process's
+        self.limit = 0.0  # that its process was told for the present request
         self.watch = self.watch_for(0.0)  # of the present request
         self.room = Room()  # for what the replies to it hold
         self.shown = 0  # characters that it said it printed
@@ -48,6 +49,7 @@ class Conversation:
         self.replies: deque[tuple[dict, list, float]] = deque()  # that came with others, and sizes
         self.ended = ""
         self.stalled = False
+        self.overdue = ""  # what of the present step did not end in time
         self.midway = False  # between a request and its reply
         self.printed_too_much = False
         self.longest = 0.0
@@ -77,13 +79,14 @@ class Conversation:
         """Sends a request to which the replies are fetched by ``reply``."""
         if self.ended:
             if self.stalled:
-                raise TimeUp
+                raise self.time_up()
             raise Ended(self.ended)
         self.listen()
         self.asked = secrets.token_hex(8)
         request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
         self.dropped.clear()  # the same list: what is forgotten later is appended to it
         self.midway = True
+        self.limit = limit
         self.room = Room(self.limits.message * MB)
         self.watch = self.watch_for(limit)
         self.send(pack(request, buffers))
@@ -110,8 +113,16 @@ class Conversation:
 
     def watch_for(self, limit: float) -> Stopwatch:
         """Measures a request whose process was told to be back in ``limit`` seconds."""
-        clock = self.clock
-        return Stopwatch(limit + self.limits.grace, clock.used, clock.queued, sleeps=not clock.pid)
+        return Stopwatch(limit + self.limits.grace, self.clock.used)
+
+    def time_up(self) -> TimeUp:
+        """What is raised where the present request did not end in time."""
+        self.overdue = f"a call did not end within {self.in_words()}"
+        return TimeUp()
+
+    def in_words(self) -> str:
+        """The time of the present request, as it was set for a machine of the usual speed."""
+        return self.watch.in_words(self.limit / self.limits.stretch)
 
     def show(self, text: Any) -> None:
         """Prints what a call has printed, where a test may read it."""
@@ -209,7 +220,7 @@ class Conversation:
             raise OutOfTime
         self.close(DEAF)
         self.stalled = True
-        raise TimeUp
+        raise self.time_up()
 
     def lose(self) -> None:
         self.close("ended its process")
@@ -225,7 +236,7 @@ class Conversation:
         if not isinstance(told, dict):
             return WireError("sent no error")
         if told.get("timeout") is True:
-            return TimeUp()
+            return self.time_up()
         error = exception_class(told.get("type"), told.get("above"))(text_in(told, "message", 2000))
         error.attncourse_line = text_in(told, "line", 400)
         skipped = told.get("skipped")

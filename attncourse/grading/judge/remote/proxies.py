@@ -279,6 +279,7 @@ def outcome_of(session: "Session", reply: Any, decoder: Decoder, names: list[str
     changed = ", ".join(name for name in names if name in told) if isinstance(told, list) else ""
     kind = reply.get("kind")
     if kind == "hung":
+        session.time_up()
         return Outcome("hung", mutated=changed)
     if kind == "raised" and isinstance(reply.get("raised"), dict):
         error = class_of(reply["raised"])

@@ -1,0 +1,188 @@
+"""A class of twelve, graded while its processes are stopped and killed."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psutil
+from small_course import NAME, make_course, small
+
+KINDS = ("driver", "lane", "zygote", "worker")
+LIMIT = 600.0  # seconds after which something hangs
+WORK = "import time\nuntil = time.process_time() + 0.1\nwhile time.process_time() < until: pass\n"
+ADD = (
+    WORK + "def add(a, b):\n    return a + b",
+    "def add(a, b):\n"
+    + "    ".join(("    " + WORK).splitlines(keepends=True))
+    + "    return a + b",
+    WORK + "def add(a, b):\n    return 0",
+    "def add(a, b):\n    import os\n    os._exit(3)",
+)
+TWICE = (
+    "def twice(a):\n    return 2 * a",
+    WORK + "def twice(a):\n    return a\nraise ValueError",
+    WORK + "def twice(a):\n    return a + later\n" + WORK + "later += 0",
+)
+
+
+def class_of_twelve(folder: Path) -> Path:
+    """Right, wrong and broken answers, each of which works for a moment."""
+    answers = {
+        f"s{n}-{m}": small(add, twice) for n, add in enumerate(ADD) for m, twice in enumerate(TWICE)
+    }
+    return make_course(folder, **answers)
+
+
+def points(course: Path) -> dict[tuple[str, str], float]:
+    """The points in the gradebook, by student and test."""
+    query = (
+        "select s.student_id, c.name, g.auto_score from grade g "
+        "join base_cell c on c.id = g.cell_id "
+        "join submitted_notebook n on n.id = g.notebook_id "
+        "join submitted_assignment s on s.id = n.assignment_id"
+    )
+    with closing(sqlite3.connect(course / "gradebook.db")) as book:
+        return {(student, test): score for student, test, score in book.execute(query)}
+
+
+class Grading:
+    """A driver at work, and the processes that it has."""
+
+    def __init__(self, course: Path, *options: str):
+        command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, *options]
+        self.process = subprocess.Popen(
+            command, cwd=course, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        self.began = time.monotonic()
+
+    def runs(self) -> bool:
+        assert time.monotonic() - self.began < LIMIT, "hangs"
+        return self.process.poll() is None
+
+    def of_kind(self, kind: str) -> list[int]:
+        """Its processes of a kind that there are just now."""
+        if kind == "driver":
+            return [self.process.pid]
+        lanes = sorted(lanes_of(self.process.pid))
+        below = {"lane": 0, "zygote": 1, "worker": 2}[kind]
+        for _ in range(below):
+            lanes = [child for pid in lanes for child in children(pid)]
+        return lanes
+
+    def end(self) -> int:
+        """Its status, once it has ended."""
+        while self.runs():
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(1)
+        said = self.process.stderr.read()
+        self.process.stderr.close()
+        assert self.process.returncode in (0, -signal.SIGKILL), said
+        return self.process.returncode
+
+
+def children(pid: int) -> list[int]:
+    with suppress(psutil.Error):
+        return [child.pid for child in psutil.Process(pid).children()]
+    return []
+
+
+def lanes_of(driver: int) -> set[int]:
+    """The lanes at the other ends of this driver's pipes: not all are its children."""
+    pipes = pipes_of(driver)
+    return {
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if "grading.judge.lane" in text_of(path) and pipes & pipes_of(int(path.parent.name))
+    }
+
+
+def pipes_of(pid: int) -> set[str]:
+    found = set()
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return {name for name in found if name.startswith("pipe:")}
+
+
+def text_of(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text()
+    return ""
+
+
+# --- disturbances ---------------------------------------------------------------------------------
+
+Disturb = Callable[[Grading, random.Random], list[str]]
+
+
+def send(number: int, pids: list[int]) -> int:
+    """Sends a signal to those that are still there; how many those were."""
+    found = 0
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+            found += 1
+    return found
+
+
+def once(kind: str) -> Disturb:
+    """Kills one process of a kind at some moment of the grading."""
+
+    def disturb(grading: Grading, dice: random.Random) -> list[str]:
+        while grading.runs() and not grading.of_kind("worker"):
+            time.sleep(0.01)
+        time.sleep(dice.uniform(0, 1))
+        for _ in range(1000):
+            there = grading.of_kind(kind) if grading.runs() else []
+            if there and send(signal.SIGKILL, [dice.choice(there)]):
+                return [f"{kind} killed"]
+            time.sleep(0.001)
+        return []
+
+    return disturb
+
+
+def frozen(shortest: float, longest: float, pause: float) -> Disturb:
+    """Stops processes of some kinds for so many seconds, again and again."""
+
+    def disturb(grading: Grading, dice: random.Random) -> list[str]:
+        found = []
+        while grading.runs():
+            time.sleep(dice.uniform(0, pause))
+            kinds = dice.choice([*((kind,) for kind in KINDS), KINDS])
+            pids = [pid for kind in kinds for pid in grading.of_kind(kind)]
+            seconds = dice.uniform(shortest, longest)
+            try:
+                stopped = send(signal.SIGSTOP, pids)
+                time.sleep(seconds if stopped else 0)
+            finally:
+                send(signal.SIGCONT, pids)
+            found += [f"{' '.join(kinds)} stopped for {seconds:.1f} s"] if stopped else []
+        return found
+
+    return disturb
+
+
+def disturbances(shortest: float, longest: float, pause: float) -> Iterator[Disturb]:
+    """Each kind in turn, for ever."""
+    while True:
+        yield frozen(shortest, longest, pause)
+        for kind in KINDS:
+            yield once(kind)
+
+
+def graded(course: Path, disturb: Disturb, dice: random.Random, *options: str) -> list[str]:
+    """Grades a course while it is disturbed, again where the driver was killed; what happened."""
+    grading = Grading(course, *options)
+    found = disturb(grading, dice)
+    if grading.end():
+        assert Grading(course, *options).end() == 0
+    return found
