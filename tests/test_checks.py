@@ -12,11 +12,12 @@ from types import FunctionType
 import pytest
 
 from attncourse import STEMS
-from attncourse.checks import exercises
+from attncourse.alarm import TimeUp
+from attncourse.checks import exercises, outcome
 from attncourse.checks.drivers import DRIVERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
-from attncourse.checks.trials import draw
+from attncourse.checks.trials import NoReference, draw
 from attncourse.checks.verdict import LINES, sentence
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,3 +150,21 @@ def test_counts(record_property):
     )
     assert COUNTS["caught"] == COUNTS["named"] == COUNTS["wrong"]
     assert COUNTS["accepted"] == COUNTS["right"]
+
+
+def test_a_reference_that_does_not_answer_is_no_ones_mistake_and_is_not_kept(monkeypatch):
+    """As where the machine was stopped in the middle of it."""
+    exercise, ended = exercises()["mixing.mix"], outcome.within
+
+    def late(limit, call):
+        if not late.done:
+            late.done = True
+            raise TimeUp
+        return ended(limit, call)
+
+    late.done = False
+    monkeypatch.setattr(outcome, "within", late)
+    draw.cache_clear()
+    with pytest.raises(NoReference, match=r"result of mix could not be worked out .* once more"):
+        judge(exercise, exercise.reference, 1)
+    assert judge(exercise, exercise.reference, 1).passed

@@ -1,13 +1,17 @@
 """Cells that run a second time: what a later cell defines, what time they have, who is asked."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from small_course import cell, graded, notebook, solution
 
+from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.grading.submission.plan import Step
 
 HIDDEN = "### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS"
 TESTS = graded("open_add", "assert add(1, 2) == 3", 2), graded("hidden_add", HIDDEN, 1)
@@ -83,10 +87,98 @@ def test_the_time_for_names_that_were_missing_is_the_submissions():
 
 
 def test_versions_share_the_time_of_a_submission():
-    idle = "import time\ntime.sleep(3)\n"
     text = "<<<<<<< HEAD\nA = 1\n=======\nA = 2\n>>>>>>> other\n"
-    data = notebook(cell(text), *(cell(idle) for _ in range(12)), solution("add", ADD), *TESTS)
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
-    report = grade(data, asked, limits=Limits(submission=6, cell=3, call=3), seed=1)
+    for cells, limit in (((), 6), ((cell(text),), 3)):
+        data = notebook(*cells, solution("add", ADD), *TESTS)
+        report = grade(data, asked, limits=replace(LIMITS, submission=6), seed=1)
+        assert report.limits["submission"]["limit"] == limit
+
+
+# --- what did not end by itself -------------------------------------------------------------------
+
+
+def of(*points: float) -> dict[int, StepOutcome]:
+    """Outcomes of tests by number: these points, none where they are negative."""
+    return {n: StepOutcome("number", value=p) for n, p in enumerate(points) if p >= 0}
+
+
+@pytest.mark.parametrize(
+    ("first", "cut_first", "second", "cut", "counts"),
+    [
+        ((1, 1, 0, 0), {2}, (0, 0, 1, 1), set(), (1, 1, 1, 1)),  # a moment's disturbance
+        ((1, 1, 0, 0), {2}, (1, 1, 0, 1), {2}, (1, 1, 0, 1)),  # the submission's own doing
+        ((0, 0, 1, 0), {3}, (1, 1, 0, 0), {3}, (0, 0, 1, 0)),  # nobody draws twice before that
+        ((1, 1, 1, 1), {0}, (0, 0, 0, 0), {0}, (1, 0, 0, 0)),  # nor behind it
+        ((0, 0, 2, 1), {2}, (0, 0, 1, 1), {2}, (0, 0, 2, 1)),  # of two that were cut the better
+        ((1, 0, 1, 1), {1}, (1, 1, 0, 0), {2}, (1, 1, 1, 1)),  # disturbed here, and then there
+        ((1, 1, -1, -1), {2}, (1, 1, 1, -1), {3}, (1, 1, 1, -1)),  # the time was over, twice
+        ((1, 0, 1, 1), {4}, (0, 1, 1, 1), {1}, (1, 0, 1, 1)),  # what was made of the steps
+    ],
+)
+def test_what_two_runs_come_to(first, cut_first, second, cut, counts):
+    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
+    steps = [Step(f"test t{n}", "pass", f"t{n}") for n in range(4)]
+    checker = Checker(steps, asked, 1, LIMITS, of(*first), cut_first)
+    checker.outcomes, checker.cut = of(*second), cut
+    checker.trouble = dict.fromkeys(cut, "was cut")
+    checker.agree()
+    assert checker.outcomes == of(*counts)
+    assert checker.trouble == dict.fromkeys(cut & cut_first, "was cut")
+
+
+ONCE = """
+import builtins
+from attncourse.checks.trials import NoReference
+if not hasattr(builtins, "met_{name}"):
+    builtins.met_{name} = True
+    {does}
+assert add(1, 2) == 3"""
+AT_ONCE = "raise NoReference('no result of ours')"
+WAITS = "while True: pass"
+ENDS = "import os; os._exit(9)"
+
+
+@pytest.mark.parametrize("does", [AT_ONCE, WAITS], ids=["no reference", "no time"])
+def test_a_test_that_goes_wrong_once_costs_nothing(does):
+    """The judge's own process remembers it, as it would what it had worked out."""
+    name = f"n{abs(hash(does))}"
+    tests = graded("once", ONCE.format(name=name, does=does), 2), TESTS[1]
+    cells = [solution("add", ADD), *tests]
+    asked = Assignment("01_again", read_cells(notebook(*cells)))
+    report = grade(notebook(*cells), asked, limits=replace(LIMITS, cell=1, call=1), seed=1)
+    assert (report.points, report.status, report.attention) == (3, "graded", ())
+
+
+DIES = """
+import os
+def add(a, b):
+    if (a, b) == (5, 6):
+        os._exit(1)
+    return a + b"""
+
+
+def test_what_goes_wrong_twice_is_told_with_the_processor_time_that_it_took():
+    report = grade(
+        notebook(solution("add", DIES.replace("(5, 6)", "(1, 2)")), *TESTS),
+        Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS))),
+        limits=LIMITS,
+        seed=1,
+    )
     assert report.status == "interrupted"
-    assert report.duration < 40  # 24 s for what sleeps; twice that, and more, where each has all
+    assert report.points == 1
+    (told,) = report.attention
+    assert re.fullmatch(
+        r"test open_add ended its process \(after \d\.\d s of processor time\)", told
+    ), told
+
+
+def test_a_check_that_was_cut_says_so():
+    """Its verdict counts the case as wrong, whatever became of it."""
+    slow = "def mix(A, X):\n    while len(A) > 2: pass\n    return A @ X"
+    check = "from attncourse.checks import examine\nexamine('mixing.mix', mix).earned"
+    cells = [solution("mix", "mix = 1"), graded("points_mix", check, 9)]
+    asked = Assignment("02_mixing", read_cells(notebook(*cells)))
+    data = notebook(solution("mix", slow), cells[1])
+    report = grade(data, asked, limits=replace(LIMITS, cell=2, call=1), seed=1)
+    assert any(note.startswith("mix: a call did not end within ") for note in report.notes), report

@@ -51,8 +51,7 @@ class Bench:
         self.used: list[dict[str, Any]] = []  # by workers that have ended
         self.first: dict[str, Any] = {}  # what an earlier run of this submission found, by version
         self.final = False  # whether this one is the last
-        self.found: dict[int, Any] = {}  # what this one finds
-        self.undone = False  # whether something of it did not end by itself
+        self.undone: dict[int, Any] = {}  # what this one found, if not all ended by itself
         self.size = resident()
 
     def serve(self) -> None:
@@ -71,12 +70,10 @@ class Bench:
             return {"refused": str(problem)}
         self.work_within(Limits(**request["limits"]))
         assignment = assignment_of(course)
-        self.first, self.final = request["first"], request["final"]
-        self.found, self.undone = {}, False
+        self.first, self.final, self.undone = request["first"], request["final"], {}
         report = self.grade(notebook, assignment, request["student"], request["seed"])
         spent = resident() > self.size + SPENT * MB
-        found = self.found if self.undone else None
-        return {"report": to_json(report), "undone": found, "spent": spent}
+        return {"report": to_json(report), "undone": self.undone, "spent": spent}
 
     def settle(self) -> None:
         """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
@@ -147,9 +144,9 @@ class Bench:
         followed: list[Followed] = []
         if self.final or not checker.cut:
             followed += follow_ons(checker, assignment, self.launch, self.begins)
-        outcomes = {n: vars(outcome) for n, outcome in checker.outcomes.items()}
-        self.found[number] = {"outcomes": outcomes, "cut": sorted(checker.cut)}
-        self.undone |= bool(checker.cut) or checker.doubtful
+        if checker.cut:
+            outcomes = {n: vars(outcome) for n, outcome in checker.outcomes.items()}
+            self.undone[number] = {"outcomes": outcomes, "cut": sorted(checker.cut)}
         self.begins("the report", self.limits.cell)
         report = make_report(checker, assignment, student, [*reading.notes, *mended], followed)
         self.end_workers()

@@ -7,7 +7,7 @@ from typing import Any
 from attncourse.alarm import Stopwatch
 from attncourse.grading.judge.desk import binds
 from attncourse.grading.judge.late import disturbed
-from attncourse.grading.judge.outcomes import StepOutcome, cut_short, earns_all, earns_more
+from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
 from attncourse.grading.judge.remote.conversation import DEAF, OutOfTime
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.trial import Begins, Trial
@@ -16,7 +16,6 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
-RESTARTS = 50
 REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 LAST_MINUTE = 10.0  # seconds, and those of the cells, for late tests where the time is over
 NOTHING = object()
@@ -46,11 +45,9 @@ class Checker(Trial):
         self.first = first or {}
         self.doubted = set(doubted)
         self.cut: set[int] = set()  # steps that did not end by themselves
-        self.doubtful = False  # whether something was cut that was made of these steps
         self.outcomes: dict[int, StepOutcome] = {}
         self.fatal: set[int] = set()
         self.trouble: dict[int, str] = {}
-        self.restarts = 0
         self.tested = False  # whether a test has run in the present process
         self.at = 0  # the present step
         self.order = list(range(len(steps)))  # in which a process has the steps' cells
@@ -68,7 +65,7 @@ class Checker(Trial):
         self.launch, self.begins = launch, begins
         seed(self.seed)
         try:
-            self.session = self.start()
+            self.restart()
             for number, step in enumerate(self.steps):
                 if self.is_late(step):
                     self.aside[number] = dict(self.namespace), set(self.laid_out)
@@ -84,7 +81,7 @@ class Checker(Trial):
             self.cut.add(self.at)
             step = self.steps[self.at]
             where = step.name if self.outcomes_missing() else "the submission"
-            words = self.in_words(self.whole, self.limits.submission)
+            words = self.whole.in_words(self.limits.submission / self.limits.stretch)
             told = f"{where} was running when the time for the submission was over"
             self.trouble[self.at] = told if self.is_late(step) else f"{told} ({words})"
             self.last_minute(heard)
@@ -99,25 +96,17 @@ class Checker(Trial):
         there on this run counts; but where it was cut itself, the better one does, and so it does
         behind what was cut here alone.
         """
-        if not self.first:
-            return
-        sure = min(self.doubted, default=len(self.steps))
         doubtful = min(self.cut - self.doubted, default=len(self.steps))
         for number, before in self.first.items():
             now = self.outcomes.get(number, StepOutcome("lost"))
             either = number >= doubtful or number in self.cut
-            if number < sure or (either and earns_more(before, now)):
+            if number < min(self.doubted) or (either and earns_more(before, now)):
                 self.outcomes[number] = before
-        self.trouble = {n: told for n, told in self.trouble.items() if n in self.doubted}
+        if self.doubted:
+            self.trouble = {n: told for n, told in self.trouble.items() if n in self.doubted}
 
     def outcomes_missing(self) -> bool:
         return len(self.outcomes) < len(self.steps)
-
-    def start(self) -> Session:
-        session = self.launch(self.whole, self.desk.seeds)
-        session.forbids = self.desk.forbids
-        session.careful = bool(self.doubted)
-        return session
 
     def hang_up(self) -> None:
         if self.session is not None:
@@ -132,15 +121,14 @@ class Checker(Trial):
         self.at = number
         if not self.whole.left():
             raise OutOfTime
-        if self.tested and number in self.doubted and self.session is not None:
-            self.hang_up()
-        if not (self.restart(number) if self.session is None else self.catch_up(number)):
-            self.cut.add(number)
-            return cut_short("lost", "was not run to its end")
+        if self.session is None or (self.tested and number in self.doubted):
+            self.restart()
+        self.catch_up(number)
         self.reached = max(self.reached, number + 1)
         step = self.steps[number]
-        outcome = self.take(step)
-        self.tested |= step.kind == "test"
+        own = self.own(number)
+        outcome = self.cell(step, self.limits.cell) if own else self.test(step)
+        self.tested |= not own
         if outcome.cut:
             self.cut.add(number)
         if self.session.ended:
@@ -149,51 +137,44 @@ class Checker(Trial):
             self.hang_up()
         return outcome
 
-    def take(self, step: Step) -> StepOutcome:
-        """The outcome of one step in the present process."""
-        return self.test(step) if step.kind == "test" else self.cell(step, self.limits.cell)
-
     def tell(self, step: Step) -> str:
         """A sentence on how the process ended that can be forwarded to the student."""
         if self.is_late(step):
             return f"{step.name} could not be run to its end"
-        why = self.session.ended
-        if why == DEAF:
-            why = f"did not end within {self.session.in_words()} and {DEAF}"
-        return f"{step.name} {why}"
+        if self.session.ended == DEAF:
+            return f"{step.name} did not end within {self.session.in_words()} and {DEAF}"
+        used = self.session.clock.used()
+        return f"{step.name} {self.session.ended} (after {used:.1f} s of processor time)"
 
-    def restart(self, before: int) -> bool:
-        """A fresh process in which the cells before have run, but for those that end it."""
-        if self.restarts == RESTARTS:
-            return False
-        self.restarts += 1
+    def restart(self) -> None:
+        """Begins a fresh process."""
+        self.hang_up()
         self.tested = False
         self.reached = 0
-        self.session = self.start()
-        return self.catch_up(before)
+        self.session = self.launch(self.whole, self.desk.seeds)
+        self.session.forbids = self.desk.forbids
+        self.session.careful = bool(self.doubted)
 
-    def catch_up(self, before: int) -> bool:
+    def catch_up(self, before: int) -> None:
         """Runs the cells before a step that this process has not had, but for such as end it.
 
         Where cells run a second time, each test comes after all of them.
         """
         before = before if len(self.order) == len(self.steps) else len(self.order)
-        for place in range(self.reached, before):
-            number = self.order[place]
-            step = self.steps[number]
-            if step.kind != "test" and number not in self.fatal:
-                late = self.outcomes[number].kind == "timeout"
-                outcome = self.cell(step, REPLAY if late else self.limits.cell)
-                if outcome.cut:
-                    self.cut.add(number)
-                if self.session.ended:
-                    self.fatal.add(number)
-                    self.hang_up()
-                    return self.restart(before)
-                if place >= len(self.steps):
-                    self.outcomes[number] = outcome
-        self.reached = max(self.reached, before)
-        return True
+        while self.reached < before:
+            number, again = self.order[self.reached], self.reached >= len(self.steps)
+            self.reached += 1
+            if not self.own(number) or number in self.fatal:
+                continue
+            late = self.outcomes[number].kind == "timeout"
+            outcome = self.cell(self.steps[number], REPLAY if late else self.limits.cell)
+            if outcome.cut:
+                self.cut.add(number)
+            if self.session.ended:
+                self.fatal.add(number)
+                self.restart()
+            elif again:
+                self.outcomes[number] = outcome
 
     def again(self, heard: Heard) -> None:
         """Cells that missed a name which a later cell defines get it now, as in a notebook.
@@ -206,9 +187,8 @@ class Checker(Trial):
         if not missed:
             return
         self.order += mended_order(self.steps, missed)
-        self.hang_up()
-        if not self.restart(len(self.steps)):
-            return
+        self.restart()
+        self.catch_up(len(self.steps))
         if all(self.outcomes[number].kind != "none" for number in missed):
             return
         for number in list(self.outcomes):

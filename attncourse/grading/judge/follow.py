@@ -60,7 +60,7 @@ def follow_ons(
         again = Checker(steps, assignment, checker.seed, limits)
         again.run(launch, lambda number, outcome: None, begins)
         checker.gone += again.gone
-        checker.doubtful |= bool(again.cut)
+        checker.cut |= {len(checker.steps)} if again.cut else set()  # behind them all
         found = {s.grade_id: again.outcomes.get(n) for n, s in enumerate(steps) if s.grade_id}
         if all(is_full(assignment, grade_id, outcome) for grade_id, outcome in found.items()):
             wrong.remove(name)  # who calls it calls the student's own

@@ -75,7 +75,7 @@ def grade(
         if "refused" in answer:
             raise UserError(answer["refused"])
         report = from_json(answer["report"])
-        if answer["undone"] is None:
+        if not answer["undone"]:
             break
         time = report.limits["submission"]
         share = min(2 - time["used"] / time["limit"], 1)  # both together take twice the time

@@ -29,11 +29,6 @@ class StepOutcome:
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
-def cut_short(kind: str, message: str) -> StepOutcome:
-    """The outcome of a step that did not end by itself."""
-    return StepOutcome(kind, message, cut=message)
-
-
 def outcome_of(told: dict[str, Any]) -> StepOutcome:
     """The outcome that JSON was made of."""
     return StepOutcome(**told | {"said": Said(*told["said"])})

@@ -17,7 +17,6 @@ from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.outcomes import (
     MESSAGE,
     StepOutcome,
-    cut_short,
     describe,
     first_line,
     text_of,
@@ -65,10 +64,6 @@ class Trial:
         """Seconds of processor time, here and in the submission's processes."""
         now = 0.0 if self.session is None else self.session.clock.used()
         return time.process_time() + self.gone + now
-
-    def in_words(self, watch: Stopwatch, limit: float) -> str:
-        """A limit that was up, in words: as it was set, for a machine of the usual speed."""
-        return watch.in_words(limit / self.limits.stretch)
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -170,12 +165,13 @@ class Trial:
                 self.session.longest = max(self.session.longest, self.session.limit)
                 words = self.session.in_words()
             else:
-                words = self.in_words(watch, self.limits.cell)
-            return cut_short("timeout", f"did not end within {words}")
-        if isinstance(error, Ended | WireError):
-            return cut_short("lost", f"was not run to its end: the submission {error}")
-        if isinstance(error, NoReference):
-            return cut_short("lost", f"was not run to its end: {error}")
+                words = watch.in_words(self.limits.cell / self.limits.stretch)
+            told = f"did not end within {words}"
+            return StepOutcome("timeout", told, cut=told)
+        if isinstance(error, Ended | WireError | NoReference):
+            who = "" if isinstance(error, NoReference) else "the submission "
+            told = f"was not run to its end: {who}{error}"
+            return StepOutcome("lost", told, cut=told)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
         return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)

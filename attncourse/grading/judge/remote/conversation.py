@@ -48,7 +48,6 @@ class Conversation:
         self.asked = ""  # the name of the present request
         self.replies: deque[tuple[dict, list, float]] = deque()  # that came with others, and sizes
         self.ended = ""
-        self.stalled = False
         self.overdue = ""  # what of the present step did not end in time
         self.midway = False  # between a request and its reply
         self.printed_too_much = False
@@ -78,9 +77,7 @@ class Conversation:
     def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
         """Sends a request to which the replies are fetched by ``reply``."""
         if self.ended:
-            if self.stalled:
-                raise self.time_up()
-            raise Ended(self.ended)
+            raise self.time_up() if self.ended == DEAF else Ended(self.ended)
         self.listen()
         self.asked = secrets.token_hex(8)
         request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
@@ -219,7 +216,6 @@ class Conversation:
             self.close("the time for the submission was over")
             raise OutOfTime
         self.close(DEAF)
-        self.stalled = True
         raise self.time_up()
 
     def lose(self) -> None:
