@@ -619,8 +619,8 @@ def test_the_mistake_that_explains_most_is_found_among_many_that_take_long():
         return torch.cat(rows, -2)
 
     verdict = examine("efficient.tiled_attention", tiled_attention, seed=4)
-    assert verdict.diagnosis is not None, verdict.full
-    assert verdict.diagnosis.name == "the output is not rescaled"
+    assert verdict.diagnosis is None  # its gradients are others, and so it is another function
+    assert verdict.symptom.endswith("does what this mistake does: the output is not rescaled")
 
 
 def test_results_are_not_called_right_for_what_is_refused_alone():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 NUMBERS = "a wrong number in several places"
@@ -18,11 +18,27 @@ OPERATOR, FUNCTION = "a wrong operator in one place", "a wrong function in one p
 ORDER, LINES = "the wrong way round in one place", "two lines in the wrong order"
 MUCH, LITTLE = "something too much in one place", "something missing in one place"
 DEFAULT, IN_PLACE = "a wrong default", "an array is changed in place"
+AXES, BRACKETS = "axes counted from the front", "brackets in the wrong place, or missing"
+BOUND, GUARD = "a floor or a ceiling that shows", "a guard that shows in the result"
+ENTRIES = "entries multiplied one by one"
+OVERWRITTEN = "a name is overwritten while its old value is needed"
+CURES = {  # what is told besides, of kinds that say what to write
+    AXES: "With a batch the same axis has another number: count from the end, −1, −2.",
+    BRACKETS: "Powers bind first, then products and quotients, then sums; what is alike goes from "
+    "left to right.",
+    BOUND: "Numbers beyond it are right ones, too, and become others.",
+    GUARD: "A number added to every divisor, or under every root or logarithm, changes all "
+    "results: treat apart what it is for, or make it 1e-12 at most.",
+    ENTRIES: "`*` multiplies what stands at the same place. A sum of products over an axis is the "
+    "matrix product, `@`.",
+    OVERWRITTEN: "Give the new value a name of its own.",
+}
+SMALL = 1e-2  # a number that is added so as to change nothing
 
 OPERATORS: dict[type, tuple[type, ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
     ast.Sub: (ast.Add, ast.Div),
-    ast.Mult: (ast.Div, ast.MatMult, ast.Add),
+    ast.Mult: (ast.Div, ast.Add),
     ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
     ast.FloorDiv: (ast.Div, ast.Mod),
     ast.Mod: (ast.FloorDiv,),
@@ -98,13 +114,21 @@ class Names(NamedTuple):
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     """All changes of a definition, those first that are likely to be needed."""
     tree, names = list(nodes(definition)), Names(names_in(definition), attributes_in(definition))
+    yield from each(tree, names, misread)
+    yield from unguarded(tree)
+    yield from counted_from_the_end(tree)
+    yield from kept_for_later(definition)
     for look in (left_out, exchanged, shortened, added, given_by_name):
-        for parent, field, node in tree:
-            for kind, words, new in look(parent, node, names):
-                apply = put(parent, field, node, new)
-                yield Change(kind, words, node, apply)
+        yield from each(tree, names, look)
     yield from lines_exchanged(definition)
     yield from numbers_everywhere(tree)
+
+
+def each(tree: list, names: Names, look: Callable) -> Iterator[Change]:
+    """The changes that put something else in the place of one node."""
+    for parent, field, node in tree:
+        for kind, words, new in look(parent, node, names):
+            yield Change(kind, words, node, put(parent, field, node, new))
 
 
 def nodes(definition: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, int | None], ast.AST]]:
@@ -139,6 +163,225 @@ def put(parent: ast.AST, field: tuple[str, int | None], old: ast.AST, new: ast.A
 
 Made = Iterator[tuple[str, str, ast.AST]]
 WITH = "With {} in place of {{}}"
+
+
+# --- what has a name of its own -------------------------------------------------------------------
+
+
+def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Brackets, products, bounds and guards: changes of which the kind says what is the matter."""
+    if isinstance(node, ast.BinOp):
+        for new in regrouped(node):
+            if ast.dump(new) != ast.dump(node):
+                yield BRACKETS, "With other brackets in {}", new
+        if isinstance(node.op, ast.Mult):
+            turned = ast.Attribute(node.right, "mT", ast.Load())
+            for right in (node.right, turned):
+                new = like(node, op=ast.MatMult(), right=right)
+                yield ENTRIES, "With a matrix product in place of {}", new
+        for kept, other in ((node.left, node.right), (node.right, node.left)):
+            if is_guarded(node, other):
+                yield GUARD, "Without the small number in {}", kept
+    if isinstance(node, ast.Call):
+        name = called(node)
+        if name in BOUNDS and isinstance(node.func, ast.Attribute):
+            inner = node.args[0] if is_module(node.func.value) and node.args else node.func.value
+            yield BOUND, f"Without `{name}` in {{}}", inner
+            for i, argument in enumerate(node.args):
+                if is_number(argument):
+                    args = [*node.args[:i], far(argument), *node.args[i + 1 :]]
+                    yield BOUND, "With another number in {}", like(node, args=args)
+            for k in node.keywords:
+                if is_number(k.value):
+                    words = [like(k, value=far(k.value)) if w is k else w for w in node.keywords]
+                    yield BOUND, "With another number in {}", like(node, keywords=words)
+        summed = node.args[0] if is_module(getattr(node.func, "value", None)) else node.func
+        summed = summed.value if isinstance(summed, ast.Attribute) else summed
+        if name == "sum" and isinstance(summed, ast.BinOp) and isinstance(summed.op, ast.Mult):
+            turned = ast.Attribute(summed.right, "mT", ast.Load())
+            new = ast.BinOp(summed.left, ast.MatMult(), turned)
+            yield ENTRIES, "With a matrix product in place of {}", new
+
+
+def is_guarded(node: ast.AST, number: ast.AST) -> bool:
+    """Whether a small number is added."""
+    plus = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    return plus and is_number(number) and 0 < number_of(number) < SMALL
+
+
+def unguarded(tree: list) -> Iterator[Change]:
+    """All small numbers that are added left out at once, where there are several."""
+    found = [place for place in tree if is_guarded(place[2], getattr(place[2], "right", None))]
+    if len(found) > 1:
+        apply = all_of([put(*place, place[2].left) for place in found])
+        yield Change(GUARD, "Without the small numbers in {} and elsewhere", found[0][2], apply)
+
+
+BOUNDS = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"}
+
+
+def far(number: ast.AST) -> ast.Constant:
+    """A bound that lies further out."""
+    return ast.Constant(-1e30 if number_of(number) <= 0 else 1e30)
+
+
+def is_module(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("np", "numpy", "torch", "F", "math")
+
+
+def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
+    """The same operands in the same order, with a pair of brackets more, or one less."""
+    leaves: list[ast.expr] = []
+    text = spelled(node, leaves)
+    words = text.split()
+    operands = range(0, len(words), 2)
+    for i, j in combinations(operands, 2):
+        put_in = [*words[:i], "(", *words[i : j + 1], ")", *words[j + 1 :]]
+        yield read_back(" ".join(put_in), leaves)
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, ast.BinOp):
+            more = [*leaves]
+            yield read_back(text.replace(f"_{k}_", spelled(leaf, more)), more)
+
+
+def spelled(node: ast.expr, leaves: list[ast.expr]) -> str:
+    """A calculation as text, with placeholders for what is none or stands in brackets."""
+    if not isinstance(node, ast.BinOp):
+        leaves.append(node)
+        return f"_{len(leaves) - 1}_"
+    sides = []
+    for side, weakest in ((node.left, level(node)), (node.right, level(node) + 1)):
+        if isinstance(side, ast.BinOp) and level(side) < weakest:
+            leaves.append(side)
+            sides.append(f"_{len(leaves) - 1}_")
+        else:
+            sides.append(spelled(side, leaves))
+    return f"{sides[0]} {SIGNS[type(node.op)]} {sides[1]}"
+
+
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//"}
+SIGNS |= {ast.Mod: "%", ast.MatMult: "@", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|"}
+SIGNS |= {ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
+LEVELS = ("|", "^", "&", "<< >>", "+ -", "* / // % @", "**")  # the weakest first
+
+
+def level(node: ast.BinOp) -> int:
+    return next(i for i, level in enumerate(LEVELS) if SIGNS[type(node.op)] in level.split())
+
+
+def read_back(text: str, leaves: list[ast.expr]) -> ast.expr:
+    class Filled(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return leaves[int(node.id.strip("_"))]
+
+    return Filled().visit(ast.parse(text, mode="eval").body)
+
+
+OVER_AXES = {"softmax", "log_softmax", "logsumexp", "sum", "mean", "prod", "max", "min", "amax"}
+OVER_AXES |= {"amin", "argmax", "argmin", "std", "var", "all", "any", "cumsum", "sort", "argsort"}
+OVER_AXES |= {"unsqueeze", "squeeze", "expand_dims", "flatten", "transpose", "swapaxes", "movedim"}
+OVER_AXES |= {"cat", "concat", "concatenate", "stack", "size"}
+AXIS_WORDS = {"dim", "axis", "dim0", "dim1", "axis1", "axis2", "start_dim"}
+MOST_AXES = range(2, 6)
+
+
+def counted_from_the_end(tree: list) -> Iterator[Change]:
+    """Axes counted from the end that are counted from the front, as if there were so many."""
+    calls = [(node, own) for _, _, node in tree if (own := axes_of(node))]
+    for places in [*([call] for call in calls), *([calls] if len(calls) > 1 else [])]:
+        for many in MOST_AXES:
+            puts = [p for node, own in places for p in from_the_end(node, own, many)]
+            if puts:
+                words = "With the axes counted from the end in {}"
+                words = (
+                    words if len(places) == 1 else "With all axes counted from the end, as in {}"
+                )
+                yield Change(AXES, words, places[0][0], all_of(puts))
+
+
+def axes_of(node: ast.AST) -> list[tuple[ast.AST, tuple[str, int | None], ast.AST]]:
+    """Where the axes stand that a call, or an index of a shape, counts from the front."""
+    if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
+        return [(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
+    if not isinstance(node, ast.Call):
+        return []
+    found = [(node, ("args", i), a) for i, a in enumerate(node.args) if called(node) in OVER_AXES]
+    found += [(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
+    several = [(a, ("elts", i), e) for *_, a in found for i, e in enumerate(listed_in(a))]
+    return [place for place in found + several if is_axis(place[2])]
+
+
+def listed_in(node: ast.AST) -> list[ast.AST]:
+    return node.elts if isinstance(node, ast.Tuple) else []
+
+
+def is_axis(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0
+
+
+def from_the_end(node: ast.AST, own: list, many: int) -> list[Callable]:
+    """The changes of a call's axes where there are so many; none where it has one more."""
+    numbers = [number for *_, number in own]
+    if any(number.value >= many for number in numbers):
+        return []
+    return [put(*place, ast.Constant(place[2].value - many)) for place in own]
+
+
+def kept_for_later(definition: ast.AST) -> Iterator[Change]:
+    """The value of a name from before a line that overwrites it, in a later line."""
+    for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
+        known = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        for block in blocks_in(function):
+            for i, line in enumerate(block):
+                name = assigned(line)
+                if name and name in known:
+                    later = block[i + 1 :]
+                    reads = [r for one in later for r in nodes(one) if reads_name(r[2], name)]
+                    for read in reads[:MOST_READS]:
+                        words = f"With the `{name}` from before {{}} in a later line"
+                        yield Change(OVERWRITTEN, words, line, keep(block, line, name, read))
+                known |= {name} if name else set()
+
+
+MOST_READS = 6
+
+
+def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(function):
+        for field in ("body", "orelse"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                yield block
+
+
+def assigned(line: ast.stmt) -> str:
+    """The one name that a line assigns to, or ""."""
+    single = isinstance(line, ast.Assign) and len(line.targets) == 1
+    return getattr(line.targets[0], "id", "") if single else ""
+
+
+def reads_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+
+
+def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: tuple) -> Callable:
+    """Keeps a name's value before a line, and reads it in another place."""
+    before = f"{name}_before"
+    use = put(*read, ast.Name(before, ast.Load()))
+
+    def apply() -> Callable[[], None]:
+        kept = ast.Assign([ast.Name(before, ast.Store())], ast.Name(name, ast.Load()))
+        kept = ast.fix_missing_locations(ast.copy_location(kept, line))
+        block.insert(block.index(line), kept)
+        undo = use()
+
+        def back() -> None:
+            undo()
+            block.remove(kept)
+
+        return back
+
+    return apply
 
 
 # --- something else in its place -----------------------------------------------------------------
@@ -348,7 +591,7 @@ def exchange(block: list, i: int) -> Callable:
 # --- what stands in the code ---------------------------------------------------------------------
 
 
-def is_number(node: ast.AST) -> bool:
+def is_number(node: ast.AST | None) -> bool:
     """Whether a node is a number, perhaps with a minus sign."""
     inner = node.operand if isinstance(node, ast.UnaryOp) and minus(node) else node
     return isinstance(inner, ast.Constant) and type(inner.value) in (int, float)

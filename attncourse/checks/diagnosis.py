@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,24 +24,25 @@ from attncourse.checks.exercise import (
     Misconception,
     parts_of,
 )
-from attncourse.checks.options import branches
+from attncourse.checks.options import branches, options_of
 from attncourse.checks.outcome import Outcome, Unusable, copy_of, is_unwritten, quiet, run
 from attncourse.checks.signatures import other_signature
 from attncourse.checks.symptoms import (
+    by_lot,
     changed_throughout,
     close,
     digits_alone,
+    first_that_holds,
     lies_over,
     may_be_changed,
     pairs,
-    symptom_of,
+    unmoved,
 )
-from attncourse.checks.trials import Trial, draw, numbers_in
+from attncourse.checks.trials import FRESH, Trial, draw, numbers_in
 
 SECONDS = 1.5  # of processor time for what takes many tries
 TRIES, LONGEST = 3000, 6.0  # or as long as so many tries take, where one takes long
 ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
-Again = Callable[[int], tuple[Trial, ...]]  # the implementation on the cases of another seed
 
 
 @dataclass(frozen=True)
@@ -58,67 +59,139 @@ class Finding:
     symptom: str = ""
 
 
-def diagnose(
-    exercise: Exercise,
-    trials: tuple[Trial, ...],
-    seed: int,
-    again: Again,
-    default: Callable[[], Misconception | None],
-) -> Finding:
+class Answer(Protocol):
+    """What may be asked of the implementation besides what it made of the cases."""
+
+    ended: bool  # every call came back, so that it may be called again
+
+    def again(self, seed: int) -> tuple[Trial, ...]:
+        """The trials on the cases of another seed."""
+
+    def default(self, trials: tuple[Trial, ...]) -> Misconception | None:
+        """A default that is another one than the exercise's."""
+
+    def place(self) -> Misconception | None:
+        """The place in its code where one change makes everything right."""
+
+    def ignored(self) -> str:
+        """The symptom that the result does not depend on what it should depend on, or ""."""
+
+
+def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: Answer) -> Finding:
     """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
 
-    ``default`` looks for a default that is another one.
+    What is told holds in fresh draws of all cases as well. What hangs is not called again.
     """
-    looks = [is_unwritten(t.outcome) for t in trials if t.stands_out]
-    if all(looks):
+    if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
+    draws: list[Search] = []
+
+    def fresh() -> Iterator[Search]:
+        for number in range(FRESH if answer.ended else 0):
+            if number == len(draws):
+                other = seed + 1 + number
+                draws.append(Search(exercise, answer.again(other), other))
+            yield draws[number]
+
     search = Search(exercise, trials, seed)
-    mistake = search.single()
-    if mistake is not None:
-        return Finding(mistake.misconception)
+    for claim in claims(search, answer):
+        with search.resting():
+            if all(claim.holds(other) for other in fresh()):
+                return claim.finding
+    return Finding()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What may be told, and the ``test`` that it has to pass in every draw.
+
+    The test is a function of a search and of the ``attempts`` that the claim is about.
+    """
+
+    finding: Finding
+    test: Callable[..., bool]
+    attempts: "tuple[Attempt, ...]" = ()
+
+    def holds(self, search: "Search") -> bool:
+        return self.test(search, *(attempt.on(search.seed) for attempt in self.attempts))
+
+
+def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
+    """What may be told of an implementation, what explains most first."""
+    trials = search.trials
+    for mistake in search.single():
+        yield Claim(Finding(mistake.misconception), Search.exactly, (mistake,))
     if search.one_truth():
-        return Finding(symptom=f"the answer is {trials[0].outcome.value}, whatever comes in")
-    if other := other_signature(exercise, trials):
-        beneath = search.beneath()
-        told = (beneath.misconception.name, search.called(beneath)) if beneath else ("", ())
-        return Finding(other, *told)
-    if other := default():
-        return Finding(other)
-    branch = search.branch()
-    if branch is not None:
+        told = f"the answer is {trials[0].outcome.value}, whatever comes in"
+        yield Claim(Finding(symptom=told), Search.one_truth)
+        return
+    if other := other_signature(search.exercise, trials):
+        if beneath := search.beneath():
+            finding = Finding(other, beneath.misconception.name, search.called(beneath))
+            yield Claim(finding, Search.is_beneath, (beneath,))
+        yield Claim(Finding(other), lambda s: bool(other_signature(s.exercise, s.trials)))
+        return
+    if other := answer.default(trials):
+        yield Claim(Finding(other), lambda s: answer.default(s.trials) == other)
+    if branch := search.branch():
         attempt, where = branch
         told = f"{attempt.misconception.explanation} Here that is so {where}."
-        return Finding(replace(attempt.misconception, explanation=told))
-    layers = search.layers()
-    if layers is not None:
+        finding = Finding(replace(attempt.misconception, explanation=told))
+        yield Claim(finding, lambda s, a: s.in_branch(a, where), (attempt,))
+    if layers := search.layers():
         attempt, over = layers
-        return Finding(attempt.misconception, over, search.mended(attempt))
-    pair = search.pair() if search.worth_trying() else None
-    if pair is not None:
+        finding = Finding(attempt.misconception, over, search.mended(attempt))
+        yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (attempt,))
+    if pair := search.worth_trying() and search.pair():
         first, second = sorted(pair, key=lambda a: -search.damage(a))
-        return Finding(first.misconception, f"{second.misconception.name}", second.all_trials())
+        finding = Finding(first.misconception, second.misconception.name, second.all_trials())
+        yield Claim(finding, Search.exactly, (together(*pair, search.seed),))
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
-    changed = None if plainly else search.changed()
-    if changed is not None:
-        attempt, rest = changed
-        return Finding(attempt.misconception, f"the result is {rest}", search.mended(attempt))
+    if changed := None if plainly else search.changed():
+        attempt, how = changed
+        finding = Finding(attempt.misconception, f"the result is {how}", search.mended(attempt))
+        yield Claim(finding, lambda s, a: s.changed_in(a) == how, (attempt,))
     with search.resting():
-        whole = symptom_of(trials, lambda n: again(seed + n))
-    if whole and whole.mistake and whole.sure:
-        return Finding(whole.mistake)
+        whole = first_that_holds(trials)
+    looks = Finding(whole.mistake, symptom="" if whole.mistake else whole.text) if whole else None
+
+    def looks_so(s: Search) -> bool:
+        found = first_that_holds(s.trials)
+        return found is not None and found.text == whole.text
+
+    if whole and whole.sure and whole.mistake:
+        yield Claim(looks, looks_so)
+    with search.resting():
+        place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
+    if place:
+        if whole and whole.text.startswith("the result is"):
+            seen = replace(place, explanation=f"T{whole.text[1:]}. {place.explanation}")
+            yield Claim(Finding(seen), looks_so)
+        yield Claim(Finding(place), lambda s: True)
+        return
     if whole and whole.sure:
-        return Finding(symptom=whole.text)
-    apart = search.in_different_cases()
-    if apart is not None:
+        yield Claim(looks, looks_so)
+    if apart := search.in_different_cases():
         first, second = apart
-        return Finding(first.misconception, second.misconception.name, search.mended(first))
-    part = search.part() if search.worth_trying() else None
-    if part is not None:
-        found = symptom_of(search.beside(part), None)
-        return Finding(part.misconception, found.text if found else "", search.mended(part))
-    if whole and whole.mistake:
-        return Finding(whole.mistake)
-    return Finding(symptom=whole.text if whole else "")
+        finding = Finding(first.misconception, second.misconception.name, search.mended(first))
+        yield Claim(finding, Search.are_apart, apart)
+    part = search.worth_trying() and search.part()
+    if part and not search.refuted(part):
+        for rest in dict.fromkeys((search.left(part), "")):
+            finding = Finding(part.misconception, rest, search.mended(part))
+            yield Claim(finding, lambda s, a, rest=rest: s.stands_beside(a, rest), (part,))
+    if whole and not whole.sure:
+        yield Claim(looks, looks_so)
+    if part:
+        told = f"where it is wrong, it often does what this mistake does: {part.misconception.name}"
+        yield Claim(Finding(symptom=told), lambda s, a: s.explained(a) > 0, (part,))
+    if answer.ended:
+        if told := by_lot(trials, answer.again(search.seed)):
+            yield Claim(Finding(symptom=told), lambda s: True)
+        if told := unmoved(trials, answer.again(search.seed + 1)):
+            yield Claim(Finding(symptom=told), lambda s: unmoved(trials, s.trials) == told)
+        if told := answer.ignored():
+            yield Claim(Finding(symptom=told), lambda s: True)
 
 
 class Search:
@@ -129,14 +202,20 @@ class Search:
         self.trials = trials
         self.seed = seed
         self.attempts = mistakes(exercise, seed)
+        self.compared: dict[tuple[Attempt, int], bool] = {}
         self.started = time.thread_time()
         self.wrong = [i for i, t in enumerate(trials) if t.stands_out]
         self.right = [i for i, t in enumerate(trials) if not t.stands_out]
         # What tells most first: of the same numbers, as many as possible.
         self.telling = [i for i in self.wrong if tells(trials[i])]
         self.order = [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
-        tries = [self.seconds_of(attempt) for attempt in self.attempts[:3]]
-        self.seconds = min(max(SECONDS, TRIES * min(tries, default=0.0)), LONGEST)
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long many tries may take."""
+        with self.resting():
+            tries = [self.seconds_of(attempt) for attempt in self.attempts[:3]]
+        return min(max(SECONDS, TRIES * min(tries, default=0.0)), LONGEST)
 
     def seconds_of(self, attempt: "Attempt") -> float:
         """How long an attempt takes for one case."""
@@ -167,6 +246,11 @@ class Search:
 
     def agrees(self, attempt: "Attempt", i: int) -> bool:
         """Whether both do the same in a case, or both are right."""
+        if (attempt, i) not in self.compared:
+            self.compared[attempt, i] = self.compare(attempt, i)
+        return self.compared[attempt, i]
+
+    def compare(self, attempt: "Attempt", i: int) -> bool:
         other, trial = attempt.trial(i), self.trials[i]
         if not trial.stands_out:
             return not other.stands_out
@@ -174,28 +258,29 @@ class Search:
             return other.outcome.error is trial.outcome.error  # in whatever words it refuses
         return same(trial.outcome, other.outcome)
 
-    def single(self) -> "Attempt | None":
-        """The mistake that does the same everywhere, of a family that of the right size."""
-        for attempt in self.attempts:
-            if self.exactly(attempt):
-                return attempt
+    def single(self) -> "Iterator[Attempt]":
+        """The mistakes that do the same everywhere, of a family those of the right size.
+
+        Where several do the same in these cases, other cases tell which it is.
+        """
+        yield from filter(self.exactly, self.attempts)
         near = []
         for attempt in self.members():
             if self.exactly(attempt):
-                return attempt
+                yield attempt
             near += [attempt] if self.agrees(attempt, self.order[0]) else []
         self.attempts = (*self.attempts, *near)  # a size that fits may stand beside another mistake
-        return None
 
     def beneath(self) -> "Attempt | None":
         """The mistake in what is returned, of an answer that cannot be called in every case."""
+        return next((a for a in self.attempts if self.is_beneath(a)), None)
+
+    def is_beneath(self, attempt: "Attempt") -> bool:
+        """Whether an attempt does what the implementation does where that returns anything."""
         returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
         if not any(i in self.telling for i in returned):
-            return None
-        for attempt in self.attempts:
-            if all(self.agrees(attempt, i) for i in returned) and self.fits(attempt):
-                return attempt
-        return None
+            return False
+        return all(self.agrees(attempt, i) for i in returned) and self.fits(attempt)
 
     def called(self, attempt: "Attempt") -> tuple[Trial, ...]:
         """The trials as they would be if the attempt answered where nothing was returned."""
@@ -213,6 +298,11 @@ class Search:
                 if all(self.agrees(attempt, i) for i in [*self.order_in(there), *there]):
                     return attempt, where
         return None
+
+    def in_branch(self, attempt: "Attempt", where: str) -> bool:
+        """Whether an attempt does the same in this branch, and nothing is wrong outside it."""
+        there = dict(branches(self.trials)).get(where)
+        return there is not None and all(self.agrees(attempt, i) for i in there)
 
     def order_in(self, there: list[int]) -> list[int]:
         """Of some cases those that tell most, first."""
@@ -308,40 +398,51 @@ class Search:
         """Two mistakes of which in every case one does the same and the other does not show."""
         first = self.order[0]
         for a in [a for a in self.attempts if self.agrees(a, first) and self.fits(a)]:
-            by_a = {i for i in self.wrong if self.agrees(a, i)}
-            left = [i for i in self.order if i in self.wrong and i not in by_a]
-            if any(a.trial(i).stands_out for i in left):
-                continue
             for b in self.attempts:
                 if not self.in_time(0.8):
                     return None
-                if not all(self.agrees(b, i) for i in left) or not self.fits(b):
-                    continue
-                if not any(b.trial(i).stands_out for i in by_a if not self.agrees(b, i)):
-                    return (a, b) if 2 * len(by_a) >= len(self.wrong) else (b, a)
+                if self.are_apart(a, b):
+                    return sorted((a, b), key=lambda one: -self.damage(one))
         return None
+
+    def are_apart(self, a: "Attempt", b: "Attempt") -> bool:
+        """Whether in every case one does what the implementation does, and the other is right."""
+        return (
+            self.fits(a)
+            and self.fits(b)
+            and all(
+                any(
+                    self.agrees(one, i) and (self.agrees(other, i) or not other.trial(i).stands_out)
+                    for one, other in ((a, b), (b, a))
+                )
+                for i in self.order
+                if i in self.wrong
+            )
+        )
 
     def layers(self) -> tuple["Attempt", str] | None:
         """A mistake, and over it one that leaves its numbers alone and can be made anywhere.
 
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
-        values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
-        if digits_alone(self.trials):
-            return None
-        for attempt in self.attempts if values else ():
+        for attempt in () if digits_alone(self.trials) else self.attempts:
             if not self.in_time():
                 return None
-            there = pairs(self.beside(attempt, values[:1]))
-            if not there or not close(there[0]) or not self.fits(attempt):
-                continue
-            if not any(self.shows(attempt, i) for i in values):
-                continue
-            raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
-            found = lies_over(self.beside(attempt))
-            if found and all(self.agrees(attempt, i) for i in raised):
-                return attempt, found.mistake.name
+            if over := self.lies_beneath(attempt):
+                return attempt, over
         return None
+
+    def lies_beneath(self, attempt: "Attempt") -> str:
+        """The name of what lies over an attempt, and makes of it what the implementation does."""
+        values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
+        there = pairs(self.beside(attempt, values[:1]))
+        if not there or not close(there[0]) or not self.fits(attempt):
+            return ""
+        if not any(self.shows(attempt, i) for i in values):
+            return ""
+        raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
+        found = lies_over(self.beside(attempt))
+        return found.mistake.name if found and all(self.agrees(attempt, i) for i in raised) else ""
 
     def shows(self, attempt: "Attempt", i: int) -> bool:
         """Whether a mistake shows in the result of a case: one in gradients alone does not."""
@@ -350,22 +451,25 @@ class Search:
 
     def changed(self) -> tuple["Attempt", str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
-        if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
-            return None
         for attempt in self.attempts:
             if not self.in_time(0.7):
                 return None
-            first = pairs(self.beside(attempt, self.telling[:1]))
-            if not first or not may_be_changed(first[0]) or not self.fits(attempt):
-                continue
-            shows = sum(self.shows(attempt, i) for i in self.telling)
-            there = pairs(self.beside(attempt, self.telling))
-            if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
-                continue
-            words = changed_throughout(there)
-            if words:
+            if words := self.changed_in(attempt):
                 return attempt, words
         return None
+
+    def changed_in(self, attempt: "Attempt") -> str | None:
+        """The one change of an attempt's results that gives the implementation's, in words."""
+        if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
+            return None
+        first = pairs(self.beside(attempt, self.telling[:1]))
+        if not first or not may_be_changed(first[0]) or not self.fits(attempt):
+            return None
+        shows = sum(self.shows(attempt, i) for i in self.telling)
+        there = pairs(self.beside(attempt, self.telling))
+        if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
+            return None
+        return changed_throughout(there)
 
     # --- a mistake beside something else --------------------------------------------------------
 
@@ -379,20 +483,53 @@ class Search:
         for attempt in self.likeliest():
             if not self.in_time():
                 break
-            if not self.fits(attempt):
-                continue
-            agreed = [i for i in self.wrong if self.resembles(attempt, i)]
-            share = len(agreed) / len(self.wrong)
-            if share < ENOUGH or share <= most:
-                continue
-            surely = [i for i in agreed if self.agrees(attempt, i)]
-            told = sum(tells(self.trials[i]) for i in surely)
-            if (
-                told >= min(2, len(self.telling))  # one may agree by chance
-                and (told or self.alone(attempt, surely))
-            ) or (share == 1 and self.refuses(attempt)):
+            share = self.explained(attempt, most)
+            if share > most:
                 best, most = attempt, share
         return best
+
+    def explained(self, attempt: "Attempt", least: float = 0.0) -> float:
+        """The share of what is wrong that a mistake explains; 0 where that is not enough."""
+        agreed = [i for i in self.wrong if self.resembles(attempt, i)]
+        share = len(agreed) / max(1, len(self.wrong))
+        if share < ENOUGH or share <= least or not self.fits(attempt):
+            return 0.0
+        surely = [i for i in agreed if self.agrees(attempt, i)]
+        told = sum(tells(self.trials[i]) for i in surely)
+        if told >= min(2, len(self.telling)) and (told or self.alone(attempt, surely)):
+            return share  # one may agree by chance
+        return share if share == 1 and self.refuses(attempt) else 0.0
+
+    def refuted(self, attempt: "Attempt") -> bool:
+        """Whether a mistake shows in a result that is another, and nothing says why.
+
+        What says why is one change of all its results, or an option of the call in which no case
+        agrees: a second mistake. Other gradients of the same results are those of another function.
+        """
+        agreed = [i for i in self.wrong if self.agrees(attempt, i)]
+        others = [
+            i
+            for i in self.wrong
+            if i not in agreed and is_value(self.trials[i]) and attempt.trial(i).stands_out
+        ]
+        usual = set().union(*(asked_for(self.trials[i]) for i in agreed))
+        others = [i for i in others if asked_for(self.trials[i]) <= usual]
+        if not others:
+            return False
+        found = first_that_holds(self.beside(attempt))
+        alike = all(p.right for p in pairs(self.beside(attempt, others)))
+        return alike or not (found and found.sure)
+
+    def stands_beside(self, attempt: "Attempt", rest: str) -> bool:
+        """Whether a mistake explains enough, with this beside it."""
+        if not self.explained(attempt) or self.refuted(attempt):
+            return False
+        return not rest or self.left(attempt) == rest
+
+    def left(self, attempt: "Attempt") -> str:
+        """What the results look like beside a mistake, in words."""
+        found = first_that_holds(self.beside(attempt))
+        return found.text if found else ""
 
     def one_truth(self) -> bool:
         """Whether every call said True, or False: that agrees with many mistakes by chance."""
@@ -453,7 +590,16 @@ class Attempt:
         self.parts = parts_of(wrong)
         self.cases = draw(exercise, seed)
         self.trials: dict[int, Trial] = {}
+        self.seed = seed
         self.beside: dict[Attempt, Attempt | None] = {}  # with another mistake
+        self.elsewhere: dict[int, Attempt] = {seed: self}
+
+    def on(self, seed: int) -> "Attempt":
+        """The same on the cases of another seed."""
+        if seed not in self.elsewhere:
+            other = Attempt(self.exercise, self.misconception, self.wrong, seed)
+            self.elsewhere[seed] = other
+        return self.elsewhere[seed]
 
     def trial(self, number: int) -> Trial:
         """The trial on one case."""
@@ -566,6 +712,11 @@ def by_hand(outcome: Outcome) -> bool:
 def without_numbers(text: str) -> str:
     """An error's message without sizes and without the line that raised it."""
     return re.sub(r"-?\d+", "#", text.split(" (in the line")[0])
+
+
+def asked_for(trial: Trial) -> set:
+    """The options of a call, those included that are given by their places."""
+    return options_of(trial) | {len(trial.case.args)}
 
 
 def is_value(trial: Trial) -> bool:

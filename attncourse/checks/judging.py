@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -58,6 +59,36 @@ def one_thread() -> Iterator[None]:
             torch.set_num_threads(before)
 
 
+class Asked:
+    """What a diagnosis asks of an answer besides its ``trials``, as long as its calls come back."""
+
+    def __init__(
+        self, exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
+    ):
+        self.exercise, self.implementation = exercise, implementation
+        self.trials, self.seed = trials, seed
+        self.ended = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
+
+    def again(self, seed: int) -> tuple[Trial, ...]:
+        return try_out(self.exercise, self.implementation, seed)
+
+    def default(self, trials: tuple[Trial, ...]) -> Misconception | None:
+        try:
+            return other_default(self.exercise, self.implementation, trials) if self.ended else None
+        except TimeUp:
+            self.ended = False
+            return None
+
+    def place(self) -> Misconception | None:
+        mend = partial(repaired, self.exercise, self.implementation, self.trials, self.seed)
+        return mend() if self.ended else None
+
+    def ignored(self) -> str:
+        names = ignored(self.exercise, self.implementation, self.trials, self.seed)
+        told = listed(f"`{name}`" for name in names) if names else ""
+        return f"the result does not depend on {told}" if told else ""
+
+
 def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     """The verdict on ``implementation``, on the cases of this seed."""
     trials = try_out(exercise, implementation, seed)
@@ -67,25 +98,9 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     if not all(is_unwritten(t.outcome) for t in trials if t.wrong):
         tell(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
 
-    def again(other: int) -> tuple[Trial, ...]:
-        return try_out(exercise, implementation, other)
-
-    ended = all(t.outcome.kind not in ("hung", "skipped") for t in trials)  # it may be called again
-
-    def default() -> Misconception | None:
-        nonlocal ended
-        try:
-            return other_default(exercise, implementation, trials) if ended else None
-        except TimeUp:
-            ended = False
-            return None
-
     published = as_published(exercise, implementation, seed)
-    found = published or diagnose(exercise, trials, seed, again, default)
-    if ended and not found.mistake:
-        found = placed(found, repaired(exercise, implementation, trials, seed))
-    if ended and not found.mistake and not found.symptom:
-        found = replace(found, symptom=ignoring(exercise, implementation, trials, seed))
+    asked = Asked(exercise, implementation, trials, seed)
+    found = published or diagnose(exercise, trials, seed, asked)
     if found.mistake and found.rest == found.mistake.name:
         found = replace(found, rest="")  # it is told already
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
@@ -106,22 +121,6 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         unwritten=all(is_unwritten(t.outcome) for t in trials if t.wrong)
         and not any(c.earned for c in criteria),
     )
-
-
-def placed(found: Finding, mistake: Misconception | None) -> Finding:
-    """The finding with the place of the mistake, behind what the result looks like."""
-    if mistake is None:
-        return found
-    seen = f"T{found.symptom[1:]}. " if found.symptom.startswith("the result is") else ""
-    return Finding(replace(mistake, explanation=seen + mistake.explanation))
-
-
-def ignoring(
-    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
-) -> str:
-    """The symptom that a wrong result does not follow from what it should follow from."""
-    names = [f"`{name}`" for name in ignored(exercise, implementation, trials, seed)]
-    return f"the result does not depend on {listed(names)}" if names else ""
 
 
 def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:

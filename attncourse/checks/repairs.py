@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.changes import Change, changes
+from attncourse.checks.changes import CURES, Change, changes
 from attncourse.checks.exercise import Exercise, Misconception
 from attncourse.checks.outcome import is_students, is_unwritten, quiet, run
-from attncourse.checks.trials import Trial, numbers_in, problem_with, trials_of
+from attncourse.checks.trials import FRESH, Trial, numbers_in, problem_with, trials_of
 from attncourse.checks.watch import Forbidden, forbidding
 
 try:
@@ -29,7 +29,6 @@ except ImportError:  # Windows
 SECONDS = 1.5  # of processor time for all variants
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
-FRESH = 3  # times that a variant has fresh cases: what is decided by lot may be right in one
 LONGEST = 70  # characters of a line that are shown
 OUTSIDE = {"open", "exec", "eval", "compile", "input", "os", "sys", "shutil", "subprocess", "Path"}
 
@@ -144,7 +143,8 @@ def in_words(source: Source, change: Change) -> Misconception:
         piece = line
     there = "" if 2 * len(piece) > len(line) else f", in the line `{line}`,"
     words = change.words.format(f"`{piece}`")
-    return Misconception(change.kind, f"{words}{there} every result is right.")
+    cure = CURES.get(change.kind, "")
+    return Misconception(change.kind, f"{words}{there} every result is right. {cure}".strip())
 
 
 # --- the source of an answer ---------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """What a wrong result has to do with the right one, for mistakes that nobody foresaw.
 
 A symptom is a sentence that holds in every case: the result is the expected one times 2, or
-transposed, or right but for the first row. It is told only if fresh cases give the same sentence.
+transposed, or right but for the first row. Like a name (see ``diagnosis``) it is told only if fresh
+cases give the same sentence.
 """
 
 import re
@@ -55,25 +56,10 @@ class Pair:
         return self.got.shape == self.want.shape and equal(self.got, self.want)
 
 
-def symptom_of(
-    trials: tuple[Trial, ...], again: Callable[[int], tuple[Trial, ...]] | None
-) -> Symptom | None:
-    """The first symptom that holds, on fresh cases too; None if none does.
-
-    ``again(1)`` makes the trials on other cases, ``again(0)`` those on the same ones.
-    """
+def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
+    """The first symptom that holds in these trials; None if none does."""
     if any(t.outcome.kind in ("hung", "skipped") for t in trials):
         return None
-    found = first_that_holds(trials)
-    if again is None or not any(t.stands_out for t in trials):
-        return found
-    fresh = again(1)
-    if found is not None and first_that_holds(fresh) == found:
-        return found
-    return memory(trials, fresh, again)
-
-
-def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
     for look in LOOKS:
         found = look(trials)
         if found is not None:
@@ -312,6 +298,9 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if all(np.array_equal(p.want, np.round(p.want)) for p in wrong):
         return None  # whole numbers have no digits to lose
+    if way := one_way(wrong):
+        told = f"the result is right but for its last digits: all too {way}, as where a guard is"
+        return Symptom(f"{told} added to a divisor, or a number has too few digits", True)
     mistake = Misconception(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
@@ -319,6 +308,15 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
         "typed in with too few digits?",
     )
     return Symptom(mistake.name, True, mistake)
+
+
+def one_way(wrong: list[Pair]) -> str:
+    """Whether all numbers are too small, or all too large, which rounding does not make them."""
+    signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
+    signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]
+    if len(signs) < 12:
+        return ""
+    return "small" if (signs < 0).all() else "large" if (signs > 0).all() else ""
 
 
 def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -392,25 +390,25 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def memory(
-    trials: tuple[Trial, ...], fresh: tuple[Trial, ...], again: Callable[[int], tuple[Trial, ...]]
-) -> Symptom | None:
-    """The result does not follow from the arguments."""
-    repeated = pairs(again(0))
-    if any(
+def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
+    """The same calls once more have other results."""
+    other = any(
         a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
-        for a, b in zip(pairs(trials), repeated, strict=False)
-    ):
-        return Symptom("the same call gives other numbers each time", True)
+        for a, b in zip(pairs(trials), pairs(repeated), strict=False)
+    )
+    return "the same call gives other numbers each time" if other else ""
+
+
+def unmoved(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
+    """Calls with other numbers have the same results."""
     both = [
         (a, b)
         for a, b in zip(pairs(trials), pairs(fresh), strict=False)
         if a.want.shape == b.want.shape and a.got.shape == b.got.shape
     ]
     moving = [(a, b) for a, b in both if a.want.size > 1 and not equal(a.want, b.want)]
-    if len(moving) > 1 and all(equal(a.got, b.got) for a, b in moving):
-        return Symptom("the result does not depend on the numbers that come in", True)
-    return None
+    still = len(moving) > 1 and all(equal(a.got, b.got) for a, b in moving)
+    return "the result does not depend on the numbers that come in" if still else ""
 
 
 # --- the result as a function of the right one --------------------------------------------------

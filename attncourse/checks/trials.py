@@ -12,6 +12,7 @@ from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
 from attncourse.checks.watch import forbidding
 
+FRESH = 3  # further draws that what is told of an answer has to hold in
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
 
