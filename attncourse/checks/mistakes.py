@@ -454,6 +454,44 @@ GUARD = (
     .by(guarded(1e-3))
     .by_any(guarded, Between(1e-10, 10.0))
 )
+
+
+def floored(floor: float) -> dict[str, Any]:
+    """The number that is subtracted is never below a floor."""
+    return {"normalize": lambda s: shares_of((s - s.amax(-1, keepdim=True).clamp(min=floor)).exp())}
+
+
+FLOORED = (
+    slip("""a floor under the maximum
+    You subtract the largest score of a row, but never less than some number. In a row that lies far
+    below that number every exponential is 0, and so is their sum. Subtract the largest score
+    whatever it is.""")
+    .by(floored(0.0))
+    .by_any(floored, (-1.0, -10.0, -100.0))
+)
+BY_FEATURES = (
+    slip("""divided feature by feature
+    You blend by the exponentials and divide what comes out by its own sum over the features. The
+    weights are what sums to 1, over the keys: divide by the sum of the exponentials of a row.""")
+    .by(normalize=exponentials, mix=lambda w, v: shares_of(w @ v))
+    .by(mix=lambda w, v: shares_of(w @ v))
+)
+NEITHER = (
+    slip("""neither softmax nor scale
+    You mix the values with the bare products. Divide these by √d_k, and let a softmax over the keys
+    make weights of them.""")
+    .by(normalize=lambda s: s, factor=lambda q, k, other: 1)
+    .by(
+        normalize=lambda s: s,
+        factor=lambda q, k, other: 1,
+        hide=lambda s, mask: s if mask is None else s * mask,
+    )
+    .by(
+        normalize=lambda s: s,
+        factor=lambda q, k, other: 1,
+        hide=lambda s, mask: s if mask is None else s.masked_fill(~mask, 0),
+    )
+)
 OF_THE_SOFTMAX = (
     OVER_QUERIES,
     OVER_AXIS_1,

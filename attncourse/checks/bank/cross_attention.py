@@ -201,6 +201,7 @@ OF_BOTH = (
         for s in mistakes.OF_THE_SOFTMAX
     ),
     *mistakes.MORE_OF_THE_SOFTMAX,
+    mistakes.NEITHER,
     mistakes.BEST_ONLY,
     *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
     mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),

@@ -1380,6 +1380,12 @@ CACHE = exercise(
             You number the new tokens from 0, so the first of them sees the first old token and
             nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or
             `tril(diagonal=c)`.""").by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril()),
+        slip("""a square mask on wider scores
+            Your mask is (m, m), or (n, n), as without a cache. The scores are (m, c + m): a row for
+            each new token, a column for each that it may see, the c old ones first:
+            `causal_mask(m, c + m)`.""")
+        .by(mask=lambda m, n: torch.ones(m, m, dtype=torch.bool).tril())
+        .by(mask=lambda m, n: torch.ones(n, n, dtype=torch.bool).tril()),
         slip("""no causal mask
             Your new tokens see each other, later ones too. With one new token that does not show;
             with several, each sees those up to itself.""")

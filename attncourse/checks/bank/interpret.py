@@ -251,12 +251,15 @@ def scoring(
     on=lambda maps, pattern: (maps * pattern).sum(-1),
     asked=lambda pattern: pattern.any(-1),
     average=lambda found, asked, pattern: (found * asked).sum(-1) / asked.sum().clamp(min=1),
+    whole=None,
     finish=as_it_is,
 ):
     """``head_scores`` made of decisions: what falls on the pattern, for whom, and the average."""
 
     def head_scores(maps, pattern):
         pattern = see(pattern)
+        if whole is not None:
+            return finish(whole(on(maps, pattern).sum(-1), maps))
         return finish(average(on(maps, pattern), asked(pattern), pattern))
 
     return head_scores
@@ -719,6 +722,11 @@ SCORES = exercise(
             average is over the queries.""")
         .by(average=lambda found, asked, p: found.sum(-1) / p.sum().clamp(min=1))
         .by(on=lambda maps, p: (maps * p).sum(-1) / p.sum(-1).clamp(min=1)),
+        slip("""divided by all the attention
+            You divide by the sum of the whole map, and so by all queries. Those for which the
+            pattern is False throughout are not asked: divide by the number of the others.""")
+        .by(whole=lambda hit, maps: hit / maps.sum((-2, -1)))
+        .by(whole=lambda hit, maps: hit / maps.sum((-2, -1)).clamp(min=1e-9)),
         slip("""added up, not averaged
             You add up over the queries. A score is a share, from 0 to 1: divide by the number of
             queries that are asked.""").by(average=lambda found, asked, p: found.sum(-1)),

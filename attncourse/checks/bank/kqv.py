@@ -284,6 +284,9 @@ ATTENTION = exercise(
         mistakes.COSINE,
         *mistakes.OF_THE_RESULT,
         *mistakes.MORE_OF_THE_SOFTMAX,
+        mistakes.FLOORED,
+        mistakes.NEITHER,
+        mistakes.BY_FEATURES,
         mistakes.BEST_ONLY,
         mistakes.TOO_LITTLE_OFF,
         mistakes.GUARD_AFTER_THE_MASK,
@@ -355,6 +358,7 @@ HEAD = exercise(
             ),
             mistakes.SCALED_AFTERWARDS,
             *mistakes.OF_THE_SOFTMAX,
+            mistakes.NEITHER,
             *mistakes.OF_THE_MASK,
             CAUSAL,
             mistakes.ROLES_EXCHANGED.said(

@@ -92,6 +92,10 @@ EMPTY = {"mask": Drawn("... m n", empty_rows)}
 LEARNING = FIVE.but(use=with_gradients("scores"))
 HALF = FIVE.but(dtype="float16", note="float16")
 ABOVE_11 = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)}
+FAR_BELOW = {
+    "scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6),
+    "mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool)),
+}
 LARGE = {"scores": Drawn("m n", falling), "mask": Drawn("m n", first_allowed)}
 
 # --- cases: leak -----------------------------------------------------------------------------
@@ -365,6 +369,11 @@ def nowhere_near(number: float) -> dict:
     return FORGOTTEN | filled_with(number)
 
 
+def from_a_floor(scores, floor, total):
+    e = (scores - scores.amax(-1, keepdim=True).clamp(min=floor)).exp()
+    return e / total(e.sum(-1, keepdim=True))
+
+
 def guarded_shares(choice: tuple[Callable, float], guard: Callable = torch.add) -> dict:
     """Masked afterwards, and a number is added to the sums of the rows."""
     normalize, number = choice
@@ -393,6 +402,11 @@ MORE = {  # other ways to make the catalogue's mistakes, where rows may have no 
         {**NOT_HIDDEN, "normalize": torch.exp, "after": shares},
         *map(floored_shares, product((torch.exp,), (1e-12, 1e-9, 1e-8, 1e-6))),
         *(guarded_shares((torch.exp, number)) for number in (1e-12, 1e-9, 1e-8)),
+    ),
+    mistakes.FLOORED.name: tuple(
+        FORGOTTEN | {"normalize": partial(from_a_floor, floor=floor, total=total)}
+        for floor in (0.0, -1.0, -10.0, -1e2, -1e3, -1e4, -1e5)
+        for total in (no_zero, partial(torch.clamp, min=1e-6), partial(torch.clamp, min=1e-9))
     ),
     mistakes.ONE_MAXIMUM.name: (
         {"normalize": lambda s: (e := (s - s.max()).exp()) / no_zero(e.sum(-1, keepdim=True))},
@@ -792,6 +806,7 @@ SOFTMAX = exercise(
         WEIGHTS_CASES.criterion("float32, large and small scores", 1).on(
             FIVE.but(given={"scores": Drawn("m n", heights)}, note="scores in the hundreds"),
             FIVE.but(given=LARGE, factor={"scores": 1e7}, note="scores in the millions"),
+            FIVE.but(given=FAR_BELOW, note="scores near −1000000, all of them allowed"),
             WEIGHTS_ROWS.extreme[1],
             FIVE.but(dtype="float32", given=EMPTY, note="float32, with empty rows"),
             once_more(WEIGHTS_BY_HAND),
@@ -875,6 +890,7 @@ SOFTMAX = exercise(
             one.by(*MORE.get(one.name, ())).naming(**OF_EMPTY_ROWS)
             for one in (
                 *mistakes.OF_THE_SOFTMAX,
+                mistakes.FLOORED,
                 mistakes.ONE_MAXIMUM,
                 mistakes.IN_SINGLE_PRECISION,
                 *mistakes.OF_THE_MASK,

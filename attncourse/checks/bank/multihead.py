@@ -523,6 +523,7 @@ OF_ATTENTION = (
         else one
         for one in mistakes.OF_THE_SOFTMAX
     ),
+    mistakes.NEITHER.naming(d_k="d_head"),
     slip("""softmax over the heads
         Your softmax runs over the axis of the heads, so that they share a budget. Each head has its
         own, over the keys: `softmax(dim=-1)`.""").by(normalize=lambda s: s.softmax(-3)),

@@ -290,6 +290,13 @@ OF_THE_CLOCK = (
         take the power first. Put the whole exponent in brackets: `base ** (-2 * i / d)`.""")
     .by(frequency=lambda base, i, d, c: base ** (-2 * i) / d)
     .by(frequency=lambda base, i, d, c: base**-2 * i / d),
+    slip("""the exponent is rounded down
+        `//` rounds down: of `-math.log(base) / d // 2`, where brackets are missing, all that stands
+        before it. Write the exponent with `/` alone: `-2 * i / d`.""")
+    .by(frequency=lambda base, i, d, c: (i * (-math.log(base) / d // 2)).exp())
+    .by(frequency=lambda base, i, d, c: (2 * i * (-math.log(base) / d // 2)).exp())
+    .by(frequency=lambda base, i, d, c: (2 * i * (-math.log(base) // d)).exp())
+    .by(frequency=lambda base, i, d, c: base ** (-2 * i // d)),
     slip("""the slowest pair first
         Your frequencies are right, but in the opposite order. Pair 0 turns fastest, by 1 radian a
         step.""").by(frequency=lambda base, i, d, c: base ** (-2 * i / d).flip(0)),
@@ -324,7 +331,8 @@ OF_THE_CLOCK = (
     ),
     slip("""another base
         Your frequencies are powers of a number that is not the base, 10000 unless another is given.
-        exp(−2i/d) lacks its logarithm: base^(−2i/d) is exp(−2i/d · ln base).""")
+        Where you write it with exp, the logarithm of the base is in the exponent: base^(−2i/d) is
+        exp(−2i/d · ln base).""")
     .by(base=lambda base: math.e)
     .by(base=lambda base: 1e5)
     .by(base=lambda base: 5e5)

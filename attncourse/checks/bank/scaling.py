@@ -485,7 +485,10 @@ ENTROPY = exercise(
             You sum or average over the queries too (as `weights[weights > 0]` does, which flattens
             all rows). Each query has an entropy of its own: sum over the last axis.""")
         .by(total=lambda terms: terms.sum())
-        .by(total=lambda terms: terms.sum(-1).mean()),
+        .by(total=lambda terms: terms.sum(-1).mean())
+        .by(total=lambda terms: terms.sum(1).mean())
+        .by(total=lambda terms: terms.sum(0).mean())
+        .by(total=lambda terms: terms.mean()),
         slip("""an axis of length 1 is left
             `keepdim=True` leaves an axis of length 1 where the keys were. The result has one number
             for each row, shape (...): `sum(dim=-1)`.

@@ -466,6 +466,8 @@ ATTEND = exercise(
         attend,
         *mistakes.OF_THE_SOFTMAX,
         *mistakes.MORE_OF_THE_SOFTMAX,
+        mistakes.FLOORED,
+        mistakes.BY_FEATURES,
         mistakes.BEST_ONLY,
         slip("""exponentials that are not shared out
             You blend by the exponentials, or by the logarithms of `log_softmax`. Weights are the

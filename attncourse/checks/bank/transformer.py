@@ -313,6 +313,18 @@ def branch_and_norm(x, branch, norm, first):
     return norm(branch(x))
 
 
+def behind_the_norm(x, branch, norm, first):
+    return norm(x) + branch(norm(x))
+
+
+def twice_after_norm(x, branch, norm, first):
+    return 2 * branch(norm(x))
+
+
+def twice_before_norm(x, branch, norm, first):
+    return norm(2 * branch(x))
+
+
 def in_turn(x, steps):
     for step in steps:
         x = step(x)
@@ -370,6 +382,7 @@ def block_class(
     pre=before,
     post=after,
     bare=lambda number: False,
+    odd=lambda number: None,
     unnormed=lambda number: False,
     norms=lambda names: names,
     drop=dropped,
@@ -381,8 +394,9 @@ def block_class(
     """A block made of decisions.
 
     ``branches(self, *given)`` are its branches in order, ``pre`` and ``post`` how one is put into
-    the stream, ``bare`` which lack a residual, ``unnormed`` a norm and ``spared`` dropout, ``drop``
-    what becomes of an output, ``walk`` how they follow each other.
+    the stream, ``odd`` how else one of them is, by pre-norm and post-norm; ``bare`` which lack a
+    residual, ``unnormed`` a norm and ``spared`` dropout, ``drop`` what becomes of an output,
+    ``walk`` how they follow each other.
     """
 
     class Block(nn.Module):
@@ -397,10 +411,16 @@ def block_class(
             own = branches(self, *given)
             named = norms([f"norm_{i + 1}" for i in range(len(own))])
             alone = norm_and_branch if self.pre_norm else branch_and_norm
+
+            def put(number):
+                if own_way := odd(number):
+                    return own_way[not self.pre_norm]
+                return alone if bare(number) else step
+
             steps = [
                 partial(
                     self.one,
-                    alone if bare(number) else step,
+                    put(number),
                     branch if spared(number) else partial(self.dropping, branch),
                     nn.Identity() if unnormed(number) else getattr(self, norm),
                     x,
@@ -507,6 +527,10 @@ SUM = "`x + self.dropout(branch)`"
 def of_the_stream(layers) -> tuple[Slip, ...]:
     """What goes wrong around the branches, whatever these are."""
     places = range(3 if layers is decoder_layers else 2)
+
+    def in_one_place(ways):
+        return [{"odd": lambda number, i=i: ways if number == i else None} for i in places]
+
     swaps = ([2, 1, 0], [1, 0, 2]) if layers is decoder_layers else ([1, 0],)
     norms = ([0, 2, 1], [0, 0, 1], [0, 0, 2], [0, 1, 1]) if layers is decoder_layers else ()
     return (
@@ -540,7 +564,19 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         slip("""the residual begins behind the norm
             You normalise x and then add the branch to the normalised x. The stream itself is not
             normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.
-        """).by(pre=lambda x, branch, norm, first: norm(x) + branch(norm(x))),
+        """)
+        .by(pre=behind_the_norm)
+        .by(*in_one_place((behind_the_norm, after))),
+        slip("""a branch is added to itself
+            You keep what the branch returns under the name of the stream, and then add the stream:
+            it is the branch's output twice. Add what the branch *read*, x + branch(…), under a name
+            that still has it.""")
+        .by(pre=twice_after_norm, post=twice_before_norm)
+        .by(pre=twice_after_norm)
+        .by(post=twice_before_norm)
+        .by(*in_one_place((twice_after_norm, twice_before_norm)))
+        .by(*in_one_place((twice_after_norm, after)))
+        .by(*in_one_place((before, twice_before_norm))),
         slip("""the branch is normalised, not the sum
             In post-norm you normalise before you add: what the branch returns, x, or both x and
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
