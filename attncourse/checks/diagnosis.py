@@ -50,13 +50,14 @@ class Finding:
     """What a diagnosis found: a mistake, or else a symptom, or nothing.
 
     ``rest`` is what is still wrong once the mistake is mended, and ``mended`` are the trials as
-    they would be then.
+    they would be then. Nothing is wrong then where the mistake is ``all`` that there is.
     """
 
     mistake: Misconception | None = None
     rest: str = ""
     mended: tuple[Trial, ...] = ()
     symptom: str = ""
+    all: bool = False
 
 
 class Answer(Protocol):
@@ -120,7 +121,7 @@ def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
     """What may be told of an implementation, what explains most first."""
     trials = search.trials
     for mistake in search.single():
-        yield Claim(Finding(mistake.misconception), Search.exactly, (mistake,))
+        yield Claim(Finding(mistake.misconception, all=True), Search.exactly, (mistake,))
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"
         yield Claim(Finding(symptom=told), Search.one_truth)
@@ -136,13 +137,13 @@ def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
     if branch := search.branch():
         attempt, where = branch
         told = f"{attempt.misconception.explanation} Here that is so {where}."
-        finding = Finding(replace(attempt.misconception, explanation=told))
+        finding = Finding(replace(attempt.misconception, explanation=told), all=True)
         yield Claim(finding, lambda s, a: s.in_branch(a, where), (attempt,))
     if layers := search.layers():
         attempt, over = layers
         finding = Finding(attempt.misconception, over, search.mended(attempt))
         yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (attempt,))
-    if pair := search.worth_trying() and search.pair():
+    for pair in search.two_at_once() if search.worth_trying() else ():
         first, second = sorted(pair, key=lambda a: -search.damage(a))
         finding = Finding(first.misconception, second.misconception.name, second.all_trials())
         yield Claim(finding, Search.exactly, (together(*pair, search.seed),))
@@ -153,7 +154,10 @@ def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
         yield Claim(finding, lambda s, a: s.changed_in(a) == how, (attempt,))
     with search.resting():
         whole = first_that_holds(trials)
-    looks = Finding(whole.mistake, symptom="" if whole.mistake else whole.text) if whole else None
+    looks = Finding()
+    if whole:
+        told = "" if whole.mistake else whole.text
+        looks = Finding(whole.mistake, symptom=told, all=bool(whole.mistake) and whole.all)
 
     def looks_so(s: Search) -> bool:
         found = first_that_holds(s.trials)
@@ -166,8 +170,8 @@ def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
     if place:
         if whole and whole.text.startswith("the result is"):
             seen = replace(place, explanation=f"T{whole.text[1:]}. {place.explanation}")
-            yield Claim(Finding(seen), looks_so)
-        yield Claim(Finding(place), lambda s: True)
+            yield Claim(Finding(seen, all=True), looks_so)
+        yield Claim(Finding(place, all=True), lambda s: True)
         return
     if whole and whole.sure:
         yield Claim(looks, looks_so)
@@ -353,13 +357,13 @@ class Search:
         """Whether an attempt is right wherever the implementation is."""
         return not any(attempt.trial(i).stands_out for i in self.right)
 
-    def pair(self) -> "tuple[Attempt, Attempt] | None":
+    def two_at_once(self) -> "Iterator[tuple[Attempt, Attempt]]":
         """Two mistakes of one composition that together do the same everywhere.
 
         Where one hides the other in some case, that other alone does not fit there.
         """
         composed = [a for a in self.likeliest() if a.parts is not None]
-        probe, hidden = self.order[0], None
+        probe, hidden = self.order[0], []
         seen = [a for a in composed if a.trial(probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
@@ -371,9 +375,10 @@ class Search:
                 continue
             fitting = self.fits(a) + self.fits(b)
             if fitting == 2:
-                return a, b
-            hidden = hidden or ((a, b) if fitting else None)
-        return hidden
+                yield a, b
+            elif fitting:
+                hidden.append((a, b))
+        yield from hidden
 
     def likeliest(self) -> "list[Attempt]":
         """The attempts, those first that do the same in most of a few small cases."""
@@ -442,7 +447,7 @@ class Search:
             return ""
         raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
         found = lies_over(self.beside(attempt))
-        return found.mistake.name if found and all(self.agrees(attempt, i) for i in raised) else ""
+        return found.text if found and all(self.agrees(attempt, i) for i in raised) else ""
 
     def shows(self, attempt: "Attempt", i: int) -> bool:
         """Whether a mistake shows in the result of a case: one in gradients alone does not."""

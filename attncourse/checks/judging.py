@@ -106,7 +106,7 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
     return Verdict(
         exercise.target,
-        criteria,
+        with_consequences(criteria, found, mended),
         seed,
         exercise.section,
         diagnosis=found.mistake,
@@ -138,6 +138,18 @@ def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
     with one_thread(), redirect_stdout(Muted()):
         criteria = judge_criteria(exercise, try_out(exercise, implementation, seed))
     return sum(c.earned for c in criteria)
+
+
+def with_consequences(
+    criteria: tuple[CriterionVerdict, ...], found: Finding, mended: tuple[CriterionVerdict, ...]
+) -> tuple[CriterionVerdict, ...]:
+    """The criteria, with those marked that hold once the mistake is mended.
+
+    All but the first of them, which shows the mistake.
+    """
+    held = {c.name for c in mended if c.passed}
+    due = [c for c in criteria if not c.passed and not c.waits and (found.all or c.name in held)]
+    return tuple(replace(c, follows=c in due[1:]) for c in criteria) if found.mistake else criteria
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:

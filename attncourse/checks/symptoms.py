@@ -35,12 +35,13 @@ Change = Callable[[np.ndarray], np.ndarray]
 class Symptom:
     """A sentence; ``sure`` if it explains every case, numbers and all.
 
-    Some symptoms leave no doubt about the mistake, in whatever exercise.
+    Some symptoms leave no doubt about the mistake, in whatever exercise; it need not be ``all``.
     """
 
     text: str
     sure: bool
     mistake: Misconception | None = None
+    all: bool = True
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
         if found and sure:
             names = listed(dict.fromkeys(match[1] for match in found))
             mistake = Misconception(name.format(names), cure.format(names))
-            return Symptom(mistake.name, True, mistake)
+            return Symptom(mistake.name, True, mistake, len(found) == len(texts))
     return None
 
 
@@ -998,7 +999,7 @@ def digits_alone(trials: tuple[Trial, ...]) -> bool:
 def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
     """What makes the numbers of another mistake into what is there, and leaves no doubt."""
     found = (look(trials) for look in OVER)
-    return next((symptom for symptom in found if symptom and symptom.mistake), None)
+    return next((symptom for symptom in found if symptom and symptom.sure), None)
 
 
 LOOKS = (

@@ -17,6 +17,7 @@ FRAME = (
     'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">'
 )
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
+FOLLOWS = "follows from the above"
 LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
@@ -25,7 +26,8 @@ class CriterionVerdict:
     """Whether one criterion holds, and if not, on which call it failed and how.
 
     ``message`` shows the call and both results, ``brief`` says in one line what is wrong. It
-    ``waits`` where it holds, and earns nothing before any value is right.
+    ``waits`` where it holds, and earns nothing before any value is right. It ``follows`` where it
+    fails for no other reason than the mistake that the verdict names.
     """
 
     name: str
@@ -35,6 +37,12 @@ class CriterionVerdict:
     message: str = ""
     brief: str = ""
     waits: bool = False
+    follows: bool = False
+
+    @property
+    def said(self) -> str:
+        """What is wrong, in one line."""
+        return FOLLOWS if self.follows else self.brief
 
     @property
     def mark(self) -> str:
@@ -176,7 +184,7 @@ class Verdict:
         rest = rest[-max(room - 1, 0) :]
         lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
         lines[1:] = [
-            f"{line}: {'the same error' if alike(c, failed[0]) else cut(c.brief)}"
+            f"{line}: {'the same error' if alike(c, failed[0]) else cut(c.said)}"
             for line, c in zip(lines[1:], failed[1:], strict=True)
         ]
         room = max(room - len(rest), 1)
@@ -192,7 +200,8 @@ class Verdict:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
         for c in self.criteria:
-            lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible})")
+            lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible}){': ' * c.follows}")
+            lines[-1] += FOLLOWS * c.follows
             lines += ["      " + line for line in c.message.splitlines()]
         if not self.passed:
             lines += [PRINTS] * self.printed
@@ -310,6 +319,7 @@ MESSAGE_STYLE = (
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
     """One criterion; what went wrong is folded unless it is the first to read."""
     head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
+    head += f" <em>{FOLLOWS}</em>" * c.follows
     if not c.message:
         return f"<li>{head}</li>"
     state = " open" if is_open else ""

@@ -56,13 +56,13 @@ def first_line(text: str) -> str:
 def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
     """What a report keeps of a verdict; of a ``silent`` one no words."""
     if silent:
-        criteria = tuple(replace(c, message="", brief="") for c in verdict.criteria)
+        criteria = tuple(replace(c, message="", brief="", follows=False) for c in verdict.criteria)
         verdict = replace(
             verdict, criteria=criteria, diagnosis=None, symptom="", rest="", example="", guide=""
         )
     diagnosis = verdict.diagnosis
     failed = [] if silent else [c for c in verdict.criteria if not c.passed]
-    names = ("name", "passed", "earned", "possible", "message", "brief")
+    names = ("name", "passed", "earned", "possible", "message", "brief", "follows")
     return {
         "cell": grade_id,
         "target": verdict.target,

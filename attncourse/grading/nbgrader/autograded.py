@@ -233,6 +233,7 @@ def verdict_html(verdict: dict[str, Any]) -> str:
             possible=number(c["possible"]),
             message=message(c["message"]),
             brief=message(c.get("brief", "")),
+            follows=bool(c.get("follows")),  # older reports do not say
         )
         for c in verdict["criteria"]
     )
