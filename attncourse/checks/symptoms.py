@@ -256,6 +256,12 @@ UNFIT = (
         "a weight is a plain tensor and no `nn.Parameter`.",
     ),
     (
+        r"called (\S+), which this exercise asks you to build",
+        "{} is called, which is to be written",
+        "The exercise asks you to build what `{}` does, so it may not be called: write it out of "
+        "sums, products and the other plain operations.",
+    ),
+    (
         r".*(Boolean value of Tensor|truth value of an array)",
         "one truth value of a whole array",
         "`if x:`, `x or …` and `if a > b:` ask for one truth value, and an array has one for each "
