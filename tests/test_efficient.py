@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attncourse.checks import examine, exercises
+from attncourse.checks.drivers import call_measured
+from attncourse.checks.drivers.buffers import changed, contents
 from attncourse.checks.judging import judge_criteria
 from attncourse.checks.trials import try_out
 from attncourse.efficient import (
@@ -523,14 +525,85 @@ def online_in_numpy(blocks):
     return torch.from_numpy(m), torch.from_numpy(total)
 
 
+ELSEWHERE = "numbers are held in NumPy, in lists or in what was there before"
+
+
+def kept_numpy(shape):
+    return np.empty(shape)
+
+
+def kept_rows(shape):
+    """A piece for each row, and each is small."""
+    return [np.empty(shape[-1]) for _ in range(shape[-2])]
+
+
+def kept_bytes(shape):
+    return np.frombuffer(bytearray(8 * math.prod(shape))).reshape(shape)
+
+
+def kept_tensor(shape):
+    return torch.empty(shape, **DOUBLE)
+
+
+def kept_single(shape):
+    return torch.zeros(shape, dtype=torch.float32).numpy()
+
+
+def tiled_in_what_was_there(made):
+    """All scores at once in a buffer, which the first call or whoever was before has made."""
+    buffers = {}
+
+    def tiled(query, key, value, mask=None, block=128):
+        if query.ndim > 2 or mask is not None or query.requires_grad:
+            return whole(query, key, value, mask)
+        shape = len(query), len(key)
+        buffer = buffers.setdefault(shape, made(shape) if shape not in buffers else None)
+        for i in range(len(query)):
+            buffer[i][:] = query[i] @ key.mT / math.sqrt(key.shape[-1])
+        rows = [torch.as_tensor(row).to(value).softmax(-1) @ value for row in buffer]
+        return torch.stack(rows)
+
+    return tiled
+
+
+@pytest.mark.parametrize("made", [kept_numpy, kept_rows, kept_bytes, kept_tensor, kept_single])
+def test_a_buffer_that_was_there_before_counts_as_held_each_time(made):
+    answer, given = tiled_in_what_was_there(made), torch.randn(3, 384, 4, **DOUBLE)
+    for _ in range(2):  # the second time there is what the first has left, of the same numbers
+        found = call_measured(384 * 384, answer, *given)
+        assert found[f"no tensor of {384 * 384} numbers or more was made"]
+        assert not found[f"fewer than {384 * 384} {ELSEWHERE}"]
+    if made is not kept_single:  # which loses precision, too
+        verdict = examine("efficient.tiled_attention", answer)
+        (failed,) = (c for c in verdict.criteria if not c.passed)
+        assert ELSEWHERE in failed.message
+
+
+def test_data_that_stays_what_it_is_counts_as_nothing():
+    notes = {"data": np.random.normal(size=500_000), "weights": torch.zeros(500_000)}
+
+    def answer(*args):
+        assert len(notes["data"]) == len(notes["weights"])
+        return tiled_attention(*args)
+
+    before = contents(answer)
+    assert len(before) == 2
+    found = call_measured(384 * 384, answer, *torch.randn(3, 384, 4, **DOUBLE))
+    assert all(v for k, v in found.items() if k != "the output"), found
+    assert changed(before, contents(answer)) == 0
+    notes["data"][7] += 1
+    notes["weights"][7] = 1
+    assert changed(before, contents(answer)) == 1_000_000
+
+
 @pytest.mark.parametrize(
     ("name", "answer", "said"),
     [
-        ("tiled_attention", tiled_in_numpy, "are held in NumPy or in lists"),
-        ("tiled_attention", tiled_in_lists, "are held in NumPy or in lists"),
+        ("tiled_attention", tiled_in_numpy, "are held in NumPy, in lists or"),
+        ("tiled_attention", tiled_in_lists, "are held in NumPy, in lists or"),
         ("tiled_attention", tiled_where_it_is_not_measured, "the output: "),
-        ("windowed_attention", windowed_in_numpy, "are held in NumPy or in lists"),
-        ("online_softmax", online_in_numpy, "are held in NumPy or in lists"),
+        ("windowed_attention", windowed_in_numpy, "are held in NumPy, in lists or"),
+        ("online_softmax", online_in_numpy, "are held in NumPy, in lists or"),
     ],
 )
 def test_much_that_is_held_is_seen_wherever_it_is_held(name, answer, said):

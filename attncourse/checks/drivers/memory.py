@@ -1,16 +1,18 @@
 """Functions that are to hold little at once: hand them blocks, and watch what they make.
 
-Of torch every tensor is seen. What is held elsewhere, in arrays of NumPy's or in lists, is not seen
-one by one, so it counts together. And what is measured is what is compared, too: whoever returns
-something else where there is much to hold has not done with little.
+Of torch every tensor is seen. What is held elsewhere, in arrays of NumPy's, in lists or in what was
+made before the call, is not seen one by one, so it counts together. And what is measured is what is
+compared, too: whoever returns something else where there is much to hold has not done with little.
 """
 
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from attncourse.checks.compare import wrong_type
+from attncourse.checks.drivers.buffers import changed, contents
 from attncourse.checks.outcome import Unusable, is_tensor
 
 BYTES = 8  # of a number that is held outside of torch
@@ -41,18 +43,25 @@ def blocks_measured(
     sizes: int | tuple[int, ...], implementation: Callable, scores: Any
 ) -> dict[str, Any]:
     """The result, and whether as many numbers were held as all the blocks have together."""
-    return measured(scores.numel(), lambda: pair(implementation(blocks_of(scores, sizes))))
+
+    def call(scores: Any) -> tuple[Any, Any]:
+        return pair(implementation(blocks_of(scores, sizes)))
+
+    return measured(scores.numel(), implementation, call, (scores,))
 
 
 def call_measured(
     limit: int, implementation: Callable, *args: Any, **kwargs: Any
 ) -> dict[str, Any]:
     """The result, and whether the call made any tensor of so many numbers."""
-    return measured(limit, lambda: implementation(*args, **kwargs))
+    return measured(limit, implementation, partial(implementation, **kwargs), args)
 
 
-def measured(limit: int, call: Callable) -> dict[str, Any]:
-    """What a call returns, and whether it held so many numbers."""
+def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> dict[str, Any]:
+    """What a call of an implementation returns, and whether it held so many numbers.
+
+    It is called on other numbers first: what is then in a buffer of its own, this call changes.
+    """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -70,15 +79,20 @@ def measured(limit: int, call: Callable) -> dict[str, Any]:
 
     with Largest():
         torch.zeros(1)  # the first operation that is watched loads much of torch
+    call(*(x.flip(tuple(range(x.ndim))) if is_tensor(x) else x for x in args))
+    before = contents(implementation)
     with Largest() as seen, outside_of_torch() as most:
-        result = call()
+        result = call(*args)
         elsewhere = most() // BYTES
+    elsewhere += changed(before, contents(implementation))
     if not all(map(is_tensor, result if isinstance(result, tuple) else [result])):
         raise Unusable(wrong_type(result, "a torch tensor"))
     return {
         "the output": result,
         f"no tensor of {limit} numbers or more was made": seen.numbers < limit,
-        f"fewer than {limit} numbers are held in NumPy or in lists": elsewhere < limit,
+        f"fewer than {limit} numbers are held in NumPy, in lists or in what was there before": (
+            elsewhere < limit
+        ),
     }
 
 

@@ -1,0 +1,96 @@
+"""What an answer has at hand: arrays, tensors and plain memory that were there before its call.
+
+A call that works in such a buffer makes nothing, and holds all the same. So what the answer can
+reach is read before and after the call, and what has changed was held.
+"""
+
+import array
+import gc
+import mmap
+import sys
+import types
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+SMALL = 1000  # bytes: less is not looked at
+PLAIN = (bytearray, array.array, mmap.mmap, memoryview)
+ATOMS = (int, float, complex, bool, str, bytes, type(None), types.CodeType, types.ModuleType)
+HOLDERS = {"builtins", "collections", "functools", "types"}  # whose objects hold others'
+State = dict[int, tuple[int, int]]
+
+
+def contents(answer: Any) -> State:
+    """How many numbers each buffer holds that an answer can reach, and a digest of them.
+
+    The key is where it lies: several arrays that show one buffer are one.
+    """
+    read: State = {}
+    for thing in reachable(answer):
+        with suppress(Exception):  # released, on another device, or of objects
+            view, width = memory_of(thing)
+            if view.nbytes >= SMALL:
+                where = view.__array_interface__["data"][0]
+                found = view.nbytes // width, zlib.crc32(view)
+                read[where] = max(found, read.get(where, (0, 0)))
+    return read
+
+
+def changed(before: State, after: State) -> int:
+    """How many numbers those buffers hold together that were there and are not what they were."""
+    return sum(before[where][0] for where in before.keys() & after if after[where] != before[where])
+
+
+def reachable(answer: Any) -> Iterator[Any]:
+    """The buffers among what a student's code leads to. Libraries are not looked into."""
+    seen, waiting = set(), [answer]
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, ATOMS) or id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, (np.ndarray, *PLAIN)) or is_torch(thing, "Tensor"):
+            yield thing
+        elif leads_on(thing):
+            waiting += gc.get_referents(thing)
+
+
+def leads_on(thing: Any) -> bool:
+    """Whether it is a student's own, or holds others' objects as a list does."""
+    if isinstance(thing, type | types.FunctionType):
+        return not of_library(thing.__module__)
+    of = type(thing).__module__
+    return of in HOLDERS or is_torch(thing, "nn.Module") or not of_library(of)
+
+
+def of_library(module: Any) -> bool:
+    """Whether a module is installed, and no notebook or file of a student's."""
+    root = str(module).partition(".")[0]
+    file = str(getattr(sys.modules.get(root), "__file__", None))
+    ours = root in ("attncourse", *sys.stdlib_module_names)
+    return root != "__main__" and (ours or "-packages" in file)
+
+
+def is_torch(thing: Any, name: str) -> bool:
+    """Whether it is of this class of torch's, where torch is in use."""
+    torch = sys.modules.get("torch")
+    kinds = {"Tensor": torch.Tensor, "nn.Module": torch.nn.Module} if torch else {}
+    return name in kinds and isinstance(thing, kinds[name])
+
+
+def memory_of(thing: Any) -> tuple[np.ndarray, int]:
+    """The whole memory behind a buffer as bytes, and how many of them make a number there."""
+    if isinstance(thing, np.ndarray):
+        while isinstance(thing.base, np.ndarray):
+            thing = thing.base
+        return thing.reshape(-1, order="A").view(np.uint8), thing.itemsize
+    if isinstance(thing, PLAIN):
+        view = memoryview(thing)
+        return np.frombuffer(view.cast("B"), np.uint8), max(view.itemsize, 2)
+    import torch
+
+    whole = torch.empty(0, dtype=torch.uint8).set_(thing.detach().untyped_storage())
+    return whole.numpy(), thing.element_size()
