@@ -31,7 +31,8 @@ def test_cells_come_with_nbgraders_marks():
 
 SAME_CELLS = {"mark", "utf-16", "utf-16-be", "utf-32", "crlf", "cr", "crlf-inside", "format-3"}
 SAME_CELLS |= {"no-ids", "padding", "commas", "double-save", "repeated-keys", "numbers"}
-SAME_CELLS |= {"no-cells-among", "wrapped", "conflict-metadata", "percent"}
+SAME_CELLS |= {"no-cells-among", "wrapped", "conflict-metadata", "percent", "no-line-ends"}
+SAME_CELLS |= {"much-output", "text-in-json"}
 
 
 @pytest.mark.parametrize("case", [c for c in FILE if c.name in SAME_CELLS], ids=lambda c: c.name)
@@ -58,15 +59,35 @@ def test_an_intact_file_gives_no_notes():
         (b'{"cells": "none"}', "no list of cells"),
         (b"[" * 100_000, "nested"),
         (b'{"a": ' * 100_000, "nested"),
-        (b"I could not do it, sorry.", "line 1"),
-        (b"sorry", "line 1"),
+        (b"I could not do it, sorry.", "plain text"),
+        (b"x = (1,\ny = 2", "Python of which no piece can be run"),
+        (b"https://colab.research.google.com/drive/1a\n", "a link"),
+        (b"[InternetShortcut]\nURL=https://a.b/c.ipynb\n", "a link"),
+        (b'{"doc_id": "1a", "resource_key": ""}', "a link"),
+        (b'<?xml version="1.0"?>\n<!DOCTYPE plist PUBLIC "-//A">\n<plist>', "a link"),
+        (b'<svg xmlns="a"/>', "an SVG picture"),
+        (b'<?xml version="1.0"?>\n<a/>', "an XML file"),
+        (b"From: <Saved by Blink>\nSubject: a\n b\nMIME-Version: 1.0\n", "an e-mail"),
+        (b"diff --git a/05.ipynb b/05.ipynb\n", "a list of changes"),
+        (b"% a\n\\documentclass{article}\n", "a LaTeX document"),
+        (b"Traceback (most recent call last):\n  File", "an error message"),
+        (b"In [1]: import numpy\n\nIn [2]: numpy.eye(2)", "a session in a terminal"),
+        (b"metadata:\nproject:\n  notebooks:\n  - blocks:\n  - blockGroup: a", "Deepnote"),
+        (b"f <- function(x) x\nlibrary(torch)", "an R script"),
+        (b"name,points,late\nada,3,0\nbo,4,1\n", "a table"),
+        (b'{"paragraphs": []}', "Zeppelin"),
+        (b'{"code_file": "a.ipynb", "kernel_type": "notebook"}', "Kaggle"),
+        (b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X", "macOS notes beside a file"),
+        (b"\x00\x00\x00\x18ftypheic", "a picture or a film"),
+        (b"\x93NUMPY\x01\x00", "an array of NumPy's"),
+        (b"PK\x03\x04....archive/data.pkl", "a file of torch's"),
         (b"<!-- saved -->\n<html lang='en'>", "HTML"),
         (b"\x89PNG\r\n", "PNG"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
         (b'{\n<<<<<<< a\n"b\n=======\n"c\n>>>>>>> d\n}', "line 2: a merge conflict"),
         (b'{"cells": [' + b"{}," * 5000 + b"{}]}", "more than 5000 cells"),
         (b"# %%\n" * 5001, "more than 5000 cells"),
-        (b" " * LARGEST + b"{}", "20 MB"),
+        (b" " * LARGEST + b"{}", "over 100 MB|100 MB are read"),
     ],
 )
 def test_what_is_no_notebook_is_unreadable_for_a_reason(data, reason):
@@ -80,11 +101,29 @@ def test_an_unreadable_submission_has_a_report():
     assert "line 2" in report.notes[0]
 
 
-def test_too_much_code_is_unreadable_and_much_else_is_not():
-    with pytest.raises(Unreadable, match="1000001 characters"):
-        read(notebook(cell("#" * 1_000_001)))
+def test_too_much_code_is_left_out_by_the_longest_statements():
+    data = "data = [\n" + "1,\n" * 400_000 + "]\n"
+    source = f"def f(x):\n    return x\n\n{data}if f(1):\n    a = 1\nelse:\n    a = 2\n"
+    found = read(notebook(cell(source), cell("b = 3")))
+    assert [c.source for c in found.versions[0]] == [source.replace(data, ""), "b = 3"]
+    (note,) = found.notes
+    assert "cell 1: `data = [ 1, 1," in note
+    assert "1,200,011 characters, was left out" in note
+    whole = "x = '" + "a" * 900_000 + "'"
+    assert read(notebook(cell(whole))).versions[0][0].source == whole
     picture = cell("![](data:" + "A" * 2_000_000 + ")", code=False)
     assert len(read(notebook(picture)).versions[0]) == 1
+    with pytest.raises(Unreadable, match="1,200,000 characters"):
+        read(notebook(*(cell("#" * 5000) for _ in range(240))))
+
+
+@given(st.lists(st.text("ab\n '\"#", max_size=6), min_size=2))
+def test_a_source_in_lines_is_one_text_whether_lines_end_or_not(lines):
+    lines = [line.replace("\n", "") for line in lines]
+    ended = [line + "\n" for line in lines[:-1]] + lines[-1:]
+    for given_as in (lines, ended, "\n".join(lines)):
+        raw = {"cell_type": "markdown", "source": given_as, "metadata": {}}
+        assert read_cells(json.dumps({"cells": [raw]}).encode())[0].source == "\n".join(lines)
 
 
 @pytest.mark.parametrize("junk", [None, 3, [], {"nbgrader": 7}, {"nbgrader": {"grade_id": 5}}])

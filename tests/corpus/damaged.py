@@ -177,6 +177,82 @@ def plain_script(data: bytes) -> bytes:
     return f"limit = 3\n!ls\n\n{RIGHT[0]}\n\nadd('a')\n\n{RIGHT[1]}\n".encode()
 
 
+def lines_without_ends(found: Cells) -> None:
+    for cell in found:
+        cell["source"] = cell["source"].split("\n")
+
+
+def much_output(data: bytes) -> bytes:
+    """Thirty megabytes, of them a picture, a progress bar and a table."""
+    content = json.loads(data)
+    shown = [
+        {"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBOR" * 2_000_000}},
+        {"output_type": "stream", "name": "stderr", "text": ["\r 50% █████▌\n"] * 500_000},
+        {"output_type": "execute_result", "data": {"text/html": "<td>0.1</td>" * 800_000}},
+    ]
+    for cell, output in zip(content["cells"][1:], shown, strict=False):
+        cell["outputs"] = [output]
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def cell_of_data(found: Cells) -> None:
+    """Two megabytes of numbers, and an answer above and below them; a picture pasted as text."""
+    numbers = "data = [\n" + "    0.125, 0.25, 0.5,\n" * 100_000 + "]"
+    answer = named(found, "twice")
+    answer["source"] = f"import math\n{numbers}\n{answer['source']}"
+    found.insert(1, new("![](data:image/png;base64," + "A" * 3_000_000 + ")", "markdown"))
+    found.insert(2, new("picture = '" + "A" * 1_500_000 + "'"))
+
+
+def marimo(data: bytes) -> bytes:
+    pieces = ["import marimo\n\n__generated_with = '0.9'\napp = marimo.App(width='medium')\n"]
+    for cell in json.loads(data)["cells"]:
+        source = cell["source"]
+        if cell["cell_type"] == "markdown":
+            source = f'mo.md(r"""\n{source}\n""")'
+        if source == RIGHT[1]:
+            pieces.append(f"@app.function\n{RIGHT[1].split(chr(10), 1)[1].rsplit(chr(10), 1)[0]}\n")
+            continue
+        body = "".join(f"    {line}\n" for line in source.split("\n"))
+        pieces.append(f"@app.cell(hide_code=True)\ndef _(mo):\n{body}    return (mo,)\n")
+    return "\n\n".join([*pieces, "if __name__ == '__main__':\n    app.run()\n"]).encode()
+
+
+def fenced(opening: str, header: str = "") -> Callable[[bytes], bytes]:
+    """As Markdown with code in it."""
+
+    def make(data: bytes) -> bytes:
+        pieces = [header]
+        for cell in json.loads(data)["cells"]:
+            code = cell["cell_type"] == "code"
+            pieces.append(f"{opening}\n{cell['source']}\n```" if code else cell["source"])
+        return "\n\n".join(pieces).encode()
+
+    return make
+
+
+def databricks(data: bytes) -> bytes:
+    pieces = []
+    for cell in json.loads(data)["cells"]:
+        lines = cell["source"].split("\n")
+        text = cell["source"] if cell["cell_type"] == "code" else "%md\n" + cell["source"]
+        marked = "\n".join("# MAGIC " + line for line in text.split("\n"))
+        pieces.append("\n".join(lines) if cell["cell_type"] == "code" else marked)
+    return "# Databricks notebook source\n" + "\n\n# COMMAND ----------\n\n".join(pieces)
+
+
+def magics_exported(data: bytes) -> bytes:
+    """nbconvert's script of cells with magics of their own."""
+    given = ("time", "", RIGHT[0]), ("writefile", "helper.py", RIGHT[1])
+    calls = ["get_ipython().run_cell_magic({!r}, {!r}, {!r})".format(*one) for one in given]
+    return "\n\n# In[ ]:\n\n".join(["# coding: utf-8", *calls, "from helper import twice"]).encode()
+
+
+def with_a_mistake(data: bytes) -> bytes:
+    """A script of which one definition is no Python."""
+    return f"limit = 3\n\n{RIGHT[0]}\n\ndef helper(:\n    pass\n\n{RIGHT[1]}\n".encode()
+
+
 def too_many(found: Cells) -> Cells:
     return [*found, *(new("") for _ in range(5000))]
 
@@ -370,6 +446,22 @@ FILE = [
     Damaged(
         "wrapped", lambda d: b'{"result": {"ipynb": ' + d + b"}}", "Colab's answer", says="inside"
     ),
+    Damaged("no-line-ends", cells(lines_without_ends), "sources as lists without line ends"),
+    Damaged("much-output", much_output, "plots, progress bars and tables", says="were dropped"),
+    Damaged("data", cells(cell_of_data), "data in cells", says="`data = [ 0.125, 0.25, 0.5,"),
+    Damaged("marimo", marimo, "a marimo notebook of the same cells", says="marimo notebook"),
+    Damaged("jupytext-md", fenced("```python", "---\njupyter:\n---"), "jupytext", says="Markdown"),
+    Damaged(
+        "myst",
+        fenced("```{code-cell} ipython3\n:tags: [a]", "---\nk: 1\n---"),
+        "MyST",
+        says="Markdown",
+    ),
+    Damaged("quarto", fenced("```{python}\n#| echo: false"), "Quarto", says="Markdown"),
+    Damaged("databricks", lambda d: databricks(d).encode(), "exported there", says="Python script"),
+    Damaged("magics-exported", magics_exported, "exported with magics", says="Python script"),
+    Damaged("with-a-mistake", with_a_mistake, "what fails costs itself", says="Python script"),
+    Damaged("text-in-json", lambda d: json.dumps(d.decode()).encode(), "JSON in JSON"),
     Damaged("html", instead(b"\n<!DOCTYPE html>\n<html>"), "the page", NOTHING, says="HTML page"),
     Damaged("zip", instead(b"PK\x03\x04 a/b.ipynb"), "an archive", NOTHING, says="zip archive"),
     Damaged("docx", instead(b"PK\x03\x04 word/document.xml"), "a text", NOTHING, says="Word"),

@@ -34,7 +34,7 @@ MENDED = (
     "notebook was found",
     "not graded",
     "merge conflict",
-    "Python script",
+    "its cells were graded",
     "found inside",
     "left out",
     "were replaced",

@@ -10,8 +10,8 @@ from attncourse.grading.harmless import message, plain, short
 from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released, shortened
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
-from attncourse.grading.submission.parts import Part, bare, parts_of
-from attncourse.grading.submission.plan import given_texts
+from attncourse.grading.submission.parts import Part, bare
+from attncourse.grading.submission.plan import given_texts, parts_of
 from attncourse.grading.submission.source import names
 
 FURTHER = "not all of the further tests passed"  # these are hidden, and stay so

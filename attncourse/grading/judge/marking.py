@@ -1,6 +1,7 @@
 """From what came of each step to points, notes and a report."""
 
 import re
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,11 +11,16 @@ from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.desk import HIDDEN
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
+from attncourse.grading.submission.another import ANOTHER
 from attncourse.grading.submission.imports import unusual
+from attncourse.grading.submission.newer import needed
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.plan import PUT_BACK
 
 STUB = "NotImplementedError"  # what an answer raises that is not there
+NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
+NEEDS = " needs Python "
+NO_POINTS = "earned no points"
 SHOWN = 5  # unusual imports
 MOST = 100  # notes of a kind, of which an honest submission has a few
 UNASKED = "for which the test did not ask: the test went on with its own"
@@ -72,10 +78,11 @@ def make_report(
     if not assignment.follow_on:
         for one in followed:
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
-    trouble = tuple(checker.trouble.values())
-    odd = [note for note in notes if note.startswith(PUT_BACK)]
+    trouble, no_python = tuple(checker.trouble.values()), unread(checker, assignment)
+    odd = [note for note in notes if note.startswith((PUT_BACK, ANOTHER))]
     told = [
-        *few([note for note in notes if note not in odd]),
+        *few([note for note in notes if not note.startswith(PUT_BACK)]),
+        *(said for said in no_python if NEEDS in said),
         *few(remarks(checker, verdicts)),
         *(one.note for one in followed),
         *unforeseen(first, cells, verdicts),
@@ -87,7 +94,13 @@ def make_report(
         cells=cells,
         misconceptions=tuple(seen),
         notes=(*told, *unexplained(cells, [*told, *trouble], seen), *trouble),
-        attention=(*trouble, *odd, *suspicions(checker, assignment)),
+        attention=(
+            *trouble,
+            *odd,
+            *no_python,
+            *([NO_POINTS] if not any(cell.points for cell in cells.values()) else []),
+            *suspicions(checker, assignment),
+        ),
         verdicts=tuple(verdicts),
         seed=checker.seed,
     )
@@ -261,6 +274,23 @@ def unexplained(
         for name, why in lost.items()
         if not re.search(rf"\b{re.escape(name)}\b", named)
     ]
+
+
+def unread(checker: Checker, assignment: Assignment) -> list[str]:
+    """Cells that are no Python here: answers, and whatever a newer Python would run."""
+    names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
+    answer = re.compile(rf"^\s*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
+    told = []
+    for number, step in enumerate(checker.steps):
+        outcome = checker.outcomes.get(number)
+        if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
+            continue
+        if version := needed(step.source):
+            here = ".".join(map(str, sys.version_info[:2]))
+            told.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
+        elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
+            told.append(f"{step.name} is no Python: {first_line(outcome.message)}")
+    return told
 
 
 def suspicions(checker: Checker, assignment: Assignment) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.parts import Part
 from attncourse.grading.submission.plan import in_place
+from attncourse.grading.submission.questions import lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
@@ -130,8 +131,8 @@ def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
 
 def untouched(cell: Cell, released: dict[str, str]) -> bool:
     """Whether an answer's cell holds what the release gave, and no more."""
-    text = harmless.plain(cell.source).strip()
-    return text in ("", released[cell.grade_id].strip())
+    text = lines(harmless.plain(cell.source))
+    return text in ([], lines(released[cell.grade_id]))
 
 
 def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:

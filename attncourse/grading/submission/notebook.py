@@ -13,10 +13,12 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
-from attncourse.grading.submission.source import repaired
+from attncourse.grading.submission.source import at_top, repaired, shorten
 from attncourse.grading.submission.text import sides, to_text
 
 MOST_CODE = 1_000_000  # characters
+TOO_LONG = f"{MOST_CODE:,} of code are read, so keep data in a file"
+SHORT = 10_000  # characters of a cell that is never cut
 SURROGATES = re.compile("[\ud800-\udfff]")
 CONFLICT = "it holds both sides of a merge conflict: each was graded, and the better one counts"
 
@@ -129,13 +131,8 @@ def versions_of_cells(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
     raw, notes = raw_cells(text)
     if len(raw) > MOST_CELLS:
         raise Unreadable(f"it has more than {MOST_CELLS} cells: hand in only your answers")
-    cells = [cell_of(cell) for cell in raw]
-    length = sum(len(cell.source) for cell in cells if cell.code)
-    if length > MOST_CODE:
-        raise Unreadable(
-            f"its code has {length} characters, and at most {MOST_CODE} are read: "
-            "keep data in it short"
-        )
+    cells, said = cut([cell_of(cell) for cell in raw])
+    notes += said
     split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
     if all(ours == theirs for ours, theirs in split):
         return [tuple(cells)], notes
@@ -146,11 +143,29 @@ def versions_of_cells(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
     return made, [*notes, CONFLICT]
 
 
+def cut(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
+    """The cells with no more code than there is room for, the longest statements left out."""
+    pieces = {n: at_top(c.source) for n, c in enumerate(cells) if c.code and len(c.source) > SHORT}
+    over = sum(len(cell.source) for cell in cells if cell.code) - MOST_CODE
+    lengths = [(len(text), n, at) for n, texts in pieces.items() for at, text in texts.items()]
+    notes, made = [], list(cells)
+    for length, n, at in sorted(lengths, reverse=True):
+        if over <= 0:
+            break
+        over -= length
+        text = shorten(pieces[n].pop(at)[:200], 40)
+        notes.append(f"cell {n + 1}: `{text}`, {length:,} characters, was left out: {TOO_LONG}")
+        made[n] = replace(made[n], source="".join(pieces[n].values()))
+    if over > 0:
+        raise Unreadable(f"its code has {over + MOST_CODE:,} characters: {TOO_LONG}")
+    return made, notes
+
+
 def cell_of(raw: dict[str, Any]) -> Cell:
     """One cell from its JSON; whatever is missing or of the wrong type counts as not there."""
     source = next((raw[key] for key in ("source", "input", "code", "text") if key in raw), "")
     if isinstance(source, list):
-        source = "".join(piece for piece in source if isinstance(piece, str))
+        source = in_one([piece for piece in source if isinstance(piece, str)])
     metadata = raw.get("metadata")
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     marks = marks if isinstance(marks, dict) else {}
@@ -162,6 +177,12 @@ def cell_of(raw: dict[str, Any]) -> Cell:
         points=float(points) if isinstance(points, int | float) else 0.0,
         **{mark: marks.get(mark) is True for mark in ("grade", "solution", "locked", "task")},
     )
+
+
+def in_one(pieces: list[str]) -> str:
+    """The text of a list of lines; some tools leave their ends away."""
+    ended = any(piece.endswith("\n") for piece in pieces[:-1])
+    return ("" if ended else "\n").join(pieces)
 
 
 def encodable(text: Any) -> str:

@@ -49,15 +49,6 @@ class Part:
         return (names(self.cell.source) if self.runs else None) or Names()
 
 
-def parts_of(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """A submission's cells as parts, in order, and notes on what was mended."""
-    parts, notes = labelled(cells, assignment)
-    parts, said = joined(parts)
-    notes += said
-    parts, said = as_code(parts, assignment)
-    return unanswered(parts, assignment), notes + said
-
-
 def labelled(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """Each cell with what it is. A test's second copy is left out."""
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
@@ -91,7 +82,7 @@ def claims(cell: Cell, tests: dict[str, str]) -> bool:
     return not test or set(bare(cell.source).split("\n")) <= {*test.split("\n"), ""}
 
 
-def joined(parts: list[Part]) -> tuple[list[Part], list[str]]:
+def joined(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """The parts with the pieces of a cell that was split put together again."""
     made, notes, at = [], [], 0
     while at < len(parts):

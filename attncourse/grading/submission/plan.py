@@ -7,8 +7,19 @@ everything that it needs; a cell that sets something up, before everything that 
 from collections import defaultdict
 from dataclasses import dataclass
 
+from attncourse.grading.submission.another import another
 from attncourse.grading.submission.notebook import Assignment, Cell
-from attncourse.grading.submission.parts import Part, as_released, bare, parts_of, shows_only
+from attncourse.grading.submission.parts import (
+    Part,
+    as_code,
+    as_released,
+    bare,
+    joined,
+    labelled,
+    shows_only,
+    unanswered,
+)
+from attncourse.grading.submission.questions import answered
 from attncourse.grading.submission.source import names, plain, without_magics
 from attncourse.grading.submission.syntax import Names
 
@@ -71,8 +82,17 @@ def in_place(
     copies = {part.copy_of for part in parts}.union(assignment.added)
     lost = [grade_id for grade_id in assignment.tests if grade_id not in copies]
     if lost and assignment.released:
-        notes = [*notes, f"{PUT_BACK}: {', '.join(lost)}"]
+        notes = [*notes, another(cells, assignment) or f"{PUT_BACK}: {', '.join(lost)}"]
     return stands, notes
+
+
+def parts_of(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
+    """A submission's cells as parts, in order, and notes on what was mended."""
+    parts, notes = labelled(cells, assignment)
+    for step in (answered, joined, as_code):
+        parts, said = step(parts, assignment)
+        notes = notes + said
+    return unanswered(parts, assignment), notes
 
 
 def given_texts(assignment: Assignment) -> set[str]:

@@ -5,13 +5,16 @@ import json
 import re
 from contextlib import suppress
 from itertools import islice
+from textwrap import dedent
 from typing import Any
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.submission.source import plain
-from attncourse.grading.submission.syntax import first_line, parse
+from attncourse.grading.submission.source import cell_magic, plain
+from attncourse.grading.submission.strangers import name_of, name_of_json
+from attncourse.grading.submission.syntax import first_line, parse, same_code
 
 NO_CELLS = "valid JSON, but not a notebook: it has no list of cells"
+JSON = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\]\"\d-]|true|false|null|\Z))")  # how it begins
 # A comma before a closing bracket, and strings, which are to be left alone.
 SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[\]}])', re.S)
 DECODER = json.JSONDecoder(
@@ -19,27 +22,38 @@ DECODER = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < 20 else float(digits),
 )
 
-# jupytext's and Spyder's marks between cells, and those of nbconvert --to script.
-MARK = re.compile(r"^(?:# ?%%(?=[ \[]|$)|# In\[[ \d*]*\]:)(?P<header>.*)$", re.M)
+# jupytext's and Spyder's marks between cells, those of nbconvert --to script, and of Databricks.
+MARK = re.compile(r"^(?:# ?%%(?=[ \[]|$)|# In\[[ \d*]*\]:|# COMMAND -{5,})(?P<header>.*)$", re.M)
 SETTINGS = re.compile(r"\A(?:#!.*\n)?(?:# -\*-.*\n)?# ---\n(?:#.*\n)*?# ---\n")
+COMMENTED = re.compile(r"(?:#.*\n?)+\Z")  # a cell that jupytext has made comments
 NBGRADER = re.compile(r"nbgrader=(\{[^{}]*\})")
+# Code in Markdown, as jupytext, MyST, R Markdown, Quarto and nbconvert write it.
+FENCE = re.compile(r"(?P<fence>```+|~~~+) *\{? *(?:code-cell\}? *)?(?:ipython3?|python3?|py)\b")
+OPTIONS = re.compile(r"\A(?:---\n(?:.*\n)*?---\n|(?::[\w-]+:.*\n)+)")  # of a cell in MyST
+HEADER = re.compile(r"\A---\n(?:.*\n)*?---\n")
 MOST_CELLS = 5000
 MANY = 1000  # statements; with more of them a script is one cell
 # Statements that prose does not hold by accident.
 CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+BEGINS = re.compile(r"^(?:(?:async )?def|class|import|from|@\w|[A-Za-z_]\w* *=[^=])", re.M)
+Raw = dict[str, Any]
 
 
-def raw_cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
+def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
     """A file's cells as JSON has them, be it a notebook, one inside of something, or a script."""
-    if not text.lstrip().startswith(("{", "[")):
-        found = cells_of_script(text)
-        if found is not None:
-            return found, ["it is a Python script, not a notebook: its cells were graded"]
+    if not JSON.match(text):
+        for kind, cells_of in FORMS:
+            if (cells := cells_of(text)) is not None:
+                return cells, [f"it is {kind}, not a notebook: its cells were graded"]
+        if not text[:100].lstrip().startswith('"'):
+            raise Unreadable(f"this is {name_of(text)}")
     content, notes = from_json(text)
+    if isinstance(content, str):  # a notebook's text as JSON
+        return raw_cells(content)
     found, depth = find_cells(content)
     cells = [cell for cell in found or () if isinstance(cell, dict)]
     if found is None or (found and not cells):
-        raise Unreadable(NO_CELLS)
+        raise Unreadable(name_of_json(content) or NO_CELLS)
     if depth:
         notes.append("the notebook was found inside of another file's text")
     if len(cells) < len(found):
@@ -98,12 +112,12 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
 # --- a script -----------------------------------------------------------------------------------
 
 
-def cells_of_script(text: str) -> list[dict[str, Any]] | None:
-    """The cells that a script was made from; None where this is no script."""
+def marked(text: str) -> list[Raw] | None:
+    """The cells that a script was made from by a tool that marks them."""
     text = SETTINGS.sub("", text)
     marks = list(islice(MARK.finditer(text), MOST_CELLS + 1))
     if not marks:
-        return statements(text)
+        return None
     cells = [made("", text[: marks[0].start()])] if text[: marks[0].start()].strip() else []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
@@ -111,9 +125,16 @@ def cells_of_script(text: str) -> list[dict[str, Any]] | None:
     return cells
 
 
-def made(header: str, body: str) -> dict[str, Any]:
+def made(header: str, body: str) -> Raw:
     """One cell of a script, by what its mark says of it."""
     kind, metadata, body = "code", {}, body.strip("\n")
+    if body.startswith("# MAGIC "):  # Databricks' other kinds of cells
+        body = re.sub(r"^# MAGIC ?", "", body, flags=re.M)
+        header, body = ("[markdown]", body[3:]) if body.startswith("%md") else ("", f"%{body}")
+    elif body.startswith("# %%") and COMMENTED.match(body):
+        body = re.sub(r"^# ?", "", body, flags=re.M)
+    elif found := cell_magic(body):
+        body = "%%{} {}\n{}".format(*found)
     if re.search(r"\[(?:markdown|md|raw)\]", header):
         kind, body = "markdown", re.sub(r"^# ?", "", body, flags=re.M)
     if marks := NBGRADER.search(header):
@@ -122,10 +143,77 @@ def made(header: str, body: str) -> dict[str, Any]:
     return {"cell_type": kind, "source": body, "metadata": metadata}
 
 
-def statements(text: str) -> list[dict[str, Any]] | None:
+def marimos(text: str) -> list[Raw] | None:
+    """The cells of a marimo notebook, whose functions they are."""
+    tree = parse(text) if "marimo.App(" in text else None
+    if tree is None:
+        return None
+    cells, lines = [], text.split("\n")
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if marks(node) == {"cell"}:
+                body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
+                cells.append(of_body(lines, body))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if marks(node):
+                cells.append(
+                    made("", "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno]))
+                )
+            case ast.With(body=body) if "setup" in ast.unparse(node.items[0]):
+                cells.append(of_body(lines, body))
+            case ast.Expr(
+                ast.Call(ast.Attribute(attr="_unparsable_cell"), [ast.Constant(code), *_])
+            ):
+                cells.append(made("", dedent(str(code))))
+    return cells
+
+
+def marks(node: Any) -> set[str]:
+    """What marimo calls a function: a cell, or a function or a class by itself."""
+    names = [getattr(one, "func", one) for one in node.decorator_list]
+    known = {"cell", "function", "class_definition"}
+    return known & {one.attr for one in names if isinstance(one, ast.Attribute)}
+
+
+def of_body(lines: list[str], body: list[ast.stmt]) -> Raw:
+    """One cell of marimo's, from the statements of its function."""
+    match body:
+        case [ast.Expr(ast.Call(ast.Attribute(ast.Name("mo"), "md"), [ast.Constant(prose)]))]:
+            return made("", str(prose)) | {"cell_type": "markdown"}
+        case []:
+            return made("", "")
+    own = lines[first_line(body[0]) - 1 : body[-1].end_lineno]
+    source, again = "\n".join(line[4:] for line in own), ast.unparse(ast.Module(body, []))
+    # Where a text goes over several lines, the first is not what was written.
+    return made("", source if same_code(source, again) else again)
+
+
+def fenced(text: str) -> list[Raw] | None:
+    """The cells of a text in Markdown with code in it."""
+    cells, prose, code, fence = [], [], [], ""
+    for line in HEADER.sub("", text).split("\n"):
+        if fence and line.strip() == fence:
+            cells += [
+                made("[markdown]", "\n".join(prose)),
+                made("", OPTIONS.sub("", "\n".join(code))),
+            ]
+            prose, code, fence = [], [], ""
+        elif fence:
+            code.append(line)
+        elif found := FENCE.match(line):
+            fence = found["fence"]
+        else:
+            prose.append(line)
+    found = [cell for cell in [*cells, made("[markdown]", "\n".join(prose))] if cell["source"]]
+    whole = any(statements(c["source"]) for c in found[:MANY] if c["cell_type"] == "code")
+    return found if whole else None
+
+
+def statements(text: str) -> list[Raw] | None:
     """One cell for each statement, so that one that fails costs itself and not all after it."""
     tree = parse(plain(text))
-    if tree is None or not any(isinstance(node, CODE) for node in tree.body):
+    if tree is None:
+        return blocks(text)
+    if not any(isinstance(node, CODE) for node in tree.body):
         return None
     if len(tree.body) > MANY:
         return [made("", text)]
@@ -133,3 +221,21 @@ def statements(text: str) -> list[dict[str, Any]] | None:
     starts = sorted({first_line(node) - 1 for node in tree.body})
     ends = [*starts[1:], len(lines)]
     return [made("", "\n".join(lines[start:end])) for start, end in zip(starts, ends, strict=True)]
+
+
+def blocks(text: str) -> list[Raw] | None:
+    """The same of a text of which not all is Python: pieces from one definition to the next."""
+    starts = [0, *(found.start() for found in islice(BEGINS.finditer(text), MANY))]
+    pieces = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    whole = [piece for piece in pieces if parse(plain(piece))]
+    if not any(isinstance(node, CODE[:3]) for piece in whole for node in parse(plain(piece)).body):
+        return None
+    return [made("", piece) for piece in pieces]
+
+
+FORMS = (
+    ("a Python script", marked),
+    ("a marimo notebook", marimos),
+    ("Markdown with code in it", fenced),
+    ("a Python script", statements),
+)

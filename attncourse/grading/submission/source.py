@@ -24,6 +24,7 @@ TOKEN = re.compile(
     r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$|(?=\\$))|'(?:[^'\\]|\\.)*+(?:'|$|(?=\\$))"
     r"|[\[({]|[\])}]|\\$"
 )
+GOES_ON = re.compile(r"(?:else|elif|except|finally)\b")  # with the statement before
 CLOSING = {mark: re.compile(r"(?:[^\\]|\\.)*?" + mark) for mark in ('"""', "'''")}
 
 # What editors, mail and web pages put into a text.
@@ -177,6 +178,19 @@ def after(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
             depth += 1
         elif token[0] in "])}":
             depth = max(depth - 1, 0)
+
+
+def at_top(source: str) -> dict[int, str]:
+    """The statements at a cell's top level by the line that each begins in, whether it is Python
+    or not: a line that is not indented, and goes on with nothing that is open, begins one."""
+    found: dict[int, list[str]] = {0: []}
+    start, quote, depth, goes_on = 0, "", 0, False
+    for i, line in enumerate(source.splitlines(keepends=True)):
+        if not (quote or depth or goes_on or line[0].isspace() or GOES_ON.match(line)):
+            start = i
+        found.setdefault(start, []).append(line)
+        quote, depth, goes_on = after(line.rstrip("\n"), quote, depth)
+    return {start: "".join(lines) for start, lines in found.items()}
 
 
 def dedented(source: str) -> str:

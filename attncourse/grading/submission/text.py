@@ -9,7 +9,8 @@ import re
 from attncourse.grading.errors import Unreadable
 
 MEGABYTE = 1_000_000
-LARGEST = 20 * MEGABYTE
+LARGEST = 100 * MEGABYTE
+LARGE = 10 * MEGABYTE  # what is told
 ZIP = "a zip archive"
 BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -27,14 +28,33 @@ OTHERS = (
     (b"\x1f\x8b", "a gzip archive"),
     (b"7z\xbc\xaf", "a 7-Zip archive"),
     (b"Rar!", "a RAR archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
     (b"\xd0\xcf\x11\xe0", "an old Office document"),
     (b"{\\rtf", "an RTF document"),
+    (b"%!PS", "a PostScript document"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"RIFF", "a picture or a sound"),
     (b"bplist", "a macOS bookmark"),
+    (b"\x00\x05\x16\x07", "what macOS notes beside a file, under a name that begins with ._"),
+    (b"\x93NUMPY", "an array of NumPy's"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"SQLite format 3", "an SQLite database"),
     (b"version https://git-lfs", "a Git LFS pointer to the notebook"),
 )
-ZIPS = ((b"word/", "a Word document"), (b"xl/", "an Excel sheet"), (b"ppt/", "a presentation"))
+INSIDE = b"ftyp"  # of a picture or a film, after four bytes of length
+ZIPS = (
+    (b"word/", "a Word document"),
+    (b"xl/", "an Excel sheet"),
+    (b"ppt/", "a presentation"),
+    (b"opendocument", "an OpenDocument file"),
+    (b".iwa", "a Pages or Numbers document"),
+    (b"data.pkl", "a file of torch's"),
+    (b".npy", "arrays of NumPy's"),
+)
 HTML = re.compile(
     r"\s*(?:<!--.{0,500}?-->\s*|<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)", re.I
 )
@@ -49,26 +69,34 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
             f"the file has {len(data) / MEGABYTE:.0f} MB, and at most {LARGEST // MEGABYTE} MB are "
             "read: clear the notebook's outputs and hand it in again"
         )
-    content = data.strip(b"\x00 \t\r\n")
+    content = data[:MEGABYTE].strip(b"\x00 \t\r\n") or data.strip(b"\x00 \t\r\n")
     if not content:
         raise Unreadable("the file is empty" + (" (zero bytes alone)" if b"\x00" in data else ""))
-    refuse_others(content)
+    refuse_others(data, content)
     text, notes = decode(data)
     if HTML.match(text):
         raise Unreadable(
             "this is an HTML page, not a notebook: download the notebook itself, as .ipynb"
         )
+    if len(data) > LARGE:
+        notes.append(f"the file has {len(data) / MEGABYTE:.0f} MB: its outputs were dropped")
     if "\x00" in text:
         text = text.replace("\x00", "")
         notes.append("zero bytes in the file were left out")
-    return LINE_ENDS.sub("\n", text), notes
+    return LINE_ENDS.sub("\n", text) if "\r" in text else text, notes
 
 
-def refuse_others(content: bytes) -> None:
-    """Raises ``Unreadable`` with the name of what was handed in where it is no text at all."""
-    name = next((name for start, name in OTHERS if content.startswith(start)), "")
+def refuse_others(data: bytes, content: bytes) -> None:
+    """Raises ``Unreadable`` with the name of what was handed in where it is no text at all.
+
+    ``content`` is where it begins, without zeros and spaces before it.
+    """
+    starts = (data[:20], content)
+    name = next((name for start, name in OTHERS if any(s.startswith(start) for s in starts)), "")
+    if data[4:8] == INSIDE:
+        name = "a picture or a film"
     if name == ZIP:
-        name = next((name for part, name in ZIPS if part in content), ZIP)
+        name = next((name for part, name in ZIPS if part in data), ZIP)
     if name:
         raise Unreadable(f"this is {name}, not a notebook: hand in the .ipynb file itself")
 

@@ -1,0 +1,139 @@
+"""Questions that a person grades: where the answer is, whatever has become of the question's cell.
+
+It is known by its mark, else by its text. Where nothing was written in its place, what a student
+wrote beside it is the answer; else any prose of theirs, so that a person sees it.
+"""
+
+import ast
+import re
+from dataclasses import replace
+
+from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.parts import ANSWER, Part, as_released
+from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.syntax import parse
+
+EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
+FEW = 8  # words: fewer are a heading or a name, if they do not stand below the question
+STATEMENT = re.compile(r"^\s*(?:def |class |import |@)|\breturn\b| = ", re.M)
+
+
+def answered(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
+    """The parts with each question's answer in one cell, under the question's mark; notes."""
+    asked = [n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id]
+    for n in asked:
+        parts = by_text(parts, assignment.cells[n])
+    places = places_of(parts, assignment)
+    own = own_prose(parts, assignment, places)
+    found = {n: beside(places, own, n) for n in asked if not written(parts, assignment.cells[n])}
+    taken = {at for several in found.values() for at in several}
+    rest = [at for at, words in own.items() if words >= FEW and at not in taken]
+    found = {n: several or rest for n, several in found.items() if several or rest}
+    made = [[part] for part in parts]
+    for at in {*taken, *(at for several in found.values() for at in several)}:
+        made[at] = []
+    notes = []
+    for n, several in found.items():
+        cell = assignment.cells[n]
+        at, whole = in_one(parts, cell, several)
+        made[at] = [*(part for part in made[at] if part.cell.grade_id != cell.grade_id), whole]
+        numbers = ", ".join(str(parts[other].number) for other in several)
+        notes.append(f"the answer to {cell.grade_id} was found in cell {numbers}")
+    return [part for several in made for part in several], notes
+
+
+def marked(parts: list[Part], cell: Cell) -> list[int]:
+    return [at for at, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
+
+
+def by_text(parts: list[Part], cell: Cell) -> list[Part]:
+    """The parts with the question's mark on what holds most of its text, if nothing has it."""
+    if marked(parts, cell):
+        return [p if p.cell.grade_id != cell.grade_id else as_prose(p, cell) for p in parts]
+    shares = [(share(part.cell.source, cell), -at) for at, part in enumerate(parts)]
+    best, at = max(shares, default=(0.0, 0))
+    if best >= 0.5:
+        return [as_prose(p, cell) if n == -at else p for n, p in enumerate(parts)]
+    return parts
+
+
+def as_prose(part: Part, cell: Cell) -> Part:
+    made = replace(part.cell, grade_id=cell.grade_id, code=False, solution=True)
+    return replace(part, cell=made, answers=(cell.grade_id,))
+
+
+def released(cell: Cell) -> str:
+    """A question as students get it."""
+    text, found = ANSWER.subn(EMPTY, cell.source)
+    return text if found else EMPTY
+
+
+def lines(text: str) -> list[str]:
+    """What stands in a text's lines, whatever an editor has done to spaces."""
+    return [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+
+
+def share(text: str, cell: Cell) -> float:
+    """How much of a question's lines is in a text."""
+    wanted = [line for line in lines(released(cell)) if line != EMPTY]
+    there = set(lines(text))
+    return sum(line in there for line in wanted) / len(wanted) if wanted else 0.0
+
+
+def written(parts: list[Part], cell: Cell) -> bool:
+    """Whether a question's own cell holds more than was given."""
+    given = {*lines(released(cell)), EMPTY}
+    return any(set(lines(parts[at].cell.source)) - given for at in marked(parts, cell))
+
+
+def beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
+    """The student's own prose between the given cells around a question."""
+    low = max((at for at, of in places.items() if of <= n), key=lambda at: places[at], default=-1)
+    high = min((at for at in places if at > low), default=max(own, default=0) + 1)
+    return [at for at in own if low < at < high]
+
+
+def places_of(parts: list[Part], assignment: Assignment) -> dict[int, int]:
+    """Which of the assignment's cells each part is, by its mark or by its text."""
+    ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
+    texts = {tuple(lines(as_released(c.source))): n for n, c in enumerate(assignment.cells)}
+    found = {}
+    for at, part in enumerate(parts):
+        named = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
+        known = [*named, texts.get(tuple(lines(part.cell.source)))]
+        if known[0] is not None:
+            found[at] = known[0]
+    return found
+
+
+def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int]) -> dict[int, int]:
+    """The parts that are prose of the student's, with how many words."""
+    given = {line for c in assignment.cells if not c.code for line in lines(as_released(c.source))}
+    found = {}
+    for at, part in enumerate(parts):
+        if at not in places and is_prose(part.cell):
+            own = [line for line in lines(part.cell.source) if line not in given]
+            found[at] = len(" ".join(own).split())
+    return {at: words for at, words in found.items() if words}
+
+
+def is_prose(cell: Cell) -> bool:
+    """Whether a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
+    if not cell.code:
+        return True
+    tree = parse(plain(cell.source))
+    if tree is None:
+        return not STATEMENT.search(cell.source)
+    values = [node.value if isinstance(node, ast.Expr) else None for node in tree.body]
+    return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
+
+
+def in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
+    """The place of a question's answer, and the part there that holds all of it."""
+    own = marked(parts, cell)
+    at = own[0] if own else several[0]
+    asked = parts[at].cell.source.replace(EMPTY, "").rstrip() if own else ""
+    texts = [asked, *(parts[other].cell.source.strip() for other in several if other != at)]
+    texts += [] if own else [parts[at].cell.source.strip()]
+    source = "\n\n".join(dict.fromkeys(filter(None, texts)))
+    return at, as_prose(replace(parts[at], cell=replace(parts[at].cell, source=source)), cell)

@@ -1,0 +1,61 @@
+"""What was handed in instead of a notebook, as text or JSON: its name, and what to ask for."""
+
+import re
+from typing import Any
+
+ITSELF = "hand in the notebook itself, the .ipynb file"
+LINK = f"a link, not the notebook it leads to: {ITSELF}"
+# What a text is by its beginning, and what to ask for; the first that fits.
+TEXTS = tuple(
+    (re.compile(pattern, re.M | re.I), said)
+    for pattern, said in (
+        (r"\A\s*\[InternetShortcut\]|\A\s*\[Desktop Entry\]|\A\s*https?://\S+\s*\Z", LINK),
+        (r"\A\s*<\?xml[^>]*>\s*(?:<!DOCTYPE plist[^>]*>\s*)?<plist", LINK),
+        (r"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<svg", f"an SVG picture: {ITSELF}"),
+        (r"\A\s*<\?xml", f"an XML file: {ITSELF}"),
+        (
+            r"\A(?:[\w-]+: .*\n(?:[ \t].*\n)*)*?(?:MIME-Version|Received|Return-Path): ",
+            f"an e-mail or a web page saved with all that is in it: {ITSELF}",
+        ),
+        (r"^diff --git |\A--- .*\n\+\+\+ ", f"a list of changes, not the file: {ITSELF}"),
+        (r"\A\s*(?:%.*\n\s*)*\\documentclass", f"a LaTeX document: {ITSELF}"),
+        (r"\A\s*Traceback \(most recent call last\)", f"an error message: {ITSELF}"),
+        (r"^(?:In \[\d+\]: |>>> )", f"what a session in a terminal showed: {ITSELF}"),
+        (
+            r"^blocks:$|^ +- blockGroup:|deepnote",
+            "a project of Deepnote's: in Deepnote, choose Export as .ipynb",
+        ),
+        (r"<-\s*function\(|^library\(", f"an R script: {ITSELF}, with Python in it"),
+        (
+            r"\A[^\n,;\t]+(?:[,;\t][^\n,;\t]*){2,}\n[^\n,;\t]+(?:[,;\t][^\n,;\t]*){2,}\n",
+            "a table: " + ITSELF,
+        ),
+    )
+)
+LOOKED_AT = 20_000  # characters
+PROGRAM = re.compile(r"^\s*(?:def|class|import|from|for|while|if)\b.*|^\s*\w+ = ", re.M)
+
+
+def name_of(text: str) -> str:
+    """What a text is that holds no cells, and what to do."""
+    begins = text[:LOOKED_AT]
+    for pattern, said in TEXTS:
+        if pattern.search(begins):
+            return said
+    if PROGRAM.search(begins):
+        return f"Python of which no piece can be run, not a notebook: {ITSELF}"
+    return f"plain text, neither a notebook nor Python: {ITSELF}"
+
+
+def name_of_json(content: Any) -> str:
+    """What JSON is that holds no notebook, where that can be told, and what to do."""
+    match content:
+        case {"doc_id": _} | {"resource_id": _} | {"url": str()}:
+            return f"this is {LINK}"
+        case {"paragraphs": list()}:
+            return "this is a note of Zeppelin's: in Zeppelin, export it as .ipynb"
+        case {"code_file": _, "kernel_type": _}:
+            return f"this is what Kaggle notes beside a notebook: {ITSELF}"
+        case {"name": _, "version": _} | {"dependencies": _}:
+            return f"this is what a web project is described by: {ITSELF}"
+    return ""

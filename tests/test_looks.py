@@ -1,0 +1,102 @@
+"""What a person is asked to look at: what may have been lost on the way, and nothing else."""
+
+import json
+import sys
+
+import pytest
+from conftest import ROOT
+from small_course import NAME, RIGHT, STUB, cell, notebook, released, small
+
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.submission.another import another
+from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
+
+SMALL = Assignment(NAME, read_cells(small()))
+CHAPTERS = sorted(ROOT.glob("exercises/*/*.ipynb"))
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def looks(data: bytes, assignment: Assignment = SMALL) -> tuple[str, ...]:
+    return grade(data, assignment).attention
+
+
+def test_right_and_wrong_work_needs_no_look():
+    for data in (small(), small(add="def add(a, b): return a"), small(twice=STUB)):
+        assert looks(data) == ()
+
+
+@pytest.mark.parametrize(
+    "data", [released(), small("def add(a, b): return 7", "def twice(a): return 1"), notebook()]
+)
+def test_no_points_at_all_need_a_look(data):
+    report = grade(data, SMALL)
+    assert report.points == 0
+    assert "earned no points" in report.attention
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("def twice(a):\n    return 2 * (a", "cell twice is no Python: SyntaxError"),
+        ("def twice(a):\nreturn 2 * a", "cell twice is no Python: IndentationError"),
+        ("def twice(a):\n\tb = 2\n        return a", "cell twice is no Python: TabError"),
+    ],
+)
+def test_an_answer_that_is_no_python_needs_a_look(answer, said):
+    assert any(said in look for look in looks(small(twice=answer)))
+    loose = notebook(cell(RIGHT[0]), cell("x = 1"), cell(answer))
+    assert any(said.replace("twice", "3") in look for look in looks(loose))
+    assert looks(notebook(cell(RIGHT[0]), cell("notes ("), cell(RIGHT[1]))) == ()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="nothing is newer than this Python")
+def test_an_answer_for_a_newer_python_says_which():
+    report = grade(small(twice="def twice(a):\n    x = t'{a}'\n    return 2 * a"), SMALL)
+    said = f"cell twice needs Python 3.14 or newer, and was run by {HERE}"
+    assert said in report.attention
+    assert said in report.notes
+    report = grade(notebook(cell("x = t'{1}'"), *map(cell, RIGHT)), SMALL)
+    assert f"cell 1 needs Python 3.14 or newer, and was run by {HERE}" in report.attention
+    assert report.points == report.maximum
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_another_chapter_s_notebook_is_known_whatever_it_is_called(path):
+    for other in CHAPTERS:
+        solved = ROOT / "solutions" / other.parent.name / other.name
+        assignment = read_assignment(solved, solved.read_bytes())
+        for data in (path.read_bytes(), without_marks(path)):
+            said = another(read_cells(data), assignment)
+            title = json.loads(path.read_bytes())["cells"][0]["source"][0].strip("# \n")
+            assert said == (
+                ""
+                if path == other
+                else f"this is the notebook of “{title}”: hand in {assignment.name}.ipynb"
+            )
+
+
+def without_marks(path) -> bytes:
+    content = json.loads(path.read_bytes())
+    for found in content["cells"]:
+        found["metadata"] = {}
+    return json.dumps(content).encode()
+
+
+def test_it_is_told_to_the_student_and_to_the_person_in_place_of_what_is_missing():
+    data = CHAPTERS[0].read_bytes()
+    report = grade(data, SMALL)
+    said = f"this is the notebook of “{title_of(data)}”: hand in {NAME}.ipynb"
+    assert said in report.notes
+    assert said in report.attention
+    assert not any("put back" in note for note in report.notes)
+
+
+def title_of(data: bytes) -> str:
+    return json.loads(data)["cells"][0]["source"][0].strip("# \n")
+
+
+@pytest.mark.parametrize(
+    "cells", [[], [cell(RIGHT[0])], [cell("# Notes", code=False), cell("print(1)")]]
+)
+def test_a_notebook_without_tests_is_not_taken_for_another_s(cells):
+    assert another(read_cells(notebook(*cells)), SMALL) == ""
