@@ -253,6 +253,29 @@ def with_a_mistake(data: bytes) -> bytes:
     return f"limit = 3\n\n{RIGHT[0]}\n\ndef helper(:\n    pass\n\n{RIGHT[1]}\n".encode()
 
 
+def conflict_of_cells(found: Cells) -> None:
+    """What nbdime leaves: both versions of a cell between cells that say so."""
+    answer = named(found, "twice")
+    at = found.index(answer)
+    wrong = answer | {"source": "def twice(a):\n    return a", "id": "remote"}
+    bold = '<span style="color:red">**{}**</span>'.format
+    before, between, after = "&lt;&lt;&lt;&lt;&lt;&lt;&lt; local", "=======", ">>>>>>> remote"
+    found[at : at + 1] = [
+        new(bold(before), "markdown"),
+        answer,
+        new(bold(between), "markdown"),
+        wrong,
+        new(bold(after), "markdown"),
+    ]
+
+
+def fenced_answer(found: Cells) -> None:
+    """An answer typed into a text cell of its own, as a chat shows code."""
+    answer = named(found, "twice")
+    found.append(new(f"```python\n{answer['source']}\n```", "markdown"))
+    answer["source"] = STUB
+
+
 def too_many(found: Cells) -> Cells:
     return [*found, *(new("") for _ in range(5000))]
 
@@ -502,6 +525,8 @@ CELLS = [
     Damaged("below-everything", cells(below_everything), "the answer in a cell below the tests"),
     Damaged("as-markdown", cells(retyped("markdown")), "code turned Markdown", says="no code cell"),
     Damaged("as-raw", cells(retyped("raw")), "code turned raw", says="no code cell"),
+    Damaged("fenced", cells(fenced_answer), "code in a text cell", says="no code cell"),
+    Damaged("conflict-cells", cells(conflict_of_cells), "nbdime's marks", says="merge conflict"),
     Damaged("parked", cells(parked_attempt), "an old attempt kept as Markdown"),
     Damaged("split", split("twice", "def twice(a):", "    return 2 * a"), "cut", says="joined"),
     Damaged(

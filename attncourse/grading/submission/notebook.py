@@ -8,6 +8,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ MOST_CODE = 1_000_000  # characters
 TOO_LONG = f"{MOST_CODE:,} of code are read, so keep data in a file"
 SHORT = 10_000  # characters of a cell that is never cut
 SURROGATES = re.compile("[\ud800-\udfff]")
+TAGS = re.compile(r"<[^<>]{1,200}>")
+SIDES = {"<<<<<<<": 0, "=======": 1, ">>>>>>>": None}
+LABEL = 100  # characters of a mark with its name
 CONFLICT = "it holds both sides of a merge conflict: each was graded, and the better one counts"
 
 
@@ -134,13 +138,27 @@ def versions_of_cells(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
     cells, said = cut([cell_of(cell) for cell in raw])
     notes += said
     split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
-    if all(ours == theirs for ours, theirs in split):
-        return [tuple(cells)], notes
     made = [
         tuple(replace(cell, source=source) for cell, source in zip(cells, side, strict=True))
         for side in zip(*split, strict=True)
     ]
+    made = [of_side(version, n) for n, version in enumerate(made)] or [()]
+    if made[0] == made[-1]:
+        return made[:1], notes
     return made, [*notes, CONFLICT]
+
+
+def of_side(cells: tuple[Cell, ...], side: int) -> tuple[Cell, ...]:
+    """The cells of one side of the conflicts that nbdime has marked by cells of their own."""
+    kept, at = [], None
+    for cell in cells:
+        text = unescape(TAGS.sub("", cell.source)).strip(" *\n") if not cell.code else ""
+        mark = text[:7] if text[7:8] in ("", " ") and len(text) < LABEL else ""
+        if mark in SIDES:
+            at = SIDES[mark]
+        elif at in (None, side):
+            kept.append(cell)
+    return tuple(kept)
 
 
 def cut(cells: list[Cell]) -> tuple[list[Cell], list[str]]:

@@ -16,6 +16,7 @@ from attncourse.grading.submission.syntax import Names, remembered, same_code
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
 ANSWER = re.compile(r"^( *).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
+FENCED = re.compile(r"\A\s*(?:```|~~~)[^\n`]*\n([^`]*?)\n?(?:```|~~~)\s*\Z")  # code in Markdown
 PIECES = 5  # of a cell that was split
 
 
@@ -116,13 +117,17 @@ def end_of_cell(sources: list[str]) -> int:
 def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """The parts with answers run that stand in a cell of another type, and nowhere else."""
     code = {c.grade_id for c in assignment.cells if c.solution and c.code}
+    solved = [names(c.source) for c in assignment.cells if c.solution and c.code]
+    asked = frozenset().union(*(found.bound for found in solved if found))
     bound = {name for part in parts for name in part.names.bound if not is_stub(part, assignment)}
     made, notes = list(parts), []
     for n, part in enumerate(parts):
-        if part.cell.code or not code.intersection(part.answers):
+        if part.cell.code:
             continue
-        turned = replace(part, cell=replace(part.cell, code=True))
-        if turned.names.bound and not turned.names.bound <= bound:
+        source = FENCED.sub(r"\1", part.cell.source)
+        turned = replace(part, cell=replace(part.cell, code=True, source=source))
+        answers = code.intersection(part.answers) or asked & turned.names.bound
+        if answers and turned.names.bound and not turned.names.bound <= bound:
             made[n] = turned
             notes.append(f"{part.name} is no code cell, but holds Python: it was run")
     return made, notes

@@ -119,9 +119,11 @@ def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int])
 
 def is_prose(cell: Cell) -> bool:
     """Whether a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
-    if not cell.code:
-        return True
     tree = parse(plain(cell.source))
+    if not cell.code:
+        return not (
+            tree and any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
+        )
     if tree is None:
         return not STATEMENT.search(cell.source)
     values = [node.value if isinstance(node, ast.Expr) else None for node in tree.body]

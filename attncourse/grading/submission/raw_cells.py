@@ -219,8 +219,18 @@ def statements(text: str) -> list[Raw] | None:
         return [made("", text)]
     lines = text.split("\n")
     starts = sorted({first_line(node) - 1 for node in tree.body})
-    ends = [*starts[1:], len(lines)]
-    return [made("", "\n".join(lines[start:end])) for start, end in zip(starts, ends, strict=True)]
+    cells = [
+        lines[start:end] for start, end in zip([0, *starts], [*starts, len(lines)], strict=True)
+    ]
+    return [cell for own in cells for cell in with_comments(own) if cell["source"]]
+
+
+def with_comments(lines: list[str]) -> list[Raw]:
+    """A statement, and what stands below it as comments: text, as exporters write it."""
+    end = len(lines)
+    while end and (not lines[end - 1] or lines[end - 1].startswith("#")):
+        end -= 1
+    return [made("", "\n".join(lines[:end])), made("[markdown]", "\n".join(lines[end:]))]
 
 
 def blocks(text: str) -> list[Raw] | None:
