@@ -472,7 +472,7 @@ FILE = [
     Damaged("no-line-ends", cells(lines_without_ends), "sources as lists without line ends"),
     Damaged("much-output", much_output, "plots, progress bars and tables", says="were dropped"),
     Damaged("data", cells(cell_of_data), "data in cells", says="`data = [ 0.125, 0.25, 0.5,"),
-    Damaged("marimo", marimo, "a marimo notebook of the same cells", says="marimo notebook"),
+    Damaged("marimo", marimo, "a marimo notebook of the same cells", says="marimo file"),
     Damaged("jupytext-md", fenced("```python", "---\njupyter:\n---"), "jupytext", says="Markdown"),
     Damaged(
         "myst",

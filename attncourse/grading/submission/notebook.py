@@ -18,7 +18,7 @@ from attncourse.grading.submission.source import at_top, repaired, shorten
 from attncourse.grading.submission.text import sides, to_text
 
 MOST_CODE = 1_000_000  # characters
-TOO_LONG = f"{MOST_CODE:,} of code are read, so keep data in a file"
+TOO_LONG = f"at most {MOST_CODE:,} of code are read, so keep data in a file"
 SHORT = 10_000  # characters of a cell that is never cut
 SURROGATES = re.compile("[\ud800-\udfff]")
 TAGS = re.compile(r"<[^<>]{1,200}>")

@@ -141,7 +141,7 @@ def unanswered(parts: list[Part], assignment: Assignment) -> list[Part]:
     answered = {answer for part in others for answer in part.answers}
     made = list(parts)
     for n in stubs:
-        own = parts[n].names.bound
+        own = parts[n].names.bound or frozenset(parts[n].answers)  # which are called so
         if answered.issuperset(parts[n].answers) or (own and own <= bound):
             made[n] = replace(parts[n], idle=True)
     return made

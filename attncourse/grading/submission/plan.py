@@ -89,7 +89,8 @@ def in_place(
 def parts_of(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """A submission's cells as parts, in order, and notes on what was mended."""
     parts, notes = labelled(cells, assignment)
-    for step in (answered, joined, as_code):
+    steps = (joined, as_code) if another(cells, assignment) else (answered, joined, as_code)
+    for step in steps:
         parts, said = step(parts, assignment)
         notes = notes + said
     return unanswered(parts, assignment), notes

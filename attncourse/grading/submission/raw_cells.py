@@ -152,14 +152,13 @@ def marimos(text: str) -> list[Raw] | None:
     for node in tree.body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if marks(node) == {"cell"}:
-                body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
-                cells.append(of_body(lines, body))
+                cells.append(of_body(lines, node))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if marks(node):
                 cells.append(
                     made("", "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno]))
                 )
-            case ast.With(body=body) if "setup" in ast.unparse(node.items[0]):
-                cells.append(of_body(lines, body))
+            case ast.With() if "setup" in ast.unparse(node.items[0]):
+                cells.append(of_body(lines, node))
             case ast.Expr(
                 ast.Call(ast.Attribute(attr="_unparsable_cell"), [ast.Constant(code), *_])
             ):
@@ -174,16 +173,17 @@ def marks(node: Any) -> set[str]:
     return known & {one.attr for one in names if isinstance(one, ast.Attribute)}
 
 
-def of_body(lines: list[str], body: list[ast.stmt]) -> Raw:
-    """One cell of marimo's, from the statements of its function."""
+def of_body(lines: list[str], node: Any) -> Raw:
+    """One cell of marimo's, from the statements of its function, comments included."""
+    body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
     match body:
         case [ast.Expr(ast.Call(ast.Attribute(ast.Name("mo"), "md"), [ast.Constant(prose)]))]:
             return made("", str(prose)) | {"cell_type": "markdown"}
-        case []:
-            return made("", "")
-    own = lines[first_line(body[0]) - 1 : body[-1].end_lineno]
-    source, again = "\n".join(line[4:] for line in own), ast.unparse(ast.Module(body, []))
-    # Where a text goes over several lines, the first is not what was written.
+    last = node.body[-1]
+    start = next(n for n in range(node.lineno, len(lines) + 1) if lines[n - 1].rstrip()[-1:] == ":")
+    end = last.lineno - 1 if isinstance(last, ast.Return) else node.end_lineno
+    source, again = dedent("\n".join(lines[start:end])), ast.unparse(ast.Module(body, []))
+    # Where a text in it goes over several lines, that is not what was written.
     return made("", source if same_code(source, again) else again)
 
 
@@ -245,7 +245,7 @@ def blocks(text: str) -> list[Raw] | None:
 
 FORMS = (
     ("a Python script", marked),
-    ("a marimo notebook", marimos),
+    ("a marimo file", marimos),
     ("Markdown with code in it", fenced),
     ("a Python script", statements),
 )
