@@ -313,7 +313,7 @@ def odd_class(folder: Path) -> None:
     (place / "folder" / NAME / f"{NAME}.ipynb").mkdir()
     (place / "link" / NAME / f"{NAME}.ipynb").symlink_to(place / "plain" / NAME / f"{NAME}.ipynb")
     with (place / "huge" / NAME / f"{NAME}.ipynb").open("wb") as file:
-        file.truncate(50_000_001)
+        file.truncate(100_000_001)
     (place / "dangling").symlink_to(folder / "nowhere")
     (place / "elsewhere").symlink_to(place / "plain")
     (place / "inside").mkdir()
@@ -344,7 +344,7 @@ def test_what_is_no_plain_file_is_a_row_with_a_reason_and_never_a_wait(tmp_path,
     assert "is not a plain file" in notes["pipe"]
     assert "is not a plain file" in notes["folder"] or "directory" in notes["folder"]
     assert "is a symbolic link, not a file" in notes["link"]
-    assert "has 50 MB, over 50" in notes["huge"]
+    assert "has 100 MB, over 100" in notes["huge"]
     for student in ("dangling", "elsewhere", "inside"):
         assert f"submitted/{student}" in notes[student]
         assert "is a symbolic link, not a folder" in notes[student]

@@ -60,7 +60,7 @@ def test_an_intact_file_gives_no_notes():
         (b"[" * 100_000, "nested"),
         (b'{"a": ' * 100_000, "nested"),
         (b"I could not do it, sorry.", "plain text"),
-        (b"x = (1,\ny = 2", "Python of which no piece can be run"),
+        (b"x = (1,\ny = 2", r"Python with a mistake in line 1 \('\(' was never closed\)"),
         (b"https://colab.research.google.com/drive/1a\n", "a link"),
         (b"[InternetShortcut]\nURL=https://a.b/c.ipynb\n", "a link"),
         (b'{"doc_id": "1a", "resource_key": ""}', "a link"),

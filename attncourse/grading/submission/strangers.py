@@ -1,7 +1,12 @@
 """What was handed in instead of a notebook, as text or JSON: its name, and what to ask for."""
 
+import ast
 import re
+import warnings
 from typing import Any
+
+from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.syntax import LONGEST
 
 ITSELF = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {ITSELF}"
@@ -33,7 +38,9 @@ TEXTS = tuple(
     )
 )
 LOOKED_AT = 20_000  # characters
-PROGRAM = re.compile(r"^\s*(?:def|class|import|from|for|while|if)\b.*|^\s*\w+ = ", re.M)
+PROGRAM = re.compile(
+    r"^\s*(?:(?:def|class|import|from)\s+\w|(?:for|while|if|with)\b.*:\s*$|\w+ = )", re.M
+)
 
 
 def name_of(text: str) -> str:
@@ -43,8 +50,21 @@ def name_of(text: str) -> str:
         if pattern.search(begins):
             return said
     if PROGRAM.search(begins):
-        return f"Python of which no piece can be run, not a notebook: {ITSELF}"
+        return f"Python{mistake(text)} and not a notebook: {ITSELF}"
     return f"plain text, neither a notebook nor Python: {ITSELF}"
+
+
+def mistake(text: str) -> str:
+    """Where a text stops being Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(plain(text[:LONGEST]))
+    except SyntaxError as error:
+        return f" with a mistake in line {error.lineno} ({error.msg})"
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return ""
 
 
 def name_of_json(content: Any) -> str:
