@@ -14,6 +14,7 @@ Transformer; Su et al. (2021), RoFormer; Touvron et al. (2023), LLaMA.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -407,3 +408,10 @@ def require_even_width(d_head: int) -> int:
     if d_head % 2:
         raise ValueError(f"d_head: expected an even number, features turn in pairs, got {d_head}")
     return d_head
+
+
+def __getattr__(name: str) -> object:
+    """What this chapter has in another file, which imports this one: found here, too."""
+    if name in ("byte_symbols", "learn_merges", "BytePairs"):
+        return getattr(import_module("attncourse.byte_pairs"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -396,3 +396,13 @@ def test_attention_is_chapter_fives():
     views = (w(x) for w in (attention.W_q, attention.W_k, attention.W_v))
     right = attention.W_o(scaled_dot_product_attention(*views, torch.ones(5, 5).tril() > 0))
     torch.testing.assert_close(attention(x, positions=torch.zeros(5)), right)
+
+
+def test_all_of_the_chapter_is_found_in_its_module():
+    from attncourse import byte_pairs
+    from attncourse.llama import BytePairs, byte_symbols, learn_merges
+
+    assert BytePairs is byte_pairs.BytePairs
+    assert (byte_symbols, learn_merges) == (byte_pairs.byte_symbols, byte_pairs.learn_merges)
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from attncourse.llama import nothing  # noqa: F401
