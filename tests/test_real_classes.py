@@ -220,10 +220,27 @@ def test_without_a_list_a_group_is_asked_for_and_newcomers_are_named(course):
     assert "not known before: cy-young, team-rot" in done.stdout
 
 
+def test_two_of_one_name_are_told_apart_by_a_second_roster(course):
+    """The class's own list has ids, Moodle's worksheet numbers: addresses bring them together."""
+    lines = "m1,Müller,Anna,m1@x\nm2,Müller,Anna,m2@x\n"
+    (course / "r.csv").write_text(f"id,last_name,first_name,email\n{lines}")
+    rows = (f"Participant {n},Anna Müller,m{n}@x,-\n" for n in (1, 2))
+    head = "Identifier,Full name,Email address,Last modified (submission)\n"
+    (course / "w.csv").write_text(head + "".join(rows))
+    files = {moodle("Anna Müller", n): small(add=f"a = {n}") for n in (1, 2)}
+    zipped = archive(course / "d.zip", files.items())
+    assert len(collect(course, NAME, [zipped], course / "r.csv").left) == 2
+    done = run("collect", NAME, zipped, "--roster", "r.csv", "--roster", "w.csv", cwd=course)
+    assert done.returncode == 0, done
+    for n in (1, 2):
+        place = course / "submitted" / f"m{n}" / NAME / FILE
+        assert place.read_bytes() == small(add=f"a = {n}")
+
+
 # --- sections, trials, the anonymous, links ---------------------------------------------------
 
 
-def test_a_person_in_two_sections_is_one_person(course):
+def test_a_person_in_two_sections_is_one_person(course, marker):  # noqa: F811
     head = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", f"{NAME} (77)")
     ada = ("Lovelace, Ada", 11, "", "ada")
     rows = [(*ada, "A", ""), (*ada, "B", ""), ("Bell, Bob", 12, "", "bob", "A and B", "")]
@@ -232,8 +249,7 @@ def test_a_person_in_two_sections_is_one_person(course):
     found = gathered(course, {f"lovelaceada_11_1_{FILE}": small()}, "c.csv")
     assert (list(owners(found)), found.absent) == (["ada"], ["bob"])
     hand_in(course, "bob", small())
-    grade_all = run("grade", NAME, cwd=course)
-    assert grade_all.returncode == 0, grade_all
+    grade(course)
     said: list[str] = []
     exported = canvas_rows([class_results(course, NAME)], sheet, said.append)
     assert [row[0] for row in exported[2:]] == ["Lovelace, Ada", "Bell, Bob"]
@@ -304,7 +320,7 @@ def test_what_was_written_on_moodle_itself_gets_its_page_back(course, marker):  
 
 
 def judged(course: Path) -> None:
-    assert run("grade", NAME, cwd=course).returncode == 0
+    assert command.grade_course(course, NAME, limits=Limits()).counts["failure"] == 0
 
 
 def test_a_test_added_after_release_is_nobodys_fault(tmp_path):
@@ -382,7 +398,7 @@ def of_source(text: str) -> bytes:
     )  # fmt: skip
 
 
-def test_grading_says_that_a_source_is_newer_than_its_notebook(course):
+def test_grading_says_that_a_source_is_newer_than_its_notebook(course, marker, capsys):  # noqa: F811
     place = course / "solutions" / NAME
     assert outdated(course, NAME) == []  # there is no source
     source, made = place / f"{NAME}.py", place / FILE
@@ -401,7 +417,8 @@ def test_grading_says_that_a_source_is_newer_than_its_notebook(course):
     os.utime(source, (made.stat().st_mtime + 100,) * 2)
     assert outdated(course, NAME)
     hand_in(course, "ada", released())
-    assert "is newer than the notebook made from it" in run("grade", NAME, cwd=course).stdout
+    grade(course)
+    assert "is newer than the notebook made from it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "solutions").glob("[0-9]*")))
@@ -481,9 +498,9 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F
     assert read_extensions(course)["ada", NAME] == (1, 2)
 
 
-def test_the_command_for_late_days_says_what_to_do_with_them(course):
+def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):  # noqa: F811
     hand_in(course, "ada", small())
-    run("grade", NAME, cwd=course)
+    grade(course)
     done = run("export", "--all", "--late-days", "5", cwd=course)
     assert done.returncode == 0, done
     assert "0 written to reports/late_days.csv; put in the place of extensions.csv" in done.stdout

@@ -255,7 +255,8 @@ def collect(
         list[Path], typer.Argument(help="Downloads: archives, or folders of what was in them.")
     ],
     roster: Annotated[
-        Path | None, typer.Option(help="A CSV file of the class: ids, names, addresses, times.")
+        list[Path] | None,
+        typer.Option(help="A CSV file of the class: ids, names, addresses, times. Also several."),
     ] = None,
     groups: Annotated[
         Path | None,

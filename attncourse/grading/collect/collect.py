@@ -44,19 +44,22 @@ def collect(
     course: Path,
     name: str,
     files: Iterable[Path],
-    roster: Path | None = None,
+    roster: Path | Iterable[Path] | None = None,
     db: str | None = None,
     groups: Path | None = None,
 ) -> Collected:
     """Puts each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``.
 
-    What a group has handed in is each of its members'.
+    What a group has handed in is each of its members'. Of several rosters the first names the ids,
+    and the others add what they know of the same people.
     """
     assignments = folders_in(course / "solutions")
     require_known(name, assignments)
     zone = zone_of(read_settings(course))
-    listed = read_roster(roster) if roster else []
-    people = class_of(course, listed, db, closed=roster is not None)
+    listed: list[Member] = []
+    for path in [roster] if isinstance(roster, Path) else roster or ():
+        listed += with_known_ids(read_roster(path), [member.person for member in listed])
+    people = class_of(course, listed, db, closed=bool(roster))
     if groups or (course / GROUPS).is_file():
         people = with_groups(people, groups or course / GROUPS, name)
     sorting, made = Sorting(name, people), Collected(zone=zone)
@@ -82,8 +85,8 @@ def collect(
     made.left = sorting.left
     made.remarks += sorting.trials
     here = {row.student for row in made.rows}
-    made.new = sorted(here - set(sorting.people.members))
-    made.absent = sorted(set(sorting.people.members) - here) if roster else []
+    made.new = sorted(here - set(people.members))
+    made.absent = sorted(set(people.members) - here) if roster else []
     return made
 
 

@@ -12,9 +12,7 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.names import file_name, is_test_student, words
 
 ROSTER = "name the class with --roster"
-NUMBERS = (
-    "Moodle's grading worksheet as --roster tells them apart, in Canvas its gradebook's export"
-)
+NUMBERS = "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
 SPELLING = "If so, write this name into a column name of the roster"
 SHOW = "switch anonymous grading off on the platform, and download again"
 TEST = "Canvas' test student, who is nobody of the class"
