@@ -86,7 +86,8 @@ def submissions() -> dict[str, bytes]:
     return {f"s{i:02d}": kinds[i % 3] for i in range(36)}
 
 
-def test_a_worker_killed_on_the_way_changes_no_grade(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_that_goes_on_the_way_changes_no_grade(tmp_path, number):
     here = make_course(tmp_path / "here", **submissions())
     there = make_course(tmp_path / "there", **submissions())
     done = grade(here)
@@ -103,7 +104,7 @@ def test_a_worker_killed_on_the_way_changes_no_grade(tmp_path):
                 break
             time.sleep(0.02)
         assert 6 < lines < 30
-        os.killpg(workers[0].pid, signal.SIGKILL)
+        os.killpg(workers[0].pid, number)
         _, said = driver.communicate(timeout=90)
         assert driver.returncode == 0, said.decode()
     expected, found = reports(here), reports(there)

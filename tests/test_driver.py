@@ -579,6 +579,19 @@ def test_a_full_disk_is_named_and_what_is_in_the_journal_is_kept(tmp_path, room)
     assert len({r["key"] for r in records(kept)}) == len(records(kept)) == 12
 
 
+def test_a_disk_without_room_for_lanes_costs_nobody_anything(tmp_path):
+    class_of(tmp_path / "course", 3)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    prefix = in_namespace(f"mount -t tmpfs -o size=64k tmpfs '{disk}'")
+    refused = run("grade", NAME, cwd=tmp_path / "course", prefix=prefix, TMPDIR=str(disk))
+    refuses(refused, "no lane can start on this machine", "make room there", "the same command")
+    assert records(tmp_path / "course") == []
+    done = run("grade", NAME, cwd=tmp_path / "course")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [record["report"]["status"] for record in records(tmp_path / "course")] == ["graded"] * 3
+
+
 # --- cores and memory -----------------------------------------------------------------------------
 
 

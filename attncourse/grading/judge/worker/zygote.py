@@ -49,7 +49,11 @@ class Zygote:
         order, _ = hear(control)
         self.folder = Path(order["folder"])
         view = self.folder / "view"
-        make_view(view, order["chapters"])
+        try:
+            make_view(view, order["chapters"])
+        except OSError as problem:
+            why = f"{problem.strerror or 'files are missing'}: make room there, or set TMPDIR"
+            self.refuse(f"no lane can start on this machine in {self.folder.parent} ({why})")
         hidden = tuple(map(Path, order["hidden"]))
         limits = Limits(**order["limits"])
         self.jail = self.settle(view, limits, hidden) if order["sandbox"] else None
@@ -64,9 +68,13 @@ class Zygote:
         try:
             jail.enter()
         except (JailError, OSError) as problem:
-            tell(self.control, {"error": str(problem)})
-            os._exit(1)
+            self.refuse(f"{problem} (--unsafe-no-sandbox grades without a jail)")
         return jail
+
+    def refuse(self, why: str) -> None:
+        """Says why there can be no worker here, and ends."""
+        tell(self.control, {"error": why})
+        os._exit(1)
 
     def serve(self) -> None:
         while True:
