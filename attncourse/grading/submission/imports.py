@@ -5,10 +5,10 @@ person, who may want to know what ctypes is for.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from attncourse.grading.submission.source import plain, written
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.syntax import parse, remembered
 
 PACKAGES = """
     attncourse numpy torch torchvision scipy matplotlib mpl_toolkits seaborn plotly pandas sklearn
@@ -47,13 +47,14 @@ def is_unusual(name: str, known: frozenset[str]) -> bool:
     return first not in known or any(part.startswith("_") and part[:2] != "__" for part in rest)
 
 
-def imported(source: str) -> Iterator[str]:
+@remembered
+def imported(source: str) -> tuple[str, ...]:
     """What a cell imports anywhere in it, by full names; of a file that it writes, that one's."""
-    tree = parse(plain(written(source)[1] or source))
+    tree, found = parse(plain(written(source)[1] or source)), []
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Import):
-            yield from (item.name for item in node.names)
+            found += [item.name for item in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             private = [item.name for item in node.names if item.name.startswith("_")]
-            yield from (f"{node.module}.{name}" for name in private)
-            yield node.module
+            found += [*(f"{node.module}.{name}" for name in private), node.module]
+    return tuple(found)
