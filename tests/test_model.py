@@ -201,3 +201,21 @@ def test_the_folder_is_the_users_cache_unless_named(monkeypatch, tmp_path):
     assert model.folder() == tmp_path / ".cache" / "attncourse"
     monkeypatch.setenv("ATTNCOURSE_CACHE", "~/models")
     assert model.folder() == tmp_path / "models"
+
+
+def test_a_page_that_asks_for_the_model_runs_again_once_it_is_there(index, tmp_path):
+    """Its outputs are kept by what they were computed with; other pages do not care."""
+    from types import SimpleNamespace
+
+    import book
+
+    (tmp_path / "attncourse").mkdir()
+    (tmp_path / "requirements.txt").write_text("")
+    (tmp_path / "asks.md").write_text("from attncourse.model import at_hand")
+    (tmp_path / "other.md").write_text("nothing of the kind")
+    course = SimpleNamespace(root=tmp_path, chapters=(), chapter=lambda page: None)
+    before = [book.page_key(course, page) for page in ("asks", "other")]
+    model_file()
+    after = [book.page_key(course, page) for page in ("asks", "other")]
+    assert before[0] != after[0]
+    assert before[1] == after[1]

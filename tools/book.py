@@ -47,8 +47,13 @@ def page_key(course: Course, page: str) -> str:
         if path.parent.name != "drawings" or (own and path.stem in (own.stem, "__init__"))
     ]
     key = digest_of(sorted([*modules, *shared, course.root / "requirements.txt"]))
-    asks = "attncourse.model" in (course.root / f"{page}.md").read_text(encoding="utf-8")
-    return f"{key}, {'with' if within_reach() else 'without'} the model" if asks else key
+    return key + model_for([course.root / f"{page}.md"])
+
+
+def model_for(pages: Iterable[Path]) -> str:
+    """Whether the real model is within reach, where one of these pages asks for it."""
+    asks = any("attncourse.model" in page.read_text(encoding="utf-8") for page in pages)
+    return f", {'with' if within_reach() else 'without'} the model" if asks else ""
 
 
 def digest_of(files: list[Path]) -> str:
@@ -96,7 +101,7 @@ def everything_key(root: Path) -> str:
     names = ("attncourse", "book", "exercises", "tools")
     files = [p for name in names for p in (root / name).rglob("*") if p.suffix in SOURCES]
     settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.txt")]
-    return digest_of(sorted(files) + settings)
+    return digest_of(sorted(files) + settings) + model_for((root / "book").glob("*.md"))
 
 
 def unchanged(root: Path, key: str) -> bool:
