@@ -24,6 +24,7 @@ STEMS = (  # the chapters, in the book's order
     "vision",
     "sequences",
     "efficient",
+    "llama",
 )
 
 MILESTONES = {  # after which chapter a model can be trained that is made of one's own parts

@@ -165,11 +165,11 @@ class RotaryAttention(nn.Module):
     @shaped
     def forward(
         self,
-        x: Float[Tensor, "*#batch m d_model"],
+        x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "..."] | None = None,
-        positions: Shaped[Tensor, "m"] | None = None,
+        positions: Shaped[Tensor, "n"] | None = None,
         cache: Cache | tuple[()] | None = None,
-    ) -> Float[Tensor, "*batch m d_model"] | tuple[Tensor, Cache]:
+    ) -> Float[Tensor, "*batch n d_model"] | tuple[Tensor, Cache]:
         """The output for every token of x, ``(..., m, d_model)``.
 
         positions: ``(m,)``, 0 … m − 1 unless given. cache: keys, turned, and values of the tokens
@@ -249,11 +249,11 @@ class LlamaBlock(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "*#batch m d_model"],
+        x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "..."] | None = None,
-        positions: Shaped[Tensor, "m"] | None = None,
+        positions: Shaped[Tensor, "n"] | None = None,
         cache: Cache | tuple[()] | None = None,
-    ) -> Float[Tensor, "*batch m d_model"] | tuple[Tensor, Cache]:
+    ) -> Float[Tensor, "*batch n d_model"] | tuple[Tensor, Cache]:
         """The sequence after this block, ``(..., m, d_model)``; with a cache, that and the cache.
 
         mask, positions and cache: as for ``RotaryAttention``.

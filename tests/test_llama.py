@@ -1,6 +1,8 @@
 """Chapter 18: the model against transformers', its parts against PyTorch and loops."""
 
 import math
+import re
+from itertools import pairwise
 
 import pytest
 import torch
@@ -406,3 +408,295 @@ def test_all_of_the_chapter_is_found_in_its_module():
     assert (byte_symbols, learn_merges) == (byte_pairs.byte_symbols, byte_pairs.learn_merges)
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         from attncourse.llama import nothing  # noqa: F401
+
+
+# --- right answers in other styles -----------------------------------------------------------
+
+
+def merge_by_ranks(symbols, ranks):
+    """Every merge once, in the order of ranks: a pair comes after those that it is made of."""
+    symbols = [*symbols]
+    for pair in sorted(ranks, key=ranks.get):
+        i = 0
+        while i + 1 < len(symbols):
+            if (symbols[i], symbols[i + 1]) == pair:
+                symbols[i : i + 2] = ["".join(pair)]
+            i += 1
+    return symbols
+
+
+def merge_one_by_one(symbols, ranks):
+    """The leftmost place of the lowest pair, one place at a time."""
+    symbols = list(symbols)
+    while True:
+        found = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
+        if not found:
+            return symbols
+        _, i = min(found)
+        symbols = [*symbols[:i], symbols[i] + symbols[i + 1], *symbols[i + 2 :]]
+
+
+def merge_in_a_call(symbols, ranks):
+    """By recursion, with infinity for a pair without a rank."""
+    pairs = list(pairwise(symbols))
+    lowest = min(pairs, key=lambda pair: ranks.get(pair, float("inf")), default=None)
+    if lowest is None or lowest not in ranks:
+        return list(symbols)
+    out = []
+    rest = list(symbols)
+    while rest:
+        take = 2 if tuple(rest[:2]) == lowest else 1
+        out.append("".join(rest[:take]))
+        rest = rest[take:]
+    return merge_in_a_call(out, ranks)
+
+
+def merge_by_text(symbols, ranks):
+    """On a text in which a sign stands between symbols, by a regular expression."""
+    text = "\n".join(["", *symbols, ""])
+    while True:
+        known = {p for p in pairwise(text.split("\n")[1:-1]) if p in ranks}
+        if not known:
+            return text.split("\n")[1:-1]
+        a, b = min(known, key=ranks.get)
+        text = re.sub(f"\n{re.escape(a)}\n{re.escape(b)}(?=\n)", f"\n{a}{b}", text)
+
+
+def rms_by_library_parts(x, gain=None, eps=1e-5):
+    out = x * torch.rsqrt(torch.mean(x**2, dim=-1, keepdim=True) + eps)
+    return out * (1 if gain is None else gain)
+
+
+def rms_by_norm(x, gain=None, eps=1e-5):
+    d = x.shape[-1]
+    size = (x.norm(dim=-1, keepdim=True) ** 2 / d + eps) ** 0.5
+    return x / size if gain is None else x / size * gain
+
+
+def rms_by_loops(x, gain=None, eps=1e-5):
+    rows = []
+    for row in x.reshape(-1, x.shape[-1]):
+        row = row / torch.sqrt(sum(number**2 for number in row) / len(row) + eps)
+        rows.append(row if gain is None else row * gain)
+    return torch.stack(rows).reshape(x.shape)
+
+
+def rms_by_einsum(x, gain=None, eps=1e-5):
+    d = x.size(-1)
+    size = (torch.einsum("...d,...d->...", x, x) / d + eps).sqrt()
+    gain = torch.ones(d, dtype=x.dtype) if gain is None else gain
+    return torch.einsum("...d,...,d->...d", x, 1 / size, gain)
+
+
+class GatedByHand(nn.Module):
+    """The SiLU by its formula, the products by the weights."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.W_down = nn.Linear(d_ff, d_model, bias=False)
+        self.W_up = nn.Linear(d_model, d_ff, bias=False)
+        self.W_gate = nn.Linear(d_model, d_ff, bias=False)
+
+    def forward(self, x):
+        gate = x @ self.W_gate.weight.mT
+        return (gate * torch.sigmoid(gate) * (x @ self.W_up.weight.mT)) @ self.W_down.weight.mT
+
+
+class GatedInOne(GatedByHand):
+    """Both branches in one product, as fast code has them."""
+
+    def forward(self, x):
+        both = F.linear(x, torch.cat([self.W_gate.weight, self.W_up.weight]))
+        gate, up = both.chunk(2, dim=-1)
+        return self.W_down(F.silu(gate).mul(up))
+
+
+class GatedToken(GatedByHand):
+    """Token by token; the activation is a module."""
+
+    def forward(self, x):
+        bend = nn.SiLU()
+        rows = [self.W_down(self.W_up(r) * bend(self.W_gate(r))) for r in x.flatten(0, -2)]
+        return torch.stack(rows).reshape(x.shape)
+
+
+class GatedByUnits(GatedByHand):
+    """One hidden unit after the other."""
+
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        for j in range(self.W_gate.out_features):
+            gate, up = (x * self.W_gate.weight[j]).sum(-1), (x * self.W_up.weight[j]).sum(-1)
+            out = out + (F.silu(gate) * up).unsqueeze(-1) * self.W_down.weight[:, j]
+        return out
+
+
+def refuse(rows, n_heads):
+    if rows % n_heads or (rows // n_heads) % 2:
+        raise ValueError("heads do not divide")
+
+
+def pairs_by_index(weight, n_heads):
+    refuse(len(weight), n_heads)
+    d = len(weight) // n_heads
+    order = [h * d + j for h in range(n_heads) for i in range(d // 2) for j in (i, i + d // 2)]
+    return weight[torch.tensor(order)]
+
+
+def pairs_by_stack(weight, n_heads):
+    refuse(weight.size(0), n_heads)
+    out = []
+    for head in weight.chunk(n_heads):
+        first, second = head.chunk(2)
+        out.append(torch.stack([first, second], dim=1).flatten(0, 1))
+    return torch.cat(out)
+
+
+def pairs_by_slices(weight, n_heads):
+    refuse(weight.shape[0], n_heads)
+    heads = weight.reshape(n_heads, -1, weight.shape[-1])
+    half, out = heads.shape[1] // 2, torch.empty_like(heads)
+    out[:, 0::2], out[:, 1::2] = heads[:, :half], heads[:, half:]
+    return out.reshape(weight.shape)
+
+
+def pairs_by_matrix(weight, n_heads):
+    """By a permutation matrix for each head."""
+    refuse(len(weight), n_heads)
+    d = len(weight) // n_heads
+    one = torch.zeros(d, d, dtype=weight.dtype)
+    for i in range(d // 2):
+        one[2 * i, i] = one[2 * i + 1, i + d // 2] = 1
+    return torch.block_diag(*[one] * n_heads) @ weight
+
+
+class BlockBase(nn.Module):
+    """What the four blocks below share: the layers, in a ``ModuleDict`` unless said otherwise."""
+
+    def __init__(self, d_model, n_heads, n_kv_heads, d_ff, base=10000.0):
+        super().__init__()
+        if d_model % n_heads != 0 or n_heads % n_kv_heads != 0:
+            raise ValueError("heads do not divide")
+        self.h, self.kv, self.d, self.base = n_heads, n_kv_heads, d_model // n_heads, base
+        sizes = {"W_q": d_model, "W_k": self.kv * self.d, "W_v": self.kv * self.d, "W_o": d_model}
+        self.attention = nn.ModuleDict(
+            {name: nn.Linear(d_model, size, bias=False) for name, size in sizes.items()}
+        )
+        self.feed_forward = SwiGLU(d_model, d_ff)
+        self.norm_1, self.norm_2 = RMSNorm(d_model), RMSNorm(d_model)
+
+    def forward(self, x, mask=None, positions=None):
+        x = x + self.attend(self.norm_1(x), mask, positions)
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class BlockByLoop(BlockBase):
+    """Head by head."""
+
+    def attend(self, x, mask, positions):
+        n, parts = x.shape[-2], self.attention
+        positions = torch.arange(n) if positions is None else positions
+        if mask is None:
+            mask = torch.ones(n, n, dtype=torch.bool).tril()
+        heads = []
+        for i in range(self.h):
+            j = i // (self.h // self.kv)
+            mine, theirs = slice(i * self.d, (i + 1) * self.d), slice(j * self.d, (j + 1) * self.d)
+            q = apply_rope(x @ parts["W_q"].weight[mine].mT, positions, self.base)
+            k = apply_rope(x @ parts["W_k"].weight[theirs].mT, positions, self.base)
+            v = x @ parts["W_v"].weight[theirs].mT
+            heads.append(scaled_dot_product_attention(q, k, v, mask))
+        return parts["W_o"](torch.cat(heads, dim=-1))
+
+
+class BlockByGroups(BlockBase):
+    """Query heads with an axis for their group; nothing is repeated."""
+
+    def attend(self, x, mask, positions):
+        n, parts = x.shape[-2], self.attention
+        positions = torch.arange(n) if positions is None else positions
+        q = apply_rope(split_heads(parts["W_q"](x), self.h), positions, self.base)
+        k = apply_rope(split_heads(parts["W_k"](x), self.kv), positions, self.base)
+        v = split_heads(parts["W_v"](x), self.kv)
+        q = q.unflatten(-3, (self.kv, -1))
+        scores = q @ k.unsqueeze(-3).mT / self.d**0.5
+        allowed = torch.tril(torch.ones(n, n)).bool() if mask is None else mask
+        allowed = allowed[..., None, None, :, :] if allowed.ndim > 2 else allowed
+        scores = scores.masked_fill(~allowed, -torch.inf)
+        scores = torch.where(allowed.any(-1, keepdim=True), scores, 0.0)
+        weights = scores.softmax(-1) * allowed
+        return parts["W_o"](merge_heads((weights @ v.unsqueeze(-3)).flatten(-4, -3)))
+
+
+class BlockByComplex(BlockBase):
+    """Pairs are complex numbers, as in the code of the first Llama; attention by the library."""
+
+    def attend(self, x, mask, positions):
+        n, parts = x.shape[-2], self.attention
+        places = torch.arange(n) if positions is None else positions
+        frequencies = self.base ** (-torch.arange(0, self.d, 2).double() / self.d)
+        angles = places.double()[:, None] * frequencies
+        turn = torch.polar(torch.ones_like(angles), angles)
+
+        def turned(heads):
+            pairs = torch.view_as_complex(heads.double().unflatten(-1, (-1, 2)).contiguous())
+            return torch.view_as_real(pairs * turn).flatten(-2).to(x.dtype)
+
+        q = turned(parts["W_q"](x).unflatten(-1, (self.h, self.d)).transpose(-3, -2))
+        k = turned(parts["W_k"](x).unflatten(-1, (self.kv, self.d)).transpose(-3, -2))
+        v = parts["W_v"](x).unflatten(-1, (self.kv, self.d)).transpose(-3, -2)
+        k, v = (t.repeat_interleave(self.h // self.kv, dim=-3) for t in (k, v))
+        if mask is None:
+            out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            mask = mask if mask.ndim == 2 else mask.unsqueeze(-3)
+            out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            out = out.masked_fill(~mask.any(-1, keepdim=True), 0)
+        return parts["W_o"](out.transpose(-3, -2).flatten(-2))
+
+
+class BlockByMatrix(BlockBase):
+    """Turned by a matrix for each position; attention is a class of its own."""
+
+    class Holder(nn.Module):
+        def __init__(self, layers):
+            super().__init__()
+            for name, layer in layers.items():
+                self.add_module(name, layer)
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.attention = self.Holder(dict(self.attention.items()))
+
+    def attend(self, x, mask, positions):
+        n = x.shape[-2]
+        places = range(n) if positions is None else positions.tolist()
+        i = torch.arange(self.d // 2).double()
+        blocks = []
+        for place in places:
+            a = place * self.base ** (-2 * i / self.d)
+            pair = torch.stack([a.cos(), -a.sin(), a.sin(), a.cos()], -1).reshape(-1, 2, 2)
+            blocks.append(torch.block_diag(*pair))
+        turn = torch.stack(blocks).to(x.dtype)
+        views = [split_heads(self.attention.W_q(x), self.h)]
+        views += [split_heads(w(x), self.kv) for w in (self.attention.W_k, self.attention.W_v)]
+        q, k = (torch.einsum("nij,...hnj->...hni", turn, view) for view in views[:2])
+        serve = torch.arange(self.h) // (self.h // self.kv)
+        k, v = k[..., serve, :, :], views[2][..., serve, :, :]
+        later = torch.ones(n, n, dtype=torch.bool).triu(1)
+        hidden = later if mask is None else (~mask if mask.ndim == 2 else ~mask.unsqueeze(-3))
+        e = ((q @ k.mT) / self.d**0.5).masked_fill(hidden, -torch.inf)
+        e = (e - e.amax(-1, keepdim=True).nan_to_num(neginf=0.0)).exp()
+        weights = e / e.sum(-1, keepdim=True).clamp(
+            min=1e-300 if x.dtype == torch.float64 else 1e-30
+        )
+        return self.attention.W_o(merge_heads(weights @ v))
+
+
+RIGHT = {
+    "llama.merge_pairs": [merge_by_ranks, merge_one_by_one, merge_in_a_call, merge_by_text],
+    "llama.rms_norm": [rms_by_library_parts, rms_by_norm, rms_by_loops, rms_by_einsum],
+    "llama.SwiGLU": [GatedByHand, GatedInOne, GatedToken, GatedByUnits],
+    "llama.pairs_from_halves": [pairs_by_index, pairs_by_stack, pairs_by_slices, pairs_by_matrix],
+    "llama.LlamaBlock": [BlockByLoop, BlockByGroups, BlockByComplex, BlockByMatrix],
+}

@@ -6,11 +6,14 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 
 from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.block_parts import block_parts
+from attncourse.figures.moving.block_today import block_today
 from attncourse.figures.moving.digit_painter import DigitPainter
 from attncourse.figures.moving.family_split import family_split
 from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.four_bits import four_bits
 from attncourse.figures.moving.heads_off import heads_off
 from attncourse.figures.moving.induction_steps import induction_steps
+from attncourse.figures.moving.kept_answers import kept_answers
 from attncourse.figures.moving.live_model import LiveModel
 from attncourse.figures.moving.mask_painter import mask_painter
 from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
@@ -20,6 +23,7 @@ from attncourse.figures.moving.sampling import sampling
 from attncourse.figures.moving.softmax_in_blocks import softmax_in_blocks
 from attncourse.figures.moving.three_weights import three_weights
 from attncourse.figures.moving.width_slider import width_slider
+from attncourse.figures.moving.word_pieces import word_pieces
 from attncourse.figures.moving.worked_row import worked_row
 
 __all__ = [
@@ -28,9 +32,12 @@ __all__ = [
     "Moving",
     "attention_stepper",
     "block_parts",
+    "block_today",
     "family_split",
+    "four_bits",
     "heads_off",
     "induction_steps",
+    "kept_answers",
     "mask_painter",
     "mean_shift_circle",
     "playground",
@@ -39,5 +46,6 @@ __all__ = [
     "softmax_in_blocks",
     "three_weights",
     "width_slider",
+    "word_pieces",
     "worked_row",
 ]
