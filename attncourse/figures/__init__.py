@@ -29,6 +29,7 @@ from attncourse.figures.style import (
     YELLOW,
     set_style,
 )
+from attncourse.figures.tables import Table
 from attncourse.figures.weights import head_grid, weight_matrix
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Diagram",
     "Matrix",
     "Slider",
+    "Table",
     "attention_view",
     "beside",
     "curve_with_spread",

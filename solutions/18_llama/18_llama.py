@@ -23,6 +23,8 @@
 # are given as it is.
 
 # %%
+from itertools import pairwise
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -56,7 +58,7 @@ from attncourse.positions import apply_rope
 #
 # <!-- hints: merge_pairs -->
 #
-# 1. The pairs of neighbours: `zip(symbols, symbols[1:])`. Which of them are in `ranks`?
+# 1. The pairs of neighbours: `pairwise(symbols)`. Which of them are in `ranks`?
 # 2. `min(known, key=ranks.get)` is the pair to join. Where `known` is empty, you are done.
 # 3. To join, walk through the list with an index: where the pair stands, append both as one and go
 #    on two further, else append one symbol and go on one further.
@@ -67,7 +69,7 @@ def merge_pairs(symbols, ranks):
     ### BEGIN SOLUTION
     symbols = list(symbols)
     while True:
-        known = [pair for pair in zip(symbols, symbols[1:]) if pair in ranks]
+        known = [pair for pair in pairwise(symbols) if pair in ranks]
         if not known:
             return symbols
         lowest = min(known, key=ranks.get)

@@ -1,4 +1,4 @@
-"""Chapter 18's drawings: a model out of the chapters' parts, two ways to pair, a block of a file."""
+"""Chapter 18's drawings: a model made of the chapters' parts, two ways to pair, a file's block."""
 
 from itertools import pairwise
 

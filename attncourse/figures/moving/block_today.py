@@ -1,9 +1,9 @@
 """Chapter 18: the block of chapter 12 becomes today's, part by part, and what each part costs."""
 
 from collections.abc import Mapping
+from html import escape
 
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.ink import lowered
 from attncourse.figures.moving.controls import button, controls, live, pictures, side_by_side
 from attncourse.figures.moving.figure import Moving
 
@@ -14,7 +14,7 @@ PARTS = {  # what a button changes, and its label
     "gated": "gated layer",
     "bare": "no biases",
 }
-PLAIN = ("W_2 GELU(W_1 x)", "W_{down}(silu(W_{gate} x) · W_{up} x)")
+PLAIN = ("up, GELU, down", "silu(gate) · up, then down")
 NORM = ("layer norm: mean taken off, gain, bias", "RMS norm: gain")
 
 
@@ -132,5 +132,5 @@ def label(y: int, words: str) -> str:
     middle = LEFT + WIDE / 2
     return (
         f'<text x="{middle:g}" y="{y}" text-anchor="middle" style="font-size:13px">'
-        f"{lowered(words)}</text>"
+        f"{escape(words)}</text>"
     )

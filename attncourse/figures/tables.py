@@ -1,0 +1,73 @@
+"""Results as a table: at most four columns, which a phone shows whole."""
+
+from collections.abc import Sequence
+from html import escape
+
+from attncourse.figures.theme import modes
+
+COLUMNS = 4
+LOOK = (
+    ".attncourse-table{color:var(--ink);margin:.5em 0;overflow-x:auto}"
+    ".attncourse-table table{border-collapse:collapse;font-size:.9rem;margin:0}"
+    ".attncourse-table :is(th,td){text-align:left;vertical-align:top;padding:.25em .7em .25em 0;"
+    "border-bottom:1px solid var(--rim);background:none;overflow-wrap:anywhere}"
+    ".attncourse-table thead th{font-weight:600}.attncourse-table tbody th{font-weight:400}"
+    ".attncourse-table .at-number{text-align:right;font-variant-numeric:tabular-nums;"
+    "white-space:nowrap}"
+)
+
+
+class Table:
+    """Rows under a head; cells are text, and what looks like a number stands on the right.
+
+    head: a name for each column, 2 to 4. rows: as many cells each. Raises ``ValueError`` for more
+    columns, and for a row of another length.
+    """
+
+    def __init__(self, head: Sequence[str], rows: Sequence[Sequence[object]]):
+        if not 2 <= len(head) <= COLUMNS:
+            raise ValueError(f"head: expected 2 to {COLUMNS} columns, got {len(head)}")
+        self.head = [str(name) for name in head]
+        self.rows = [[str(cell) for cell in row] for row in rows]
+        for row in self.rows:
+            if len(row) != len(self.head):
+                raise ValueError(f"rows: expected {len(self.head)} cells each, got {row}")
+
+    def __repr__(self) -> str:
+        lines = [self.head, *self.rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
+        return "\n".join(
+            "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        right = [all(map(is_number, column)) for column in zip(*self.rows, strict=True)]
+        right = right or [False] * len(self.head)
+        head = "".join(
+            cell("th", name, r, 'scope="col"') for name, r in zip(self.head, right, strict=True)
+        )
+        body = "".join(
+            "<tr>"
+            + cell("th", row[0], right[0], 'scope="row"')
+            + "".join(cell("td", c, r) for c, r in zip(row[1:], right[1:], strict=True))
+            + "</tr>"
+            for row in self.rows
+        )
+        style = modes("attncourse-table") + LOOK
+        return (
+            f'<div class="attncourse-table" tabindex="0"><style>{style}</style><table><thead><tr>'
+            f"{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+
+def cell(kind: str, words: str, right: bool, more: str = "") -> str:
+    look = ' class="at-number"' if right else ""
+    return f"<{kind}{look}{' ' * bool(more)}{more}>{escape(words)}</{kind}>"
+
+
+def is_number(words: str) -> bool:
+    """Whether a cell is a number, perhaps with a sign, a unit of percent, or a dash for none."""
+    return words.replace("−", "-").replace(",", "").strip("+-% ×").replace(
+        ".", "", 1
+    ).isdigit() or (words in ("", "–"))
