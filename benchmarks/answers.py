@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 import torch
+from undone import about  # beside this file
 
 from attncourse.byte_pairs import BytePairs
 from attncourse.llama import Llama
@@ -82,7 +83,7 @@ def kept(model: Llama, words: BytePairs) -> dict:
 
 def main() -> None:
     torch.set_num_threads(1)
-    found = {"about": about("python benchmarks/answers.py")} | kept(*load())
+    found = {"about": about() | {"command": "python benchmarks/answers.py"}} | kept(*load())
     DATA.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     for one in found["answers"] + found["completions"]:
         print(one.get("question") or one["beginning"], "→", "".join(one["pieces"]))
