@@ -48,10 +48,11 @@ def merge_pairs(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[str]:
     stands, from left to right. Returns a new list. Source: Sennrich et al. (2016), section 3.2.
     """
     symbols = list(symbols)
-    while known := [pair for pair in pairwise(symbols) if pair in ranks]:
-        lowest = min(known, key=ranks.__getitem__)
-        symbols = joined(symbols, lowest)
-    return symbols
+    while True:
+        known = [pair for pair in pairwise(symbols) if pair in ranks]
+        if not known:
+            return symbols
+        symbols = joined(symbols, min(known, key=ranks.__getitem__))
 
 
 def joined(symbols: Sequence[str], pair: Pair) -> list[str]:
@@ -157,9 +158,10 @@ class RotaryAttention(nn.Module):
         self.d_head = require_even_width(d_model // n_heads)
         self.d_model, self.base = d_model, base
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        d_kv = n_kv_heads * self.d_head
         self.W_q = nn.Linear(d_model, d_model, bias=False)
-        self.W_k = nn.Linear(d_model, n_kv_heads * self.d_head, bias=False)
-        self.W_v = nn.Linear(d_model, n_kv_heads * self.d_head, bias=False)
+        self.W_k = nn.Linear(d_model, d_kv, bias=False)
+        self.W_v = nn.Linear(d_model, d_kv, bias=False)
         self.W_o = nn.Linear(d_model, d_model, bias=False)
 
     @shaped
@@ -193,7 +195,8 @@ class RotaryAttention(nn.Module):
     ) -> Float[Tensor, "*batch h n n"]:
         """A map for each head, ``(..., h, n, n)``."""
         query, key, _ = self.views(x, positions)
-        return attention_weights(query, self.for_queries(key), self.allowed(mask, query, key))
+        mask = self.allowed(mask, query, key)
+        return attention_weights(query, self.for_queries(key), mask)
 
     def views(
         self, x: Tensor, positions: Tensor | None, cache: Cache | tuple[()] | None = None
@@ -204,7 +207,8 @@ class RotaryAttention(nn.Module):
         value = split_heads(self.W_v(x), self.n_kv_heads)
         if positions is None:
             past = cache[0].shape[-2] if cache else 0
-            positions = torch.arange(past, past + x.shape[-2], device=x.device)
+            places = torch.arange(x.shape[-2], device=x.device)
+            positions = past + places
         query = apply_rope(query, positions, self.base)
         key = apply_rope(key, positions, self.base)
         if cache:
@@ -215,12 +219,14 @@ class RotaryAttention(nn.Module):
 
     def for_queries(self, x: Tensor) -> Tensor:
         """Keys or values, each head repeated for the query heads that it serves."""
-        return x.repeat_interleave(self.n_heads // self.n_kv_heads, dim=-3)
+        group = self.n_heads // self.n_kv_heads
+        return x.repeat_interleave(group, dim=-3)
 
     def allowed(self, mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
         """The mask, a causal one unless it is given, to broadcast to the heads' scores."""
         if mask is None:
-            mask = causal_mask(query.shape[-2], key.shape[-2]).to(key.device)
+            mask = causal_mask(query.shape[-2], key.shape[-2])
+            mask = mask.to(key.device)
         return mask_over_heads(mask, query, key)
 
 
@@ -242,7 +248,8 @@ class LlamaBlock(nn.Module):
         eps: Positive = 1e-5,
     ):
         super().__init__()
-        self.attention = RotaryAttention(d_model, n_heads, n_kv_heads, base)
+        heads = n_heads, n_kv_heads
+        self.attention = RotaryAttention(d_model, *heads, base)
         self.feed_forward = SwiGLU(d_model, d_ff)
         self.norm_1 = RMSNorm(d_model, eps)
         self.norm_2 = RMSNorm(d_model, eps)

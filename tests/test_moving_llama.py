@@ -83,9 +83,11 @@ def test_what_does_not_fit_is_refused(make, message):
 
 
 def test_a_table_is_text_and_markup_stays_text():
-    table = Table(("decision", "nats"), [("no mask", "1.1"), (EVIL, "−10.0"), ("none", "–")])
+    rows = [(("no mask", "10_masking.html"), "1.1"), ((EVIL, EVIL), "−10.0"), ("none", "–")]
+    table = Table(("decision", "nats"), rows)
     html = table._repr_html_()
     assert "<img" not in html
+    assert '<a href="10_masking.html">no mask</a>' in html
     assert html.count('class="at-number"') == 4  # the second column, its head too
     assert str(table).splitlines()[1].split() == ["no", "mask", "1.1"]
 

@@ -18,7 +18,9 @@ LOOK = (
 
 
 class Table:
-    """Rows under a head; cells are text, and what looks like a number stands on the right.
+    """Rows under a head; cells are text, and a column of numbers stands on the right.
+
+    A cell may be a pair, the text and the address that it links.
 
     head: a name for each column, 2 to 4. rows: as many cells each. Raises ``ValueError`` for more
     columns, and for a row of another length.
@@ -28,7 +30,8 @@ class Table:
         if not 2 <= len(head) <= COLUMNS:
             raise ValueError(f"head: expected 2 to {COLUMNS} columns, got {len(head)}")
         self.head = [str(name) for name in head]
-        self.rows = [[str(cell) for cell in row] for row in rows]
+        self.links = [[c[1] if isinstance(c, tuple) else "" for c in row] for row in rows]
+        self.rows = [[str(c[0] if isinstance(c, tuple) else c) for c in row] for row in rows]
         for row in self.rows:
             if len(row) != len(self.head):
                 raise ValueError(f"rows: expected {len(self.head)} cells each, got {row}")
@@ -44,15 +47,10 @@ class Table:
     def _repr_html_(self) -> str:
         right = [all(map(is_number, column)) for column in zip(*self.rows, strict=True)]
         right = right or [False] * len(self.head)
-        head = "".join(
-            cell("th", name, r, 'scope="col"') for name, r in zip(self.head, right, strict=True)
-        )
+        head = "".join(cell(HEAD, name, r) for name, r in zip(self.head, right, strict=True))
         body = "".join(
-            "<tr>"
-            + cell("th", row[0], right[0], 'scope="row"')
-            + "".join(cell("td", c, r) for c, r in zip(row[1:], right[1:], strict=True))
-            + "</tr>"
-            for row in self.rows
+            f"<tr>{''.join(map(cell, KINDS, row, right, links))}</tr>"
+            for row, links in zip(self.rows, self.links, strict=True)
         )
         style = modes("attncourse-table") + LOOK
         return (
@@ -61,9 +59,14 @@ class Table:
         )
 
 
-def cell(kind: str, words: str, right: bool, more: str = "") -> str:
+HEAD = 'th scope="col"'
+KINDS = ('th scope="row"', "td", "td", "td")
+
+
+def cell(kind: str, words: str, right: bool, address: str = "") -> str:
     look = ' class="at-number"' if right else ""
-    return f"<{kind}{look}{' ' * bool(more)}{more}>{escape(words)}</{kind}>"
+    shown = f'<a href="{escape(address)}">{escape(words)}</a>' if address else escape(words)
+    return f"<{kind}{look}>{shown}</{kind.split()[0]}>"
 
 
 def is_number(words: str) -> bool:

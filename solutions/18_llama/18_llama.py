@@ -356,14 +356,15 @@ check("llama.LlamaBlock", LlamaBlock)
 # <!-- facts: explain_undone -->
 #
 # In the chapter's table of undone decisions, the model without a causal mask has by far the lowest
-# loss, about 1.1 nats a token, and writes rubbish. A friend concludes that the mask makes the model
-# worse. Explain in three sentences why the loss falls, why the text is rubbish all the same, and
-# how you would measure the model so that the number says what it is worth.
+# loss, 1.2 nats a token, and yet what it writes soon repeats the text that it was given. A friend
+# concludes that the mask makes the model worse. Explain in three sentences why the loss falls, why
+# the text is no better for it, and how you would measure the model so that the number says what it
+# is worth.
 #
 # | points | for |
 # | --: | --- |
 # | 1 | why the loss falls |
-# | 2 | why the text is rubbish |
+# | 2 | why the text is no better |
 # | 1 | a measurement that tells |
 #
 # Write your answer in place of the line below: double-click this cell.
