@@ -33,4 +33,5 @@ MILESTONES = {  # after which chapter a model can be trained that is made of one
     "positions": "copying",
     "gpt": "language",
     "vision": "digits",
+    "llama": "chat",
 }
