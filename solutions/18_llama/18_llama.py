@@ -341,7 +341,7 @@ class LlamaBlock(nn.Module):
 
 
 # %% [markdown]
-# Expect `(torch.Size([2, 5, 24]), 2352)`:
+# Expect `(torch.Size([2, 5, 24]), 2304)`:
 
 # %%
 block = LlamaBlock(d_model=24, n_heads=6, n_kv_heads=2, d_ff=10)
