@@ -457,7 +457,10 @@ examine("llama.pairs_from_halves", pairs_from_halves).earned
 weight, x, places = torch.randn(3 * 8, 5), torch.randn(7, 5), torch.arange(7)
 first, second = split_heads(x @ weight.T, 3).chunk(2, dim=-1)  # turned by halves
 angles = places[:, None] * 10000.0 ** (-torch.arange(4) / 4)
-halves = (first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos())
+halves = (
+    first * angles.cos() - second * angles.sin(),
+    first * angles.sin() + second * angles.cos(),
+)
 paired = pairs_from_halves(weight.clone(), 3)
 assert paired.shape == (24, 5), "the result should have the shape of weight, (24, 5)"
 turned = apply_rope(split_heads(x @ paired.T, 3), places)
