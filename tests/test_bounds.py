@@ -246,7 +246,7 @@ def told(monkeypatch):
     def run(*given, **options) -> tuple[Report, list]:
         lanes = Lanes()
         lane = Told(lanes, list(given))
-        monkeypatch.setattr(lanes, "begin", lambda key, number: [lane])
+        monkeypatch.setattr(lanes, "begin", lambda keys: [lane])
         monkeypatch.setattr(judge, "LANES", lanes)
         return grade(b"{}", assignment, **options), lane.seen
 
@@ -298,7 +298,7 @@ def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
 
 def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
     lanes = Lanes()
-    monkeypatch.setattr(lanes, "begin", lambda key, number: [Told(lanes, [])])
+    monkeypatch.setattr(lanes, "begin", lambda keys: [Told(lanes, [])])
     order: list[str] = []
     first = lanes.take(("k",))
 
