@@ -145,7 +145,12 @@ def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
         yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (attempt,))
     for pair in search.two_at_once() if search.worth_trying() else ():
         first, second = sorted(pair, key=lambda a: -search.damage(a))
-        finding = Finding(first.misconception, second.misconception.name, second.all_trials())
+        if search.rivals(first, second):
+            if search.rivals(second, first):
+                continue  # either may be another mistake
+            first, second = second, first
+        rest = "" if search.rivals(second, first) else second.misconception.name
+        finding = Finding(first.misconception, rest, second.all_trials())
         yield Claim(finding, Search.exactly, (together(*pair, search.seed),))
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():
@@ -258,8 +263,10 @@ class Search:
         other, trial = attempt.trial(i), self.trials[i]
         if not trial.stands_out:
             return not other.stands_out
-        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
-            return other.outcome.error is trial.outcome.error  # in whatever words it refuses
+        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind:
+            return (
+                other.outcome.error is trial.outcome.error
+            )  # in whatever words, or with any value
         return same(trial.outcome, other.outcome)
 
     def single(self) -> "Iterator[Attempt]":
@@ -379,6 +386,17 @@ class Search:
             elif fitting:
                 hidden.append((a, b))
         yield from hidden
+
+    def rivals(self, one: "Attempt", other: "Attempt") -> bool:
+        """Whether another mistake in the place of one does the same beside the other."""
+        own = {one.misconception.name, other.misconception.name}
+        return any(
+            self.hints_at(both, self.order[0]) and self.exactly(both)
+            for a in self.attempts
+            if a.misconception.name not in own
+            and a.parts is not None
+            and (both := together(a, other, self.seed)) is not None
+        )
 
     def likeliest(self) -> "list[Attempt]":
         """The attempts, those first that do the same in most of a few small cases."""

@@ -14,9 +14,10 @@ from attncourse.checks.asking import asking
 from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.outcome import Outcome, identical, named_arguments, run
-from attncourse.checks.trials import Trial, draw
+from attncourse.checks.trials import FRESH, Trial, draw
 
-TRIES = 3  # cases for each argument
+TRIES = 12  # calls for each argument, any of which may show that it counts
+LEAST = 3
 MOST = 6  # arguments of a case: a model has dozens of weights
 
 
@@ -38,7 +39,7 @@ def ignored(
                 if outcome.kind == "hung":
                     return []  # nothing can be asked of it any more
                 told.append(alike(outcome, trial.outcome))
-    return [name for name, told in votes.items() if len(told) > 1 and all(told)]
+    return [name for name, told in votes.items() if len(told) >= LEAST and all(told)]
 
 
 def comparable(trial: Trial) -> bool:
@@ -60,16 +61,18 @@ def exchanges(
 ) -> Iterator[tuple[int | str, Case]]:
     """Each way to exchange one argument of a case that changes the right result."""
     case = trial.case
-    _, other, _ = draw(exercise, seed + 1)[number]
-    pairs = [*enumerate(zip(case.args, other.args, strict=False))]
-    pairs += [(key, (value, other.kwargs.get(key))) for key, value in case.kwargs.items()]
-    for key, (value, new) in pairs:
-        if not exchangeable(value, new):
-            continue
-        changed = exchanged(case, key, new)
-        right = run(exercise, exercise.reference, changed)
-        if right.kind == "value" and not alike(right, trial.expected):
-            yield key, changed
+    for more in range(1, 1 + FRESH):
+        others = draw(exercise, seed + more)
+        other = others[min(number, len(others) - 1)][1]
+        pairs = [*enumerate(zip(case.args, other.args, strict=False))]
+        pairs += [(key, (value, other.kwargs.get(key))) for key, value in case.kwargs.items()]
+        for key, (value, new) in pairs:
+            if not exchangeable(value, new):
+                continue
+            changed = exchanged(case, key, new)
+            right = run(exercise, exercise.reference, changed)
+            if right.kind == "value" and not alike(right, trial.expected):
+                yield key, changed
 
 
 def exchanged(case: Case, key: int | str, new: Any) -> Case:

@@ -116,7 +116,7 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         example=example(exercise, due_to(found, trials)),
         read=index()[exercise.target].address if exercise.target in index() else "",
         guide=guide_address(exercise, found.mistake),
-        picture=picture(trials) if exercise.picture else None,
+        picture=picture(shown_first(exercise, trials)) if exercise.picture else None,
         variant=exercise.variant,
         unwritten=all(is_unwritten(t.outcome) for t in trials if t.wrong)
         and not any(c.earned for c in criteria),
@@ -284,6 +284,12 @@ def number_array(value: object) -> np.ndarray | None:
 def shown(value) -> str:
     """An argument that is no array, as it would be typed."""
     return getattr(value, "__name__", None) or repr(value)
+
+
+def shown_first(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+    """The trial that a notebook shows unfolded: what is drawn is what is told of."""
+    found = (first_failing(criterion, trials) for criterion in exercise.criteria)
+    return tuple(trial for trial in found if trial)[:1]
 
 
 def picture(trials: tuple[Trial, ...]) -> Picture | None:

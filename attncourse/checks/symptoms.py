@@ -179,14 +179,14 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         return None  # nothing returned a number
     said = (there or met)[0].problem.said
     if raised:
-        told = f"the numbers are right where there are any, but it {said}"
+        told = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
         return Symptom(f"{told}; besides, {raised[0].problem.said}", False)
     asked = {str(getattr(t.expected.value, "dtype", "")).removeprefix("torch.") for t in there}
     whole = next(iter(asked)) if len(asked) == 1 else ""
     cure = (
         f"Return whole numbers, of dtype {whole}."
         if whole.startswith("int")
-        else "Keep the dtype of what comes in: make arrays with `dtype=x.dtype`, say."
+        else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
     mistake = Misconception(
         "the dtype is another one",
@@ -195,6 +195,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
+KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`, say"
 TWO_DTYPES = re.compile(
     "same dtype|expected one dtype|expected scalar type|found dtype"
 )  # as torch says it
@@ -311,8 +312,8 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
     mistake = Misconception(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
-        "arguments are float64. Is something inside converted, made without `dtype=x.dtype`, or "
-        "typed in with too few digits?",
+        "arguments are float64. Convert nothing, make arrays with `dtype=x.dtype`, and type "
+        "numbers in with all their digits.",
     )
     return Symptom(mistake.name, True, mistake)
 
@@ -361,15 +362,19 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
         {batch_axes(t, trials) for t in trials if t.wrong is bad and t.case.raises is None}
         for bad in (True, False)
     )
-    told = [t.case.note + t.criterion.name for t in trials if t.wrong]
+    told = [t.case.note + t.criterion.name for t in trials if t.wrong and batch_axes(t, trials)]
     if not wrong or not right or wrong & right or not all("batch" in text for text in told):
         return None
-    if min(wrong) <= max(right):
+    if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
         return None
-    what = "no batch axis is" if max(right) == 0 else "at most one batch axis is"
+    exactly = "exactly" if min(wrong) == 0 else "at most"
+    what = "no batch axis is" if max(right) == 0 else f"{exactly} one batch axis is"
+    where = (
+        "without further axes in front" if max(right) == 0 else f"with {what.removesuffix(' is')}"
+    )
     mistake = Misconception(
         f"{what} provided for",
-        "Your results are right without further axes in front. Leading axes are batches, any "
+        f"Your results are right {where}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
         "let `@` and broadcasting take the others along.",
     )

@@ -311,7 +311,8 @@ def sentence(text: str) -> str:
 
 
 MESSAGE_STYLE = (
-    "white-space:pre-wrap;overflow-wrap:anywhere;font-family:monospace;margin:.2em 0 .4em 1.4em;"
+    "white-space:pre-wrap;overflow-wrap:normal;overflow-x:auto;font-family:monospace;"
+    "margin:.2em 0 .4em 1.4em;"
     "padding:.4em;border:1px solid rgba(128,128,128,.4);background:transparent;color:inherit"
 )
 
@@ -330,14 +331,25 @@ def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
 
 
 def picture_html(picture: Picture) -> str:
-    """The two matrices as shaded tables, side by side, on one scale."""
+    """The two matrices as shaded tables, side by side, on one scale.
+
+    Where they would look the same, what is too much or too little stands beside them.
+    """
     top = float(np.nanmax(np.abs(np.where(np.isfinite(picture.want), picture.want, 0)))) or 1.0
+    shown = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
+    if cells_of(picture.got, top) == cells_of(picture.want, top):
+        apart = picture.got.astype(float) - picture.want.astype(float)
+        most = float(np.abs(apart[np.isfinite(apart)]).max(initial=0)) or 1.0
+        shown.append(matrix_html("yours − expected", apart, most))
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin:.5em 0">'
-        + matrix_html("yours", picture.got, top)
-        + matrix_html("expected", picture.want, top)
+        + "".join(shown)
         + "</div>"
     )
+
+
+def cells_of(matrix: np.ndarray, top: float) -> list[list[str]]:
+    return [[short_number(x, top) for x in row] for row in matrix]
 
 
 def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:

@@ -809,6 +809,12 @@ NEXT = exercise(
         slip("""the axis of the words is another
             `F.cross_entropy` looks for the words on axis 1. Flatten first, `logits.flatten(0, -2)`
             and `targets.flatten()`, and any batch axes fit.""").by(surprise=unflattened),
+        slip("""logits transposed before they are reshaped
+            `logits.mT.reshape(-1, n_vocab)` makes rows of the numbers of one word at many places.
+            A row has one place's numbers for all words: reshape the logits as they come, or give
+            `cross_entropy` the transposed ones as they are, with targets (b, n).""").by(
+            surprise=lambda g, t: surprises(g.mT.reshape(g.shape), t)
+        ),
         slip("""exactly one batch axis
             `b, t, v = logits.shape` fits exactly one batch axis. Count from the end: `logits[...,
             :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.""")

@@ -493,6 +493,28 @@ NOT_REFUSED = (
     .by(refuse=lambda width, h: None)
     .by(refuse=asserted)
 )
+
+
+def heads_unfolded_first(x):
+    """Batch and heads in one axis, the batch first, taken apart as if the heads came first."""
+    *batch, h, n, d = x.shape
+    apart = x.reshape(-1, n, d).reshape(h, -1, n, d)
+    return apart.permute(1, 2, 0, 3).reshape(*batch, n, h * d)
+
+
+def heads_folded_first(x):
+    """Batch and heads in one axis, the heads first, taken apart as if the batch came first."""
+    return multihead.merge_heads(x.movedim(-3, 0).reshape(x.shape))
+
+
+FOLDED = (
+    slip("""batch and heads folded in one order and unfolded in the other
+    You put batch and heads into one axis and take them apart the other way round, so a sequence
+    gets heads of others; with one sequence that does not show. Leave both axes as they are: `@`
+    takes them along.""")
+    .by(merge=heads_unfolded_first)
+    .by(merge=heads_folded_first)
+)
 NOT_PUT_BACK = slip("""the axes are not put back
     You reshape (h, n, d/h) straight to (n, d), so the first rows are made of head 0 alone. First
     let tokens and heads change places again, `.transpose(-3, -2)`, then join the last two axes.
@@ -735,6 +757,7 @@ HEADS = exercise(
         .by(share=lambda x, group: x.repeat_interleave(group, 1))
         .by(share=lambda x, group: x.repeat_interleave(group, 0)),
         NOT_PUT_BACK.here(merge=across_heads),
+        FOLDED,
         INTERLEAVED.here(merge=joined_in_turns),
         ADDED_UP.here(
             layers=lambda d, h, *more: other_W_o(d // h, d, h, *more), merge=lambda x: x.mean(-3)
