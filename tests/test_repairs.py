@@ -121,6 +121,81 @@ SMALL = [
 ]
 
 
+ATTEND = """
+def attend(scores, values, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    {}
+"""
+NAMED = [
+    ("return scores.softmax(2) @ values", "axes counted from the front", "scores.softmax(2)"),
+    ("return torch.softmax(scores, dim=1) @ values", "axes counted from the front", "dim=1"),
+    (
+        "e = (scores - scores.amax(-1, keepdim=True)).exp()\n"
+        "    return e @ values / (e.sum(-1, keepdim=True) + 1e-6)",
+        "a guard that shows in the result",
+        "1e-6",
+    ),
+    (
+        "e = (scores - scores.amax(-1, keepdim=True).clamp(min=-3.0)).exp()\n"
+        "    return e / e.sum(-1, keepdim=True) @ values",
+        "a floor or a ceiling that shows",
+        "clamp(min=-3.0)",
+    ),
+    (
+        "scores = scores.softmax(-1)\n    values = scores @ values\n"
+        "    return values / scores.sum(-1, keepdim=True) + 0 * scores @ values",
+        "a name is overwritten while its old value is needed",
+        "values = scores @ values",
+    ),
+    (
+        "e = (scores - scores.amax(-1, keepdim=True)).exp()\n"
+        "    return (e @ values) * 2 / e.sum(-1, keepdim=True) + e.sum(-1, keepdim=True) / 2",
+        "",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "piece"), NAMED, ids=[body for body, *_ in NAMED])
+def test_some_kinds_of_places_say_what_to_write(body, kind, piece, tmp_path):
+    found = place("scoring.attend", written(ATTEND.format(body), "attend", tmp_path))
+    assert (found.name if found else "") == kind
+    if kind:
+        assert piece in found.explanation
+        assert not found.explanation.endswith("every result is right.")
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "kind"),
+    [
+        ("scaling.scale_scores(scores, d_k)", "return scores / d_k ** 1 / 2", "brackets"),
+        ("scaling.scale_scores(scores, d_k)", "return scores / (d_k ** 0.5 * 1) * 1", None),
+        ("kqv.project(x, weight)", "return x * weight", "entries multiplied"),
+        ("self_attention.self_attention(X)", "return softmax(X * X) @ X", "entries multiplied"),
+    ],
+)
+def test_brackets_and_products(target, body, kind, tmp_path):
+    target, arguments = target.split("(")
+    name = target.split(".")[1]
+    answer = written(
+        f"""
+        def softmax(S):
+            e = np.exp(S - S.max(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True)
+
+        def {name}({arguments}:
+            {body}
+        """,
+        name,
+        tmp_path,
+    )
+    if kind is None:
+        assert examine(target, answer).passed
+    else:
+        assert place(target, answer).name.startswith(kind)
+
+
 @pytest.mark.parametrize(("body", "kind", "piece"), SMALL, ids=[body for body, *_ in SMALL])
 def test_each_kind_of_change_is_found(body, kind, piece, tmp_path):
     answer = written(f"def causal_mean_weights(n):\n    {body}\n", "causal_mean_weights", tmp_path)
