@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import product
 from typing import Any, Protocol
 
@@ -40,8 +40,8 @@ from attncourse.checks.symptoms import (
 )
 from attncourse.checks.trials import FRESH, Trial, draw, numbers_in
 
-SECONDS = 1.5  # of processor time for what takes many tries
-TRIES, LONGEST = 3000, 6.0  # or as long as so many tries take, where one takes long
+SECONDS = 0.6  # of processor time for what takes many tries
+LONGEST = 1.6  # for all, fresh draws and changes of the code included: then what is known is said
 ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
 
 
@@ -81,7 +81,8 @@ class Answer(Protocol):
 def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: Answer) -> Finding:
     """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
 
-    What is told holds in fresh draws of all cases as well. What hangs is not called again.
+    What is told holds in fresh draws of all cases as well: in one at least, and in as many more as
+    there is time for. What hangs is not called again.
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
@@ -90,6 +91,8 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
     def fresh() -> Iterator[Search]:
         for number in range(FRESH if answer.ended else 0):
             if number == len(draws):
+                if draws and search.is_late():
+                    return
                 other = seed + 1 + number
                 draws.append(Search(exercise, answer.again(other), other))
             yield draws[number]
@@ -99,6 +102,8 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
         with search.resting():
             if all(claim.holds(other) for other in fresh()):
                 return claim.finding
+        if search.is_late():
+            break
     return Finding()
 
 
@@ -212,29 +217,20 @@ class Search:
         self.seed = seed
         self.attempts = mistakes(exercise, seed)
         self.compared: dict[tuple[Attempt, int], bool] = {}
-        self.started = time.thread_time()
+        self.began = self.started = time.thread_time()
         self.wrong = [i for i, t in enumerate(trials) if t.stands_out]
         self.right = [i for i, t in enumerate(trials) if not t.stands_out]
         # What tells most first: of the same numbers, as many as possible.
         self.telling = [i for i in self.wrong if tells(trials[i])]
         self.order = [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
-    @cached_property
-    def seconds(self) -> float:
-        """How long many tries may take."""
-        with self.resting():
-            tries = [self.seconds_of(attempt) for attempt in self.attempts[:3]]
-        return min(max(SECONDS, TRIES * min(tries, default=0.0)), LONGEST)
-
-    def seconds_of(self, attempt: "Attempt") -> float:
-        """How long an attempt takes for one case."""
-        began = time.thread_time()
-        attempt.trial(self.order[0])
-        return time.thread_time() - began
-
     def in_time(self, share: float = 1.0) -> bool:
         """Whether there is time left, of which a search may use a share with those before it."""
-        return time.thread_time() < self.started + share * self.seconds
+        return time.thread_time() < self.started + share * SECONDS and not self.is_late()
+
+    def is_late(self) -> bool:
+        """Whether all has taken so long that what is known by now has to do."""
+        return time.thread_time() > self.began + LONGEST
 
     @contextmanager
     def resting(self) -> Iterator[None]:
@@ -403,7 +399,11 @@ class Search:
         small = sorted(self.wrong, key=lambda i: numbers_in(self.trials[i]))
         small = small[: max(4, len(small) // 2)]
         some = small[:: max(1, len(small) // 4)][:4]
-        return sorted(self.attempts, key=lambda a: -sum(self.agrees(a, i) for i in some))
+        votes = dict.fromkeys(self.attempts, 0)
+        for i in some:
+            for attempt in self.attempts if self.in_time(0.4) else ():
+                votes[attempt] += self.agrees(attempt, i)
+        return sorted(self.attempts, key=lambda a: -votes[a])
 
     def hints_at(self, attempt: "Attempt", i: int) -> bool:
         """Whether an attempt returns in one case what the implementation returned."""
@@ -513,7 +513,11 @@ class Search:
 
     def explained(self, attempt: "Attempt", least: float = 0.0) -> float:
         """The share of what is wrong that a mistake explains; 0 where that is not enough."""
-        agreed = [i for i in self.wrong if self.resembles(attempt, i)]
+        enough, agreed = max(ENOUGH, least) * len(self.wrong), []
+        for place, i in enumerate(self.wrong):
+            if len(agreed) + len(self.wrong) - place < enough:
+                return 0.0
+            agreed += [i] if self.resembles(attempt, i) else []
         share = len(agreed) / max(1, len(self.wrong))
         if share < ENOUGH or share <= least or not self.fits(attempt):
             return 0.0

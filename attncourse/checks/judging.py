@@ -3,6 +3,7 @@
 import io
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
@@ -24,6 +25,7 @@ from attncourse.checks.symptoms import listed
 from attncourse.checks.trials import Trial, numbers_in, try_out
 from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
 
+SLOW = 1.0  # seconds of processor time for all cases, the right answers to them included
 WIDE = 72  # columns for an array in one line
 ARRAYS = 3  # that an example shows in numbers
 
@@ -60,14 +62,23 @@ def one_thread() -> Iterator[None]:
 
 
 class Asked:
-    """What a diagnosis asks of an answer besides its ``trials``, as long as its calls come back."""
+    """What a diagnosis asks of an answer besides its ``trials``, as long as its calls come back.
+
+    One whose trials took many ``seconds`` is not called again either.
+    """
 
     def __init__(
-        self, exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
+        self,
+        exercise: Exercise,
+        implementation: Callable,
+        trials: tuple[Trial, ...],
+        seed: int,
+        seconds: float,
     ):
         self.exercise, self.implementation = exercise, implementation
         self.trials, self.seed = trials, seed
-        self.ended = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
+        came_back = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
+        self.ended = came_back and seconds < SLOW
 
     def again(self, seed: int) -> tuple[Trial, ...]:
         return try_out(self.exercise, self.implementation, seed)
@@ -91,7 +102,9 @@ class Asked:
 
 def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     """The verdict on ``implementation``, on the cases of this seed."""
+    began = time.thread_time()
     trials = try_out(exercise, implementation, seed)
+    seconds = time.thread_time() - began
     criteria = judge_criteria(exercise, trials)
     if all(c.passed for c in criteria):
         return Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
@@ -99,7 +112,7 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
         tell(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
 
     published = as_published(exercise, implementation, seed)
-    asked = Asked(exercise, implementation, trials, seed)
+    asked = Asked(exercise, implementation, trials, seed, seconds)
     found = published or diagnose(exercise, trials, seed, asked)
     if found.mistake and found.rest == found.mistake.name:
         found = replace(found, rest="")  # it is told already

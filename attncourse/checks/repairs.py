@@ -26,7 +26,7 @@ try:
 except ImportError:  # Windows
     resource = None
 
-SECONDS = 1.5  # of processor time for all variants
+SECONDS = 0.4  # of processor time for all variants, and as much again for one that seems right
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
 LONGEST = 70  # characters of a line that are shown
