@@ -123,9 +123,8 @@ def report(rows: list[tuple[float, str, str, Verdict]]) -> None:
             print(f"{kind:16} {len(times):8} {told}  {most}, {all_}")
     print("\nthe longest:")
     for seconds, target, name, verdict in sorted(rows, key=lambda row: -row[0])[:WORST]:
-        print(
-            f"{seconds:6.2f} s  {target}: {name} → {'right' if verdict.passed else verdict.in_short}"
-        )
+        said = "right" if verdict.passed else verdict.in_short
+        print(f"{seconds:6.2f} s  {target}: {name} → {said}")
 
 
 if __name__ == "__main__":
