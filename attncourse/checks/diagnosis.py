@@ -40,8 +40,9 @@ from attncourse.checks.symptoms import (
 )
 from attncourse.checks.trials import FRESH, Trial, draw, numbers_in
 
-SECONDS = 0.6  # of processor time for what takes many tries
-LONGEST = 1.6  # for all, fresh draws and changes of the code included: then what is known is said
+SECONDS = 1.0  # of processor time for what takes many tries
+LONGEST = 2.4  # for all, fresh draws and changes of the code included: then what is known is said
+FIRST = 8  # of the likeliest mistakes, which are tried however long that takes
 ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
 
 
@@ -400,8 +401,8 @@ class Search:
         small = small[: max(4, len(small) // 2)]
         some = small[:: max(1, len(small) // 4)][:4]
         votes = dict.fromkeys(self.attempts, 0)
-        for i in some:
-            for attempt in self.attempts if self.in_time(0.4) else ():
+        for place, i in enumerate(some):
+            for attempt in self.attempts if place < 2 or self.in_time(0.4) else ():
                 votes[attempt] += self.agrees(attempt, i)
         return sorted(self.attempts, key=lambda a: -votes[a])
 
@@ -503,8 +504,8 @@ class Search:
         mistake shares: numbers that nobody returns by chance, or any outcome of its own.
         """
         best, most = None, 0.0
-        for attempt in self.likeliest():
-            if not self.in_time():
+        for place, attempt in enumerate(self.likeliest()):
+            if place >= FIRST and not self.in_time():
                 break
             share = self.explained(attempt, most)
             if share > most:
