@@ -105,7 +105,7 @@ def test_of_copies_from_one_moment_the_highest_number_counts(tmp_path):
 def test_a_notebook_that_nobody_claims_is_named_and_somebody_looks(tmp_path):
     found = handed_in(tmp_path, **{EXACT: GOOD, "old/try.ipynb": GOOD, "02_other/b.ipynb": GOOD})
     assert (found.data, found.note) == (GOOD, "also there and not graded: old/try.ipynb")
-    report = with_remarks(found, made("alice", notes=()))
+    report = with_remarks(found, made("alice", notes=()), None)
     assert from_report(Person("alice"), NAME, report).attention == (found.note,)
 
 
@@ -118,7 +118,10 @@ def test_the_time_of_submission_is_the_found_folders(tmp_path):
 BOMB = archive((f"{NAME}.ipynb", bytes(LARGEST + 10)))
 UP = archive((f"../../{NAME}.ipynb", GOOD), ("/etc/a.ipynb", b"x"))
 TOLD = [
-    ({f"{NAME}/essay.pdf": b"%PDF"}, f"{NAME}/essay.pdf handed in, and no notebook: hand in"),
+    (
+        {f"{NAME}/essay.pdf": b"%PDF"},
+        f"{NAME}/essay.pdf handed in, and no notebook (this is a PDF document): hand in",
+    ),
     ({f"{NAME}/a.ipynb": GOOD, f"{NAME}/b.ipynb": GOOD}, "several notebooks and none is"),
     ({f"{NAME}/{NAME}.zip": b"PK\x03\x04..."}, "this is a zip archive, not a notebook"),
     (

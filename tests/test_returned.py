@@ -240,7 +240,7 @@ def test_a_page_can_be_used_by_everybody_and_asks_nothing_of_any_network(tmp_pat
         ("moodle", "C-1/Ada Lovelace_123_assignsubmission_file/05.ipynb", "folder/"),
         ("moodle", "Ada Lovelace_123_assignsubmission_file_05.ipynb", "folder_"),
         ("moodle", "Eve_M_7_assignsubmission_file_/a.ipynb", "Eve_M_7_assignsubmission_file_/"),
-        ("moodle", "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html", None),
+        ("moodle", "Ada Lovelace_123_assignsubmission_onlinetext_/onlinetext.html", "folder_/"),
         ("canvas", "lovelaceada_123_456_05_kqv-1.ipynb", "lovelaceada_123_456_"),
         ("canvas", "lovelaceada_LATE_123_456_05_kqv.ipynb", "lovelaceada_LATE_123_456_"),
         ("canvas", "lovelaceada_123_text.html", None),

@@ -24,7 +24,7 @@ def same_id(text: str) -> str:
 def words(name: str) -> list[str]:
     """The words of a name in small letters, marks and all, without signs."""
     kept = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
-    return normalize("NFC", normalize("NFKC", kept).lower()).replace("ς", "σ").split()
+    return normalize("NFKC", kept).lower().replace("ς", "σ").split()
 
 
 def letter(c: str) -> str:
