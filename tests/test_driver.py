@@ -349,7 +349,7 @@ def test_what_is_no_plain_file_is_a_row_with_a_reason_and_never_a_wait(tmp_path,
         assert f"submitted/{student}" in notes[student]
         assert "is a symbolic link, not a folder" in notes[student]
     attention = {r.student: r.attention for r in outcome.reports}
-    assert "timestamp.txt holds no time: '\\x1b[31mnow'" in attention["no time"][0]
+    assert "timestamp.txt: [31mnow is no date" in attention["no time"][0]
     assert attention["stamp"] == ()
 
 
