@@ -136,6 +136,8 @@ check("tokens.one_hot", one_hot)
 #
 # An id that is not in 0 … `n_vocab` − 1 raises `ValueError`. The table stays as it is.
 #
+# *Fine print:* `table` may hold whole numbers.
+#
 # <!-- hints: embed -->
 #
 # 1. `one_hot(ids, n_vocab) @ table` is right. Which entries of the table survive the zeros?
@@ -182,6 +184,8 @@ check("tokens.embed", embed)
 # A vector of zeros has no direction: its similarity with everything is 0. Vectors that are not
 # zero are at least 0.001 long. A guard added to a length may be 1e-12 at most, and none may stand
 # under the root. The arrays that were passed in stay as they are.
+#
+# *Fine print:* `X` and `Y` may hold whole numbers.
 #
 # <!-- hints: cosine_similarity -->
 #

@@ -48,6 +48,8 @@ from attncourse.checks import check, examine
 # `mix` takes any `A`: whether its rows sum to 1 is not its concern. Batch axes broadcast, so that
 # one `A` may serve a batch of `X`.
 #
+# *Fine print:* `A` and `X` may hold whole numbers.
+#
 # <!-- hints: mix -->
 #
 # 1. Write one entry of the result as a sum: U[i, c] is a sum over the tokens j. Which axis of A and
@@ -90,6 +92,8 @@ check("mixing.mix", mix)
 # A negative entry raises `ValueError`. A row that is not zero sums to 0.001 or more. The array that
 # was passed in stays as it is.
 #
+# *Fine print:* `A` may hold whole numbers; a guard added to a sum may be 1e-12 at most.
+#
 # <!-- hints: normalize_rows -->
 #
 # 1. First the sum of every row. Which axis disappears when a row is summed?
@@ -131,6 +135,8 @@ check("mixing.normalize_rows", normalize_rows)
 # | `A` | `(..., m, n)` | any numbers |
 # | returns | one `bool` | for a batch: whether all of its matrices are |
 #
+# *Fine print:* `A` may hold whole numbers.
+#
 # <!-- hints: is_row_stochastic -->
 #
 # 1. Two questions, joined by `and`: are all entries at least 0, are all row sums 1?
@@ -165,6 +171,8 @@ check("mixing.is_row_stochastic", is_row_stochastic)
 # The simplest mixture gives every token the same share. Write `uniform_weights(n)`, the matrix
 # `(n, n)` with which `mix` replaces every one of n tokens by their average.
 #
+# *Fine print:* the weights are float64.
+#
 # <!-- hints: uniform_weights -->
 #
 # 1. n tokens share a budget of 1 evenly. What does each get?
@@ -195,6 +203,8 @@ check("mixing.uniform_weights", uniform_weights)
 # Someone who reads from left to right can average only what has been read so far. Write
 # `causal_mean_weights(n)`, the matrix `(n, n)` with which output i becomes the average of tokens
 # 0 … i, token i included.
+#
+# *Fine print:* the weights are float64.
 #
 # <!-- hints: causal_mean_weights -->
 #
@@ -231,6 +241,8 @@ check("mixing.causal_mean_weights", causal_mean_weights)
 # `ValueError`. At both ends of the sequence a part of the window has no tokens: it is cut off, and
 # what remains is averaged, so that those rows sum to 1 too. The window may be wider than the
 # sequence.
+#
+# *Fine print:* the weights are float64.
 #
 # <!-- hints: window_weights -->
 #

@@ -50,6 +50,8 @@ from attncourse.checks import check, examine
 # and the rows of a matrix may be far apart from each other. The array that was passed in stays as
 # it is.
 #
+# *Fine print:* `x` may hold whole numbers; a guard in a denominator may be 1e-12 at most.
+#
 # <!-- hints: softmax -->
 #
 # 1. Three steps: divide by the temperature, exponentiate, divide by the sum along the axis.
@@ -100,6 +102,9 @@ check("lookup.softmax", softmax)
 # | `(..., m, d)` | `(..., n, d)` or `(n, d)` | `(..., n, d_v)` or `(n, d_v)` | `(..., m, d_v)` |
 #
 # The last row is a batch: of dictionaries with their queries, or of queries to one dictionary.
+#
+# *Fine print:* `query`, `keys` and `values` may hold whole numbers; a guard in a denominator may be
+# 1e-12 at most.
 #
 # <!-- hints: soft_lookup -->
 #
@@ -152,6 +157,9 @@ check("lookup.soft_lookup", soft_lookup)
 # Far from every point all the exponentials round to 0, and 0/0 is not a number. The answer there
 # is to be what the formula gives in exact arithmetic: nearly all of the weight is on the nearest
 # point, or shared out between two that are as near, or nearly.
+#
+# *Fine print:* `x_query`, `x` and `y` may hold whole numbers; a guard in a denominator may be 1e-12
+# at most.
 #
 # <!-- hints: kernel_regression -->
 #

@@ -50,6 +50,8 @@ from attncourse.mixing import mix
 # | `X` | `(..., n, d)` | one row per token |
 # | returns | `(..., n, n)` | row i belongs to token i as the one who asks, and sums to 1 |
 #
+# *Fine print:* `X` may hold whole numbers; a guard in a denominator may be 1e-12 at most.
+#
 # <!-- hints: attention_weights -->
 #
 # 1. All dot products between rows of X are one matrix product. Which, and what is its shape?
@@ -91,6 +93,8 @@ check("self_attention.attention_weights", attention_weights)
 # | --- | --- | --- |
 # | `X` | `(..., n, d)` | one row per token |
 # | returns | `(..., n, d)` | one new vector per token |
+#
+# *Fine print:* `X` may hold whole numbers; a guard in a denominator may be 1e-12 at most.
 #
 # <!-- hints: self_attention -->
 #
@@ -141,6 +145,8 @@ check("self_attention.self_attention", self_attention)
 # | returns | one `bool` | |
 #
 # The array that was passed in stays as it is.
+#
+# *Fine print:* `X` may hold whole numbers.
 #
 # <!-- hints: is_permutation_equivariant -->
 #

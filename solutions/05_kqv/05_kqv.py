@@ -52,6 +52,8 @@ from attncourse.checks import check, examine
 #
 # Mind the order of the axes of `weight`: `nn.Linear` stores its own the other way round.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: project -->
 #
 # 1. One token, one new feature: output[i, b] is the sum over the features a of x[i, a] weight[a,
@@ -93,6 +95,8 @@ check("kqv.project", project)
 #
 # Batch axes broadcast. These are the bare products; the division by √d_k is a step of its own and
 # comes in the next exercise.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: attention_scores -->
 #
@@ -146,6 +150,9 @@ check("kqv.attention_scores", attention_scores)
 # `multi_head_attention_forward`, which stands behind `nn.MultiheadAttention`. The check notices.
 # Everything else is allowed, `torch.softmax` included.
 #
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most; a finite number in place of −∞ may be −1e9 or lower.
+#
 # <!-- hints: scaled_dot_product_attention -->
 #
 # 1. Four steps, each a line: scores, scale, mask, softmax. Then the weights times the values.
@@ -196,6 +203,9 @@ check("kqv.scaled_dot_product_attention", scaled_dot_product_attention)
 #
 # The check builds your class, puts weights of its own into it by these names, and compares what
 # `forward` and `weights` return.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most; a finite number in place of −∞ may be −1e9 or lower.
 #
 # <!-- hints: AttentionHead -->
 #

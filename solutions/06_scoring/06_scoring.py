@@ -50,6 +50,8 @@ from attncourse.checks import check, examine
 #
 # Batch axes broadcast. There is no scaling and no softmax here.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: dot_score -->
 #
 # 1. One score: S[i, j] is the sum over the features a of query[i, a] key[j, a].
@@ -93,6 +95,8 @@ check("scoring.dot_score", dot_score)
 #
 # PyTorch has a finished bilinear form, `torch.nn.functional.bilinear`, which stands behind
 # `nn.Bilinear` too. Here you build it, so it may not be called. The check notices.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: BilinearScore -->
 #
@@ -141,6 +145,8 @@ check("scoring.BilinearScore", BilinearScore)
 #
 # All sizes may differ, and any of them may be 1. The check builds your class, puts weights of its
 # own into it by these names, and compares what `forward` returns.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: AdditiveScore -->
 #
@@ -204,6 +210,9 @@ check("scoring.AdditiveScore", AdditiveScore)
 # Two finished functions of PyTorch may not be called: `scaled_dot_product_attention`, and
 # `multi_head_attention_forward`, which stands behind `nn.MultiheadAttention`. The check notices.
 # Everything else is allowed, `torch.softmax` included.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most; a finite number in place of −∞ may be −1e9 or lower.
 #
 # <!-- hints: attend -->
 #

@@ -99,6 +99,8 @@ check("scaling.score_variance", score_variance)
 # | `d_k` | whole number | the width of these queries and keys |
 # | returns | `(..., m, n)` | |
 #
+# *Fine print:* numbers come in float64 and in float32; d_k needs no guard.
+#
 # <!-- hints: scale_scores -->
 #
 # 1. Which number has to divide the scores so that a variance of d_k becomes 1?
@@ -141,6 +143,8 @@ check("scaling.scale_scores", scale_scores)
 # The gradient is that of this formula as it stands; it is tried with weights above 0 only. A guard
 # inside the logarithm may be 1e-12 at most. PyTorch has the function $-a \ln a$, `torch.special.entr`.
 # Here you build it, so it may not be called, and the check notices. `torch.xlogy` is allowed.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: attention_entropy -->
 #
@@ -185,6 +189,8 @@ check("scaling.attention_entropy", attention_entropy)
 # | returns | `(..., n, n)` | one matrix for each row |
 #
 # Compute it from `p`, entry by entry as it stands: its gradient with respect to p is taken in turn.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: softmax_jacobian -->
 #

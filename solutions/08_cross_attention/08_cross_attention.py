@@ -63,6 +63,9 @@ from attncourse.kqv import attention_weights, scaled_dot_product_attention
 # Every query will be allowed at least one key. The check builds your class, puts weights of its own
 # into it by these names, and compares what `forward` and `weights` return.
 #
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most; a finite number in place of −∞ may be −1e9 or lower.
+#
 # <!-- hints: CrossAttention -->
 #
 # 1. Three layers: one takes d_x features, two take d_y. Which of them are applied to y?
@@ -127,6 +130,9 @@ check("cross_attention.CrossAttention", CrossAttention)
 #
 # So a mask of shape `(n,)` serves all queries, and `(b, 1, n)` tells a batch of sets where each has
 # its padding. Every query will be allowed at least one element.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most; a finite number in place of −∞ may be −1e9 or lower.
 #
 # <!-- hints: AttentionPooling -->
 #

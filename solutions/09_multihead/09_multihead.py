@@ -48,6 +48,8 @@ from attncourse.kqv import AttentionHead
 #
 # Where h does not divide d, raise `ValueError`.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: split_heads -->
 #
 # 1. Two steps: cut the last axis in two, then let two axes change places.
@@ -86,6 +88,8 @@ check("multihead.split_heads", split_heads)
 # | --- | --- | --- |
 # | `x` | `(..., h, n, d_head)` | a sequence for each head |
 # | returns | `(..., n, h·d_head)` | one token per row |
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: merge_heads -->
 #
@@ -143,6 +147,9 @@ check("multihead.merge_heads", merge_heads)
 # `nn.MultiheadAttention`, `multi_head_attention_forward` of `torch.nn.functional`, may not be
 # called. The check notices. Everything else is allowed, also `scaled_dot_product_attention`, which
 # you wrote in chapter 5. The check puts weights of its own into your module by the names above.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most; a finite number in place of −∞ may be −1e9 or lower.
 #
 # <!-- hints: MultiHeadAttention -->
 #

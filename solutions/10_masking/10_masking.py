@@ -177,6 +177,8 @@ check("masking.sliding_window_mask", sliding_window_mask)
 # denominator may be 1e-12 at most; in float16 that is 0 and guards nothing. `torch.softmax` is
 # allowed.
 #
+# *Fine print:* numbers come in float64, float32 and float16.
+#
 # <!-- hints: masked_softmax -->
 #
 # 1. For rows with a key, `scores.masked_fill(~mask, -torch.inf)` and a softmax are all.
@@ -231,6 +233,8 @@ check("masking.masked_softmax", masked_softmax)
 # Every derivative counts by itself: a runs over the features of the output, c over those of the
 # token. `f` treats each sequence of a batch by itself, and the largest derivative of all sequences is
 # returned.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: leak -->
 #

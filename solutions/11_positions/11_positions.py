@@ -150,6 +150,8 @@ check("positions.rotation_matrix", rotation_matrix)
 # float32 of whole numbers that it has to divide, and at position 100 000 that is not enough. One
 # criterion tests this. Gradients must be able to flow to `x`, so stay with torch operations.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: apply_rope -->
 #
 # 1. Angles first, shape (n, d/2): every position times every frequency.

@@ -53,6 +53,8 @@ from attncourse.multihead import MultiHeadAttention
 # norms can be made to do it. You may compare with them. Here you build it, so they may not be
 # called, and the check notices.
 #
+# *Fine print:* numbers come in float64 and in float32; `eps` is the only guard.
+#
 # <!-- hints: layer_norm -->
 #
 # 1. Mean and variance of each row: `x.mean(-1, keepdim=True)`, and the mean of the squares of what
@@ -104,6 +106,8 @@ check("transformer.layer_norm", layer_norm)
 #   given it is the exact GELU, `F.gelu`.
 #
 # The check puts weights of its own into your module by the names above.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: FeedForward -->
 #
@@ -166,6 +170,9 @@ check("transformer.FeedForward", FeedForward)
 # - In training, dropout falls on what each branch returns, before it is added: a share `dropout` of
 #   its numbers becomes 0 and the others are divided by 1 − dropout, as `nn.Dropout` does. After
 #   `eval()` there is none.
+#
+# *Fine print:* numbers come in float64 and in float32; `multi_head_attention_forward`, which stands
+# behind `nn.MultiheadAttention`, may not be called.
 #
 # <!-- hints: EncoderBlock -->
 #
@@ -241,6 +248,9 @@ check("transformer.EncoderBlock", EncoderBlock)
 # - In branch 2 queries come from x, keys and values from the memory, which is read as it comes: no
 #   norm is put on it, with `pre_norm=True` neither.
 # - `mask` goes to the self-attention, `memory_mask` to the other. Neither is causal by itself.
+#
+# *Fine print:* numbers come in float64 and in float32; `multi_head_attention_forward`, which stands
+# behind `nn.MultiheadAttention`, may not be called.
 #
 # <!-- hints: DecoderBlock -->
 #

@@ -53,6 +53,8 @@ from attncourse.masking import causal_mask
 # count. Where none does (nothing but padding, or sequences of one token), the loss is 0. Without a
 # `padding_id` every target counts. Logits may be large: no share is too small for its logarithm.
 #
+# *Fine print:* numbers come in float64 and in float32; no guard stands inside the logarithm.
+#
 # <!-- hints: next_token_loss -->
 #
 # 1. Row t has read tokens 0 … t. Which token is it to be judged by?
@@ -110,6 +112,8 @@ check("gpt.next_token_loss", next_token_loss)
 # Dropped tokens are −∞, not a low number, and their gradient is 0. No case lies so near to an edge of p that rounding could
 # decide.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: filter_logits -->
 #
 # 1. A token's *rank* decides: 0 for the likeliest. `argsort` of an `argsort` gives ranks.
@@ -165,6 +169,8 @@ check("gpt.filter_logits", filter_logits)
 # Equal generators draw equal tokens. How is a random answer checked? By rows where one token alone
 # can come, and by counts: many draws from shares that are whole sixths, rounded to sixths. A right
 # answer fails by bad luck less than once in a million checks.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: sample_token -->
 #
@@ -306,6 +312,9 @@ check("gpt.perplexity", perplexity)
 # New token i stands at place c + i: it sees all old tokens, and of the new ones those up to itself.
 # Gradients flow into the cache too. You may use what earlier chapters built
 # (`scaled_dot_product_attention`, `causal_mask`).
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most.
 #
 # <!-- hints: attend_with_cache -->
 #

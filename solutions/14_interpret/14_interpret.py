@@ -91,6 +91,9 @@ check("interpret.induction_pattern", induction_pattern)
 # | `pattern` | `(n, n)` | boolean |
 # | returns | `(..., layers, heads)` | from 0 to 1, of the maps' dtype |
 #
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most.
+#
 # <!-- hints: head_scores -->
 #
 # 1. `maps * pattern` is what falls on the pattern, `(..., layers, heads, n, n)`; add it up along
@@ -218,6 +221,9 @@ check("interpret.ablate", ablate)
 # | `residual` | a number | from 0 to 1, the stream's share |
 # | returns | `(..., n, n)` | row i: how much of each input is in output i |
 #
+# *Fine print:* numbers come in float64 and in float32; rows sum to 1 as they come; a guard where
+# you divide them by their sums all the same may be 1e-12 at most.
+#
 # <!-- hints: rollout -->
 #
 # 1. `maps.mean(dim=-3)` leaves one map for each layer, `(..., layers, n, n)`.
@@ -262,6 +268,8 @@ check("interpret.rollout", rollout)
 # | `contexts` | a list of 1-D tensors of ids, of different lengths |
 # | `she`, `he` | the ids of the two tokens |
 # | returns | a float |
+#
+# *Fine print:* a guard inside a logarithm may be 1e-12 at most.
 #
 # <!-- hints: pronoun_bias -->
 #

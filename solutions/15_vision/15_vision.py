@@ -45,6 +45,8 @@ from attncourse.checks import check, examine
 #
 # Where `patch` does not divide both H and W, raise `ValueError`.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: patchify -->
 #
 # 1. Cut height and width into two axes each: which patch, and where in it.
@@ -91,6 +93,8 @@ check("vision.patchify", patchify)
 # | returns | `(..., c, H, W)` | |
 #
 # The patches will always fill the image. How many channels there are follows from the shapes.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: unpatchify -->
 #
@@ -141,6 +145,8 @@ check("vision.unpatchify", unpatchify)
 #
 # You may call your `patchify`.
 #
+# *Fine print:* numbers come in float64 and in float32.
+#
 # <!-- hints: embed_image -->
 #
 # 1. Patches first, then the projection: one row `(d,)` for each.
@@ -190,8 +196,10 @@ check("vision.embed_image", embed_image)
 # | `height`, `width` | two numbers | of the image, in patches |
 # | returns | `(..., height, width)` | each picture sums to 1 |
 #
-# The patches will never have a sum of 0. Every row is divided by a sum of its own, and nothing is
-# added to it.
+# The patches will never have a sum of 0. Every row is divided by a sum of its own.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard added to the sum may be 1e-12 at
+# most.
 #
 # <!-- hints: attention_on_image -->
 #
@@ -234,6 +242,8 @@ check("vision.attention_on_image", attention_on_image)
 # | returns | `(..., n_windows, window², d)` | n_windows = (H / window) · (W / window) |
 #
 # The batch axes stay as they are. Where `window` does not divide both H and W, raise `ValueError`.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: window_partition -->
 #

@@ -153,6 +153,8 @@ check("sequences.split_by_similarity", split_by_similarity)
 # not one of them; its predictions are simply wrong. Both arguments have the same length, at least
 # 1, and are arrays or lists, of numbers, strings or truth values.
 #
+# *Fine print:* a guard in a denominator may be 1e-12 at most.
+#
 # <!-- hints: balanced_accuracy -->
 #
 # 1. `predictions[labels == c] == c` says, for one class, which were recognised.

@@ -55,6 +55,8 @@ from attncourse.checks import check, examine
 #
 # No gradient is asked for through these two numbers.
 #
+# *Fine print:* numbers come in float64 and in float32; no guard is added to the two numbers.
+#
 # <!-- hints: online_softmax -->
 #
 # 1. Keep two numbers for each row, the largest score so far and the sum so far.
@@ -118,6 +120,9 @@ check("efficient.online_softmax", online_softmax)
 #
 # You may not call the library's finished `scaled_dot_product_attention` or
 # `multi_head_attention_forward`.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most.
 #
 # <!-- hints: tiled_attention -->
 #
@@ -184,6 +189,9 @@ check("efficient.tiled_attention", tiled_attention)
 # You may not call the library's finished `scaled_dot_product_attention` or
 # `multi_head_attention_forward`; what earlier chapters of this course built you may.
 #
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most.
+#
 # <!-- hints: windowed_attention -->
 #
 # 1. Token i sees tokens i − width // 2 to i + width // 2, as far as they exist.
@@ -238,6 +246,9 @@ check("efficient.windowed_attention", windowed_attention)
 # - Without `causal` no tensor may hold m · n numbers or more (d_k = d_v = 4, m and n in the hundreds, one
 #   sequence). With `causal` nothing is watched.
 # - Every query has a feature above 0, so no denominator is 0.
+#
+# *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
+# most.
 #
 # <!-- hints: linear_attention -->
 #

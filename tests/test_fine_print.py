@@ -1,0 +1,60 @@
+"""What a check judges by, an exercise's text says: told from the cases and from the mistakes."""
+
+import re
+from functools import cache
+
+import pytest
+from conftest import ROOT
+
+from attncourse.checks import exercises
+from attncourse.checks.grid import covered
+
+ALL = exercises()
+
+
+@cache
+def texts(stem: str) -> dict[str, str]:
+    """What a chapter's notebook says of each exercise, before the hints."""
+    (path,) = ROOT.glob(f"solutions/*_{stem}/*_{stem}.py")
+    lines = path.read_text(encoding="utf-8").replace("\n# ", "\n").replace("\n#\n", "\n\n")
+    found = re.findall(r"<!-- facts: (\w+) -->(.*?)<!-- hints: \1 -->", lines, re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+def told(exercise) -> dict[str, str]:
+    """The words that a text owes, each behind the reason."""
+    cells = covered(exercise)
+    owed = {f"cases hold {c}": "whole numbers" for c in cells if c.startswith("integers in ")}
+    if "float32" in cells and exercise.stem not in NUMPY:
+        owed["results keep their dtype"] = "float64"
+    guards = [m.name for m in exercise.misconceptions if "guard" in f"{m.name} {m.explanation}"]
+    owed |= {name: "guard" for name in guards}
+    if any("ValueError" in c.name for c in exercise.criteria):
+        owed["something is refused"] = "ValueError"
+    return owed | {
+        f"{name} may not be called": name.removeprefix("special_") for name in exercise.forbids
+    }
+
+
+NUMPY = ("tokens", "mixing", "lookup", "self_attention")
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=lambda exercise: exercise.target)
+def test_what_is_judged_is_said(exercise):
+    text = texts(exercise.stem)[exercise.name]
+    unsaid = {why: word for why, word in told(exercise).items() if word not in text}
+    assert unsaid == {}
+
+
+def test_a_guard_that_passes_has_its_size_in_the_text():
+    for exercise in ALL.values():
+        text = texts(exercise.stem)[exercise.name]
+        for size in re.findall(r"guard[^.;]* may be (\S+) at most", text):
+            assert size == "1e-12", exercise.target
+
+
+def test_a_text_that_says_too_little_is_named():
+    owed = told(ALL["tokens.cosine_similarity"])
+    assert owed["cases hold integers in X"] == "whole numbers"
+    assert "guard" in owed.values()
+    assert told(ALL["transformer.layer_norm"])["layer_norm may not be called"] == "layer_norm"
