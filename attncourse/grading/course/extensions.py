@@ -84,7 +84,7 @@ def days_in(text: str) -> float:
     """A number of days; raises ``ValueError`` for what is none."""
     days = float(text.replace(",", "."))
     if not (math.isfinite(days) and 0 <= days <= LONGEST):
-        raise ValueError(f"expected more than 0 and at most {LONGEST} days, got {days:g}")
+        raise ValueError(f"expected 0 to {LONGEST} days, got {days:g}")
     return days
 
 
