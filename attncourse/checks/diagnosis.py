@@ -127,7 +127,7 @@ def claims(search: "Search", answer: Answer) -> Iterator[Claim]:
     """What may be told of an implementation, what explains most first."""
     trials = search.trials
     for mistake in search.single():
-        yield Claim(Finding(mistake.misconception, all=True), Search.exactly, (mistake,))
+        yield Claim(Finding(mistake.misconception, all=True), Search.does, (mistake,))
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"
         yield Claim(Finding(symptom=told), Search.one_truth)
@@ -250,6 +250,14 @@ class Search:
         """Whether an attempt does what the implementation does, in every case."""
         return all(self.agrees(attempt, i) for i in self.order)
 
+    def does(self, attempt: "Attempt") -> bool:
+        """``exactly``, or where a number was measured, with the number measured here."""
+        m = attempt.misconception
+        listed = attempt.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
+        return self.exactly(attempt) or (
+            not listed and any(self.exactly(other) for other in self.fitted(m, m.family))
+        )
+
     def agrees(self, attempt: "Attempt", i: int) -> bool:
         """Whether both do the same in a case, or both are right."""
         if (attempt, i) not in self.compared:
@@ -260,10 +268,8 @@ class Search:
         other, trial = attempt.trial(i), self.trials[i]
         if not trial.stands_out:
             return not other.stands_out
-        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind:
-            return (
-                other.outcome.error is trial.outcome.error
-            )  # in whatever words, or with any value
+        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
+            return other.outcome.error is trial.outcome.error  # in whatever words it refuses
         return same(trial.outcome, other.outcome)
 
     def single(self) -> "Iterator[Attempt]":
