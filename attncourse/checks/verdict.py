@@ -189,8 +189,11 @@ class Verdict:
         ]
         room = max(room - len(rest), 1)
         if len(lines) > room:
-            more = " · ".join(c.name for c in failed[room - 1 :])
-            lines = [*lines[: room - 1], f"  ✗ {more}"]
+            more = failed[room - 1 :]
+            own, due = ([c.name for c in more if c.follows is follows] for follows in (False, True))
+            told = [" · ".join(own)] * bool(own)
+            told += [f"{FOLLOWS}: {' · '.join(due)}"] * bool(due)
+            lines = [*lines[: room - 1], f"  ✗ {'; '.join(told)}"]
         return lines + rest
 
     @property
