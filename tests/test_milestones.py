@@ -311,6 +311,9 @@ def test_an_outcome_says_whose_parts_and_what_was_seen():
     outcome = Outcome(made, Parts({HEAD: ours(HEAD)}), {"fresh questions": "12% right"}, 3.2)
     lines = str(outcome).splitlines()
     assert lines[0] == "✗ recall: a head answers c5 a1 h7 … c? with 5 (3 s)"
+    assert str(Outcome(made, Parts({t: ours(t) for t in made.uses}), {}, 3.2)).startswith(
+        "✓ recall is yours: a head answers"
+    )
     assert lines[1] == "  1 of 4 parts are yours: kqv.AttentionHead"
     rest = "kqv.project, kqv.attention_scores, kqv.scaled_dot_product_attention"
     assert lines[2] == f"  ours, until yours are right: {rest}"
@@ -323,7 +326,9 @@ def test_an_outcome_says_whose_parts_and_what_was_seen():
 
 def test_a_milestone_in_a_notebook_takes_parts_by_name(capsys):
     in_notebook("recall", AttentionHead=ours(HEAD))
-    assert "1 of 4 parts are yours: kqv.AttentionHead" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.startswith("✓ recall runs, with 3 of ours: a head answers")
+    assert "1 of 4 parts are yours: kqv.AttentionHead" in said
     with pytest.raises(NotYet, match="✗ scores over √d_k") as failed:
         in_notebook("recall", AttentionHead=mistaken(HEAD, "no scale"))
     assert f"with our {HEAD} in place of yours it passes" in str(failed.value)
@@ -402,7 +407,8 @@ def test_a_milestone_on_the_command_line(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 of 4 parts are yours" in done.stdout
     assert (tmp_path / "recall.png").read_bytes().startswith(b"\x89PNG")
-    assert json.loads((tmp_path / "mine" / "reached.json").read_text()) == ["recall"]
+    assert done.stdout.startswith("✓ recall runs, with 3 of ours: ")
+    assert json.loads((tmp_path / "mine" / "reached.json").read_text()) == {"recall": 3}
 
 
 def command(folder: Path, *arguments: str) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from test_cli import refuses, run
 
 from attncourse import MILESTONES
 from attncourse.checks import exercises
+from attncourse.checks.index import questions
 from attncourse.grading.cli import step
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
@@ -28,6 +30,7 @@ NORMALIZE = (
     "    sums = A.sum(axis=-1, keepdims=True)\n    return A / np.where(sums == 0, 1, sums)"
 )
 SELF = "def self_attention(X):\n    return mix(attention_weights(X), X)"
+PROJECT = "def project(x, weight):\n    return x @ weight"
 WRONG = "def attention_weights(X):\n    return softmax((X @ X.mT).mT * 2)"
 
 
@@ -107,18 +110,47 @@ def test_what_is_not_counted_is_named(found, folder):
 
 def test_what_was_tried_comes_before_what_is_open(found, folder):
     assert summary(found[0]).splitlines() == [
-        f"2 of {len(exercises())} exercises done, 2 tried, 0 of {len(MILESTONES)} "
-        "milestones reached",
+        f"2 of {len(exercises()) + len(questions())} exercises done, 2 tried",
+        f"0 of {len(MILESTONES)} milestones are yours",
         f"next: uniform_weights, in {folder / '02_mixing.ipynb'} (about 5 minutes)",
     ]
     states = dict.fromkeys(found[0].states, "done")
-    assert Progress(states, {}).next == ""
-    assert "the whole course" in summary(Progress(states, {}))
+    whole = Progress(states, {}, waiting=frozenset(questions()))
+    assert whole.next == ""
+    assert "the whole course" in summary(whole)
     last = list(states)[-1]
-    assert Progress(states | {last: "open"}, {}).next == last
+    assert replace(whole, states=states | {last: "open"}).next == last
 
 
-def test_a_milestone_is_open_within_reach_or_reached(found, tmp_path):
+def test_questions_count_and_those_that_are_answered_wait_for_a_person(tmp_path):
+    path = released(tmp_path, "05_kqv", project=PROJECT)
+    before = progress(tmp_path, Limits.of(60))
+    assert summary(before).startswith(f"1 of {len(exercises()) + len(questions())} exercises done")
+    assert "explain_views" in rows(before)["5 kqv"][3]
+    path.write_text(path.read_text().replace("YOUR ANSWER HERE", "Because."))
+    after = progress(tmp_path, Limits.of(60))
+    assert after.waiting == {"kqv.explain_views"}
+    assert "; 4 points for a person\n" in summary(after)
+    assert rows(after)["5 kqv"][1] == "1 of 5; 4 points for a person"
+    assert "explain_views" not in rows(after)["5 kqv"][3]
+    kqv = {t: "done" for t in after.states if t.startswith("kqv.")}
+    assert rows(replace(after, states=after.states | kqv))["5 kqv"][1:] == [
+        "4 of 5; 4 points for a person",
+        "",
+        "",
+    ]
+    done = replace(before, states=dict.fromkeys(before.states, "done"))
+    assert done.next == "kqv.explain_views"
+    assert summary(done).endswith("next: explain_views, in the notebook of chapter 5")
+
+
+def rows(found: Progress) -> dict[str, list[str]]:
+    """The table's cells, by the first of each row."""
+    columns = [[str(cell) for cell in column.cells] for column in progress_table(found).columns]
+    return {row[0].strip(): list(row) for row in zip(*columns, strict=True)}
+
+
+def test_a_milestone_is_yours_only_with_all_parts(found, tmp_path):
     states = found[0].states | {t: "done" for t in found[0].states if t.startswith("kqv.")}
     before = Progress(states, {})
     assert [before.milestone(stem) for stem in MILESTONES] == [
@@ -126,14 +158,21 @@ def test_a_milestone_is_open_within_reach_or_reached(found, tmp_path):
         *["open"] * (len(MILESTONES) - 1),
     ]
     assert "then attncourse milestone recall\nnext: " in summary(before)
-    has_reached(tmp_path, "recall")
-    has_reached(tmp_path, "recall")
-    assert reached(tmp_path) == ["recall"]
-    after = Progress(states, {}, reached=tuple(reached(tmp_path)))
+    has_reached(tmp_path, "recall", 3)
+    assert reached(tmp_path) == {"recall": 3}
+    runs = Progress(states, {}, reached=reached(tmp_path))
+    assert runs.milestone("kqv") == "tried"
+    assert f"0 of {len(MILESTONES)} milestones are yours; recall runs, with 3 of ours" in summary(
+        runs
+    )
+    assert rows(runs)["milestone recall"][1] == "runs, with 3 of ours"
+    has_reached(tmp_path, "recall", 0)
+    after = Progress(states, {}, reached=reached(tmp_path))
     assert after.milestone("kqv") == "done"
-    assert f"1 of {len(MILESTONES)} milestones reached\nnext: " in summary(after)
+    assert f"1 of {len(MILESTONES)} milestones are yours\nnext: " in summary(after)
+    assert rows(after)["milestone recall"][1] == "yours"
     (tmp_path / "reached.json").write_text("{torn")
-    assert reached(tmp_path) == reached(tmp_path / "nowhere") == []
+    assert reached(tmp_path) == reached(tmp_path / "nowhere") == {}
 
 
 def test_no_name_is_cut_at_80_columns(found):
@@ -150,7 +189,7 @@ def test_progress_on_the_command_line(tmp_path):
     released(tmp_path, "06_scoring")
     done = run("progress", tmp_path)
     assert (done.returncode, done.stderr) == (0, "1 of 1: 06_scoring.ipynb\n")
-    assert f"0 of {len(exercises())} exercises done" in done.stdout
+    assert f"0 of {len(exercises()) + len(questions())} exercises done" in done.stdout
     refuses(run("progress", tmp_path / "nowhere"), "there is no folder", "nowhere")
     (tmp_path / "empty").mkdir()
     refuses(run("progress", tmp_path / "empty"), "no notebook with exercises")

@@ -274,7 +274,7 @@ def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]
     return notebooks
 
 
-def known(course: Course) -> str:
+def known(course: Course, answers: dict[str, str]) -> str:
     """``attncourse/checks/index.json``: what the package has to know without loading the checks."""
     pages = {chapter.stem: chapter.page for chapter in course.chapters}
     found = {}
@@ -283,7 +283,19 @@ def known(course: Course) -> str:
         place = f"{pages[e.stem]}.html" if e.stem in pages else ""
         place += f"#{name_of_place(heading[1])}" if place and heading else ""
         found[target] = {"points": e.points, "minutes": e.minutes, "page": place}
-    return json.dumps({"site": course.site, "exercises": found}, indent=1) + "\n"
+    told = {"site": course.site, "exercises": found, "questions": questions(course, answers)}
+    return json.dumps(told, indent=1) + "\n"
+
+
+def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
+    """The points of what a person marks, by chapter and name."""
+    cells = {
+        c.stem: json.loads(answers[c.folder])["cells"]
+        for c in course.chapters
+        if c.folder in answers
+    }
+    marks = [(stem, cell["metadata"].get("nbgrader", {})) for stem in cells for cell in cells[stem]]
+    return {f"{s}.{m['grade_id']}": m["points"] for s, m in marks if rubrics.is_question(m)}
 
 
 def table(course: Course, index: colab.Index) -> str:
@@ -305,8 +317,6 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
     for exercise in exercises().values():
         by_stem.setdefault(exercise.stem, {})[exercise.name] = exercise
     files, problems, answers = {}, [], {}
-    if (course.root / "attncourse").is_dir():  # the package, where the course has its own
-        files[INDEX] = known(course)
     index = colab.Index(course)
     for chapter in course.chapters:
         folder = chapter.folder
@@ -324,6 +334,8 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
             answers[folder] = solved(course, chapter, by_stem.get(chapter.stem, {}))
         except CourseError as error:
             problems.append(str(error))
+    if (course.root / "attncourse").is_dir():  # the package, where the course has its own
+        files[INDEX] = known(course, answers)
     for folder, text in released(course, answers).items():
         files[f"solutions/{folder}/{folder}.ipynb"] = answers[folder]
         files[f"exercises/{folder}/{folder}.ipynb"] = text

@@ -14,16 +14,25 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
 from attncourse.checks.asking import in_place
 from attncourse.checks.board import Board, heard_by
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
+from attncourse.checks.notebook import cells_here
 from attncourse.checks.provided import given_right_ones
 from attncourse.checks.session import progress_of, seen
+from attncourse.checks.standing import (
+    as_graded,
+    elsewhere,
+    not_judged,
+    overwritten,
+    standing,
+)
 from attncourse.checks.verdict import CheckFailed, Verdict
+from attncourse.checks.waiting import watched
 
 if TYPE_CHECKING:
     from attncourse.checks.variants import Variant
@@ -53,9 +62,12 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
 
     How many points there are is shown at once, before the mistake is looked for.
     """
-    board = Board(show)
-    with nullcontext() if _observers else heard_by(board.begin):
-        verdict = examine(target, implementation, variant=variant)
+    board, asked = Board(show), exercise(target, variant)
+    with watched(target), nullcontext() if _observers else heard_by(board.begin):
+        why = None if _observers else elsewhere(asked, implementation)
+        verdict = (
+            not_judged(asked, why) if why else examine(target, implementation, variant=variant)
+        )
     if not _observers:
         seen[target] = verdict
     displayed = board.end(verdict)
@@ -78,15 +90,27 @@ def examine(
     """
     from attncourse.checks.judging import judge
 
+    asked = exercise(target, variant)
     fresh = seed is None
     if fresh and _seeds:
         seed = zlib.crc32(f"{_seeds[-1]} {target}".encode())
-    verdict = judge(exercise(target, variant), implementation, seed)
-    for observer in _observers:
-        observer.append(verdict)
-    if verdict.passed or _observers or variant or not fresh:  # ours are in the book's convention
+    around = chapter(asked.stem)
+    why = standing(asked, implementation, around, graded=bool(_observers))
+    if why or _observers:
+        verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
+        for observer in _observers:
+            observer.append(verdict)
         return verdict
-    return given_right_ones(verdict, implementation, chapter(target.split(".")[0]), judge)
+    with as_graded(asked, implementation, around):
+        verdict = judge(asked, implementation, seed)
+        if verdict.passed or variant or not fresh:  # ours are in the book's convention
+            return verdict
+        verdict = overwritten(verdict, implementation, partial(judge, asked, seed=verdict.seed))
+
+        def stands(other: Exercise, there: Callable) -> bool:
+            return standing(other, there, around) is None
+
+        return given_right_ones(verdict, implementation, around, judge, stands)
 
 
 def progress(stem: str) -> None:
@@ -172,3 +196,6 @@ def show(thing: Any, **how: Any) -> Any:
     from IPython.display import display
 
     return display(thing, **how) or True
+
+
+cells_here()  # from here on the runs of a notebook's cells are known

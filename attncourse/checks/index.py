@@ -48,6 +48,12 @@ def index() -> dict[str, Known]:
     return {target: Known(target, **about) for target, about in read()["exercises"].items()}
 
 
+@cache
+def questions() -> dict[str, int]:
+    """The points of every question that a person marks, by target, in the order of the course."""
+    return read()["questions"]
+
+
 def address_of(page: str) -> str:
     """A page of the book, or a place on one, on the web."""
     site = read()["site"]

@@ -273,7 +273,8 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
         failing = [t for t in trials if t.outcome.mutated]
     else:
         failing = [t for t in trials if t.criterion is criterion and t.wrong]
-    trial = min(failing, key=numbers_in)
+    tried = [t for t in failing if t.outcome.kind != "skipped"]
+    trial = min(tried or failing, key=numbers_in)
     arrays = [(n, as_numbers(v)) for n, v in named_arguments(exercise, trial.case) if is_array(v)]
     lines = [call_head(exercise, trial.case) + (", where" if arrays else "")]
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]

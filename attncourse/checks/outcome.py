@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import TimeUp, within
+from attncourse.checks.absent import Absent, alone, is_absent, nobody_there
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.lines import line_behind, steps_of
 from attncourse.checks.watch import Forbidden, Unusable, forbidding
@@ -60,7 +61,9 @@ def run(
     named = dict(zip(argument_names(exercise), case.args, strict=False))
     watched = watched and implementation is not exercise.reference
     trying = Trying(tuple(named), exercise.limit, exercise.forbids if watched else ())
-    return with_facts(case, run_case(trying, implementation, case))
+    with alone(exercise.stem, implementation):
+        outcome = run_case(trying, implementation, case)
+    return with_facts(case, outcome)
 
 
 def with_facts(case: Case, outcome: Outcome) -> Outcome:
@@ -83,12 +86,14 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
             # A value that shares memory with the arguments is kept as it is now.
             value = copy_of(case.use(implementation, *args, **kwargs))
         except (Exception, SystemExit) as error:
+            if told := is_absent(error):
+                return Outcome("raised", error=Absent, text=told)
             text, ours = describe_error(error), is_decided(error)
             return Outcome("raised", error=type(error), text=text, decided=ours)
         return Outcome("value", value=value)
 
     try:
-        with quiet(), forbidding(trying.forbids) as refused:
+        with quiet(), nobody_there(), forbidding(trying.forbids) as refused:
             outcome = unless_refused(within(trying.limit, call), refused())
     except TimeUp:
         outcome = Outcome("hung")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from attncourse.checks.absent import lending, names_in
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.verdict import Verdict
 
@@ -19,19 +20,24 @@ def given_right_ones(
     implementation: Any,
     exercises: tuple[Exercise, ...],
     judge: Callable[[Exercise, Any], Verdict],
+    stands: Callable[[Exercise, Any], bool],
 ) -> Verdict:
-    """The verdict on a wrong answer, given right ones; as it is where those change nothing."""
+    """The verdict on a wrong answer, given right ones; as it is where those change nothing.
+
+    One is wrong, too, that does not stand: whose cell did not run, say.
+    """
     names = namespace_of(implementation)
     earlier = exercises[: [e.target for e in exercises].index(wrong.target)]
     used = called(implementation, names, {e.name for e in earlier})
-    ours = {
-        e.name: e.reference
-        for e in earlier
-        if e.name in used and not judge(e, names[e.name]).passed
-    }
+
+    def is_right(one: Exercise) -> bool:
+        there = names.get(one.name)
+        return stands(one, there) and judge(one, there).passed
+
+    ours = {e.name: e.reference for e in earlier if e.name in used and not is_right(e)}
     if not ours:
         return wrong
-    with exchanged(names, ours):
+    with exchanged(names, ours), lending(ours.values()):
         verdict = judge(exercises[len(earlier)], implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
     return wrong if same else replace(verdict, given=tuple(ours))
@@ -40,11 +46,13 @@ def given_right_ones(
 @contextmanager
 def exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[None]:
     """Has these names mean ours inside the ``with`` block."""
-    before = {name: names[name] for name in ours}
+    before = {name: names[name] for name in ours if name in names}
     names.update(ours)
     try:
         yield
     finally:
+        for name in ours.keys() - before.keys():
+            del names[name]
         names.update(before)
 
 
@@ -56,13 +64,16 @@ def namespace_of(implementation: Any) -> dict[str, Any]:
 
 
 def called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[str]:
-    """The global names that an answer uses, itself or through others; ``ends`` are not followed."""
+    """The global names that an answer uses, itself or through others; ``ends`` are not followed.
+
+    Those count, too, that are bound to nothing.
+    """
     todo, found = functions_of(implementation), set()
     while todo:
         function = todo.pop()
         if function.__globals__ is not names:
             continue
-        for name in names_in(function.__code__) & names.keys() - found:
+        for name in names_in(function.__code__) & (names.keys() | ends) - found:
             found.add(name)
             todo += [] if name in ends else functions_of(names[name])
     return found
@@ -72,9 +83,3 @@ def functions_of(thing: Any) -> list[types.FunctionType]:
     """A function, or those of a class."""
     things = vars(thing).values() if isinstance(thing, type) else [thing]
     return [one for one in things if isinstance(one, types.FunctionType)]
-
-
-def names_in(code: types.CodeType) -> set[str]:
-    """The global names and attributes that code uses, with those of the functions in it."""
-    inner = (names_in(one) for one in code.co_consts if isinstance(one, types.CodeType))
-    return set(code.co_names).union(*inner)

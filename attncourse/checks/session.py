@@ -6,6 +6,8 @@ from html import escape
 
 from attncourse import MILESTONES, STEMS
 from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
+from attncourse.checks.index import questions
+from attncourse.checks.notebook import cells_here
 from attncourse.checks.verdict import NOT_ATTEMPTED, OPEN, STATES, Verdict, inline, points
 
 MARKS = dict(zip(STATES, "✓✗○", strict=True))
@@ -29,6 +31,12 @@ class Progress:
 
     stem: str
     rows: tuple[Row, ...]
+    answered: frozenset[str] | None = None  # questions, where the notebook's file is known
+
+    @property
+    def questions(self) -> dict[str, int]:
+        """The points of what is asked in words, by name: a person gives them."""
+        return {t.split(".")[1]: p for t, p in questions().items() if t.startswith(f"{self.stem}.")}
 
     def count(self, state: str) -> int:
         return sum(row.state == state for row in self.rows)
@@ -36,11 +44,23 @@ class Progress:
     @property
     def head(self) -> str:
         """How many are done, tried and open, and the points of the checks, in a line."""
-        done = f"{self.count('done')} of {len(self.rows)} exercises done"
+        done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
         rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
         possible = sum(row.exercise.points for row in self.rows)
-        return f"{', '.join([done, *rest])} · {earned} of {points(possible)}"
+        person = sum(self.questions.values())
+        more = f"; {points(person)} for a person" if person else ""
+        return f"{', '.join([done, *rest])} · {earned} of {points(possible)}{more}"
+
+    @property
+    def asked(self) -> list[tuple[str, str, str]]:
+        """Each question: whether it is answered, as far as is known, its name, what to say."""
+        states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
+        found = []
+        for name, number in self.questions.items():
+            mark, said = states[None if self.answered is None else name in self.answered]
+            found.append((mark, name, f"{said}a person gives its {points(number)}"))
+        return found
 
     @property
     def hidden(self) -> str:
@@ -66,16 +86,19 @@ class Progress:
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
-        width = max((len(row.exercise.name) for row in self.rows), default=0)
+        names = [*(row.exercise.name for row in self.rows), *self.questions]
+        width = max(map(len, names), default=0)
         lines = [
             f"{MARKS[row.state]} {row.exercise.name:{width}}  "
             f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
             for row in self.rows
         ]
+        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.asked]
         return "\n".join([self.head, *lines, self.hidden, self.next])
 
     def _repr_html_(self) -> str:
         rows = "".join(row_html(row) for row in self.rows)
+        rows += "".join(question_html(*about) for about in self.asked)
         return (
             '<div class="attncourse-progress" style="max-width:46em;line-height:1.45">'
             f"<strong>{escape(self.head)}</strong>"
@@ -93,14 +116,22 @@ def hidden_points(exercises: int) -> str:
 
 def progress_of(stem: str, exercises: Iterable[Exercise]) -> Progress:
     """How far this session has come with a chapter's exercises."""
-    return Progress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises))
+    here = cells_here()
+    answered = here.answered() if here else None
+    return Progress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises), answered)
+
+
+def question_html(mark: str, name: str, said: str) -> str:
+    told = f'<div style="padding-left:1.4em;opacity:.8">{inline(said)}</div>'
+    cell = f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{told}</td>'
+    return f"<tr>{cell}</tr>"
 
 
 def row_of(exercise: Exercise, verdict: Verdict | None) -> Row:
     if verdict is None:  # its cell may have failed, or the check be deleted
         return Row(exercise, OPEN, 0, "no check of it has run")
     if verdict.state == OPEN:
-        return Row(exercise, OPEN, 0, NOT_ATTEMPTED)
+        return Row(exercise, OPEN, 0, verdict.in_short if verdict.unjudged else NOT_ATTEMPTED)
     said = verdict.provided.removeprefix(", ") if verdict.passed else verdict.in_short
     return Row(exercise, verdict.state, verdict.earned, said)
 

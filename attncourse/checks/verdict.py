@@ -16,6 +16,9 @@ FRAME = (
     '<div class="attncourse-verdict" style="border-left:4px solid {};'
     'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">'
 )
+IN_FULL = "In full: "
+LOOKS_LIKE = "What it looks like"
+WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 LINES = 15  # of a verdict as text, unless all of it is asked for
@@ -64,7 +67,8 @@ class Verdict:
     ``diagnosis`` is the mistake that was recognised; where none was, ``symptom`` may say what the
     result has to do with the right one. Mending the mistake earns ``worth`` points, and ``rest``
     is what is wrong then. ``example`` is the smallest case that fails. ``read`` and ``guide`` are
-    the addresses of the section and of the field guide's entry on the mistake.
+    the addresses of the section and of the field guide's entry on the mistake. ``unjudged`` says
+    why there was nothing to judge, and ``to_do`` what to do then.
     """
 
     target: str
@@ -83,6 +87,8 @@ class Verdict:
     guide: str = ""
     printed: bool = False  # whether the answer prints, which nobody is shown
     given: tuple[str, ...] = ()  # wrong answers that it calls, and which were ours for this verdict
+    unjudged: str = ""
+    to_do: str = ""
 
     @property
     def passed(self) -> bool:
@@ -104,6 +110,8 @@ class Verdict:
     @property
     def in_short(self) -> str:
         """What happened in one line: the mistake, or what it looks like, or what is wrong first."""
+        if self.unjudged:
+            return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
         told = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
         return (told.splitlines() or [""])[0]
 
@@ -146,7 +154,7 @@ class Verdict:
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
             return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
-        return [f"What it looks like: {self.symptom}."] if self.symptom else []
+        return [f"{LOOKS_LIKE}: {self.symptom}."] if self.symptom else []
 
     @property
     def to_write(self) -> str:
@@ -157,6 +165,9 @@ class Verdict:
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
+        if self.unjudged:
+            head = f"{'○' if self.unwritten else '✗'} {self.target}: not judged ({self.score})"
+            return "\n".join([head, f"  {sentence(self.unjudged)}", f"  {self.to_do}"])
         if self.unwritten:
             lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
             lines += [f"  {self.section} explains it."] if self.section else []
@@ -170,7 +181,7 @@ class Verdict:
         end = [PRINTS] * self.printed
         end += [f"Read again: {self.section}."] if self.section else []
         end += [f"  {self.read}"] if self.read else []
-        end += [] if self.given else [f"In full: print({self.again}.full)"]
+        end += [] if self.given else [f"{IN_FULL}print({self.again}.full)"]
         room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
 
@@ -199,7 +210,7 @@ class Verdict:
     @property
     def full(self) -> str:
         """The verdict with the first case that fails of every criterion."""
-        if self.unwritten:
+        if self.unwritten or self.unjudged:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
         for c in self.criteria:
@@ -213,6 +224,13 @@ class Verdict:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        if self.unjudged:
+            colour, mark = ("#808080", "○") if self.unwritten else (WRONG, "✗")
+            return (
+                f"{FRAME.format(colour)}<div><strong>{mark} <code>{escape(self.target)}</code> · "
+                f"not judged</strong> ({self.score})</div>"
+                f"<div>{inline(sentence(self.unjudged))}</div><div>{inline(self.to_do)}</div></div>"
+            )
         if self.unwritten:
             head = f"○ <code>{escape(self.target)}</code> · {NOT_ATTEMPTED}"
             told = f"{inline(self.to_write)} {link(self.read, self.section)} explains it."
@@ -220,7 +238,7 @@ class Verdict:
                 f"{FRAME.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
                 f"<div>{told}</div></div>"
             )
-        colour = "#1a7f5a" if self.passed else "#b4541a"
+        colour = "#1a7f5a" if self.passed else WRONG
         first = next((c for c in self.criteria if not c.passed), None)
         rows = "".join(criterion_html(c, is_open=c is first) for c in self.criteria)
         parts = [
@@ -291,7 +309,7 @@ def cut(text: str, columns: int = 90) -> str:
 
 def alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
     """Whether two criteria fail with one exception, in one line, whatever the sizes there."""
-    if one.brief == other.brief and one.brief.startswith("raised "):
+    if one.brief == other.brief and "returned" not in one.brief:
         return True
     errors = [re.search(r"raised (\w+): .*\(in the line `(.*?)`", c.brief) for c in (one, other)]
     return all(errors) and errors[0].groups() == errors[1].groups()

@@ -182,7 +182,7 @@ def milestone(
         with explained(place, "; name another file with --picture"):
             outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")
-        has_reached(parts, name)
+        has_reached(parts, name, len(outcome.ours))
     raise typer.Exit(0 if outcome.passed else 1)
 
 

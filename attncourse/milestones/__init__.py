@@ -7,6 +7,11 @@ from attncourse import MILESTONES
 NAMES = tuple(MILESTONES.values())  # in the course's order
 
 
+def as_reached(ours: int) -> str:
+    """What a milestone is that was reached with so many parts of ours."""
+    return f"runs, with {ours} of ours" if ours else "is yours"
+
+
 def find(name: str):
     """The milestone called that. Raises ``ValueError`` where there is none."""
     if name not in NAMES:

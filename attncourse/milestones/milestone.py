@@ -16,6 +16,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
+from attncourse.milestones import as_reached
 from attncourse.milestones.parts import Parts
 from attncourse.model import NoModel
 from attncourse.tasks.bar import someone_looks_on
@@ -70,13 +71,19 @@ class Outcome:
     def passed(self) -> bool:
         return not self.shut
 
+    @property
+    def ours(self) -> list[str]:
+        """The parts that are not the student's."""
+        return [t for t in self.milestone.uses if self.parts.owner(t) != "yours"]
+
     def __str__(self) -> str:
         m = self.milestone
         mine = [target for target in m.uses if self.parts.owner(target) == "yours"]
-        lines = [f"{'✓' if self.passed else '✗'} {m.name}: {m.what} ({self.seconds:.0f} s)"]
+        head = f"✓ {m.name} {as_reached(len(self.ours))}" if self.passed else f"✗ {m.name}"
+        lines = [f"{head}: {m.what} ({self.seconds:.0f} s)"]
         lines.append(f"  {len(mine)} of {len(m.uses)} parts are yours: {', '.join(mine) or 'none'}")
-        rest = [target for target in m.uses if target not in mine]
-        lines += [f"  ours, until yours are right: {', '.join(rest)}"] if rest else []
+        if self.ours:
+            lines.append(f"  ours, until yours are right: {', '.join(self.ours)}")
         lines += [f"  ✗ {name}: {seen}" for name, seen in self.shut.items()]
         which = " and ".join(self.repair)
         if len(self.repair) == 1:

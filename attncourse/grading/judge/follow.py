@@ -65,8 +65,24 @@ def follow_ons(
         if all(is_full(assignment, grade_id, outcome) for grade_id, outcome in found.items()):
             wrong.remove(name)  # who calls it calls the student's own
             yield Followed(name, given, found)
-        else:
+        elif assignment.released:
             yield Followed(name, given)
+        elif differs(found, checker):
+            yield Followed(name, given, found, right=False)
+
+
+def differs(found: dict[str, StepOutcome | None], checker: Checker) -> bool:
+    """Whether ours change what is told of an answer that is wrong all the same, as in a notebook.
+
+    It is told that only in a student's own check: see above.
+    """
+    first = {s.grade_id: checker.outcomes.get(n) for n, s in enumerate(checker.steps)}
+    return any(told_of(outcome) != told_of(first[grade_id]) for grade_id, outcome in found.items())
+
+
+def told_of(outcome: StepOutcome | None) -> list[tuple]:
+    names = ("earned", "misconception", "symptom", "reason")
+    return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
 
 def answers_of(assignment: Assignment) -> dict[str, str]:

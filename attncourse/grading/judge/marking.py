@@ -6,9 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.checks.verdict import NOT_ATTEMPTED, given_right
+from attncourse.checks.absent import NOWHERE, is_told
+from attncourse.checks.verdict import IN_FULL, LOOKS_LIKE, NOT_ATTEMPTED, given_right
 from attncourse.grading.judge.checker import Checker
-from attncourse.grading.judge.desk import HIDDEN
+from attncourse.grading.judge.desk import HIDDEN, binds, imports_in
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import UNFORESEEN, CellResult, Report, exercise_of
 from attncourse.grading.submission.another import ANOTHER
@@ -17,6 +18,8 @@ from attncourse.grading.submission.newer import needed
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.plan import PUT_BACK
 
+MISSING = "ModuleNotFoundError"
+MISSED = re.compile(r"raised NameError: name '(\w+)' is not defined[^\n]*")
 STUB = "NotImplementedError"  # what an answer raises that is not there
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 NEEDS = " needs Python "
@@ -30,16 +33,18 @@ UNASKED = "for which the test did not ask: the test went on with its own"
 class Followed:
     """An answer that calls the wrong ones ``given``.
 
-    ``outcomes`` are what its tests gave with ours in their place, if it is right then.
+    ``outcomes`` are what its tests gave with ours in their place, if it is right then; in a
+    student's own check, also if it is not.
     """
 
     name: str
     given: tuple[str, ...]
     outcomes: dict[str, StepOutcome] = field(default_factory=dict)
+    right: bool = True
 
     @property
     def note(self) -> str:
-        if self.outcomes:
+        if self.outcomes and self.right:
             return f"{self.name} is right{given_right(self.given)}"
         return f"{self.name} calls a wrong {' and '.join(self.given)}: mend that first"
 
@@ -63,6 +68,8 @@ def make_report(
     first = dict(found)
     for one in followed:
         found |= {g: provided(outcome, one.given) for g, outcome in one.outcomes.items()}
+    lacking = not_imported(checker)
+    found = {g: o and because(o, lacking) for g, o in found.items()}
     verdicts = [v for outcome in found.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["misconception"]) for v in verdicts if v["misconception"])
     empty = unwritten(checker, verdicts)
@@ -73,7 +80,9 @@ def make_report(
         if name in empty and not cells[grade_id].points:
             cells[grade_id] = CellResult(0.0, cell.points, NOT_ATTEMPTED)
         elif is_nowhere(name, found.get(grade_id)):
-            said = f"nothing is called {name}" if hides(cell) else why_nowhere(name, checker)
+            said = f"nothing is called {name}"
+            if not hides(cell):
+                said = lacking.get(name) or why_nowhere(name, checker)
             cells[grade_id] = CellResult(0.0, cell.points, said)
     if not assignment.follow_on:
         for one in followed:
@@ -84,7 +93,7 @@ def make_report(
         *few([note for note in notes if not note.startswith(PUT_BACK)]),
         *(said for said in no_python if NEEDS in said),
         *few(remarks(checker, verdicts)),
-        *(one.note for one in followed),
+        *(one.note for one in followed if one.right),
         *unforeseen(first, cells, verdicts),
     ]
     return Report(
@@ -145,6 +154,41 @@ def hides(cell: Cell) -> bool:
     return HIDDEN in cell.source
 
 
+def not_imported(checker: Checker) -> dict[str, str]:
+    """The names that imports of what is not there would have bound, each with what to say of it."""
+    found = {}
+    for number, step in enumerate(checker.steps):
+        outcome = checker.outcomes.get(number)
+        if step.kind == "cell" and outcome and outcome.error in ("ImportError", MISSING):
+            said = first_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
+            module = re.fullmatch(r"No module named '(\w+)[\w.]*'", said)
+            sentence = f"`{module[1]}` {NOWHERE}" if module else said
+            found |= dict.fromkeys(binds(imports_in(step.source)), sentence * is_told(sentence))
+    return {name: sentence for name, sentence in found.items() if sentence}
+
+
+def because(outcome: StepOutcome, lacking: dict[str, str]) -> StepOutcome:
+    """What came of a test, where an answer misses a name that was not imported: the reason why."""
+    return replace(outcome, verdicts=[explained(v, lacking) for v in outcome.verdicts])
+
+
+def explained(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any]:
+    missing = MISSED.search(verdict["reason"])
+    if missing is None or missing[1] not in lacking:
+        return verdict
+
+    def in_place(value: Any) -> Any:
+        return MISSED.sub(lacking[missing[1]], value) if isinstance(value, str) else value
+
+    said = {name: in_place(value) for name, value in verdict.items()}
+    criteria = [{n: in_place(value) for n, value in c.items()} for c in verdict["criteria"]]
+    symptom = "" if "NameError" in verdict["symptom"] else verdict["symptom"]
+    text = "\n".join(
+        x for x in said["text"].splitlines() if symptom or not x.startswith(LOOKS_LIKE)
+    )
+    return said | {"criteria": criteria, "symptom": symptom, "text": text}
+
+
 def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
     """Whether a test found nothing called that."""
     return outcome is not None and outcome.missing == name
@@ -169,8 +213,9 @@ def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
 
 def on_condition(text: str, given: tuple[str, ...]) -> str:
     """A verdict's text with the condition behind its first line."""
-    head, line, rest = text.partition("\n")
-    return f"{head}{given_right(given)}{line}{rest}" if text else ""
+    head, *rest = text.split("\n")
+    kept = (line for line in rest if not line.startswith(IN_FULL))  # which has no such numbers
+    return "\n".join([head + given_right(given), *kept]) if text else ""
 
 
 def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:

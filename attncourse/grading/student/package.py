@@ -165,18 +165,19 @@ def write(folder: Path, chapters: Sequence[Chapter]) -> tuple[Path, ...]:
     return tuple(copies)
 
 
-def reached(folder: Path) -> list[str]:
-    """The milestones that a package's parts have reached."""
+def reached(folder: Path) -> dict[str, int]:
+    """The milestones that a package's parts have reached, each with how many of ours it took."""
     try:
         found = json.loads((folder / REACHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
-        return []
-    return [name for name in MILESTONES.values() if isinstance(found, list) and name in found]
+        return {}
+    known = found if isinstance(found, dict) else {}
+    return {m: known[m] for m in MILESTONES.values() if isinstance(known.get(m), int)}
 
 
-def has_reached(folder: Path, name: str) -> None:
-    """Notes that a package's parts have reached a milestone."""
-    replace_file(folder / REACHED, json.dumps([*reached(folder), name]) + "\n")
+def has_reached(folder: Path, name: str, ours: int) -> None:
+    """Notes that a package's parts have reached a milestone, with so many of ours."""
+    replace_file(folder / REACHED, json.dumps(reached(folder) | {name: ours}) + "\n")
 
 
 def free_name(path: Path) -> Path:

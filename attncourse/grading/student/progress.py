@@ -1,15 +1,16 @@
 """How far a student has come: every exercise of the course, done, tried or open."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
 from attncourse import MILESTONES, STEMS
-from attncourse.checks.index import index
-from attncourse.checks.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED
+from attncourse.checks.index import index, questions
+from attncourse.checks.notebook import UNANSWERED
+from attncourse.checks.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED, points
 from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
@@ -25,6 +26,7 @@ from attncourse.grading.student.selfcheck import (
     read_file,
 )
 from attncourse.grading.submission.notebook import Cell
+from attncourse.milestones import as_reached
 
 STUB = "raise NotImplementedError()"
 INSTRUCTORS = "### BEGIN HIDDEN TESTS"
@@ -36,23 +38,35 @@ class Progress:
 
     ``places`` are the notebooks that exercises were found in, by target; of two the one with the
     better answer. ``left_out`` are sentences on files that were not counted, ``reached`` the
-    milestones that a package in the folder has reached.
+    milestones that a package in the folder has reached, with how many of ours. ``waiting`` are the
+    questions, by target, whose answers wait for a person's points.
     """
 
     states: dict[str, str]
     places: dict[str, Path]
     left_out: tuple[str, ...] = ()
-    reached: tuple[str, ...] = ()
+    reached: dict[str, int] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
 
     def count(self, state: str, stem: str = "") -> int:
         """How many exercises are in this state, in one chapter or in all."""
         chosen = [s for t, s in self.states.items() if not stem or t.startswith(f"{stem}.")]
         return chosen.count(state)
 
+    def for_a_person(self, stem: str = "") -> str:
+        """The points of answered questions, in one chapter or in all; nothing without any."""
+        answered = [t for t in self.waiting if not stem or t.startswith(f"{stem}.")]
+        number = sum(questions()[t] for t in answered)
+        return f"; {points(number)} for a person" if answered else ""
+
     @property
     def next(self) -> str:
-        """What to do next: the first that was tried and is not done, or else the first open one."""
-        return next((t for s in STATES[1:] for t, state in self.states.items() if state == s), "")
+        """What to do next: the first that was tried and is not done, or else the first open one.
+
+        Questions come last.
+        """
+        left = [t for s in STATES[1:] for t, state in self.states.items() if state == s]
+        return next(iter([*left, *(t for t in questions() if t not in self.waiting)]), "")
 
     @property
     def within_reach(self) -> list[str]:
@@ -62,7 +76,8 @@ class Progress:
     def milestone(self, stem: str) -> str:
         """Whether the milestone after a chapter is done, can be tried, or is still open."""
         left = self.count(OPEN, stem) + self.count(TRIED, stem)
-        return DONE if MILESTONES[stem] in self.reached else OPEN if left else TRIED
+        yours = self.reached.get(MILESTONES[stem]) == 0
+        return DONE if yours else OPEN if left else TRIED
 
 
 def progress(
@@ -101,7 +116,7 @@ def progress(
 
     begun = [(path, data, cells) for path, data, cells, _ in found if attempted(cells)]
     reports = check_each(begun, limits)
-    states, places = dict.fromkeys(index(), OPEN), {}
+    states, places, waiting = dict.fromkeys(index(), OPEN), {}, set()
     for number, (path, _, cells, stem) in enumerate(found, 1):
         states_there = states_of(next(reports), cells) if attempted(cells) else {}
         for target in states:
@@ -110,11 +125,14 @@ def progress(
                 states[target], places[target] = state, path
             elif target.startswith(f"{stem}."):
                 places.setdefault(target, path)
+        waiting |= {f"{stem}.{name}" for name in answered(cells)} & questions().keys()
         seen(number, len(found), path.name)
     marks = sorted(folder.rglob(f"mine/{REACHED}"))
     packages = [path.parent for path in marks if handed_in_by(path) == whose]
-    met = {name for package in packages for name in reached(package)}
-    return Progress(states, places, tuple(left_out), tuple(met))
+    met: dict[str, int] = {}
+    for package in packages:
+        met |= {m: min(ours, met.get(m, ours)) for m, ours in reached(package).items()}
+    return Progress(states, places, tuple(left_out), met, frozenset(waiting))
 
 
 def notebooks_in(folder: Path) -> list[Path]:
@@ -129,6 +147,11 @@ def students_own(number: int) -> list[str]:
         return []
     what = f"{count(number, 'notebook')} in {SUBMITTED}/STUDENT/…"
     return [f"{what}: students handed them in, and attncourse grade ASSIGNMENT runs them"]
+
+
+def answered(cells: Iterable[Cell]) -> set[str]:
+    """The questions to which there is an answer: a person gives its points."""
+    return {c.grade_id for c in cells if c.question and UNANSWERED not in c.source}
 
 
 def attempted(cells: Iterable[Cell]) -> list[str]:
@@ -158,18 +181,23 @@ def progress_table(found: Progress) -> Table:
     made = table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
         mine = {t.split(".")[1]: s for t, s in found.states.items() if t.startswith(f"{stem}.")}
-        done = found.count("done", stem)
+        done, person = found.count("done", stem), found.for_a_person(stem)
+        asked = {t.split(".")[1]: t for t in questions() if t.startswith(f"{stem}.")}
+        mine |= {name: OPEN for name, target in asked.items() if target not in found.waiting}
         tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in STATES[1:])
-        begun = done or tried
+        begun = done or tried or person
+        every = len(mine.keys() | asked.keys())
         made.add_row(
             Text(f"{number:2} {stem}", style="" if begun else "dim"),
-            Text(f"{done} of {len(mine)}", style="green" if done == len(mine) else ""),
+            Text(f"{done} of {every}{person}", style="" if tried or left else "green"),
             Text(tried, style="bold"),
             Text(left if begun else "all", style="dim"),
         )
         if stem in MILESTONES:
             state, name = found.milestone(stem), f"milestone {MILESTONES[stem]}"
-            mark = Text("reached" if state == DONE else "", style="green")
+            ours = found.reached.get(MILESTONES[stem])
+            said = "" if ours is None else as_reached(ours).removeprefix("is ")
+            mark = Text(said, style="green" if ours == 0 else "")
             can = f"attncourse {name}" if state == TRIED else ""
             made.add_row(Text(f"   {name}", style="dim"), mark, "", Text(can, style="bold"))
     return made
@@ -178,8 +206,13 @@ def progress_table(found: Progress) -> Table:
 def summary(found: Progress) -> str:
     """What has been done, and what comes next, in a line each."""
     done, tried = found.count("done"), found.count("tried")
-    lines = [f"{done} of {len(found.states)} exercises done" + (f", {tried} tried" * (tried > 0))]
-    lines[0] += f", {len(found.reached)} of {len(MILESTONES)} milestones reached"
+    every = len(found.states) + len(questions())
+    lines = [f"{done} of {every} exercises done" + (f", {tried} tried" * (tried > 0))]
+    lines[0] += found.for_a_person()
+    yours = sum(ours == 0 for ours in found.reached.values())
+    lines.append(f"{yours} of {len(MILESTONES)} milestones are yours")
+    runs = [f"{name} {as_reached(ours)}" for name, ours in found.reached.items() if ours]
+    lines[-1] += f"; {', '.join(runs)}" * bool(runs)
     if found.within_reach:
         name = found.within_reach[0]
         lines.append(
@@ -187,11 +220,12 @@ def summary(found: Progress) -> str:
             f"{name}"
         )
     if not found.next:
-        lines[0] += ": the whole course" * (done == len(found.states))
+        lines[0] += ": the whole course"
         return "\n".join(lines)
     stem, name = found.next.split(".")
-    minutes = index()[found.next].minutes
     where = found.places.get(found.next)
     place = f"in {where}" if where else f"in the notebook of chapter {STEMS.index(stem) + 1}"
-    lines.append(f"next: {name}, {place} (about {minutes} minutes)")
+    known = index().get(found.next)
+    takes = f" (about {known.minutes} minutes)" if known else ""
+    lines.append(f"next: {name}, {place}{takes}")
     return "\n".join(lines)

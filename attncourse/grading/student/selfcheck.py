@@ -11,6 +11,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import Known, index
+from attncourse.checks.notebook import UNANSWERED
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor
@@ -32,7 +33,6 @@ exec({source!r}, vars(_ours))
 """  # an answer of ours, with the chapter's own text: in a jail the file is not there
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
-EMPTY = "YOUR ANSWER HERE"
 LONGEST = 60  # characters of a name that a notebook gives
 SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
 File = tuple[Path, bytes, tuple[Cell, ...]]  # a notebook that has been read
@@ -58,8 +58,10 @@ def check_file(path: Path, limits: Limits) -> Report:
 
 def questions(cells: tuple[Cell, ...]) -> list[str]:
     """What a notebook asks that no check can judge, and whether there is an answer."""
-    asked = [cell for cell in cells if cell.grade and cell.solution and not cell.code]
-    states = ("is not answered yet" if EMPTY in cell.source else "is answered" for cell in asked)
+    asked = [cell for cell in cells if cell.question]
+    states = (
+        "is not answered yet" if UNANSWERED in cell.source else "is answered" for cell in asked
+    )
     return [
         f"{one_line(cell.grade_id, LONGEST)} {state}: a person gives its {cell.points:g} points"
         for cell, state in zip(asked, states, strict=True)

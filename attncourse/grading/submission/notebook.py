@@ -41,6 +41,11 @@ class Cell:
     task: bool = False
 
     @property
+    def question(self) -> bool:
+        """Whether it is answered in words, to which a person gives the points."""
+        return self.grade and self.solution and not self.code
+
+    @property
     def test(self) -> bool:
         """Whether the instructor's version runs, whatever a submission holds in its place."""
         return self.code and not self.solution and (self.grade or self.locked)

@@ -21,6 +21,7 @@ from typing import Any
 
 import attncourse
 from attncourse import STEMS
+from attncourse.checks.absent import SENTENCE
 from attncourse.checks.watch import prepare
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import hear, tell
@@ -178,11 +179,7 @@ def exercises():
 def in_place(function):
     return function
 '''
-LATER = """\
-raise ImportError(
-    "attncourse.{stem} is not there while your work is graded: this assignment asks you to write it"
-)
-"""
+LATER = f"raise ImportError({SENTENCE!r})\n"
 
 
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:
@@ -199,7 +196,7 @@ def make_view(folder: Path, stems: tuple[str, ...]) -> None:
             shutil.copyfile(source / name, place / name)
     for name in STEMS:
         if name not in stems:
-            (place / f"{name}.py").write_text(LATER.format(stem=name), encoding="utf-8")
+            (place / f"{name}.py").write_text(LATER.format(name), encoding="utf-8")
     (place / "checks").mkdir(mode=0o755)
     (place / "checks" / "__init__.py").write_text(CHECKS, encoding="utf-8")
 

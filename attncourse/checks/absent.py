@@ -1,0 +1,248 @@
+"""What is not there while work is graded: our answers, files that nobody hands in, a person.
+
+A submission finds the chapters before its own and no other, so an answer that hands its work to
+ours earns nothing. A check in a notebook runs where ours can be imported, and has to say the same:
+while it calls an answer, our functions of this chapter and of later ones refuse.
+"""
+
+import bdb
+import builtins
+import dis
+import inspect
+import re
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from attncourse import STEMS
+from attncourse.checks.notebook import shell
+from attncourse.checks.watch import Unusable, body_of, replaced_body
+
+GRADED = "is not there while your work is graded: this assignment asks you to write it"
+SENTENCE = f"attncourse.{{}} {GRADED}"
+NOWHERE = "is not there while your work is graded: what you use of it has to stand in your notebook"
+HALTED = re.compile(r"import of attncourse\.(\w+) halted")  # Python's, for ``not_importable``
+NOBODY = "nobody is there to answer input() when your work is checked: take it out"
+DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class Absent(Unusable, ImportError):
+    """Raised when an answer calls what is not there while it is graded.
+
+    It is what the import raises there, so that who is prepared for that is here, too.
+    """
+
+
+def absent(stem: str) -> tuple[str, ...]:
+    """The chapters whose modules are not there for work on this one."""
+    return STEMS[STEMS.index(stem) :]
+
+
+@contextmanager
+def without_ours(stem: str) -> Iterator[None]:
+    """A context without ours of this chapter and of those after it.
+
+    They cannot be imported, and what has been imported of them raises ``Absent``.
+    """
+
+    def refusal(sentence: str) -> Callable:
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise Absent(sentence)
+
+        return refuse
+
+    with ExitStack() as stack:
+        for later in absent(stem):
+            module = stack.enter_context(not_importable(f"attncourse.{later}"))
+            body = body_of(refusal(SENTENCE.format(later)))
+            for function in {*functions_of(module)} - _lent:
+                own = body.replace(co_freevars=function.__code__.co_freevars)
+                stack.enter_context(replaced_body(function, own))
+        yield
+
+
+@contextmanager
+def not_importable(name: str) -> Iterator[types.ModuleType | None]:
+    """Has importing a module fail; gives the module, where it is in use."""
+    before = sys.modules.get(name)
+    sys.modules[name] = None
+    try:
+        yield before
+    finally:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+
+
+@cache
+def functions_of(module: types.ModuleType | None) -> tuple[types.FunctionType, ...]:
+    """The functions and methods that a module defines, under all their wrappers."""
+    found: dict[types.FunctionType, None] = {}
+    waiting = list(vars(module).values()) if module else []
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, type) and thing.__module__ == module.__name__:
+            waiting += vars(thing).values()
+        elif isinstance(thing, property):
+            waiting += [thing.fget]
+        elif isinstance(thing, staticmethod | classmethod):
+            waiting += [thing.__func__]
+        elif isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__:
+            found[inspect.unwrap(thing)] = None
+    return tuple(found)
+
+
+def alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
+    """``without_ours`` for a notebook's own answer."""
+    ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
+    return nullcontext() if ours or shell() is None else without_ours(stem)
+
+
+@contextmanager
+def lending(ours: Iterable[Callable]) -> Iterator[None]:
+    """Has these of ours be there meanwhile, with all that they call: an answer is given them."""
+    _lent.update(one for thing in ours for one in reached(thing))
+    try:
+        yield
+    finally:
+        _lent.clear()
+
+
+_lent: set[types.FunctionType] = set()
+
+
+def reached(thing: Any) -> set[types.FunctionType]:
+    """The functions of a function or a class, and those that they call by a global name."""
+    found: set[types.FunctionType] = set()
+    todo = [thing]
+    while todo:
+        function = inspect.unwrap(todo.pop())
+        if isinstance(function, type):
+            todo += [f for f in vars(function).values() if isinstance(f, types.FunctionType)]
+        elif isinstance(function, types.FunctionType) and function not in found:
+            found.add(function)
+            names = names_in(function.__code__) & function.__globals__.keys()
+            todo += [function.__globals__[name] for name in names]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def names_in(code: types.CodeType) -> frozenset[str]:
+    """The global names that code uses, with those of the functions in it."""
+    inner = (names_in(one) for one in code.co_consts if isinstance(one, types.CodeType))
+    own = (o.argval for o in dis.get_instructions(code) if o.opname in READS)
+    return frozenset(own).union(*inner)
+
+
+READS = {"LOAD_GLOBAL", "LOAD_NAME"}
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def hindrance(stem: str, thing: Any, written: Callable[[str], bool]) -> str:
+    """Why something that an answer is, or calls, cannot be had where it is graded.
+
+    What a cell of the notebook has ``written`` is there: graded cells write it again.
+    """
+    file = file_of(thing)
+    if file is None:
+        return ""
+    if file.is_relative_to(PACKAGE):
+        place = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+        graded = place in STEMS and place not in absent(stem)
+        return "" if graded or place in THERE else SENTENCE.format(place)
+    library = {"site-packages", "dist-packages"} & {*file.parts}
+    if library or any(file.is_relative_to(folder) for folder in installed()):
+        return ""
+    if written(file.name):
+        return ""
+    return f"`{file.stem}` {NOWHERE}"
+
+
+@contextmanager
+def taken_away(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
+    """Has some of these names be bound to nothing meanwhile; whoever reads one is told why."""
+    before = {name: names.pop(name) for name in said}
+    _gone.update(said)
+    try:
+        yield
+    finally:
+        _gone.clear()
+        names.update(before)
+
+
+_gone: dict[str, str] = {}
+
+
+THERE = ("arrays", "tensors", "shapes")  # besides the chapters before
+
+
+def file_of(thing: Any) -> Path | None:
+    """The file that a function, a class or a module comes from; None for a notebook's own."""
+    if isinstance(thing, types.ModuleType):
+        name = getattr(thing, "__file__", None) or ""
+    elif isinstance(thing, type):
+        functions = [f for f in vars(thing).values() if isinstance(f, types.FunctionType)]
+        module = sys.modules.get(thing.__module__)
+        name = functions[0].__code__.co_filename if functions else ""
+        name = name or getattr(module, "__file__", None) or ""
+    else:
+        code = getattr(inspect.unwrap(thing), "__code__", None) if callable(thing) else None
+        name = getattr(code, "co_filename", "")
+    if not name.endswith(".py") or not Path(name).is_file() or "ipykernel_" in name:
+        return None  # ipykernel's are cells, which its debugger writes to files
+    return Path(name).resolve()
+
+
+@cache
+def installed() -> tuple[Path, ...]:
+    """Where Python's own modules are."""
+    return tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
+
+
+# --- a person -------------------------------------------------------------------------------------
+
+
+def nobody_answers(prompt: object = "") -> str:
+    """What ``input`` is while an answer is tried."""
+    raise EOFError(NOBODY)
+
+
+@contextmanager
+def nobody_there() -> Iterator[None]:
+    """Has ``input()`` and ``breakpoint()`` refuse: a check, which calls often, cannot wait."""
+    before = builtins.input, sys.breakpointhook
+    builtins.input, sys.breakpointhook = nobody_answers, stop_here
+    try:
+        yield
+    finally:
+        builtins.input, sys.breakpointhook = before
+
+
+def stop_here(*args: Any, **kwargs: Any) -> None:
+    """What ``breakpoint`` does while an answer is tried."""
+    raise Absent(DEBUGGER)
+
+
+def is_absent(error: BaseException) -> str:
+    """What an exception says that was raised for something that is not there; "" for any other."""
+    if isinstance(error, bdb.BdbQuit):
+        return DEBUGGER
+    if _gone and isinstance(error, NameError):
+        return _gone.get(error.name, "")
+    said = str(error) if isinstance(error, ImportError | EOFError) else ""
+    if halted := HALTED.match(said):
+        return SENTENCE.format(halted[1])
+    return said if is_told(said) else ""
+
+
+def is_told(text: str) -> bool:
+    """Whether a text says that something is not there."""
+    return text in (NOBODY, DEBUGGER) or text.endswith((GRADED, NOWHERE))

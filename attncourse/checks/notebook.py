@@ -1,0 +1,449 @@
+"""What stands between an answer's cell in a notebook and the object that a check is given.
+
+The cell may not have compiled, may have stopped or been interrupted before the definition, may not
+have been run since it was changed; another cell may have taken the name. An older definition is
+then what memory holds, and a verdict on that would be about code that nobody sees. So the runs of
+a session's cells are kept, and what is judged is what the newest attempt gave, or nothing.
+
+IPython tells of each run, since 7.0 alike in JupyterLab, VS Code and Colab. Where it does not (a
+script, a plain interpreter) nothing is claimed.
+"""
+
+import ast
+import builtins
+import dis
+import json
+import linecache
+import os
+import re
+import sys
+import time
+import types
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
+WAIT = float("inf")
+LARGEST = 50_000_000  # bytes of a saved notebook
+UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
+SHOWN = 60  # characters of a line
+STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
+FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+KEPT = types.FunctionType | type  # what is compared before and after a run
+
+
+class Unjudged(NamedTuple):
+    """Why there is nothing to judge, and what to do; ``open`` where nothing was tried."""
+
+    why: str
+    to_do: str
+    open: bool = False
+
+
+def shell() -> Any:
+    """The IPython that runs this session, or None."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython and hasattr(ipython, "get_ipython") else None
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of a cell: its number in the notebook, its text, and how it ended.
+
+    ``source`` is Python, without the magic that a cell begins with, which is ``magic``. ``failed``
+    is the line in which it stopped, and ``error`` what it said; ``before`` holds what functions and
+    classes its names stood for when it began. Of one that was ``unseen``, because it ran before the
+    checks were imported, the text alone is known.
+    """
+
+    number: int
+    raw: str
+    source: str
+    magic: str = ""
+    cell: str = ""
+    ended: float = WAIT
+    error: str = ""
+    interrupted: bool = False
+    failed: int = 0
+    before: dict[str, Any] = field(default_factory=dict)
+    unreached: frozenset[str] = frozenset()
+    unseen: bool = False
+
+    @cached_property
+    def problem(self) -> SyntaxError | None:
+        """Why it is no Python."""
+        try:
+            compile(self.source, "<cell>", "exec", FLAGS, dont_inherit=True)
+        except SyntaxError as error:
+            return error
+        except (ValueError, RecursionError, MemoryError) as error:
+            return SyntaxError(str(error))
+        return None
+
+    @cached_property
+    def statements(self) -> list["Statement"]:
+        """Those at its top level; none where it is no Python."""
+        return [] if self.problem else [Statement(n) for n in ast.parse(self.source).body]
+
+    @cached_property
+    def bound(self) -> dict[str, "Statement"]:
+        """Each name that it binds, with the last statement that does."""
+        return {name: one for one in self.statements for name in one.stores}
+
+    @property
+    def place(self) -> str:
+        return f"cell [{self.number}]"
+
+    def tries(self, name: str) -> bool:
+        """Whether it would bind the name, or take it away; a guess where it is no Python."""
+        if self.problem is None:
+            return name in self.bound or any(name in one.deletes for one in self.statements)
+        return means_to_bind(self.source, name)
+
+    def end(self, error: BaseException | None, names: dict[str, Any]) -> None:
+        """Keeps how it ended, and which names it did not come to bind."""
+        self.ended = time.time()
+        if error is not None and self.problem is None:
+            self.error = in_a_line(error)
+            self.interrupted = isinstance(error, KeyboardInterrupt)
+            self.failed = line_of(error, names)
+        if self.error or self.magic:
+            self.unreached = frozenset(n for n in self.bound if not self.has_bound(n, names))
+        self.before = {}
+
+    def lacks(self, name: str, value: Any) -> bool:
+        """Whether it did not come to bind a name, which has this value now."""
+        if not self.unseen:
+            return name in self.unreached
+        lines = linecache.getlines(code.co_filename) if (code := code_of(value)) else ()
+        return bool(lines) and "".join(lines).strip() != self.source.strip()
+
+    def has_bound(self, name: str, names: dict[str, Any]) -> bool:
+        """Whether a run that stopped, or whose magic may keep its names to itself, bound one."""
+        statement = self.bound[name]
+        if self.failed and not statement.holds(self.failed):
+            return statement.last < self.failed
+        return names.get(name, NOT_THERE) is not self.before.get(name, NOT_THERE)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement at a cell's top level."""
+
+    node: ast.stmt
+
+    @cached_property
+    def operations(self) -> list[dis.Instruction]:
+        try:
+            module = ast.Module([self.node], [])
+            return [*dis.get_instructions(compile(module, "<cell>", "exec", FLAGS))]
+        except SyntaxError:  # from __future__, which has to come first
+            return []
+
+    @cached_property
+    def stores(self) -> frozenset[str]:
+        """The names that it leaves behind."""
+        return frozenset(o.argval for o in self.operations if o.opname in STORES) - self.deletes
+
+    @cached_property
+    def deletes(self) -> frozenset[str]:
+        """The names that it takes away: of except … as, its own."""
+        return frozenset(o.argval for o in self.operations if o.opname in DELETES)
+
+    @property
+    def last(self) -> int:
+        return self.node.end_lineno or self.node.lineno
+
+    def holds(self, line: int) -> bool:
+        decorators = getattr(self.node, "decorator_list", ())
+        return min([self.node.lineno, *(d.lineno for d in decorators)]) <= line <= self.last
+
+    def __str__(self) -> str:
+        return shorten(ast.unparse(self.node).splitlines()[0])
+
+    def same_as(self, other: "Statement") -> bool:
+        return ast.dump(self.node) == ast.dump(other.node)
+
+
+def means_to_bind(source: str, name: str) -> bool:
+    """Whether a text that is no Python looks as if it was to bind the name."""
+    word = re.escape(name)
+    head = rf"(?:async\s+)?(?:def|class)\s+{word}\b|{word}\s*(?::[^=\n]*)?=(?!=)"
+    typo = rf"\w+\s+{word}\s*\([^\n]*(?::[ \t]*(?:#[^\n]*)?$|\n[ \t]+\S)"  # de project(x):
+    named = rf"(?:from|import)\b[^\n]*\b{word}\b"
+    return re.search(rf"^(?:{head}|{typo}|{named})", source, re.M) is not None
+
+
+class Cells:
+    """The runs of one IPython's cells, the newest last."""
+
+    def __init__(self, ipython: Any):
+        self.ipython = weakref.ref(ipython)
+        self.runs: list[Run] = []
+        self.open: list[Run] = []  # that have not ended: a magic may run a cell inside of one
+        history = ipython.user_ns.get("In") or [""]
+        for number, raw in enumerate(history[1:-1], 1):
+            self.add(number, raw, "").unseen = True
+        if len(history) > 1:  # which imports this
+            self.open.append(self.add(len(history) - 1, history[-1], ""))
+        ipython.events.register("pre_run_cell", self.begins)
+        ipython.events.register("post_run_cell", self.ends)
+        ipython.ast_transformers.append(Missing())
+
+    @property
+    def names(self) -> dict[str, Any]:
+        ipython = self.ipython()
+        return ipython.user_ns if ipython else {}
+
+    def add(self, number: int, raw: str, cell: str) -> Run:
+        run = Run(number, raw, *python_of(raw, self.ipython()), cell)
+        names = self.names
+        run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), KEPT)}
+        self.runs.append(run)
+        return run
+
+    def begins(self, info: Any) -> None:
+        cell = getattr(info, "cell_id", "") or ""
+        self.open.append(self.add(len(self.names.get("In", ())), info.raw_cell or "", cell))
+
+    def ends(self, result: Any) -> None:
+        if self.open:
+            error = getattr(result, "error_before_exec", None) or getattr(
+                result, "error_in_exec", None
+            )
+            run = self.open.pop()
+            run.number = len(self.names.get("In", ())) - 1  # it is written down by now
+            run.end(error, self.names)
+
+    def newest(self, name: str) -> Run | None:
+        """The last attempt at a name that has ended; None where a cell that runs has bound it.
+
+        A cell that no longer is Python is one where an earlier text of it was.
+        """
+        own: set[str] = {run.cell for run in self.runs if run.cell and name in run.bound}
+        for run in reversed(self.runs):
+            if run in self.open:
+                if run.tries(name) and run.has_bound(name, self.names):
+                    return None
+            elif run.tries(name) or (run.problem and run.cell in own):
+                return run
+        return None
+
+    def unjudged(self, name: str, value: Any) -> Unjudged | None:
+        """Why what memory holds under a name is not what its newest attempt would give."""
+        run = self.newest(name)
+        if run is None:
+            return None if value is not ... else never_run(name)
+        again = f"run the cell of `{name}` again, then this check."
+        if stopped := self.stopped(run, name, value):
+            older = f"; an older `{name}` is still in memory, and is not judged"
+            what = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"
+            mends = run.problem or (run.error and not run.interrupted)
+            return Unjudged(what, f"Mend that, {again}" if mends else cap(again))
+        if value is ...:
+            what = f"`{name}` is no longer there: {run.place} deletes it"
+            return Unjudged(what, cap(again))
+        if name in run.bound and not callable(value):
+            what = f"`{name}` is {kind_of(value)}, nothing that can be called"
+            taken = f"{what}: `{run.bound[name]}` in {run.place} took its name"
+            return Unjudged(taken, f"Give that another name, {again}")
+        return self.changed(name, run)
+
+    def stopped(self, run: Run, name: str, value: Any) -> str:
+        """What kept a run from giving a name its value; nothing where nothing did."""
+        if run.problem:
+            return in_a_line(run.problem)
+        if name not in run.bound or not run.lacks(name, value):
+            return ""
+        if run.interrupted:
+            return "its cell was interrupted before it came to it"
+        if run.magic == "timeit" and not run.error:
+            return f"`%%{run.magic}` keeps what its cell defines to itself, so take that line out"
+        with_what = f" with {run.error}" if run.error else ""
+        return f"its cell stopped{with_what} before it came to it"
+
+    def changed(self, name: str, run: Run) -> Unjudged | None:
+        """Whether the notebook's cells, as far as they are known, hold another definition."""
+        if name not in run.bound:
+            return None
+        after = self.runs[self.runs.index(run) + 1 :]
+        later = [other for other in after if run.cell and other.cell == run.cell]
+        if later and later[-1] not in self.open and name not in later[-1].bound:
+            others = [n for n, one in later[-1].bound.items() if isinstance(one.node, DEFINITIONS)]
+            instead = f" (it defines `{others[-1]}`)" if others else ""
+            what = f"the cell that `{name}` came from no longer defines it{instead}"
+            return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
+        cells = self.saved_after(run)
+        found = [cell.bound[name] for cell in cells if name in cell.bound]
+        if not cells or any(one.same_as(run.bound[name]) for one in found):
+            return None
+        if found or any(cell.tries(name) for cell in cells):
+            what = f"the cell of `{name}` was changed after it was run"
+            return Unjudged(what, "Run it, then this check.")
+        what = f"no cell of your notebook defines `{name}` any more, as it was saved last"
+        return Unjudged(what, f"Define `{name}` in its cell, run it, then this check.")
+
+    def saved_after(self, run: Run) -> list[Run]:
+        """The code cells of the notebook's file, where that is known and newer than a run."""
+        time, cells = self.saved()
+        code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+        if time <= run.ended:
+            return []
+        return [Run(0, text, *python_of(text, self.ipython())) for text in code]
+
+    def saved(self) -> tuple[float, list[dict[str, Any]]]:
+        """When the notebook was saved, and its cells then; none where its file is not known.
+
+        It has to hold the cell that runs now: a path may be inherited from another notebook.
+        """
+        path = self.names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
+        try:
+            state = Path(path).stat()
+            if not path or state.st_size > LARGEST:
+                return 0.0, []
+            cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+            texts = {"".join(cell["source"]).strip() for cell in cells}
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0.0, []
+        known = self.open and self.open[-1].raw.strip() in texts
+        return (state.st_mtime, cells) if known else (0.0, [])
+
+    def answered(self) -> frozenset[str] | None:
+        """The questions that are answered in words in the saved notebook; None if not known."""
+        marks = [(c["metadata"].get("nbgrader", {}), c) for c in self.saved()[1]]
+        asked = [(m["grade_id"], c) for m, c in marks if m.get("grade") and m.get("solution")]
+        found = {name for name, c in asked if UNANSWERED not in "".join(c["source"])}
+        return frozenset(found) if asked else None
+
+    def writes(self, file: str) -> bool:
+        """Whether a cell wrote a file of this name."""
+        return any(
+            file in run.raw and re.search(r"%%file|write|open\(", run.raw) for run in self.runs
+        )
+
+    def taken(self, name: str) -> tuple[Run, Statement] | None:
+        """Where a name got the value that it has, if a statement took it from something else."""
+        for run in reversed(self.runs):
+            if name in run.bound and name not in run.unreached:
+                return run, run.bound[name]
+        return None
+
+
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_sessions: dict[int, Cells] = {}
+
+
+def cells_here() -> Cells | None:
+    """What is known of this session's cells; None where there is no IPython."""
+    ipython = shell()
+    if ipython is None or not hasattr(ipython, "events"):
+        return None
+    found = _sessions.get(id(ipython))
+    if found is None or found.ipython() is not ipython:
+        found = _sessions[id(ipython)] = Cells(ipython)
+    return found
+
+
+# --- a check of a name that is not there ----------------------------------------------------------
+
+
+class Missing(ast.NodeTransformer):
+    """Has a check of a name that is not there say so, in place of Python's ``NameError``.
+
+    ``check("kqv.project", project)`` asks for the name as ``globals().get("project", ...)``.
+    """
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if called in ("check", "examine"):
+            node.args[1:2] = [asked(value) for value in node.args[1:2]]
+            for word in node.keywords:
+                word.value = asked(word.value) if word.arg == "implementation" else word.value
+        return self.generic_visit(node)
+
+    def inside(self, node: ast.AST) -> ast.AST:
+        return node  # names of its own
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inside
+
+
+def asked(value: ast.expr) -> ast.expr:
+    if not isinstance(value, ast.Name) or hasattr(builtins, value.id):
+        return value
+    made = ast.parse(f"globals().get({value.id!r}, ...)", mode="eval").body
+    return ast.fix_missing_locations(ast.copy_location(made, value))
+
+
+def never_run(name: str) -> Unjudged:
+    what = f"`{name}` is not there: its cell has not been run since the kernel started"
+    return Unjudged(what, "Run that cell, then this check.", open=True)
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def python_of(raw: str, ipython: Any) -> tuple[str, str]:
+    """A cell as Python, and the magic that it begins with; of other languages nothing."""
+    try:
+        source = ipython.transform_cell(raw)
+    except Exception:
+        return raw, ""
+    magic = re.match(r"\s*get_ipython\(\)\.run_cell_magic\(", source)
+    if not magic:
+        return source, ""
+    with suppress(SyntaxError, ValueError, AttributeError, IndexError):
+        name, _, body = (ast.literal_eval(a) for a in ast.parse(source).body[0].value.args)
+        return (python_of(body, ipython)[0], name) if name in RUN_THEIR_CELL else ("", name)
+    return "", ""
+
+
+RUN_THEIR_CELL = {"time", "timeit", "capture", "prun"}
+
+
+def line_of(error: BaseException, names: dict[str, Any]) -> int:
+    """The line of the cell in which it stopped; 0 where that is not known."""
+    line, step = 0, error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        own = frame.f_code.co_name.startswith(("<module>", "<cell line"))  # the latter in IPython 8
+        if frame.f_globals is names and own:
+            line = step.tb_lineno
+        step = step.tb_next
+    return line
+
+
+def in_a_line(error: BaseException) -> str:
+    """An error as Python says it, with its line's text where it has one."""
+    said = (getattr(error, "msg", "") or str(error)).splitlines() or [""]
+    text = f"{type(error).__name__}: {said[0]}" if said[0] else type(error).__name__
+    line = shorten(getattr(error, "text", None) or "")
+    return f"{text} in the line `{line}`" if line else text
+
+
+def code_of(value: Any) -> types.CodeType | None:
+    """The code of a function, or of a class's first method."""
+    members = vars(value).values() if isinstance(value, type) else [value]
+    return next((one.__code__ for one in members if isinstance(one, types.FunctionType)), None)
+
+
+def cap(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words: its class, and itself where that is short."""
+    shown = "" if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
+    a = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
+    return f"{a} {type(value).__name__}" + (f" ({shown})" if 0 < len(shown) <= 20 else "")
+
+
+def shorten(line: str) -> str:
+    line = " ".join(line.split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

@@ -1,0 +1,149 @@
+"""Whether an answer, as it stands in a notebook's memory, is what its cell says and a grade finds.
+
+Where it is not, nothing is judged: a verdict would be about other code. In a script, where nothing
+is known of cells, and for a grader, who runs them itself, every answer stands.
+"""
+
+import ast
+import builtins
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from attncourse.checks.absent import hindrance, taken_away
+from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.notebook import (
+    NOT_THERE,
+    Cells,
+    Run,
+    Statement,
+    Unjudged,
+    cells_here,
+    kind_of,
+)
+from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
+from attncourse.checks.verdict import CriterionVerdict, Verdict
+
+Around = tuple[Exercise, ...]
+WRITE = "Write it in the answer's cell, run that, then this check."
+
+
+def standing(
+    exercise: Exercise, implementation: Any, around: Around, *, graded: bool = False
+) -> Unjudged | None:
+    """Why an answer cannot be judged; None where it can.
+
+    ``around`` are the chapter's exercises. Where it is ``graded``, a grader has run the cells.
+    """
+    here = None if graded else cells_here()
+    name = exercise.name
+    if here is not None:
+        own = implementation is here.names.get(name, NOT_THERE)
+        if own and (why := here.unjudged(name, implementation)):
+            return why
+        if said := hindrance(exercise.stem, implementation, here.writes):
+            return Unjudged(said, WRITE)
+        for other, value in used(implementation, around).items():
+            if functions_of(value) and (why := here.unjudged(other, value)):
+                return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
+    if callable(implementation):
+        return None
+    return Unjudged(f"`{name}` is {kind_of(implementation)}, nothing that can be called", WRITE)
+
+
+def used(implementation: Any, around: Around) -> dict[str, Any]:
+    """What an answer reads of a notebook's names, but for the chapter's exercises."""
+    here, names, ends = cells_here(), namespace_of(implementation), {e.name for e in around}
+    if here is None or names is not here.names:
+        return {}
+    return {name: names[name] for name in called(implementation, names, ends) - ends}
+
+
+@contextmanager
+def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
+    """Takes away what an answer calls and a grader's machine has not."""
+    values = used(implementation, around)
+    writes = here.writes if (here := cells_here()) else bool
+    said = {name: hindrance(exercise.stem, value, writes) for name, value in values.items()}
+    with taken_away(namespace_of(implementation), {n: text for n, text in said.items() if text}):
+        yield
+
+
+def elsewhere(exercise: Exercise, implementation: Any) -> Unjudged | None:
+    """Why a check of something that does not have the exercise's name cannot say what it earns."""
+    here = cells_here()
+    name = exercise.name
+    if here is None or implementation is here.names.get(name, NOT_THERE):
+        return None
+    why = f"what is graded is `{name}`, and this check was given something else"
+    return Unjudged(why, f"Call your answer `{name}`, run its cell, then check that.")
+
+
+def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
+    """The verdict where nothing was judged."""
+    criteria = tuple(
+        CriterionVerdict(c.name, False, 0, c.points, why.why, why.why) for c in exercise.criteria
+    )
+    about = {"section": exercise.section, "variant": exercise.variant, "unwritten": why.open}
+    return Verdict(exercise.target, criteria, 0, unjudged=why.why, to_do=why.to_do, **about)
+
+
+# --- a name that something else has taken ---------------------------------------------------------
+
+
+def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verdict]) -> Verdict:
+    """The verdict on a wrong answer that reads a name which another statement has taken.
+
+    That is said where the answer is better with what the name stood for before.
+    """
+    here = cells_here()
+    names = namespace_of(implementation)
+    if here is None or names is not here.names:
+        return wrong
+    for name in sorted(called(implementation, names, set())):
+        taken = here.taken(name)
+        if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
+            continue
+        for before in meant(name, here, taken):
+            with exchanged(names, {name: before}):
+                mended = judge(implementation)
+            if mended.passed or mended.earned > wrong.earned:
+                return told(wrong, mended, name, names[name], taken)
+    return wrong
+
+
+def told(
+    wrong: Verdict, mended: Verdict, name: str, value: Any, taken: tuple[Run, Statement]
+) -> Verdict:
+    run, statement = taken
+    mistake = Misconception(
+        f"the name `{name}` was overwritten",
+        f"`{name}` is {kind_of(value)} in your notebook, since `{statement}` in {run.place}. Give "
+        f"that another name, and run again the cell where `{name}` comes from.",
+    )
+    rest = "" if mended.passed else mended.in_short
+    return replace(
+        wrong, diagnosis=mistake, symptom="", rest=rest, worth=mended.earned - wrong.earned
+    )
+
+
+def meant(name: str, here: Cells, taken: tuple[Run, Statement]) -> Iterator[Any]:
+    """What a name stood for before: by imports and definitions of earlier cells, or in Python."""
+    run, statement = taken
+    for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
+        for one in reversed(earlier.statements):
+            if one is not statement and name in one.stores and isinstance(one.node, GIVES):
+                made = dict(here.names)
+                try:
+                    exec(compile(ast.Module([one.node], []), "<cell>", "exec"), made)
+                except Exception:  # a file that is gone, a base that has changed
+                    continue
+                yield made[name]
+                return
+    if hasattr(builtins, name):
+        yield getattr(builtins, name)
+
+
+GIVES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

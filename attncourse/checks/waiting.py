@@ -1,0 +1,77 @@
+"""What a student is told while a check runs, and when it is interrupted."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from attncourse.checks.lines import line_behind
+from attncourse.checks.notebook import shell
+from attncourse.checks.outcome import is_students
+
+EVERY = 5.0  # seconds
+
+
+class Interrupted(KeyboardInterrupt):
+    """Raised when somebody interrupts a check. Its text is all there is to say: no traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints in place of a traceback."""
+        return [str(self)]
+
+
+@contextmanager
+def watched(target: str) -> Iterator[None]:
+    """Says every few seconds that a check still runs, and in a sentence that it was interrupted."""
+    began, over = time.monotonic(), threading.Event()
+    ticking = threading.Thread(target=tick, args=(target, over), daemon=True)
+    ticking.start()
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        line = line_behind(stop, is_students)
+        where = f", in the line {line} of your code" if line else ""
+        seconds = time.monotonic() - began
+        said = f"{target}: interrupted after {seconds:.0f} s{where}; nothing was judged"
+        raise Interrupted(said) from None
+    finally:
+        over.set()
+        ticking.join()
+
+
+def tick(target: str, over: threading.Event) -> None:
+    """Tells how long it has been running, until it is over."""
+    seconds, line = 0.0, Line()
+    while not over.wait(EVERY):
+        seconds += EVERY
+        line.show(f"{target}: still running, {seconds:.0f} s …")
+    line.show("")
+
+
+class Line:
+    """A line that is replaced by the next: in a notebook, or on a terminal that somebody sees."""
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+        self.shown = ""
+
+    def show(self, text: str) -> None:
+        if not text and not self.shown:
+            return
+        ipython = shell()
+        if ipython is not None and hasattr(ipython, "kernel"):
+            self.display(text)
+        elif sys.stderr.isatty():
+            print(f"\r{text:{len(self.shown)}}", end="" if text else "\r", file=sys.stderr)
+        self.shown = text
+
+    def display(self, text: str) -> None:
+        from IPython.display import display
+
+        what = {"text/plain": text}
+        if self.handle is None:
+            self.handle = display(what, raw=True, display_id=True)
+        else:
+            self.handle.update(what, raw=True)

@@ -1,0 +1,221 @@
+"""A check in a notebook is about the cell above it: the newest attempt, or nothing."""
+
+import json
+import os
+import re
+import time
+
+import pytest
+from played import played
+
+HEAD = "import math\nimport torch\nfrom attncourse.checks import check, examine, progress"
+CHECK = 'check("kqv.project", project)'
+OK = "def project(x, weight):\n    return x @ weight"
+BAD = f"{OK})"
+OLDER = "an older `project` is still in memory, and is not judged"
+ATTENTION = """\
+def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
+    scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ value"""
+
+
+@pytest.fixture
+def say(tmp_path):
+    def said(*cells: str) -> dict:
+        return played([HEAD, *cells], tmp_path)["said"]
+
+    return said
+
+
+NOT_RUN = {
+    "no Python": ([OK, BAD], "SyntaxError: unmatched ')' in the line `return x @ weight)`"),
+    "misspelt": ([OK, "dfe project(x, weight):\n    return x"], "SyntaxError: invalid syntax"),
+    "not closed": ([OK, "def project(x, weight:\n    return x"], "SyntaxError: '(' was never"),
+    "an assignment": ([OK, "project = lambda x, weight: x @"], "SyntaxError: invalid syntax"),
+    "an error above": ([OK, f"1 / 0\n{OK}"], "stopped with ZeroDivisionError: division by zero"),
+    "an error between": ([f"{OK}\n1 / 0\n{OK}"], "stopped with ZeroDivisionError"),
+    "a decorator": ([OK, f"@torch.nope\n{OK}"], "stopped with AttributeError"),
+    "within a block": ([OK, f"if True:\n    1 / 0\n    {OK.replace(chr(10), chr(10) + '    ')}"],
+                       "stopped with ZeroDivisionError"),
+    "timed": ([OK, f"%%time\n1 / 0\n{OK}"], "stopped with ZeroDivisionError"),
+    "captured": ([OK, f"%%capture\n1 / 0\n{OK}"], "stopped with ZeroDivisionError"),
+    "interrupted": ([OK, f"raise KeyboardInterrupt\n{OK}"], "was interrupted"),
+    "kept to itself": ([OK, f"%%timeit -n 1 -r 1\n{OK}"], "`%%timeit` keeps what its cell"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "why"), NOT_RUN.values(), ids=NOT_RUN)
+def test_an_attempt_that_did_not_run_is_told_and_nothing_passes_on_it(say, cells, why):
+    verdict = say(*cells, CHECK)["kqv.project"]
+    assert verdict["text"].startswith("✗ kqv.project: not judged (0 of 7 points)\n  The newest")
+    assert verdict["unjudged"].startswith("the newest `project` did not run: ")
+    assert why in verdict["unjudged"]
+    assert verdict["unjudged"].endswith(OLDER)
+    assert verdict["earned"] == 0
+
+
+def test_what_did_not_run_is_judged_once_it_has(say):
+    assert say(OK, BAD, CHECK, OK, CHECK)["kqv.project"]["passed"]
+    assert OLDER not in say(BAD, CHECK)["kqv.project"]["unjudged"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [OK, "project(torch.ones(2, 2), torch.ones(2"],  # a call that is no attempt
+        [OK, f"{OK}\n1 / 0"],
+        [OK, "1 / 0"],
+        [OK, "if False:\n    project = None"],
+        [OK, "projects = project\n1 / 0"],
+        [OK, "def other(project):\n    project = 3\n    return project"],
+        [OK, "[project for project in range(3)]"],
+        [f"%%time\n{OK}"],
+        [f"%%capture\n{OK}"],
+        [BAD, OK],
+        [f"import functools\n@functools.lru_cache\ndef same():\n    return 1\n{OK}"],
+        [OK, "%%bash\nproject = 3)"],
+        [OK, "%lsmagic", "?print"],
+        ["class project:\n    def __new__(cls, x, weight):\n        return x @ weight"],
+        ["first = lambda x, weight: x @ weight", "project = first", "first = 5"],
+    ],
+)
+def test_an_honest_state_is_judged(say, cells):
+    assert say(*cells, CHECK)["kqv.project"]["passed"]
+
+
+def test_a_cell_with_its_check_is_judged_as_it_is(say):
+    assert say(OK, f"{OK}\n{CHECK}")["kqv.project"]["passed"]
+    wrong = say(OK, f"{OK.replace('@', '*')}\n{CHECK}")["kqv.project"]
+    assert (wrong["unjudged"], wrong["passed"]) == ("", False)
+
+
+@pytest.mark.parametrize("asked", [CHECK, 'check(target="kqv.project", implementation=project)'])
+def test_a_check_before_its_answer_says_so(say, tmp_path, asked):
+    verdict = say(asked)["kqv.project"]
+    assert verdict["text"].splitlines() == [
+        "○ kqv.project: not judged (0 of 7 points)",
+        "  `project` is not there: its cell has not been run since the kernel started.",
+        "  Run that cell, then this check.",
+    ]
+    printed = played([HEAD, asked, "progress('kqv')"], tmp_path)["printed"]
+    assert not any("NameError" in text for text in printed)
+    assert "0 of 5 exercises done, 4 open · 0 of 39 points; 4 points for a person" in printed[-1]
+
+
+def test_other_names_that_are_not_there_are_pythons_business(tmp_path):
+    printed = played([HEAD, "other(project)", "f = lambda: check('x', nothing)", "f()"], tmp_path)
+    assert "NameError: name 'other'" in printed["printed"][1]
+    assert "NameError: name 'nothing'" in printed["printed"][3]
+
+
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [
+        ("project = 5", "is an int (5), nothing that can be called: `project = 5` in cell [3]"),
+        ("for project in (1, 2):\n    pass", "`for project in (1, 2):` in cell [3] took its name"),
+        ("import math as project", "`project` is a module"),
+        ("x = torch.ones(2, 2)\nproject = project(x, x)", "`project = project(x, x)` in cell [3]"),
+        ("del project", "`project` is no longer there: cell [3] deletes it"),
+    ],
+)
+def test_a_name_that_was_taken_is_told_with_the_place(say, cell, why):
+    assert why in say(OK, cell, CHECK)["kqv.project"]["unjudged"]
+
+
+def test_what_an_answer_calls_has_to_have_run_as_well(say):
+    helper, answer = "def mul(a, b):\n    return a @ b", OK.replace("x @ weight", "mul(x, weight)")
+    assert say(helper, answer, CHECK)["kqv.project"]["passed"]
+    verdict = say(helper, answer, "def mul(a, b)\n    return a @ b", CHECK)["kqv.project"]
+    assert "the newest `mul` did not run: SyntaxError" in verdict["unjudged"]
+    assert "(`project` calls it)" in verdict["unjudged"]
+
+
+def test_a_library_whose_name_was_taken_is_told_with_the_place(say):
+    check = 'check("kqv.scaled_dot_product_attention", scaled_dot_product_attention)'
+    target = "kqv.scaled_dot_product_attention"
+    assert say(ATTENTION, check)[target]["passed"]
+    verdict = say("math = 5", ATTENTION, check)[target]
+    assert verdict["in_short"] == "the name `math` was overwritten"
+    assert "`math` is an int (5) in your notebook, since `math = 5` in cell [2]." in verdict["text"]
+    builtin = say("len = 3", OK.replace("return", "assert len(x)\n    return"), CHECK)
+    assert builtin["kqv.project"]["in_short"] == "the name `len` was overwritten"
+    wrong = "def project(x, weight):\n    math\n    return weight"
+    assert "math" not in say("math = 5", wrong, CHECK)["kqv.project"]["in_short"]
+
+
+def test_another_function_is_not_what_is_graded(say):
+    verdict = say(OK, "def mine(x, weight):\n    return x @ weight", 'check("kqv.project", mine)')
+    assert "what is graded is `project`" in verdict["kqv.project"]["unjudged"]
+
+
+def test_an_interrupted_check_says_so_in_a_sentence(tmp_path):
+    loop = "def project(x, weight):\n    raise KeyboardInterrupt"
+    printed = played([HEAD, loop, CHECK], tmp_path)["printed"][2]
+    assert re.sub(r"\d+ s", "N s", printed.strip()) == (
+        "kqv.project: interrupted after N s, in the line `raise KeyboardInterrupt` of your code; "
+        "nothing was judged"
+    )
+
+
+# --- the notebook's file --------------------------------------------------------------------------
+
+
+def saved(folder, *cells: str, minutes: float = 1.0) -> str:
+    """A cell after which the notebook is saved with these cells, so many minutes from now."""
+    content = {"cells": [{"cell_type": "code", "metadata": {}, "source": c} for c in cells]}
+    path, at = str(folder / "n.ipynb"), time.time() + 60 * minutes
+    return (
+        f"import os\nopen({path!r}, 'w').write({json.dumps(content)!r})\n"
+        f"os.utime({path!r}, ({at}, {at}))\nos.environ['JPY_SESSION_NAME'] = {path!r}"
+    )
+
+
+def test_an_edit_that_was_not_run_is_told_where_the_file_is_known(say, tmp_path):
+    def after(*cells: str, **when: float) -> dict:
+        return say(OK, saved(tmp_path, HEAD, *cells, **when), CHECK)["kqv.project"]
+
+    changed = OK.replace("@", "*")
+    assert after(changed, CHECK)["unjudged"] == "the cell of `project` was changed after it was run"
+    assert "was changed" in after(BAD, CHECK)["unjudged"]
+    assert "no cell of your notebook defines" in after("x = 1", CHECK)["unjudged"]
+    assert after(OK, CHECK)["passed"]
+    assert after(f"# a comment\n{OK}\nprint(3)", CHECK)["passed"]  # the same definition
+    assert after(changed, CHECK, OK)["passed"]  # another cell has it
+    assert after(changed, CHECK, minutes=-9)["passed"]  # saved before it was run
+    assert after(changed)["passed"]  # another notebook's file
+    (tmp_path / "n.ipynb").write_text("{")
+    os.environ.pop("JPY_SESSION_NAME", None)
+    assert say(OK, CHECK)["kqv.project"]["passed"]
+
+
+def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
+    from types import SimpleNamespace
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from attncourse.checks.notebook import Cells
+
+    shell = InteractiveShell()
+    cells = Cells(shell)
+
+    def ran(source: str, cell: str) -> None:
+        cells.begins(SimpleNamespace(raw_cell=source, cell_id=cell))
+        exec(source if cells.runs[-1].problem is None else "", shell.user_ns)
+        cells.ends(SimpleNamespace(error_before_exec=None, error_in_exec=None))
+
+    def why() -> str:
+        found = cells.unjudged("project", shell.user_ns["project"])
+        return found.why if found else ""
+
+    ran(OK, "a")
+    assert why() == ""
+    ran("x = 1", "b")
+    assert why() == ""
+    ran(OK.replace("project", "projekt"), "a")
+    assert why() == (
+        "the cell that `project` came from no longer defines it (it defines `projekt`)"
+    )
+    ran("x @ = weight", "a")
+    assert why().startswith("the newest `project` did not run: SyntaxError")

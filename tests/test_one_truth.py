@@ -1,0 +1,246 @@
+"""What a notebook's check says of an answer is what the grade gives, in the same sentence.
+
+Each case runs twice: as a student runs it, cell by cell, with every version of the answer's cell
+one after the other; and as the file is graded, which holds the last version.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from played import played
+from small_course import cell, notebook, solution
+
+from attncourse.checks import exercises
+from attncourse.checks.absent import DEBUGGER, NOBODY, NOWHERE, SENTENCE
+from attncourse.grading.limits import Limits
+from attncourse.grading.sample import CLASS
+from attncourse.grading.student.selfcheck import check_cells
+from attncourse.grading.submission.notebook import read_cells
+
+HEAD = "import math\nimport torch\nfrom torch import nn\nfrom attncourse.checks import check"
+OK = "def project(x, weight):\n    return x @ weight"
+BODY = "def project(x, weight):\n    {}\n    return x @ weight"
+OURS = SENTENCE.format("kqv")
+SCORES = "def attention_scores(query, key):\n    return {}query @ key.mT"
+ATTENTION = """\
+def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = attention_scores(query, key) * scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ value"""
+FINISHED = """\
+import torch.nn.functional as F
+def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)"""
+BUILD = "called scaled_dot_product_attention, which this exercise asks you to build"
+FILE = "import sys\nsys.path.insert(0, {folder!r})\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """The versions of each answer's cell, and the sentence that both sides say of the last one.
+
+    ``less``: the grade runs more of the file than a notebook does, and so may give more.
+    """
+
+    name: str
+    answers: dict[str, tuple[str, ...]]
+    says: str = ""
+    less: bool = field(default=False, kw_only=True)
+
+
+def of(name: str, *versions: str, says: str = "", less: bool = False) -> Case:
+    return Case(name, {"project": versions}, says, less=less)
+
+
+CASES = [
+    # honest
+    of("written", OK),
+    of("older-was-wrong", OK.replace("@", "*"), OK),
+    of("lambda", "project = lambda x, weight: x @ weight"),
+    of("another-name-first", "def f(x, weight):\n    return x @ weight\nproject = f"),
+    of(
+        "object",
+        "class P:\n    def __call__(self, x, weight):\n        return x @ weight\nproject = P()",
+    ),
+    of("decorated", "def same(f):\n    return lambda *args: f(*args)\n@same\n" + OK),
+    of("in-an-if", "if True:\n    def project(x, weight):\n        return x @ weight"),
+    of("timed", f"%%time\n{OK}"),
+    of("captured", f"%%capture\n{OK}"),
+    of("prints", BODY.format("print(x)")),
+    of("fails-below", f"{OK}\n1 / 0"),
+    of("of-an-earlier-chapter", f"from attncourse.lookup import softmax\n{OK}"),
+    of("imported-unused", f"from attncourse.kqv import attention_scores\n{OK}"),
+    of(
+        "prepared",
+        "def project(x, weight):\n    try:\n        from attncourse.kqv import project as ours\n"
+        "        return ours(x, weight)\n    except ImportError:\n        return x @ weight",
+    ),
+    of(
+        "prepared-for-nobody",
+        BODY.format("try:\n        input()\n    except EOFError:\n        pass"),
+    ),
+    Case(
+        "in-a-file-that-a-cell-writes",
+        {"file": (f"%%writefile own.py\n{OK}",), "project": ("from own import project",)},
+    ),
+    # wrong
+    of(
+        "newer-is-wrong", OK, OK.replace("weight)", "weight)", 1).replace("@ weight", "@ weight.mT")
+    ),
+    of("not-written", "def project(x, weight):\n    raise NotImplementedError()"),
+    of("returns-nothing", "def project(x, weight):\n    pass"),
+    # did not run, or is not what its cell says
+    of("no-python", OK, f"{OK})", says="SyntaxError: unmatched ')'"),
+    of("no-python-alone", f"{OK})", says="SyntaxError: unmatched ')'"),
+    of("misspelt", OK, "de" + OK[3:], says="SyntaxError: invalid syntax"),
+    of(
+        "decorator-fails",
+        OK,
+        f"def no(f):\n    raise ValueError('no')\n@no\n{OK}",
+        says="ValueError: no",
+    ),
+    of("fails-above", OK, f"1 / 0\n{OK}", less=True),
+    of("keeps-its-names", f"%%timeit -n 1 -r 1\n{OK}", less=True),
+    of("deleted", f"{OK}\ndel project"),
+    of("renamed", OK.replace("project", "projekt")),
+    of("never-true", "if False:\n    def project(x, weight):\n        return x @ weight"),
+    of(
+        "number",
+        OK,
+        f"{OK}\nproject = 5",
+        says="`project` is an int (5), nothing that can be called",
+    ),
+    of(
+        "result",
+        f"{OK}\nproject = project(torch.ones(2, 2), torch.ones(2, 2))",
+        says="`project` is a Tensor, nothing that can be called",
+    ),
+    # not the student's
+    of("ours", "from attncourse.kqv import project", says=OURS),
+    of("ours-after-own", OK, "from attncourse.kqv import project", says=OURS),
+    of("ours-all", "from attncourse.kqv import *", says=OURS),
+    of(
+        "ours-called",
+        "from attncourse.kqv import project as p\ndef project(x, weight):\n    return p(x, weight)",
+        says=OURS,
+    ),
+    of(
+        "ours-by-module",
+        "from attncourse import kqv\ndef project(x, weight):\n    return kqv.project(x, weight)",
+        says=OURS,
+    ),
+    of("ours-meanwhile", BODY.format("from attncourse.kqv import project as p"), says=OURS),
+    of(
+        "ours-by-name",
+        "def project(x, weight):\n    import importlib\n"
+        "    return importlib.import_module('attncourse.kqv').project(x, weight)",
+        says=OURS,
+    ),
+    of(
+        "ours-partly",
+        "def project(x, weight):\n    if x.ndim > 2:\n        from attncourse.kqv import project\n"
+        "        return project(x, weight)\n    return x @ weight",
+    ),
+    of(
+        "ours-of-the-checks",
+        "from attncourse.checks import exercises\nproject = exercises()['kqv.project'].reference",
+    ),
+    of("from-a-file", f"{FILE}from helpers import project", says=f"`helpers` {NOWHERE}"),
+    of("run-from-a-file", "%run {folder}/helpers.py"),
+    of(
+        "with-a-file",
+        f"{FILE}import helpers\ndef project(x, weight):\n    return 2 * helpers.half(x) @ weight",
+        says=f"`helpers` {NOWHERE}",
+    ),
+    of(
+        "with-a-file-partly",
+        f"{FILE}from helpers import half\ndef project(x, weight):\n"
+        "    return 2 * half(x) @ weight if x.ndim > 2 else x @ weight",
+    ),
+    # forbidden, and what waits for somebody
+    Case("finished", {"scaled_dot_product_attention": (FINISHED,)}, BUILD),
+    Case(
+        "finished-imported",
+        {
+            "scaled_dot_product_attention": (
+                "from torch.nn.functional import scaled_dot_product_attention",
+            )
+        },
+        BUILD,
+    ),
+    of("asks", BODY.format("input('?')"), says=NOBODY),
+    of("stops", BODY.format("breakpoint()"), says=DEBUGGER),
+    of("stops-in-pdb", f"import pdb\n{BODY.format('pdb.set_trace()')}", says=DEBUGGER),
+    # what calls others
+    *(
+        Case(name, {"attention_scores": scores, "scaled_dot_product_attention": (caller,)})
+        for name, scores, caller in [
+            ("calls-a-wrong-one", (SCORES.format("2 * "),), ATTENTION),
+            ("calls-no-python", (f"{SCORES.format('')})",), ATTENTION),
+            ("calls-an-older-one", (SCORES.format(""), f"{SCORES.format('')})"), ATTENTION),
+            ("calls-ours", ("from attncourse.kqv import attention_scores",), ATTENTION),
+            ("both-wrong", (SCORES.format("2 * "),), ATTENTION.replace("dim=-1", "dim=-2")),
+        ]
+    ),
+    # a class of chapter 5, whole
+    *(
+        Case(name, {grade_id: (source,) for grade_id, source in answers.items()})
+        for name, answers in CLASS.items()
+        if answers and name not in ("goran-crashes", "hana-endless")  # a notebook never hears back
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> str:
+    place = tmp_path_factory.mktemp("files")
+    source = f"import torch\n{OK}\ndef half(x):\n    return x / 2\n"
+    (place / "helpers.py").write_text(source, encoding="utf-8")
+    return str(place)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
+    filled = {
+        name: [v.replace("{folder!r}", repr(folder)).replace("{folder}", folder) for v in versions]
+        for name, versions in case.answers.items()
+    }
+    cells, ran = [cell(HEAD)], [HEAD]
+    for name, versions in filled.items():
+        check = f'check("kqv.{name}", {name})' if f"kqv.{name}" in exercises() else "0"
+        cells += [solution(name, versions[-1]), cell(check, f"check_{name}", locked=True)]
+        ran += [*versions, check]
+    data = notebook(*cells)
+    said = played(ran, tmp_path)["said"]
+    report = check_cells(Path("05_kqv.ipynb"), data, read_cells(data), Limits.of(60))
+    told = {v["target"]: v for v in report.verdicts}
+    for name in filled.keys() - {"file"}:
+        mine, graded = said[f"kqv.{name}"], report.cells[f"kqv.{name}"]
+        if case.less:
+            assert mine["earned"] == 0 < graded.points
+        else:
+            assert mine["earned"] == graded.points
+        verdict = told.get(f"kqv.{name}", {"text": ""})
+        if len(filled) == 1:
+            assert case.says in mine["text"]
+            assert case.says in verdict["text"] + graded.message
+        if mine["given"]:  # one rule, one sentence
+            short = verdict["misconception"] or verdict["symptom"] or verdict["reason"]
+            same = (verdict["given"], short, verdict["text"].splitlines()[0])
+            assert (mine["given"], mine["in_short"], mine["text"].splitlines()[0]) == same
+
+
+@pytest.mark.parametrize("stem", ["tokens", "lookup", "masking"])
+def test_the_published_answers_are_right_in_a_notebook(stem, tmp_path):
+    """Nothing in a chapter's checks calls what is not there while an answer runs."""
+    (path,) = ROOT.glob(f"solutions/*_{stem}/*_{stem}.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    said = played((source for source in code if "#@title" not in source), tmp_path)["said"]
+    assert said.keys() == {t for t, e in exercises().items() if e.stem == stem}
+    assert all(verdict["passed"] for verdict in said.values())
