@@ -975,7 +975,6 @@ def known_intervals(rng: Rng) -> list[Case]:
     rows = (
         ("mean", (np.full(7, 2.5),), "all entries are 2.5"),
         ("largest_gap", (x, x), "two arrays that are equal"),
-        ("number_of_rows", (x,), "the statistic is the number of rows"),
     )
     # Two resamples in three hold the last row.
     rare = (
@@ -999,6 +998,9 @@ def of_one_row(rng: Rng) -> list[Case]:
     return [
         rows_case(rng, (SIZE, EVENLY), 1, note="one row", n_resamples=200),
         interval_case("mean", (np.array([4.0]),), "one row", n_resamples=30),
+        interval_case(
+            "number_of_rows", (np.arange(9.0),), "the statistic is an int", n_resamples=30
+        ),
     ]
 
 
@@ -1077,7 +1079,7 @@ BOOTSTRAP = exercise(
         Criterion("n_resamples, 1000 unless given", 1).on(resampled_often),
         Criterion("lies between the quantiles of the level", 2).on(quantiles_asked),
         Criterion("intervals that are known", 1).on(known_intervals),
-        Criterion("a sample of one row", 1).on(of_one_row),
+        Criterion("a sample of one row, a statistic that is an int", 1).on(of_one_row),
         Criterion("the generator decides", 1).on(by_generators),
         unchanged(),
     ),
