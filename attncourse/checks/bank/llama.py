@@ -327,12 +327,13 @@ def once_each(symbols, ranks):
 
 def longest_first(symbols, ranks):
     """From the left, each time the longest piece that some merge makes."""
-    text, pieces = "".join(symbols), {"".join(pair) for pair in ranks}
-    out = []
+    text, pieces, out = "".join(symbols), set(map("".join, ranks)), []
     while text:
-        long = next((n for n in range(len(text), 1, -1) if text[:n] in pieces), 1)
-        out.append(text[:long])
-        text = text[long:]
+        n = len(text)
+        while n > 1 and text[:n] not in pieces:
+            n -= 1
+        out.append(text[:n])
+        text = text[n:]
     return out
 
 
