@@ -45,7 +45,9 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "n_samples": lambda draw: 50,
     "norm": lambda draw: draw.one_of(nn.Identity(), nn.Hardtanh()),
     "p": lambda draw: draw.shares(),
+    "pair": lambda draw: ("a", "n"),
     "predictions": lambda draw: draw.rng.integers(3, size=9),
+    "ranks": lambda draw: {("a", "n"): 0, ("b", "an"): 1, ("an", "a"): 2},
     "residual": lambda draw: draw.one_of(0.0, 0.3, 1.0),
     "score": lambda draw: AdditiveScore(draw.sizes["d_hidden"], 2 * draw.sizes["d_hidden"], 5),
     "sequence": lambda draw: draw.one_of("CASSF", "cassirssYEQ", "CASS*F"),
@@ -54,6 +56,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "statistic": lambda draw: draw.one_of(
         lambda *arrays: float(sum(map(np.mean, arrays))), lambda *arrays: float(arrays[0].max())
     ),
+    "symbols": lambda draw: list(draw.one_of("banana", "anna", "b", "")),
     "test_fraction": lambda draw: draw.one_of(0.2, 0.5),
     "tokens": lambda draw: ("<unk>", *(f"t{i}" for i in range(1, draw.sizes["n"]))),
     "weights": lambda draw: draw.shares(),
@@ -83,7 +86,7 @@ class Sizes(dict):
     """How long an axis is; those that nobody speaks of have a prime length of their own."""
 
     def __init__(self):
-        super().__init__(b=2, d=12, d_model=12, h=4, m=5, n=7, n_heads=4, n_kv_heads=2)
+        super().__init__(b=2, d=12, d_model=12, h=6, m=5, n=7, n_heads=6, n_kv_heads=2, d_out=24)
         self |= {"n_queries": 3, "q": 3}
         # Images of 6 patches, which with the class token are 7 tokens.
         self |= {"c": 3, "H": 6, "W": 4, "patch": 2, "window": 2, "cpp": 12, "tokens": 7}

@@ -41,6 +41,7 @@ OPERATORS = {
     "bilinear": ("bilinear", "_trilinear"),
     "special_entr": ("special_entr", "special_entr.out"),
     "layer_norm": ("layer_norm", "native_layer_norm", *OF_GROUPS),
+    "rms_norm": ("rms_norm", "_fused_rms_norm"),
 }
 # And the functions that have no operator, where their module is in use.
 ANOTHER = (

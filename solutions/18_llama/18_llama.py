@@ -113,7 +113,9 @@ check("llama.merge_pairs", merge_pairs)
 # No mean is taken off, and there is no bias. `eps` stands under the root.
 #
 # PyTorch has this as `F.rms_norm`. You may compare with it, but write it yourself: an answer that
-# calls it is refused.
+# calls `rms_norm` of the library is refused.
+#
+# *Fine print:* numbers come in float64 and in float32; `eps` is the only guard.
 #
 # <!-- hints: rms_norm -->
 #
@@ -158,6 +160,8 @@ check("llama.rms_norm", rms_norm)
 # The product is taken number by number, and silu(z) is z · σ(z), `F.silu`.
 #
 # The check puts weights of its own into your module by the names above.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: SwiGLU -->
 #
@@ -212,6 +216,8 @@ check("llama.SwiGLU", SwiGLU)
 #
 # Raise `ValueError` where n_heads does not divide the number of rows, and where a head has an odd
 # number of them.
+#
+# *Fine print:* numbers come in float64 and in float32.
 #
 # <!-- hints: pairs_from_halves -->
 #
@@ -275,6 +281,10 @@ check("llama.pairs_from_halves", pairs_from_halves)
 # Raise `ValueError` in `__init__` where n_heads does not divide d_model, or n_kv_heads not n_heads.
 #
 # The first cell imports what earlier chapters have for this; you may use your own instead.
+#
+# *Fine print:* numbers come in float64 and in float32; `multi_head_attention_forward`, which stands
+# behind `nn.MultiheadAttention`, may not be called; the library's `scaled_dot_product_attention` may,
+# but gives NaN to a row without a key.
 #
 # <!-- hints: LlamaBlock -->
 #
@@ -406,7 +416,8 @@ for word, pieces in {
     "bunhugs": ["bun", "hugs"],
 }.items():
     assert list(merge_pairs(list(word), dict(ranks))) == pieces, (
-        f"with the merges {', '.join(merges)}, in this order, {word} should become {pieces}"
+        "with the merges h u, hu g, g s, hug s, u n, p un, b un, in this order, hugs should become "
+        "hugs, puns pun s, mugs m u gs, hughug hug hug, and bunhugs bun hugs"
     )
 ### END HIDDEN TESTS
 
@@ -417,12 +428,13 @@ examine("llama.rms_norm", rms_norm).earned
 # One more test of rms_norm.
 ### BEGIN HIDDEN TESTS
 x, gain = 3 + 2 * torch.randn(2, 7, 5), torch.randn(5)
-out = rms_norm(x, gain, 0.01)
+expected = F.rms_norm(x, (5,), gain, 0.01)
+out = rms_norm(x.clone(), gain.clone(), 0.01)
 assert out.shape == (2, 7, 5), "the result should have the shape of x, (2, 7, 5)"
-assert torch.allclose(out, F.rms_norm(x, (5,), gain, 0.01), atol=1e-4), (
+assert torch.allclose(out, expected, atol=1e-4), (
     "with gain and eps = 0.01 it should be what F.rms_norm returns"
 )
-assert torch.allclose(rms_norm(100 * x), rms_norm(10 * x), atol=1e-3), (
+assert torch.allclose(rms_norm(100 * x), F.rms_norm(10 * x, (5,)), atol=1e-3), (
     "a row ten times as large should give the same result"
 )
 ### END HIDDEN TESTS

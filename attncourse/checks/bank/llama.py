@@ -80,16 +80,53 @@ class Joined(str):
     __slots__ = ()
 
 
-def words_of(letters: str, *lengths: int, n: int, note: str = ""):
-    """Cases: the words that the merges come from, and another word of the same letters."""
+def long_words(rng: Rng) -> list[Case]:
+    """Words of few letters with many merges, and other words of the same letters."""
+    cases = []
+    for letters, lengths, n in (("abc", (23, 29), 9), ("abcd", (31, 19), 14), ("ab", (17, 13), 6)):
+        words, ranks = learned(rng, letters, list(lengths), n)
+        words += [list(map(str, rng.choice(list(letters), 37)))]
+        shuffled = list(ranks)
+        rng.shuffle(shuffled)  # a dictionary's order says nothing
+        ranks = {tuple(map(str, pair)): ranks[tuple(pair)] for pair in shuffled}
+        cases += [Case((word, dict(ranks))) for word in words]
+    return cases
+
+
+# Words as letters 0, 1, 2, …, and their merges in the order of ranks.
+BY_RANK = (
+    ("012", "1+2 0+1", "the lower rank on the right"),
+    ("012", "0+1 1+2", "the lower rank on the left"),
+    ("012312", "0+1 1+2", "the higher rank twice"),
+    ("01234", "2+3 0+1 1+2 01+23", "four merges"),
+    ("3120", "1+2 3+1 2+0", "the lowest rank in the middle"),
+)
+CHAINS = (
+    ("0123", "0+1 01+2 012+3", "each joined symbol again"),
+    ("4012", "1+2 0+12 4+012", "from the end to the beginning"),
+    ("01232", "2+3 1+23 0+123", "and one letter left"),
+)
+
+
+def spelled(*structures: tuple[str, str, str]):
+    """Cases: the structures in random letters, which stand in the order of the alphabet."""
 
     def cases(rng: Rng) -> list[Case]:
-        words, ranks = learned(rng, letters, list(lengths), n)
-        other = list(map(str, rng.choice(list(letters), max(lengths))))
-        shuffled = list(ranks.items())
-        rng.shuffle(shuffled)  # a dictionary's order says nothing
-        ranks = {tuple(pair): int(rank) for pair, rank in shuffled}
-        return [Case((word, dict(ranks)), note=note) for word in (*words, other)]
+        letters = sorted(map(str, rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 5, replace=False)))
+        said = str.maketrans("01234", "".join(letters))
+        return [
+            Case(
+                (
+                    list(word.translate(said)),
+                    {
+                        tuple(merge.translate(said).split("+")): rank
+                        for rank, merge in enumerate(merges.split())
+                    },
+                ),
+                note=note,
+            )
+            for word, merges, note in structures
+        ]
 
     return cases
 
@@ -164,8 +201,9 @@ GATED_BY_HAND = module_case(
 # --- cases: pairs_from_halves ------------------------------------------------------------------
 
 ROWS_CASES = Table({"weight": "h*d_head d_in", "n_heads": Count("h")})
-ROWS_BY_HAND = Case((torch.arange(8).double()[:, None], 1), note="one head of 8 features")
-TWO_HEADS = Case((torch.arange(8).double()[:, None], 2), note="two heads of 4 features")
+EIGHT_ROWS = torch.arange(16).double().reshape(8, 2)
+ROWS_BY_HAND = Case((EIGHT_ROWS, 1), note="one head of 8 features")
+TWO_HEADS = Case((EIGHT_ROWS, 2), note="two heads of 4 features")
 
 
 def refused(rows: int, heads: int, note: str) -> Case:
@@ -214,7 +252,7 @@ LOUD_CASES = ModuleTable(
 )
 BLOCK_ROWS = standard(BLOCK_CASES, d_model=24, h=6, h_kv=2)
 ONE = row("n=7 d_model=24 h=6 h_kv=2 d_ff=11")
-WIDE = row("n=5 d_model=32 h=2 h_kv=1 d_ff=3")
+WIDE = row("n=5 d_model=64 h=4 h_kv=2 d_ff=3")
 SQUARE = row("n=8 d_model=8 h=4 h_kv=4 d_ff=8", batch=(8,), note="n, d_model, d_ff, batch: 8")
 
 
@@ -325,8 +363,8 @@ def once_each(symbols, ranks):
     return symbols
 
 
+# From the left, each time the longest piece that some merge makes.
 def longest_first(symbols, ranks):
-    """From the left, each time the longest piece that some merge makes."""
     text, pieces, out = "".join(symbols), set(map("".join, ranks)), []
     while text:
         n = len(text)
@@ -337,8 +375,8 @@ def longest_first(symbols, ranks):
     return out
 
 
+# One walk from the left: what is last in the result is joined with the next where it can.
 def in_one_walk(symbols, ranks):
-    """One walk from the left: what is last in the result is joined with the next where it can."""
     out = []
     for symbol in symbols:
         out.append(symbol)
@@ -719,21 +757,13 @@ MERGE = exercise(
     minutes=20,
     criteria=(
         Criterion("the pair of lowest rank first", 3).on(
-            lambda rng: [
-                MERGE_BY_HAND,
-                *words_of("abc", 9, 7, 11, n=6)(rng),
-                *words_of("abcde", 8, 13, n=9, note="five letters")(rng),
-            ]
+            lambda rng: [MERGE_BY_HAND, *spelled(*BY_RANK)(rng)]
         ),
-        Criterion("wherever it stands, from left to right", 2).on(
-            lambda rng: [*RUNS, *words_of("ab", 17, 12, n=4, note="two letters")(rng)]
-        ),
-        Criterion("again and again, until no pair is ranked", 2).on(
-            lambda rng: [*words_of("abcd", 15, 19, n=14, note="many merges")(rng), MERGE_BY_HAND]
-        ),
-        Criterion("no pair to join", 1).on(lambda rng: list(FEW)),
-        Criterion("symbols of several characters", 1).on(
-            lambda rng: [*SIGNS, once_more(MERGE_BY_HAND)]
+        Criterion("wherever it stands, from left to right", 2).on(lambda rng: list(RUNS)),
+        Criterion("again and again, until no pair is ranked", 2).on(spelled(*CHAINS)),
+        Criterion("long words with many merges", 1).on(long_words),
+        Criterion("no pair to join, and symbols of several characters", 1).on(
+            lambda rng: [*FEW, *SIGNS, once_more(MERGE_BY_HAND)]
         ),
         unchanged(),
     ),
@@ -826,6 +856,7 @@ RMS_NORM = exercise(
     section="Chapter 18, “The block of today”",
     difficulty=1,
     minutes=8,
+    forbids=("rms_norm",),
     criteria=(
         Criterion("each row at mean square 1", 3).on(
             lambda rng: [
@@ -835,7 +866,6 @@ RMS_NORM = exercise(
                     row("d=5"),
                     row("d=7", batch=(7,), note="as many tokens as features"),
                     row("d=2", batch=(3,)),
-                    row("d=1", batch=(3,), note="one feature"),
                     row("d=7", batch=(3,), given={"x": FAR_FROM_0}, note="rows far from 0"),
                 )(rng),
             ]
@@ -844,7 +874,6 @@ RMS_NORM = exercise(
             NORM_CASES(
                 SEQUENCES.but(given=GAIN),
                 row("d=7", batch=(7,), given=GAIN, note="as many tokens as features"),
-                SEQUENCES.but(given=GAIN, zero=("gain",), note="a gain of 0"),
             )
         ),
         Criterion("eps inside the root", 2).on(
@@ -853,12 +882,14 @@ RMS_NORM = exercise(
                     SEQUENCES.but(given={"eps": 0.1}, note="eps = 0.1"),
                     SEQUENCES.but(given={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
                     SEQUENCES.but(factor=0.003, note="entries near eps"),
-                    SEQUENCES.but(zero=("x",), note="rows of zeros"),
                 )(rng)
             ]
         ),
         NORM_CASES.criterion("batches", 1).on(*NORM_ROWS.batches),
-        NORM_CASES.criterion("float32, large and small entries", 1).on(
+        NORM_CASES.criterion("one feature; float32, large and small entries, zeros", 1).on(
+            row("d=1", batch=(3,), note="one feature"),
+            SEQUENCES.but(zero=("x",), note="rows of zeros"),
+            SEQUENCES.but(given=GAIN, zero=("gain",), note="a gain of 0"),
             *NORM_ROWS.numbers,
             NORM_ROWS.single.but(batch=(3,), given=GAIN, note="float32, with gain"),
             once_more(NORM_BY_HAND),
@@ -979,17 +1010,19 @@ GATED_LAYER = exercise(
             GATED_BY_HAND,
             GATED,
             row("n=5 d_model=5 d_ff=5", note="every axis of length 5"),
-            row("n=1 d_model=3 d_ff=7", note="one token"),
             row("n=7 d_model=3 d_ff=7", note="as many tokens as hidden units"),
             row("n=7 d_model=11 d_ff=3", then="n=2", note="a narrow hidden layer"),
             GATED.but(then={}, note=OTHER_NUMBERS),
+        ),
+        GATED_CASES.criterion("batches", 1).on(*GATED_ROWS.batches),
+        GATED_CASES.criterion("one token; float32, large and small entries, weights of 0", 1).on(
+            row("n=1 d_model=3 d_ff=7", note="one token"),
+            *GATED_ROWS.numbers,
             *(
                 GATED.but(zero=(f"{name}.weight",), note=f"{name} is 0")
                 for name in ("W_gate", "W_up", "W_down")
             ),
         ),
-        GATED_CASES.criterion("batches", 1).on(*GATED_ROWS.batches),
-        GATED_CASES.criterion("float32, large and small entries", 1).on(*GATED_ROWS.numbers),
         GATED_CASES.criterion("gradients reach x and every weight", 1).on(*GATED_ROWS.gradients),
         unchanged(),
     ),
@@ -1112,7 +1145,6 @@ HALVES = exercise(
             ROWS_BY_HAND,
             row("h=1 d_head=6 d_in=5", note="one head"),
             row("h=1 d_head=2 d_in=3", note="two features: nothing changes"),
-            row("h=1 d_head=4 d_in=1", note="one column"),
             row("h=1 d_head=12 d_in=12", note="a square matrix"),
         ),
         ROWS_CASES.criterion("each head by itself", 3).on(
@@ -1120,7 +1152,6 @@ HALVES = exercise(
             row("h=3 d_head=10 d_in=7"),
             row("h=4 d_head=4 d_in=4", note="as many heads as features"),
             row("h=5 d_head=2 d_in=3", note="heads of two features: nothing changes"),
-            row("h=2 d_head=6 d_in=5", turned=True, note="not contiguous in memory"),
         ),
         Criterion("refuses what does not divide with ValueError", 1).on(
             lambda rng: [
@@ -1130,7 +1161,9 @@ HALVES = exercise(
                 refused(4, 8, "more heads than rows"),
             ]
         ),
-        ROWS_CASES.criterion("float32, large and small entries", 1).on(
+        ROWS_CASES.criterion("one column; float32, large and small entries", 1).on(
+            row("h=1 d_head=4 d_in=1", note="one column"),
+            row("h=2 d_head=6 d_in=5", turned=True, note="not contiguous in memory"),
             row("h=3 d_head=4 d_in=5", dtype="float32", note="float32"),
             row("h=3 d_head=4 d_in=5", factor={"weight": 1e7}, note="in the millions"),
             row("h=3 d_head=4 d_in=5", factor={"weight": 5e-7}, cancel=True, note="small"),
@@ -1227,26 +1260,14 @@ BLOCK = exercise(
     criteria=(
         BLOCK_CASES.criterion("x + attention(norm_1(x)), then x + feed_forward(norm_2(x))", 4).on(
             ONE,
-            row("n=3 d_model=4 h=1 h_kv=1 d_ff=7", note="one head"),
             WIDE.but(then={"n": 3}),
             ONE.but(then={}, note=OTHER_NUMBERS),
-            row("n=1 d_model=16 h=4 h_kv=2 d_ff=5", note="one token"),
             row("n=2 d_model=16 h=4 h_kv=2 d_ff=5", note="two tokens"),
             row("n=5 d_model=24 h=6 h_kv=2 d_ff=6", note="as many hidden units as heads"),
             row("n=5 d_model=24 h=6 h_kv=2 d_ff=2", note="two hidden units"),
-            *(
-                ONE.but(zero=(f"{name}",), note=f"{name} is 0")
-                for name in (
-                    *(f"attention.W_{view}.weight" for view in "qkvo"),
-                    *(f"feed_forward.W_{layer}.weight" for layer in ("gate", "up", "down")),
-                    "norm_1.gain",
-                    "norm_2.gain",
-                )
-            ),
         ),
         BLOCK_CASES.criterion("fewer key/value heads, each for a run of query heads", 2).on(
             row("n=5 d_model=24 h=6 h_kv=3 d_ff=7"),
-            row("n=7 d_model=16 h=4 h_kv=1 d_ff=5", note="one key/value head"),
             row("n=3 d_model=12 h=3 h_kv=3 d_ff=5", note="as many as query heads"),
             row("n=5 d_model=32 h=8 h_kv=2 d_ff=5", batch=(2,), note="8 and 2, a batch of 2"),
         ),
@@ -1254,7 +1275,7 @@ BLOCK = exercise(
             ONE.but(given=PLACES, note="positions that leave some out"),
             WIDE.but(given=PLACES, note="positions that leave some out"),
             WIDE.but(options={"base": 100.0}, note="base = 100"),
-            row("n=19 d_model=32 h=2 h_kv=1 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
+            row("n=19 d_model=64 h=4 h_kv=2 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
             ONE.but(batch=(3,), given=PLACES, note="a batch of 3"),
         ),
         BLOCK_CASES.criterion("a mask takes the place of the causal one", 2).on(
@@ -1283,9 +1304,24 @@ BLOCK = exercise(
         BLOCK_CASES.criterion("batches", 1).on(
             *(SQUARE if r.note == "every axis of length 4" else r for r in BLOCK_ROWS.batches)
         ),
-        Criterion("float32, large and small entries", 1).on(
+        Criterion("one head, one token; float32, large and small entries, weights of 0", 1).on(
             lambda rng: [
-                *BLOCK_CASES(BLOCK_ROWS.single, *BLOCK_ROWS.extreme)(rng),
+                *BLOCK_CASES(
+                    row("n=3 d_model=4 h=1 h_kv=1 d_ff=7", note="one head"),
+                    row("n=7 d_model=16 h=4 h_kv=1 d_ff=5", note="one key/value head"),
+                    row("n=1 d_model=16 h=4 h_kv=2 d_ff=5", note="one token"),
+                    BLOCK_ROWS.single,
+                    *BLOCK_ROWS.extreme,
+                    *(
+                        ONE.but(zero=(f"{name}",), note=f"{name} is 0")
+                        for name in (
+                            *(f"attention.W_{view}.weight" for view in "qkvo"),
+                            *(f"feed_forward.W_{layer}.weight" for layer in ("gate", "up", "down")),
+                            "norm_1.gain",
+                            "norm_2.gain",
+                        )
+                    ),
+                )(rng),
                 *LOUD_CASES(ONE.but(note="scores in the thousands"))(rng),
             ]
         ),
