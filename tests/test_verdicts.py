@@ -79,7 +79,6 @@ BROKEN = [
     (lambda A, X: (A @ X) * np.nan, "returned NaN"),
     (lambda A, X: A.astype("f4") @ X.astype("f4"), "precision was lost"),
     (lambda A: A, "raised TypeError: <lambda>() takes 1 positional argument but 2 were given"),
-    (3, "raised TypeError: 'int' object is not callable"),
 ]
 
 
@@ -90,6 +89,14 @@ def test_broken_answer_is_told_in_words(answer, said):
     assert said in str(verdict)
     assert "Traceback" not in str(verdict)
     assert "<pre" in verdict._repr_html_()
+
+
+def test_what_cannot_be_called_is_not_judged():
+    verdict = examine("mixing.mix", 3, seed=0)
+    assert (verdict.earned, verdict.passed) == (0, False)
+    for text in (str(verdict), verdict._repr_html_()):
+        assert "not judged" in text
+        assert "is an int (3), nothing that can be called" in text
 
 
 @pytest.mark.parametrize("answer", [b for b, _ in BROKEN[:11]])

@@ -135,7 +135,7 @@ def normalizer(
 
 
 OF_NORMALIZING = (
-    slips.COLUMNS,
+    slips.COLUMNS.by(along={"axis": 0, "keepdims": True}),
     slips.LOST_AXIS.by(along={"axis": -1}, divide=lambda A, s: A / (s + (s == 0))),
     slips.WHOLE_MATRIX,
     slips.ZERO_BY_ZERO,
