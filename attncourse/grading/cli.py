@@ -120,7 +120,7 @@ def progress(
     from attncourse.grading.student.progress import progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
-    console, aside = Console(), Console(stderr=True)
+    console, aside = Console(), Console(stderr=True, soft_wrap=True)
     with stopping("nothing was changed"), aside.status("reading …"):
         found = progress_in(folder, Limits.of(timeout), lambda *done: aside.print(step(*done)))
     console.print(progress_table(found))
@@ -144,7 +144,7 @@ def assemble(
     from attncourse.grading.limits import Limits
     from attncourse.grading.student.assemble import assemble as make
 
-    aside = Console(stderr=True)
+    aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was written"), aside.status("judging …"):
         made = make(notebooks, output, Limits.of(timeout), lambda *done: aside.print(step(*done)))
     print(plain(str(made)))
