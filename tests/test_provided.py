@@ -55,6 +55,19 @@ def test_it_is_right_given_a_right_one(seen, capsys, call):
     assert (row.state, row.said) == ("done", "given a right normalize_rows")
 
 
+@pytest.mark.parametrize(
+    ("call", "early"), [("3 * mixing.normalize_rows", True), ("3 * normalize_rows", False)]
+)
+def test_points_are_said_early_only_where_right_ones_cannot_change_them(seen, capsys, call, early):
+    names = answers(call)
+    names["mixing"] = mixing
+    with pytest.raises(CheckFailed) as failed:
+        check("mixing.causal_mean_weights", names["causal_mean_weights"])
+    first = str(failed.value).splitlines()[0]
+    assert failed.value.said == (first if early else "")
+    assert capsys.readouterr().out == (f"{first}\n" if early else "")
+
+
 def test_it_is_right_also_where_what_it_calls_was_not_checked(seen):
     check("mixing.causal_mean_weights", answers()["causal_mean_weights"])
     assert list(seen) == ["mixing.causal_mean_weights"]

@@ -13,16 +13,16 @@ import importlib
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
 from attncourse.checks.asking import in_place
-from attncourse.checks.board import Board, heard_by
+from attncourse.checks.board import Board
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
 from attncourse.checks.notebook import cells_here
-from attncourse.checks.provided import given_right_ones
+from attncourse.checks.provided import given_right_ones, wrong_ones
 from attncourse.checks.session import progress_of, seen
 from attncourse.checks.standing import (
     as_graded,
@@ -60,14 +60,13 @@ _seeds: list[int] = []  # of the graders at work, the innermost last
 def check(target: str, implementation: Callable, variant: str = "") -> None:
     """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right.
 
-    How many points there are is shown at once, before the mistake is looked for.
+    How many points there are is shown before the mistake is looked for, where that is final.
     """
     board, asked = Board(show), exercise(target, variant)
-    with watched(target), nullcontext() if _observers else heard_by(board.begin):
+    with watched(target):
         why = None if _observers else elsewhere(asked, implementation)
-        verdict = (
-            not_judged(asked, why) if why else examine(target, implementation, variant=variant)
-        )
+        hear = None if _observers else board.begin
+        verdict = not_judged(asked, why) if why else examined(asked, implementation, hear=hear)
     if not _observers:
         seen[target] = verdict
     displayed = board.end(verdict)
@@ -88,12 +87,21 @@ def examine(
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
+    return examined(exercise(target, variant), implementation, seed)
+
+
+def examined(
+    asked: Exercise,
+    implementation: Callable,
+    seed: int | None = None,
+    hear: Callable[[Verdict], None] | None = None,
+) -> Verdict:
+    """What ``examine`` returns; ``hear`` gets the points early, where nothing can change them."""
     from attncourse.checks.judging import judge
 
-    asked = exercise(target, variant)
     fresh = seed is None
     if fresh and _seeds:
-        seed = zlib.crc32(f"{_seeds[-1]} {target}".encode())
+        seed = zlib.crc32(f"{_seeds[-1]} {asked.target}".encode())
     around = chapter(asked.stem)
     why = standing(asked, implementation, around, graded=bool(_observers))
     if why or _observers:
@@ -101,16 +109,26 @@ def examine(
         for observer in _observers:
             observer.append(verdict)
         return verdict
+
+    def is_right(other: Exercise, there: Callable) -> bool:
+        return standing(other, there, around) is None and judge(other, there).passed
+
+    @cache
+    def others() -> tuple[Exercise, ...]:
+        if asked.variant or not fresh:  # ours are in the book's convention
+            return ()
+        return wrong_ones(asked, implementation, around, is_right)
+
+    def first(verdict: Verdict) -> None:
+        if hear and not others():
+            hear(verdict)
+
     with as_graded(asked, implementation, around):
-        verdict = judge(asked, implementation, seed)
-        if verdict.passed or variant or not fresh:  # ours are in the book's convention
+        verdict = judge(asked, implementation, seed, first)
+        if verdict.passed or asked.variant or not fresh:
             return verdict
         verdict = overwritten(verdict, implementation, partial(judge, asked, seed=verdict.seed))
-
-        def stands(other: Exercise, there: Callable) -> bool:
-            return standing(other, there, around) is None
-
-        return given_right_ones(verdict, implementation, around, judge, stands)
+        return given_right_ones(verdict, implementation, others(), partial(judge, asked))
 
 
 def progress(stem: str) -> None:

@@ -1,8 +1,7 @@
 """What a check shows: how many points there are, at once, and the whole verdict in its place."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -10,23 +9,6 @@ from typing import Any
 from attncourse.checks.verdict import FRAME, Verdict
 
 LOOKING = "looking for what happened …"
-_hearing: list[Callable[[Verdict], None]] = []  # who wants to know before a mistake is looked for
-
-
-@contextmanager
-def heard_by(hear: Callable[[Verdict], None]) -> Iterator[None]:
-    """Has ``hear`` called with a verdict on a wrong answer before its mistake is looked for."""
-    _hearing.append(hear)
-    try:
-        yield
-    finally:
-        _hearing.pop()
-
-
-def tell(verdict: Verdict) -> None:
-    """Hands on what holds and what does not, as soon as that is known."""
-    for hear in _hearing:
-        hear(verdict)
 
 
 @dataclass(frozen=True)
@@ -61,9 +43,7 @@ class Board:
         self.said = ""
 
     def begin(self, verdict: Verdict) -> None:
-        """Shows the first line. What is judged after that is the same answer, or what it calls."""
-        if self.display or self.said:
-            return
+        """Shows the first line."""
         begun = Begun(verdict)
         self.display = self.show(begun, display_id=True)
         if not self.display:

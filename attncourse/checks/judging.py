@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.board import tell
 from attncourse.checks.compare import SMALL, Problem, as_numbers, indent, is_array
 from attncourse.checks.defaults import other_default
 from attncourse.checks.diagnosis import Finding, diagnose
@@ -30,10 +29,19 @@ WIDE = 72  # columns for an array in one line
 ARRAYS = 3  # that an example shows in numbers
 
 
-def judge(exercise: Exercise, implementation: Callable, seed: int | None = None) -> Verdict:
-    """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None)."""
+def judge(
+    exercise: Exercise,
+    implementation: Callable,
+    seed: int | None = None,
+    hear: Callable[[Verdict], None] | None = None,
+) -> Verdict:
+    """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
+
+    ``hear`` is called with what holds and what does not, before a mistake is looked for.
+    """
+    seed = secrets.randbits(32) if seed is None else seed
     with one_thread(), redirect_stdout(Muted()) as muted:
-        found = judged(exercise, implementation, secrets.randbits(32) if seed is None else seed)
+        found = judged(exercise, implementation, seed, hear)
     return replace(found, printed=muted.used)
 
 
@@ -100,7 +108,12 @@ class Asked:
         return f"the result does not depend on {told}" if told else ""
 
 
-def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
+def judged(
+    exercise: Exercise,
+    implementation: Callable,
+    seed: int,
+    hear: Callable[[Verdict], None] | None = None,
+) -> Verdict:
     """The verdict on ``implementation``, on the cases of this seed."""
     began = time.thread_time()
     trials = try_out(exercise, implementation, seed)
@@ -108,8 +121,8 @@ def judged(exercise: Exercise, implementation: Callable, seed: int) -> Verdict:
     criteria = judge_criteria(exercise, trials)
     if all(c.passed for c in criteria):
         return Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
-    if not all(is_unwritten(t.outcome) for t in trials if t.wrong):
-        tell(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
+    if hear and not all(is_unwritten(t.outcome) for t in trials if t.wrong):
+        hear(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
 
     published = as_published(exercise, implementation, seed)
     asked = Asked(exercise, implementation, trials, seed, seconds)

@@ -15,30 +15,34 @@ from attncourse.checks.exercise import Exercise
 from attncourse.checks.verdict import Verdict
 
 
+def wrong_ones(
+    exercise: Exercise,
+    implementation: Any,
+    exercises: tuple[Exercise, ...],
+    is_right: Callable[[Exercise, Any], bool],
+) -> tuple[Exercise, ...]:
+    """The earlier exercises that an answer calls and whose answers are not right.
+
+    One is not right, too, that does not stand: whose cell did not run, say.
+    """
+    names = namespace_of(implementation)
+    earlier = exercises[: [e.target for e in exercises].index(exercise.target)]
+    used = called(implementation, names, {e.name for e in earlier})
+    return tuple(e for e in earlier if e.name in used and not is_right(e, names.get(e.name)))
+
+
 def given_right_ones(
     wrong: Verdict,
     implementation: Any,
-    exercises: tuple[Exercise, ...],
-    judge: Callable[[Exercise, Any], Verdict],
-    stands: Callable[[Exercise, Any], bool],
+    others: tuple[Exercise, ...],
+    judge: Callable[[Any], Verdict],
 ) -> Verdict:
-    """The verdict on a wrong answer, given right ones; as it is where those change nothing.
-
-    One is wrong, too, that does not stand: whose cell did not run, say.
-    """
-    names = namespace_of(implementation)
-    earlier = exercises[: [e.target for e in exercises].index(wrong.target)]
-    used = called(implementation, names, {e.name for e in earlier})
-
-    def is_right(one: Exercise) -> bool:
-        there = names.get(one.name)
-        return stands(one, there) and judge(one, there).passed
-
-    ours = {e.name: e.reference for e in earlier if e.name in used and not is_right(e)}
+    """The verdict on a wrong answer, given right ones; as it is where those change nothing."""
+    ours = {e.name: e.reference for e in others}
     if not ours:
         return wrong
-    with exchanged(names, ours), lending(ours.values()):
-        verdict = judge(exercises[len(earlier)], implementation)
+    with exchanged(namespace_of(implementation), ours), lending(ours.values()):
+        verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
     return wrong if same else replace(verdict, given=tuple(ours))
 

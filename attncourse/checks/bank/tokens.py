@@ -494,7 +494,7 @@ def at_least(bound):
 
 
 OF_COSINES = (
-    slips.COLUMNS,
+    slips.COLUMNS.by(along={"axis": 0, "keepdims": True}),
     slips.LOST_AXIS.called("the lengths lost their axis"),
     slips.WHOLE_MATRIX.called("one length for the whole matrix").said(
         "`np.linalg.norm(X)` without an axis is one number, the root of the sum of all squares. "
