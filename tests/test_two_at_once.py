@@ -1,7 +1,6 @@
 """Two commands at the same time: each file is one of theirs, and nothing that one wrote is lost."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from small_course import NAME, hand_in, make_course, small
 
 from attncourse.grading.collect.collect import collect
-from attncourse.grading.course.extensions import extend, read_extensions
+from attncourse.grading.course.extensions import More, extend, read_extensions
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
@@ -48,7 +47,7 @@ def test_extensions_that_are_given_at_once_are_all_given(tmp_path):
     with get_context("fork").Pool(4) as pool:
         pool.starmap(give_more, [(tmp_path, student) for student in STUDENTS])
     assert sorted(p.name for p in tmp_path.glob("*gradebook.db*")) == ["gradebook.db"]
-    assert read_extensions(tmp_path) == {(s, NAME): timedelta(days=2) for s in STUDENTS}
+    assert read_extensions(tmp_path) == {(s, NAME): More(2) for s in STUDENTS}
 
 
 def test_nothing_is_collected_while_the_assignment_is_graded(tmp_path):
