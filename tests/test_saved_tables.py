@@ -1,14 +1,12 @@
 """Tables that a person has opened and saved: each reader takes what a spreadsheet has left."""
 
-from datetime import timedelta
-
 import pytest
 
 from attncourse.grading.class_.roster import read_roster as read_canvas
 from attncourse.grading.collect.roster import read_roster
 from attncourse.grading.course.changes import keep
 from attncourse.grading.course.collected import place_of_record, record_of
-from attncourse.grading.course.extensions import read_extensions
+from attncourse.grading.course.extensions import More, read_extensions
 from attncourse.grading.errors import UserError
 from attncourse.grading.spreadsheet import rows_in
 
@@ -37,12 +35,12 @@ def test_what_was_collected_is_known_after_a_spreadsheet_has_saved_it(tmp_path, 
 def test_extensions_are_known_after_a_spreadsheet_has_saved_them(tmp_path, save):
     table = "student,assignment,days\r\nzoë,05_kqv,2\r\n\r\n"
     (tmp_path / "extensions.csv").write_bytes(save(table))
-    assert read_extensions(tmp_path) == {("zoë", "05_kqv"): timedelta(days=2)}
+    assert read_extensions(tmp_path) == {("zoë", "05_kqv"): More(2)}
 
 
 def test_days_may_have_a_decimal_comma(tmp_path):
     (tmp_path / "extensions.csv").write_text("student;assignment;days\nada;05_kqv;1,5\n")
-    assert read_extensions(tmp_path) == {("ada", "05_kqv"): timedelta(days=1.5)}
+    assert read_extensions(tmp_path) == {("ada", "05_kqv"): More(1.5)}
 
 
 @saved
