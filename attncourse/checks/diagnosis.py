@@ -391,10 +391,15 @@ class Search:
         yield from hidden
 
     def rivals(self, one: "Attempt", other: "Attempt") -> bool:
-        """Whether another mistake in the place of one does the same beside the other."""
+        """Whether another mistake in the place of one does the same beside the other.
+
+        One that does the same by itself, too, is no other: a scale of 1 and no scale.
+        """
         own = {one.misconception.name, other.misconception.name}
         return any(
-            self.hints_at(both, self.order[0]) and self.exactly(both)
+            self.hints_at(both, self.order[0])
+            and self.exactly(both)
+            and not all(same(a.trial(i).outcome, one.trial(i).outcome) for i in self.order)
             for a in self.attempts
             if a.misconception.name not in own
             and a.parts is not None
