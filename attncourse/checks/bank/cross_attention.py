@@ -262,8 +262,8 @@ CROSS = exercise(
         CROSS_CASES.criterion("float32, large scores and weights of 0", 1).on(
             CROSS_ROWS.single.but("d_k=3", note="float32, d_k = 3"),
             *CROSS_ROWS.extreme,
-            CROSS_ROWS.extreme[0].but(method="weights"),
-            CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), method="weights", note="zeros"),
+            CROSS_ROWS.extreme[0],
+            CROSS_ROW.but(zero=("W_q.weight", "W_v.weight"), note="zeros"),
             CROSS_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
         ),
         CROSS_CASES.criterion("gradients reach x, y and every weight", 2).on(
@@ -392,8 +392,8 @@ POOLING = exercise(
         POOL_CASES.criterion("float32, large scores and weights of 0", 1).on(
             POOL_ROWS.single.but("d=5", note="float32, d = 5"),
             *POOL_ROWS.extreme,
-            POOL_ROWS.extreme[0].but("n_queries=3", method="weights"),
-            POOL_ROW.but(zero=("queries", "W_v.weight"), method="weights", note="queries of 0"),
+            POOL_ROWS.extreme[0].but("n_queries=3"),
+            POOL_ROW.but(zero=("queries", "W_v.weight"), note="queries of 0"),
             POOL_ROW.but(zero=("W_k.weight",), note="W_k is 0"),
         ),
         POOL_CASES.criterion("gradients reach x, the queries and every weight", 2).on(

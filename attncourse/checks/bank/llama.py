@@ -28,6 +28,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
+from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.exercise import (
     REFUSED,
     Case,
@@ -1540,3 +1541,13 @@ BLOCK = exercise(
 )
 
 EXERCISES = (MERGE, RMS_NORM, GATED_LAYER, HALVES, BLOCK)
+
+VARIANTS = (
+    forbidden(
+        {"LlamaBlock": masked("forward")},
+        """
+            `scaled_dot_product_attention(query, key, value, mask)` of chapter 5 does the rest
+            → `scaled_dot_product_attention(query, key, value, ~mask)` of chapter 5 does the rest
+        """,
+    ),
+)

@@ -71,7 +71,7 @@ MASKED_BY_HAND = Case(
     note="weights 1/3, 2/3 and 1/4, 3/4",
 )
 HIDDEN_FAVOURITES = Case(
-    (tensor([[0, 30, 1], [2, 1, 25]]), TWO_ROWS[1], MASKED_BY_HAND.args[2]),
+    (tensor([[0, 4, 1], [2, 1, 4]]), TWO_ROWS[1], MASKED_BY_HAND.args[2]),
     note="hidden keys score highest",
 )
 ATTEND_ROW = row("m=5 n=7 d_v=3")
