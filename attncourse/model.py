@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from attncourse.tasks.bar import someone_looks_on
@@ -92,7 +93,7 @@ def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
     try:
         return load(show=show)
     except NoModel as reason:
-        print(f"What follows is kept, not computed here: {reason}")
+        print(fill(f"What follows is kept, not computed here: {reason}", 68))
         return None
 
 

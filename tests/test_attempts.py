@@ -219,3 +219,17 @@ def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
     )
     ran("x @ = weight", "a")
     assert why().startswith("the newest `project` did not run: SyntaxError")
+
+
+def test_an_ipython_that_runs_no_cell_is_no_notebook():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from attncourse.checks import examine
+
+    there = InteractiveShell.initialized()
+    InteractiveShell.instance()
+    try:
+        assert examine("kqv.project", lambda x, weight: x @ weight).passed
+    finally:
+        if not there:
+            InteractiveShell.clear_instance()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from attncourse import STEMS
-from attncourse.checks.notebook import shell
+from attncourse.checks.notebook import cells_here
 from attncourse.checks.watch import Unusable, body_of, replaced_body
 
 GRADED = "is not there while your work is graded: this assignment asks you to write it"
@@ -101,7 +101,7 @@ def functions_of(module: types.ModuleType | None) -> tuple[types.FunctionType, .
 def alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
     """``without_ours`` for a notebook's own answer."""
     ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
-    return nullcontext() if ours or shell() is None else without_ours(stem)
+    return nullcontext() if ours or cells_here() is None else without_ours(stem)
 
 
 @contextmanager

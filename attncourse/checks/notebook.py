@@ -341,14 +341,28 @@ _sessions: dict[int, Cells] = {}
 
 
 def cells_here() -> Cells | None:
-    """What is known of this session's cells; None where there is no IPython."""
+    """What is known of the cells of the notebook that this is called from; None elsewhere.
+
+    From the first call on the runs of a session's cells are known. An IPython that is merely there,
+    and runs no cell now, is no notebook.
+    """
     ipython = shell()
     if ipython is None or not hasattr(ipython, "events"):
         return None
     found = _sessions.get(id(ipython))
     if found is None or found.ipython() is not ipython:
         found = _sessions[id(ipython)] = Cells(ipython)
-    return found
+    return found if in_a_cell(ipython) else None
+
+
+def in_a_cell(ipython: Any) -> bool:
+    """Whether code of a cell is among what is being run."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_globals is ipython.user_global_ns:
+            return True
+        frame = frame.f_back
+    return False
 
 
 # --- a check of a name that is not there ----------------------------------------------------------
