@@ -719,7 +719,9 @@ def test_what_does_not_fit_the_text_has_a_name(target, answer, name):
 
 
 def test_the_first_additive_case_can_be_read():
-    """Its sums are (0, 0), (1, 0) and (0, 1), and w is (2, 1)."""
+    """Its sums are (0, 0), (1, 0), (0, 1) and (1, 0), (2, 0), (1, 1), and w is (2, 1)."""
     _, _, outcome = draw(exercises()["scoring.AdditiveScore"], 0)[0]
-    expected = torch.tensor([[0.0, 2.0, 1.0]], dtype=torch.float64) * math.tanh(1)
+    one, two = math.tanh(1), math.tanh(2)
+    rows = [[0, 2 * one, one], [2 * one, 2 * two, 3 * one]]
+    expected = torch.tensor(rows, dtype=torch.float64)
     torch.testing.assert_close(outcome.value, expected, atol=1e-12, rtol=0)

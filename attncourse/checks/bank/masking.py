@@ -91,6 +91,13 @@ FOR_ALL = {"mask": hole("m n")}
 EMPTY = {"mask": Drawn("... m n", empty_rows)}
 LEARNING = FIVE.but(use=with_gradients("scores"))
 HALF = FIVE.but(dtype="float16", note="float16")
+LOW = Case(
+    (
+        torch.tensor([[-4, 3, -4], [-3, -5, 2]], dtype=torch.float16),
+        torch.tensor([[True, False, True], [True, True, False]]),
+    ),
+    note="float16, low scores",
+)
 ABOVE_11 = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)}
 FAR_BELOW = {
     "scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6),
@@ -834,6 +841,7 @@ SOFTMAX = exercise(
         ),
         WEIGHTS_CASES.criterion("float16", 1).on(
             HALF,
+            LOW,
             HALF.but(given=EMPTY, note="float16, empty rows"),
             HALF.but("m=3 n=5", given=ABOVE_11, note="float16, large scores"),
         ),
