@@ -8,8 +8,9 @@ from attncourse.checks import exercises
 from attncourse.checks.judging import points
 
 DRAWS = range(300, 320)
-# The variance of random draws is estimated: its criteria are chances, of which the text speaks.
-ESTIMATED = {"scaling.score_variance"}
+# What random draws of an answer's own come to is estimated: these criteria are chances, of which
+# the text speaks.
+ESTIMATED = {"scaling.score_variance", "sequences.bootstrap_interval"}
 # Numbers that come near the tolerance (a guard of 1e-9), and answers that draw numbers of their
 # own, may win or lose a criterion from one draw to the next: one point, and few of them do.
 ALLOWED, SHARE = 1, 0.02
