@@ -33,9 +33,9 @@ from attncourse.transformer import (
 
 
 def norm_by_moments(x, gain=None, bias=None, eps=1e-5):
-    """In place, on a tensor of its own."""
+    """Sizes by a product of each row with itself."""
     out = x - x.mean(-1, keepdim=True)
-    out /= torch.sqrt(torch.linalg.vecdot(out, out)[..., None] / x.shape[-1] + eps)
+    out = out / torch.sqrt(torch.linalg.vecdot(out, out)[..., None] / x.shape[-1] + eps)
     return torch.addcmul(
         out.new_zeros(()) if bias is None else bias, out, out.new_ones(()) if gain is None else gain
     )
