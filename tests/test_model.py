@@ -84,7 +84,8 @@ def test_the_model_can_be_left_out(index, monkeypatch, capsys):
     monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
     assert not within_reach()
     assert at_hand() is None
-    assert "ATTNCOURSE_MODEL=no leaves the model out" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "ATTNCOURSE_MODEL=no leaves the model out" in said
 
 
 def changed(path: Path) -> None:
@@ -116,9 +117,11 @@ def test_an_index_without_it(index, tmp_path, capsys):
         model_file()
     assert lying_in(tmp_path / "cache") == []
     assert at_hand() is None
-    line = capsys.readouterr().out
-    assert line.startswith("What follows is kept, not computed here: the package index did not")
-    assert line.count("\n") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines).startswith(
+        "What follows is kept, not computed here: the package index did not"
+    )
+    assert "" not in lines
 
 
 def test_a_disk_without_room(index, tmp_path, monkeypatch):
