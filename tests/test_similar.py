@@ -19,6 +19,7 @@ from attncourse.grading.class_.likeness import alike
 from attncourse.grading.class_.similar import (
     FEW,
     PACKAGE,
+    PAGE,
     PUBLISHED,
     compare,
     published,
@@ -78,9 +79,20 @@ def test_what_was_given_is_nobodys(tmp_path):
 
 
 def test_the_package_is_compared_too():
-    found = published(find_assignment(ROOT, "10_masking"))
-    assert list(found) == [PUBLISHED, PACKAGE]
+    found = published(find_assignment(ROOT, "10_masking"), ROOT)
+    assert list(found)[:2] == [PUBLISHED, PACKAGE]
     assert {"causal_mask", "leak"} <= found[PACKAGE].keys()
+
+
+def test_what_a_page_holds_in_one_piece_is_compared_too(tmp_path):
+    assignment = find_assignment(ROOT, "03_lookup")
+    found = published(assignment, ROOT)
+    assert {"softmax", "soft_lookup"} <= found[PAGE].keys()
+    class_ = {"copied": (found[PAGE],), "own": (found[PACKAGE],)}
+    alike = {(p.first, p.second): p.exercises["softmax"] for p in compare(class_, found)}
+    assert alike["copied", PAGE] == 1
+    assert alike["own", PAGE] < 1
+    assert PAGE not in published(assignment, tmp_path)  # a course without the book
 
 
 # --- who is alike ---------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ DIRECTIVES = {*ADMONITIONS, "dropdown", "code-cell", "math", "figure"}
 ROLES = {"eq", "numref", "ref", "doc", "cite:p", "cite:t", "term"}
 TAGS = {
     *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
-    *("scroll-output", "raises-exception"),
+    *("scroll-output", "raises-exception", "in-one-piece"),
 }
 OPTIONS = {  # what each directive may be told; what only dresses the page is left out in Colab
     "code-cell": {"tags", "mystnb"},

@@ -300,15 +300,24 @@ def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
 
 def table(course: Course, index: colab.Index) -> str:
     """The README's table of chapters."""
-    lines = ["| | chapter | page | exercises |", "| --- | --- | --- | --- |"]
+    lines = ["| | chapter | page | exercises | in one piece |", "| --- | --- | --- | --- | --- |"]
     for chapter in course.chapters:
         title = index.titles.get(chapter.page, chapter.stem)
         exercise = f"exercises/{chapter.folder}/{chapter.folder}.ipynb"
         lines.append(
             f"| {chapter.number} | [{title}]({chapter.page}.md) "
-            f"| {course.badge(chapter.page + '.ipynb')} | {course.badge(exercise)} |"
+            f"| {course.badge(chapter.page + '.ipynb')} | {course.badge(exercise)} "
+            f"| {in_one_piece(course, chapter, index)} |"
         )
     return "\n".join(lines)
+
+
+def in_one_piece(course: Course, chapter: Chapter, index: colab.Index) -> str:
+    """Where a chapter's mechanism stands as one listing, if its page has one."""
+    label = f"{chapter.stem}-in-one-piece"
+    if not any(b.kind == "label" and b.text == label for b in index.blocks.get(chapter.page, ())):
+        return ""
+    return f"[code]({course.site or ''}{chapter.page}.{'html' if course.site else 'md'}#{label})"
 
 
 def generate(course: Course) -> tuple[dict[str, str], list[str]]:

@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import chapter_parts
 import citations
+import code_rows
 import deeper
 import field_guide
 import icons
@@ -97,6 +98,7 @@ def setup(app):
     app.add_directive("course-map", CourseMap)
     app.add_node(MapNode)
     citations.setup(app)
+    code_rows.setup(app)
     deeper.setup(app)
     field_guide.setup(app)
     page_plots.setup(app)

@@ -71,6 +71,17 @@ function nameByText() {
   }
 }
 
+/** A link to a folded cell opens it. */
+function unfoldTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const cell = target?.matches(".bd-article span") ? target.nextElementSibling : target;
+  const fold = cell?.matches(".cell") ? cell.querySelector("details") : null;
+  if (!fold || fold.open) return;
+  fold.open = true;
+  target.scrollIntoView();
+}
+window.addEventListener("hashchange", unfoldTarget);
+
 /** What is folded on the screen is printed, and folded again afterwards. */
 let unfolded = [];
 window.addEventListener("beforeprint", () => {
@@ -83,6 +94,7 @@ window.addEventListener("afterprint", () => {
 
 document.addEventListener("DOMContentLoaded", () => {
   nameByText();
+  unfoldTarget();
   keepCount();
   makeReachable();
   window.MathJax?.startup?.promise?.then(makeReachable);

@@ -6,6 +6,7 @@ pairs would be as alike by chance: the answers to each exercise are dealt out an
 leaves every answer as common as it is, and parts those who have answered alike throughout.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from attncourse.grading.submission.notebook import Assignment, read
 from attncourse.grading.submission.syntax import parse
 
 FEW = 0.2  # pairs expected by chance, up to which a pair is one to look at
-PUBLISHED, PACKAGE = "(published answer)", "(package)"
+PUBLISHED, PACKAGE, PAGE = "(published answer)", "(package)", "(in one piece)"
 EMPTY: Prints = frozenset()
 Answers = dict[str, Prints]  # by exercise
 
@@ -91,26 +92,39 @@ def similar(course: Path, name: str) -> Class:
             left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
-    return Class(compare(students, published(assignment)), len(students), tuple(left_out))
+    return Class(compare(students, published(assignment, course)), len(students), tuple(left_out))
 
 
-def published(assignment: Assignment) -> dict[str, Answers]:
-    """The answers that anybody can read: in the solved notebook, and in the package."""
+def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
+    """The answers that anybody can read: in the solved notebook, in the package, and in what the
+    chapter's page has *in one piece*, where the course has its book.
+    """
     cells = {c.grade_id: c.source for c in assignment.cells if c.solution and c.code}
     given = given_by(assignment)
-    found: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}}
+    found: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}, PAGE: {}}
     for name, source in cells.items():
         tree = parse(source)
         found[PUBLISHED][name] = fingerprints(tree) - given if tree else frozenset()
     stem = next((s for s in STEMS if assignment.name.endswith(s)), "")
     path = Path(attncourse.__file__).parent / f"{stem}.py"
-    tree = parse(path.read_text(encoding="utf-8")) if path.is_file() else None
-    for node in tree.body if tree else ():
-        if getattr(node, "name", "") in cells:
-            node.decorator_list = []
-            tree.body = [node]
-            found[PACKAGE][node.name] = fingerprints(tree) - given
+    package = path.read_text(encoding="utf-8") if path.is_file() else ""
+    page = course / "book" / f"{assignment.name}.md"
+    piece = in_one_piece(page.read_text(encoding="utf-8")) if page.is_file() else ""
+    for where, source in ((PACKAGE, package), (PAGE, piece)):
+        tree = parse(source)
+        for node in tree.body if tree else ():
+            if getattr(node, "name", "") in cells:
+                node.decorator_list = []
+                tree.body = [node]
+                found[where][node.name] = fingerprints(tree) - given
     return {name: answers for name, answers in found.items() if answers}
+
+
+def in_one_piece(page: str) -> str:
+    """The cell of a page that holds the chapter's mechanism whole; empty where none does."""
+    cell = r"^```\{code-cell\}[^\n]*\n---\n((?:(?!^---$).)*?)^---\n(.*?)^```$"
+    cells = re.findall(cell, page, re.DOTALL | re.MULTILINE)
+    return next((code for options, code in cells if "in-one-piece" in options), "")
 
 
 def compare(

@@ -1,0 +1,97 @@
+"""What an exercise asks for is folded on the page, under a line that names the exercise."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import course as settings
+import pytest
+from conftest import ROOT
+
+from attncourse.checks import exercises
+
+CHAPTERS = settings.load(ROOT).chapters
+# Chapters whose page still prints what an exercise asks for. One that folds all of it must leave.
+NOT_YET = {chapter.stem for chapter in CHAPTERS} - {
+    *("tokens", "mixing", "lookup", "self_attention", "llama")
+}
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PROMPT = re.compile(
+    r'code_prompt_show: "One way to write it, which exercises? (.*?) asks? of you: '
+)
+SECTION = re.compile(r"^# ## (\d+) · `(\w+)`", re.MULTILINE)
+
+
+def numbers_of(chapter: settings.Chapter) -> dict[str, str]:
+    """The exercises of a chapter by name, as its notebook numbers them: `18.5`."""
+    path = ROOT / "solutions" / chapter.folder / f"{chapter.folder}.py"
+    found = SECTION.findall(path.read_text(encoding="utf-8"))
+    return {name: f"{chapter.number}.{number}" for number, name in found}
+
+
+def shown(cell: str) -> list[str]:
+    """The names of what a cell prints with `show_source`."""
+    code = re.sub(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)*)", "", cell, flags=re.DOTALL | re.MULTILINE)
+    try:
+        calls = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call)]
+    except SyntaxError:  # a cell with a magic shows no source
+        return []
+    return [
+        ast.unparse(argument).partition(".")[0]
+        for call in calls
+        if ast.unparse(call.func) == "show_source"
+        for argument in call.args
+    ]
+
+
+def faults(page: str, numbers: dict[str, str], targets: set[str]) -> list[str]:
+    said = []
+    for cell in CELL.findall(page):
+        asked = [name for name in dict.fromkeys(shown(cell)) if name in targets]
+        prompt = PROMPT.search(cell)
+        if asked and not ("hide-output" in cell and prompt):
+            said.append(f"{', '.join(asked)}: printed, not folded")
+        elif prompt:
+            named = re.findall(r"\d+\.\d+", prompt[1])
+            wanted = [numbers[name] for name in asked if name in numbers]
+            if sorted(named) != sorted(wanted):
+                said.append(f"the fold names {', '.join(named)} and shows {', '.join(wanted)}")
+    return said
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
+def test_what_an_exercise_asks_for_is_folded(chapter):
+    page = (ROOT / f"{chapter.page}.md").read_text(encoding="utf-8")
+    targets = {e.name for e in exercises().values() if e.stem == chapter.stem}
+    said = faults(page, numbers_of(chapter), targets)
+    if chapter.stem in NOT_YET:
+        assert said, f"{chapter.page} folds all of it: take {chapter.stem!r} out of NOT_YET"
+    else:
+        assert said == []
+
+
+FOLD = """```{code-cell} ipython3
+---
+mystnb:
+  code_prompt_show: "One way to write it, which exercise 2.1 asks of you: try first"
+tags: [remove-input, hide-output]
+---
+show_source(mix)
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        (FOLD, None),
+        (FOLD.replace(", hide-output", ""), "mix: printed, not folded"),
+        (FOLD.replace("2.1", "2.2"), "the fold names 2.2 and shows 2.1"),
+        ("```{code-cell} ipython3\n:tags: [remove-input]\nshow_source(mix)\n```\n", "not folded"),
+        ("```{code-cell} ipython3\nshow_source(helper)\n```\n", None),
+    ],
+)
+def test_each_fault_is_seen(page, fault):
+    said = faults(page, {"mix": "2.1", "blend": "2.2"}, {"mix", "blend"})
+    assert (said == []) if fault is None else fault in "; ".join(said)

@@ -1,0 +1,202 @@
+"""Each chapter's listing *in one piece*: it runs without the package and computes what that does."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import course as settings
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+
+from attncourse import lookup, mixing, self_attention, tokens
+from attncourse.checks import exercises
+from attncourse.grading.class_.similar import in_one_piece
+
+CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
+# Chapters whose page has none yet. One that gets it must leave.
+NOT_YET = {*CHAPTERS} - {"tokens", "mixing", "lookup", "self_attention"}
+LINES, COLUMNS = range(10, 61), 72
+RNG = np.random.default_rng(5)
+
+
+class Piece(NamedTuple):
+    """An expression of the listing's names and of what is given, and what it must come to."""
+
+    expression: str
+    given: dict[str, Any]
+    expected: Callable[[], Any]
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+X, Y, A = numbers(5, 3), numbers(7, 3), np.abs(numbers(4, 5))
+Q, K, V, ys = numbers(2, 3), numbers(7, 3), numbers(7, 2), numbers(7)
+IDS, TABLE, ZEROS = np.array([[3, 0, 3], [1, 2, 4]]), numbers(5, 3), np.zeros((1, 3))
+SAID = "It's 3.14, isn't it?"
+
+# What to compare, by chapter.
+PIECES: dict[str, list[Piece]] = {
+    "tokens": [
+        Piece("tokenize(said)", {"said": SAID}, lambda: tokens.tokenize(SAID)),
+        Piece(
+            "[one_hot(ids, 5), embed(ids, table)]",
+            {"ids": IDS, "table": TABLE},
+            lambda: [tokens.one_hot(IDS, 5), tokens.embed(IDS, TABLE)],
+        ),
+        Piece(
+            "[cosine_similarity(a, b), cosine_similarity(z, a)]",
+            {"a": X, "b": Y, "z": ZEROS},
+            lambda: [tokens.cosine_similarity(X, Y), tokens.cosine_similarity(ZEROS, X)],
+        ),
+    ],
+    "mixing": [
+        Piece(
+            "[mix(w, x), normalize_rows(w)]",
+            {"w": A, "x": X},
+            lambda: [mixing.mix(A, X), mixing.normalize_rows(A)],
+        ),
+        Piece(
+            "[f for f in (uniform_weights(7), causal_mean_weights(7), window_weights(7, 3))]",
+            {},
+            lambda: [
+                mixing.uniform_weights(7),
+                mixing.causal_mean_weights(7),
+                mixing.window_weights(7, 3),
+            ],
+        ),
+        Piece(
+            "[is_row_stochastic(w), is_row_stochastic(w / w.sum(-1, keepdims=True))]",
+            {"w": A},
+            lambda: [False, True],
+        ),
+    ],
+    "lookup": [
+        Piece(
+            "[softmax(1e4 * x, 0, 7.0), softmax(x)]",
+            {"x": X},
+            lambda: [lookup.softmax(1e4 * X, 0, 7.0), lookup.softmax(X)],
+        ),
+        Piece(
+            "[soft_lookup(q, k, v, 0.5), kernel_regression(q[0], k[:, 0], y, 0.3)]",
+            {"q": Q, "k": K, "v": V, "y": ys},
+            lambda: [
+                lookup.soft_lookup(Q, K, V, 0.5),
+                lookup.kernel_regression(Q[0], K[:, 0], ys, 0.3),
+            ],
+        ),
+    ],
+    "self_attention": [
+        Piece(
+            "[attention_weights(x), self_attention(x)]",
+            {"x": X},
+            lambda: [self_attention.attention_weights(X), self_attention.self_attention(X)],
+        ),
+        Piece(
+            "[is_permutation_equivariant(f, x) for f in (self_attention, lambda x: x.cumsum(0))]",
+            {"x": X},
+            lambda: [True, False],
+        ),
+    ],
+}
+
+# What the empty process does: the listing, then the expressions, with no package to import.
+ALONE = """
+import pickle, sys
+sys.modules["attncourse"] = None
+code, asked = pickle.load(sys.stdin.buffer)
+out, names = sys.stdout, {"__name__": "__main__"}
+import io
+sys.stdout = io.StringIO()
+exec(compile(code, "in one piece", "exec"), names)
+said = sys.stdout.getvalue()
+found = [eval(expression, names | given) for expression, given in asked]
+out.buffer.write(pickle.dumps((said, found)))
+"""
+
+
+def listing(stem: str) -> str:
+    page = ROOT / f"{CHAPTERS[stem].page}.md"
+    return in_one_piece(page.read_text(encoding="utf-8"))
+
+
+def run_alone(code: str, asked: list[tuple[str, dict]], folder) -> tuple[str, list]:
+    done = subprocess.run(
+        [sys.executable, "-I", "-W", "error", "-c", ALONE],
+        input=pickle.dumps((code, asked)),
+        capture_output=True,
+        cwd=folder,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return pickle.loads(done.stdout)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    if isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    elif isinstance(expected, str | bool):
+        assert found == expected
+    else:
+        found, expected = (
+            x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+            for x in (found, expected)
+        )
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("stem", CHAPTERS)
+def test_a_chapter_stands_in_one_piece(stem, tmp_path):
+    code = listing(stem)
+    if stem in NOT_YET:
+        assert not code, f"{stem} stands in one piece: take it out of NOT_YET"
+        return
+    said, found = run_alone(code, [piece[:2] for piece in PIECES[stem]], tmp_path)
+    assert said.strip(), "the listing ends with a call, and shows what it returns"
+    for piece, result in zip(PIECES[stem], found, strict=True):
+        assert_same(result, piece.expected())
+
+
+@pytest.mark.parametrize("stem", sorted({*CHAPTERS} - NOT_YET))
+def test_a_listing_can_be_read_and_pasted(stem):
+    page = (ROOT / f"{CHAPTERS[stem].page}.md").read_text(encoding="utf-8")
+    label = f"\n({stem}-in-one-piece)=\n```{{code-cell}} ipython3\n---\nmystnb:\n"
+    assert label + '  code_prompt_show: "In one piece, to paste"\n' in page
+    code = listing(stem)
+    lines = code.splitlines()
+    assert len([line for line in lines if line.strip()]) in LINES
+    assert max(map(len, lines)) <= COLUMNS
+    assert "answers to the exercises" in "\n".join(lines[:3])  # a reader is told before reading
+    assert "(n" in code or "(b" in code  # shapes
+    imports = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Import | ast.ImportFrom)]
+    roots = {(n.module if isinstance(n, ast.ImportFrom) else n.names[0].name) for n in imports}
+    assert {root.partition(".")[0] for root in roots} <= {
+        "numpy",
+        "torch",
+        *sys.stdlib_module_names,
+    }
+    defined = {getattr(node, "name", "") for node in ast.parse(code).body}
+    assert defined & {e.name for e in exercises().values() if e.stem == stem}
+
+
+def test_the_package_is_out_of_reach(tmp_path):
+    with pytest.raises(AssertionError, match="attncourse"):
+        run_alone("import attncourse", [], tmp_path)
+
+
+def test_another_result_is_seen():
+    with pytest.raises(AssertionError):
+        assert_same([np.ones(3), True], [np.ones(3), False])
+    with pytest.raises(AssertionError):
+        assert_same(np.ones(3), np.array([1, 1, 1.01]))

@@ -1,0 +1,134 @@
+"""What a phone, 390 pixels wide, shows of every chapter: nothing cut, little printed, a small start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import course as settings
+import pytest
+from chromium import BROWSER, launched
+from conftest import ROOT
+from playwright.sync_api import Page
+
+CHAPTERS = settings.load(ROOT).chapters
+PHONE = {"width": 390, "height": 844}
+# Blocks that print and show without unfolding; blocks with lines that a phone has to break, whose
+# columns then do not stand below each other; the height of the first screen's figure, in pixels.
+PRINTED, BROKEN, HIGH = 5, 1, 560
+# Chapters that have not been brought to this yet, by what they lack. One that has it must leave.
+ALL = {chapter.stem for chapter in CHAPTERS}
+NOT_YET: dict[str, set[str]] = {
+    "printed": ALL - {"llama"},
+    "broken": ALL - set(),
+    "first": ALL - {"llama"},
+}
+MEASURE = r"""() => {
+  const article = document.querySelector("article");
+  const boxes = [...article.querySelectorAll("pre")].filter(box => box.checkVisibility());
+  const printed = boxes.filter(box => box.closest(".cell_output") && !box.closest(".highlight-python"));
+  const breaks = row => row.getBoundingClientRect().height
+    > 1.6 * parseFloat(getComputedStyle(row).lineHeight);
+  const figures = ".attncourse-moving, .attncourse-view, .attncourse-slider";
+  const first = [...article.querySelectorAll(`${figures}, .attncourse-diagram, img, .attn-plot`)]
+    .find(one => one.checkVisibility() && one.getBoundingClientRect().height > 80);
+  return {
+    cut: boxes.filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.innerText),
+    printed: printed.map(box => box.innerText),
+    broken: printed.filter(box => [...box.querySelectorAll(".attn-row")].some(breaks))
+      .map(box => box.innerText),
+    moves: Boolean(first?.matches(figures)),
+    high: first ? Math.round(first.getBoundingClientRect().height) : 0,
+  };
+}"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Page]:
+    with launched() as browser:
+        page = browser.new_page(viewport=PHONE, color_scheme="light")
+        page.route("**/tex-mml*", lambda route: route.abort())  # formulas play no part here
+        yield page
+
+
+def faults(found: dict) -> dict[str, list[str]]:
+    """What a page lacks, in words, by the list it would stand in."""
+    many, broken = len(found["printed"]), found["broken"]
+    first = []
+    if not found["moves"]:
+        first.append("the first figure does not move")
+    elif found["high"] > HIGH:
+        first.append(f"the first figure is {found['high']} pixels high, at most {HIGH}")
+    return {
+        "cut": [f"cut: {text[:60]!r}" for text in found["cut"]],
+        "printed": [f"{many} printed blocks, at most {PRINTED}"] * (many > PRINTED),
+        "broken": [f"lines are broken: {text[:60]!r}" for text in broken] * (len(broken) > BROKEN),
+        "first": first,
+    }
+
+
+@pytest.fixture(scope="module")
+def measured(tab, built) -> dict[str, dict]:
+    """The measures of every chapter, each page opened once."""
+    found = {}
+    for chapter in CHAPTERS:
+        tab.goto((built / f"{chapter.page}.html").as_uri(), wait_until="load")
+        found[chapter.stem] = tab.evaluate(MEASURE)
+    return found
+
+
+@pytest.mark.parametrize("stem", [chapter.stem for chapter in CHAPTERS])
+@pytest.mark.parametrize("what", ["cut", *NOT_YET])
+def test_a_chapter_fits_a_phone(what, stem, measured):
+    said = faults(measured[stem])[what]
+    if stem in NOT_YET.get(what, ()):
+        assert said, f"{stem} has it: take it out of NOT_YET[{what!r}]"
+    else:
+        assert said == []
+
+
+def test_the_sums_are_told(measured, record_property):
+    sums = {
+        name: sum(len(found[name]) for found in measured.values())
+        for name in ("cut", "broken", "printed")
+    }
+    record_property(
+        "summary",
+        f"at 390 pixels {sums['cut']} boxes are cut, lines of {sums['broken']} printed blocks are "
+        f"broken, {sums['printed']} printed blocks show",
+    )
+    assert sums["cut"] == 0
+
+
+ROW = '<span class="attn-row">{}</span>'
+BOX = f"<div class='cell_output'><div class='highlight'><pre>{ROW}</pre></div></div>"
+FIGURE = '<div class="attncourse-moving" style="height: {}px"></div>'
+STYLE = (
+    "<style>pre { overflow-x: auto; width: 100px; line-height: 20px }"
+    ".attn-row { display: block }</style>"
+)
+TWO_LINES = BOX.format("a<br>b")
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        (FIGURE.format(500) + 5 * BOX.format("x") + TWO_LINES.replace("cell_output", ""), None),
+        (FIGURE.format(500) + 6 * BOX.format("x"), "6 printed blocks"),
+        (FIGURE.format(600), "600 pixels high"),
+        ('<div class="attncourse-diagram" style="height: 90px"></div>', "does not move"),
+        (FIGURE.format(500) + BOX.format("x" * 99), "cut"),
+        (FIGURE.format(500) + 2 * TWO_LINES, "lines are broken"),
+    ],
+)
+def test_each_fault_is_seen(tab, page, fault):
+    tab.set_content(f"<!doctype html>{STYLE}<article>{page}</article>")
+    said = [one for every in faults(tab.evaluate(MEASURE)).values() for one in every]
+    if fault is None:
+        assert said == []
+    else:
+        assert fault in "; ".join(said)
