@@ -1,4 +1,4 @@
-"""Each chapter's listing *in one piece*: it runs without the package and computes what that does."""
+"""Each chapter's listing *in one piece*: it runs alone, and computes what the package does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a phone, 390 pixels wide, shows of every chapter: nothing cut, little printed, a small start."""
+"""What a phone, 390 pixels wide, shows of every chapter: nothing cut, little printed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ NOT_YET: dict[str, set[str]] = {
 MEASURE = r"""() => {
   const article = document.querySelector("article");
   const boxes = [...article.querySelectorAll("pre")].filter(box => box.checkVisibility());
-  const printed = boxes.filter(box => box.closest(".cell_output") && !box.closest(".highlight-python"));
+  const printed = boxes.filter(
+    box => box.closest(".cell_output") && !box.closest(".highlight-python"));
   const breaks = row => row.getBoundingClientRect().height
     > 1.6 * parseFloat(getComputedStyle(row).lineHeight);
   const figures = ".attncourse-moving, .attncourse-view, .attncourse-slider";
