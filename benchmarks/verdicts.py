@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.checks import exercises
-from attncourse.checks.changes import changes
 from attncourse.checks.exercise import Exercise, parts_of
+from attncourse.checks.explaining.changes import changes
 from attncourse.checks.judging import judge
-from attncourse.checks.verdict import Verdict
+from attncourse.checks.showing.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 WORST = 10

@@ -195,7 +195,7 @@ def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attncourse.checks.notebook import Cells
+    from attncourse.checks.reading.cells import Cells
 
     shell = InteractiveShell()
     cells = Cells(shell)

@@ -13,12 +13,13 @@ import pytest
 
 from attncourse import STEMS
 from attncourse.alarm import TimeUp
-from attncourse.checks import exercises, outcome
+from attncourse.checks import exercises
 from attncourse.checks.drivers import DRIVERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
-from attncourse.checks.trials import NoReference, draw
-from attncourse.checks.verdict import LINES, sentence
+from attncourse.checks.showing.verdict import LINES, sentence
+from attncourse.checks.trying import outcome
+from attncourse.checks.trying.trials import NoReference, draw
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (0, 1, 20261121)

@@ -6,9 +6,9 @@ import pytest
 
 from attncourse.alarm import TimeUp
 from attncourse.checks import examine, exercises
-from attncourse.checks.defaults import defaults_of, other_default
+from attncourse.checks.explaining.defaults import defaults_of, other_default
 from attncourse.checks.judging import judge
-from attncourse.checks.trials import try_out
+from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import kv_cache_bytes
 from attncourse.positions import apply_rope
 

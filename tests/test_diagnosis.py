@@ -11,7 +11,7 @@ from attncourse import efficient, gpt, kqv, multihead, transformer
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.judging import judge, named_arguments
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.kqv import project, scaled_dot_product_attention
 
 ALL = exercises()

@@ -15,7 +15,7 @@ from attncourse.checks import examine, exercises
 from attncourse.checks.drivers import call_measured
 from attncourse.checks.drivers.buffers import changed, contents
 from attncourse.checks.judging import judge_criteria
-from attncourse.checks.trials import try_out
+from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import (
     kv_cache_bytes,
     linear_attention,

@@ -5,9 +5,9 @@ from functools import cache
 
 import pytest
 from conftest import ROOT
+from grid import covered
 
 from attncourse.checks import exercises
-from attncourse.checks.grid import covered
 
 ALL = exercises()
 

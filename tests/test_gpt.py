@@ -15,8 +15,8 @@ from attncourse import gpt
 from attncourse.checks import drivers, exercises
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
-from attncourse.checks.outcome import Outcome, Unusable, with_facts
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.outcome import Outcome, Unusable, with_facts
+from attncourse.checks.trying.trials import draw
 from attncourse.gpt import (
     GPT,
     GPTConfig,

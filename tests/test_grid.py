@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from grid import covered, mixed, owed, report
 from torch import nn
 
 from attncourse.checks import exercises
-from attncourse.checks.cases import Count, Drawn, Table, hole, once_more, row, standard
 from attncourse.checks.drivers import (
     call_module_twice,
     call_module_with_each_gradient,
     each_gradient,
 )
 from attncourse.checks.exercise import Case
-from attncourse.checks.grid import covered, mixed, owed, report
 from attncourse.checks.judging import judge
-from attncourse.checks.outcome import Unusable, copy_of
+from attncourse.checks.trying.outcome import Unusable, copy_of
+from attncourse.checks.writing.cases import Count, Drawn, Table, hole, once_more, row, standard
 
 ALL = exercises()
 ATTENTION = ALL["kqv.scaled_dot_product_attention"]

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.ignoring import ignored
+from attncourse.checks.explaining.ignoring import ignored
 from attncourse.checks.judging import named_arguments
-from attncourse.checks.trials import draw, try_out
+from attncourse.checks.trying.trials import draw, try_out
 
 TWO_ARRAYS = [
     e

@@ -572,7 +572,7 @@ def test_the_submission_forgets_what_the_test_has_forgotten():
 
 TRIED = """\
 from attncourse.checks import exercises
-from attncourse.checks.trials import try_out
+from attncourse.checks.trying.trials import try_out
 found = try_out(exercises()["mixing.mix"], mix, 7)
 kinds = [trial.outcome.kind for trial in found]
 """

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.judging import call_text
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.kqv import (
     AttentionHead,
     attention_scores,

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attncourse.checks import examine
-from attncourse.checks.lines import line_behind, where
+from attncourse.checks.reading.lines import line_behind, where
 
 
 def answer(source: str):

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.judging import call_text
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.cross_attention import AttentionPooling, CrossAttention
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
 from attncourse.masking import (

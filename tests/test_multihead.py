@@ -16,8 +16,8 @@ from attncourse import multihead
 from attncourse.checks import examine, exercises
 from attncourse.checks.drivers import module_of, parameters_made, shared_by_made
 from attncourse.checks.judging import call_text
-from attncourse.checks.outcome import Unusable
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.outcome import Unusable
+from attncourse.checks.trying.trials import draw
 from attncourse.multihead import (
     MultiHeadAttention,
     MultiHeadNaive,

@@ -6,9 +6,9 @@ from torch import nn
 from attncourse.checks import examine
 from attncourse.checks.drivers import call_module
 from attncourse.checks.exercise import Case, Criterion
-from attncourse.checks.options import branches, options_of
-from attncourse.checks.outcome import Outcome
-from attncourse.checks.trials import Trial
+from attncourse.checks.explaining.options import branches, options_of
+from attncourse.checks.trying.outcome import Outcome
+from attncourse.checks.trying.trials import Trial
 from attncourse.transformer import EncoderBlock
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.kqv import AttentionHead, attention_scores, attention_weights
 from attncourse.positions import (
     LearnedPositions,

@@ -5,7 +5,7 @@ import pytest
 from attncourse import mixing
 from attncourse.checks import CheckFailed, check, exercises
 from attncourse.checks.provided import called
-from attncourse.checks.session import row_of
+from attncourse.checks.showing.session import row_of
 
 ANSWERS = """
 import numpy as np

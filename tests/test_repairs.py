@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from attncourse.checks import examine, exercises, repairs
-from attncourse.checks.changes import changes
+from attncourse.checks import examine, exercises
+from attncourse.checks.explaining import repairs
+from attncourse.checks.explaining.changes import changes
+from attncourse.checks.explaining.repairs import bounded_memory, repaired
 from attncourse.checks.judging import judge
-from attncourse.checks.repairs import bounded_memory, repaired
-from attncourse.checks.trials import try_out
+from attncourse.checks.trying.trials import try_out
 
 ALL = exercises()
 

@@ -129,7 +129,7 @@ def test_what_two_runs_come_to(first, cut_first, second, cut, counts):
 
 ONCE = """
 import builtins
-from attncourse.checks.trials import NoReference
+from attncourse.checks.trying.trials import NoReference
 if not hasattr(builtins, "met_{name}"):
     builtins.met_{name} = True
     {does}

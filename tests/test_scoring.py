@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.scoring import AdditiveScore, BilinearScore, attend, dot_score, scaled_dot_score
 from attncourse.tasks.characters import to_ids, to_texts

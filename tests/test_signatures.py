@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from attncourse.checks import examine, exercises
+from attncourse.checks.explaining.signatures import in_code
 from attncourse.checks.judging import judge
-from attncourse.checks.signatures import in_code
 from attncourse.multihead import split_heads
 from attncourse.scoring import attend
 

@@ -14,7 +14,7 @@ import attncourse.multihead as module
 from attncourse.checks import examine, exercises
 from attncourse.checks.drivers import added_in_training, call_module_in_training
 from attncourse.checks.exercise import parts_of
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.masking import causal_mask
 from attncourse.multihead import MultiHeadAttention
 from attncourse.tasks.training import count_parameters

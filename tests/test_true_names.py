@@ -8,9 +8,9 @@ from test_diagnosis import doubles
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import judge
-from attncourse.checks.outcome import identical
-from attncourse.checks.trials import draw
-from attncourse.checks.verdict import FOLLOWS, Picture, picture_html
+from attncourse.checks.showing.verdict import FOLLOWS, Picture, picture_html
+from attncourse.checks.trying.outcome import identical
+from attncourse.checks.trying.trials import draw
 
 ALL = exercises()
 SOME = ("mixing.normalize_rows", "kqv.attention_scores", "scaling.attention_entropy")

@@ -16,12 +16,12 @@ from course import load
 
 from attncourse import STEMS, lookup
 from attncourse.checks import examine, exercise, variants_of
-from attncourse.checks.adapting import Adapter, adapted
-from attncourse.checks.conventions import FORBIDDEN
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import judge
-from attncourse.checks.rewriting import BITS, COLUMNS, NEGATED, PERCENT
-from attncourse.checks.trials import trials_of
+from attncourse.checks.trying.trials import trials_of
+from attncourse.checks.variants.adapter import Adapter, adapted
+from attncourse.checks.variants.conventions import FORBIDDEN
+from attncourse.checks.variants.rewriting import BITS, COLUMNS, NEGATED, PERCENT
 from attncourse.grading.course.variants import FILE, choose, solved, variants_in
 from attncourse.grading.demo import fill_in
 from attncourse.grading.errors import UserError

@@ -14,12 +14,12 @@ import pytest
 import attncourse.checks
 from attncourse import mixing
 from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, judging, observe
-from attncourse.checks.compare import difference
-from attncourse.checks.diagnosis import Finding
 from attncourse.checks.exercise import Case, Criterion, Exercise, unchanged
+from attncourse.checks.explaining.diagnosis import Finding
 from attncourse.checks.judging import judge
-from attncourse.checks.trials import draw
-from attncourse.checks.verdict import sentence, short_number
+from attncourse.checks.showing.verdict import sentence, short_number
+from attncourse.checks.trying.compare import difference
+from attncourse.checks.trying.trials import draw
 
 
 def raises(A, X):

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch_function
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels
+from attncourse.checks.trying.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.demo import fill_in
 from attncourse.grading.judge.judge import grade

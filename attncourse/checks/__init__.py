@@ -18,12 +18,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
-from attncourse.checks.asking import in_place
-from attncourse.checks.board import Board
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
-from attncourse.checks.notebook import cells_here
 from attncourse.checks.provided import given_right_ones, wrong_ones
-from attncourse.checks.session import progress_of, seen
+from attncourse.checks.reading.cells import cells_here
+from attncourse.checks.showing.board import Board
+from attncourse.checks.showing.session import progress_of, seen
+from attncourse.checks.showing.verdict import CheckFailed, Verdict
+from attncourse.checks.showing.waiting import watched
 from attncourse.checks.standing import (
     as_graded,
     elsewhere,
@@ -31,11 +32,10 @@ from attncourse.checks.standing import (
     overwritten,
     standing,
 )
-from attncourse.checks.verdict import CheckFailed, Verdict
-from attncourse.checks.waiting import watched
+from attncourse.checks.trying.asking import in_place
 
 if TYPE_CHECKING:
-    from attncourse.checks.variants import Variant
+    from attncourse.checks.variants.variant import Variant
 
 __all__ = [
     "Case",
@@ -190,7 +190,7 @@ def exercise(target: str, variant: str = "") -> Exercise:
 @cache
 def in_variant(exercise: Exercise, name: str) -> Exercise:
     """The exercise in the variant of this name; ``ValueError`` with those that it has."""
-    from attncourse.checks.variants import varied
+    from attncourse.checks.variants.variant import varied
 
     known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
     for variant in known:

@@ -131,8 +131,8 @@ class Exercise:
     ``section`` is the heading of the page to read again. ``forbids`` names library functions that
     the answer may not hand its work to. ``picture`` draws matrices in the verdict. ``limit`` is
     the time in seconds that one call may take. ``excludes`` are the kinds of input that no case has
-    to cover, each with the reason in the exercise's text (see ``grid``). What a ``variant`` makes
-    of an exercise has the ``published`` one with it (see ``variants``).
+    to cover, each with the reason in the exercise's text (see ``tools/grid.py``). What a
+    ``variant`` makes of an exercise has the ``published`` one with it (see ``variants``).
     """
 
     target: str

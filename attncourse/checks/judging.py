@@ -12,17 +12,17 @@ from functools import partial
 import numpy as np
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.compare import SMALL, Problem, as_numbers, indent, is_array
-from attncourse.checks.defaults import other_default
-from attncourse.checks.diagnosis import Finding, diagnose
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
-from attncourse.checks.ignoring import ignored
+from attncourse.checks.explaining.defaults import other_default
+from attncourse.checks.explaining.diagnosis import Finding, diagnose
+from attncourse.checks.explaining.ignoring import ignored
+from attncourse.checks.explaining.repairs import repaired
+from attncourse.checks.explaining.symptoms import listed
 from attncourse.checks.index import guide_address, index
-from attncourse.checks.outcome import is_unwritten, named_arguments
-from attncourse.checks.repairs import repaired
-from attncourse.checks.symptoms import listed
-from attncourse.checks.trials import Trial, numbers_in, try_out
-from attncourse.checks.verdict import CriterionVerdict, Picture, Verdict
+from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
+from attncourse.checks.trying.compare import SMALL, Problem, as_numbers, indent, is_array
+from attncourse.checks.trying.outcome import is_unwritten, named_arguments
+from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 
 SLOW = 1.0  # seconds of processor time for all cases, the right answers to them included
 WIDE = 72  # columns for an array in one line

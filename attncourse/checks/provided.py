@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.absent import lending, names_in
 from attncourse.checks.exercise import Exercise
-from attncourse.checks.verdict import Verdict
+from attncourse.checks.showing.verdict import Verdict
+from attncourse.checks.trying.absent import lending, names_in
 
 
 def wrong_ones(

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.absent import hindrance, taken_away
 from attncourse.checks.exercise import Exercise, Misconception
-from attncourse.checks.notebook import (
+from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
+from attncourse.checks.reading.cells import (
     NOT_THERE,
     Cells,
     Run,
@@ -23,8 +23,8 @@ from attncourse.checks.notebook import (
     cells_here,
     kind_of,
 )
-from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
-from attncourse.checks.verdict import CriterionVerdict, Verdict
+from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
+from attncourse.checks.trying.absent import hindrance, taken_away
 
 Around = tuple[Exercise, ...]
 WRITE = "Write it in the answer's cell, run that, then this check."

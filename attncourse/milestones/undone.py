@@ -19,9 +19,10 @@ from torch import Tensor
 
 from attncourse import llama as chapter
 from attncourse.byte_pairs import BytePairs
-from attncourse.checks import exercises, mistakes
+from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
-from attncourse.checks.mistakes import Attention
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.mistakes import Attention
 from attncourse.gpt import generate, next_token_loss
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.llama import Llama, RotaryAttention

@@ -28,8 +28,8 @@ from pygments.lexers import PythonLexer
 import attncourse
 from attncourse.checks import Exercise, Misconception, exercises
 from attncourse.checks.index import name_of_place
-from attncourse.checks.verdict import Picture, short_number
-from attncourse.checks.verdict import inline as with_code
+from attncourse.checks.showing.verdict import Picture, short_number
+from attncourse.checks.showing.verdict import inline as with_code
 
 TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
 

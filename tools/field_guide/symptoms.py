@@ -15,13 +15,13 @@ from operator import attrgetter
 import numpy as np
 
 from attncourse.checks import Exercise, Misconception
-from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.drivers import dtype_of, repeated, scattered
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.judging import call_text, picture
-from attncourse.checks.outcome import Unusable
-from attncourse.checks.trials import Trial, trials_of
-from attncourse.checks.verdict import Picture
+from attncourse.checks.showing.verdict import Picture
+from attncourse.checks.trying.compare import as_numbers, difference
+from attncourse.checks.trying.outcome import Unusable
+from attncourse.checks.trying.trials import Trial, trials_of
 from field_guide.wrong_lines import SEED
 
 ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")

@@ -17,7 +17,7 @@ from types import FunctionType
 
 from attncourse.checks import Exercise, Misconception, chapter
 from attncourse.checks.exercise import parts_of
-from attncourse.checks.trials import trials_of
+from attncourse.checks.trying.trials import trials_of
 from field_guide.check_source import Definition, Source, names_in, source
 
 SEED = 0

@@ -10,13 +10,27 @@ import torch
 from torch import nn
 
 from attncourse import cross_attention
-from attncourse.checks import cases, mistakes
-from attncourse.checks.cases import Drawn, between, hole, row, standard
-from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import attention_class, linear, made, mixed, shared_out, slip
-from attncourse.checks.modules import ModuleTable, State, module_case, spread, start_case, tensor
+from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
+from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing.cases import Drawn, between, hole, row, standard
+from attncourse.checks.writing.mistakes import (
+    attention_class,
+    linear,
+    made,
+    mixed,
+    shared_out,
+    slip,
+)
+from attncourse.checks.writing.modules import (
+    ModuleTable,
+    State,
+    module_case,
+    spread,
+    start_case,
+    tensor,
+)
 
 # --- cases -----------------------------------------------------------------------------------
 

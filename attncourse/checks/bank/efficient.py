@@ -15,9 +15,13 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import efficient
-from attncourse.checks import drivers, mistakes
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import (
+from attncourse.checks import drivers
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import ONE_SIDE
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
     Drawn,
@@ -29,8 +33,7 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import (
+from attncourse.checks.writing.mistakes import (
     Attention,
     Between,
     by_root_of_d_k,
@@ -39,9 +42,7 @@ from attncourse.checks.mistakes import (
     made,
     slip,
 )
-from attncourse.checks.modules import tensor
-from attncourse.checks.rewriting import ONE_SIDE
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.writing.modules import tensor
 
 # --- cases: online_softmax ---------------------------------------------------------------------
 

@@ -18,14 +18,24 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import gpt
-from attncourse.checks import drivers, mistakes
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks import drivers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Attention, Between, made, slip
-from attncourse.checks.modules import tensor
-from attncourse.checks.rewriting import BITS
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import BITS
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.cases import (
+    FLOATS_ONLY,
+    Drawn,
+    Row,
+    Table,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.mistakes import Attention, Between, made, slip
+from attncourse.checks.writing.modules import tensor
 
 # --- cases: next_token_loss ------------------------------------------------------------------
 

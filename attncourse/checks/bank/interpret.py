@@ -13,14 +13,14 @@ import numpy as np
 import torch
 
 from attncourse import interpret
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.drivers import call_on_gpt, logits_of_changed
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, slip
-from attncourse.checks.modules import State, tensor
-from attncourse.checks.rewriting import LAST_FIRST
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import LAST_FIRST
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
+from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.modules import State, tensor
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads

@@ -7,13 +7,13 @@ computed in float32 is no mistake.
 import torch
 
 from attncourse import kqv
-from attncourse.checks import cases, mistakes
-from attncourse.checks.cases import Drawn, Table, hole, normal, once_more, row, standard
-from attncourse.checks.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Attention, attention_class, dot, linear, made, slip
-from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
+from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing.cases import Drawn, Table, hole, normal, once_more, row, standard
+from attncourse.checks.writing.mistakes import Attention, attention_class, dot, linear, made, slip
+from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases -----------------------------------------------------------------------------------
 

@@ -15,8 +15,19 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import llama, multihead
-from attncourse.checks import drivers, mistakes
-from attncourse.checks.cases import (
+from attncourse.checks import drivers
+from attncourse.checks.exercise import (
+    REFUSED,
+    Case,
+    Criterion,
+    Rng,
+    composition,
+    exercise,
+    unchanged,
+)
+from attncourse.checks.variants.conventions import forbidden, masked
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
     OTHER_NUMBERS,
@@ -28,18 +39,8 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.conventions import forbidden, masked
-from attncourse.checks.exercise import (
-    REFUSED,
-    Case,
-    Criterion,
-    Rng,
-    composition,
-    exercise,
-    unchanged,
-)
-from attncourse.checks.mistakes import Attention, made, slip
-from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.mistakes import Attention, made, slip
+from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 from attncourse.masking import causal_mask
 from attncourse.positions import apply_rope
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attncourse import lookup
-from attncourse.checks import mistakes, slips
-from attncourse.checks import softmaxes as soft
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, slip
-from attncourse.checks.rewriting import COLUMNS
-from attncourse.checks.slips import dots, result, swapped
-from attncourse.checks.softmaxes import Softmax, nothing
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import COLUMNS
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing import mistakes, slips
+from attncourse.checks.writing import softmaxes as soft
+from attncourse.checks.writing.cases import Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.slips import dots, result, swapped
+from attncourse.checks.writing.softmaxes import Softmax, nothing
 
 # --- cases -----------------------------------------------------------------------------------
 

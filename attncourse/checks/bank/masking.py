@@ -15,15 +15,31 @@ import numpy as np
 import torch
 
 from attncourse import masking
-from attncourse.checks import cases, mistakes
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Drawn, Row, Table, hole, normal, once_more, row, standard
-from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import call_on_function, with_gradients
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Attention, Between, filled_with, made, over_keys, slip
-from attncourse.checks.modules import tensor
-from attncourse.checks.rewriting import NEGATED
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.conventions import forbidden, masked
+from attncourse.checks.variants.rewriting import NEGATED
+from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing.cases import (
+    Drawn,
+    Row,
+    Table,
+    hole,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.mistakes import (
+    Attention,
+    Between,
+    filled_with,
+    made,
+    over_keys,
+    slip,
+)
+from attncourse.checks.writing.modules import tensor
 
 # --- cases: masks ----------------------------------------------------------------------------
 

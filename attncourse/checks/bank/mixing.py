@@ -3,15 +3,15 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.checks import slips
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Count, Drawn, Table, normal, once_more, row, standard
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, slip
-from attncourse.checks.rewriting import PERCENT
-from attncourse.checks.slips import EACH_ROW, over, refuse_if, result, swapped, within
-from attncourse.checks.softmaxes import Softmax
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import PERCENT
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing import slips
+from attncourse.checks.writing.cases import Count, Drawn, Table, normal, once_more, row, standard
+from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.slips import EACH_ROW, over, refuse_if, result, swapped, within
+from attncourse.checks.writing.softmaxes import Softmax
 
 # --- cases -----------------------------------------------------------------------------------
 

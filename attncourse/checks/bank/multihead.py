@@ -12,13 +12,23 @@ import torch
 from torch import nn
 
 from attncourse import multihead
-from attncourse.checks import cases, drivers, mistakes
-from attncourse.checks.cases import Count, Drawn, Table, hole, normal, once_more, row, standard
-from attncourse.checks.conventions import forbidden
-from attncourse.checks.conventions import masked as with_mask
+from attncourse.checks import drivers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Attention, made, slip
-from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.variants.conventions import forbidden
+from attncourse.checks.variants.conventions import masked as with_mask
+from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing.cases import (
+    Count,
+    Drawn,
+    Table,
+    hole,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.mistakes import Attention, made, slip
+from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases: split_heads, merge_heads ---------------------------------------------------------
 

@@ -13,14 +13,23 @@ import numpy as np
 import torch
 
 from attncourse import positions
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import FLOATS_ONLY, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import call_in_default_dtype
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, slip
-from attncourse.checks.modules import tensor
-from attncourse.checks.rewriting import BOTH_AXES, IN_HALVES
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import BOTH_AXES, IN_HALVES
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing.cases import (
+    FLOATS_ONLY,
+    Drawn,
+    Row,
+    Table,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.modules import tensor
 
 # --- cases -----------------------------------------------------------------------------------
 

@@ -17,16 +17,16 @@ import torch
 from torch import Tensor
 
 from attncourse import scaling
-from attncourse.checks import cases, mistakes
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Count, Drawn, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import numbers_drawn, repeated, scattered, typical_sizes
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, reversed_axes, slip
-from attncourse.checks.modules import tensor
-from attncourse.checks.rewriting import BITS
-from attncourse.checks.softmaxes import Softmax
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import BITS
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing.cases import Count, Drawn, Table, normal, once_more, row, standard
+from attncourse.checks.writing.mistakes import Between, made, reversed_axes, slip
+from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.softmaxes import Softmax
 
 SEEDS = 32
 

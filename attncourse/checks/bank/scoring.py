@@ -8,13 +8,21 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import scoring
-from attncourse.checks import cases, mistakes
-from attncourse.checks.cases import Drawn, Table, hole, normal, once_more, row, standard
-from attncourse.checks.conventions import forbidden, masked
 from attncourse.checks.drivers import with_gradients
 from attncourse.checks.exercise import Between, Case, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Attention, Score, dot, linear, made, module_class, slip
-from attncourse.checks.modules import ModuleTable, State, module_case, start_case, tensor
+from attncourse.checks.variants.conventions import forbidden, masked
+from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing.cases import Drawn, Table, hole, normal, once_more, row, standard
+from attncourse.checks.writing.mistakes import (
+    Attention,
+    Score,
+    dot,
+    linear,
+    made,
+    module_class,
+    slip,
+)
+from attncourse.checks.writing.modules import ModuleTable, State, module_case, start_case, tensor
 
 # --- cases -----------------------------------------------------------------------------------
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from attncourse import self_attention as chapter
-from attncourse.checks import slips
-from attncourse.checks import softmaxes as soft
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import orders_tried, same_orders
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import made, slip
-from attncourse.checks.rewriting import COLUMNS
-from attncourse.checks.slips import dots, result, swapped, unit, within
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import COLUMNS
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing import slips
+from attncourse.checks.writing import softmaxes as soft
+from attncourse.checks.writing.cases import Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.writing.mistakes import made, slip
+from attncourse.checks.writing.slips import dots, result, swapped, unit, within
 
 # --- cases: self-attention -------------------------------------------------------------------
 

@@ -16,8 +16,6 @@ import torch
 from rapidfuzz.distance import Levenshtein
 
 from attncourse import sequences as chapter
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import once_more
 from attncourse.checks.drivers import (
     drawn_as_asked,
     interval_of,
@@ -38,10 +36,12 @@ from attncourse.checks.exercise import (
     exercise,
     unchanged,
 )
-from attncourse.checks.mistakes import made, slip
-from attncourse.checks.rewriting import PERCENT
-from attncourse.checks.slips import refuse_if
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import PERCENT
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing.cases import once_more
+from attncourse.checks.writing.mistakes import made, slip
+from attncourse.checks.writing.slips import refuse_if
 from attncourse.sequences import ALPHABET
 
 # --- encode_cdr3 -----------------------------------------------------------------------------

@@ -7,12 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from attncourse import tokens
-from attncourse.checks import slips
-from attncourse.checks.cases import Count, Drawn, Row, Table, normal, once_more, row, standard
 from attncourse.checks.drivers import dtype_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, slip
-from attncourse.checks.slips import EACH_ROW, dots, over, refuse_if, result
+from attncourse.checks.writing import slips
+from attncourse.checks.writing.cases import (
+    Count,
+    Drawn,
+    Row,
+    Table,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.slips import EACH_ROW, dots, over, refuse_if, result
 
 # --- cases -----------------------------------------------------------------------------------
 

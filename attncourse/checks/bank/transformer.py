@@ -13,9 +13,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import transformer
-from attncourse.checks import drivers, mistakes
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import (
+from attncourse.checks import drivers
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
+from attncourse.checks.variants.rewriting import NEGATED
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
     OTHER_NUMBERS,
@@ -27,11 +31,8 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.conventions import columns, forbidden, masked, with_columns
-from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Slip, made, slip
-from attncourse.checks.modules import ModuleTable, State, module_case, spread, tensor
-from attncourse.checks.rewriting import NEGATED
+from attncourse.checks.writing.mistakes import Slip, made, slip
+from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 from attncourse.multihead import MultiHeadAttention
 
 # --- cases: layer_norm -----------------------------------------------------------------------

@@ -12,8 +12,11 @@ from torch.nn import functional as F
 
 from attncourse import vision
 from attncourse.checks import drivers
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.cases import (
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import CHANNELS_LAST as WITH_CHANNELS_LAST
+from attncourse.checks.variants.variant import Variant, rewordings
+from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     SCATTERED,
     Count,
@@ -26,11 +29,8 @@ from attncourse.checks.cases import (
     row,
     standard,
 )
-from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import Between, made, slip
-from attncourse.checks.modules import spread, tensor
-from attncourse.checks.rewriting import CHANNELS_LAST as WITH_CHANNELS_LAST
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.modules import spread, tensor
 
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
 

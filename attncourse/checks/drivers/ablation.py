@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attncourse.checks.drivers.modules import put, type_of_modules
-from attncourse.checks.outcome import Unusable
+from attncourse.checks.trying.outcome import Unusable
 
 COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from attncourse.checks.drivers.modules import call_module, prepare
-from attncourse.checks.outcome import is_tensor, plain
+from attncourse.checks.trying.outcome import is_tensor, plain
 
 SEED, MANY = 12, 32
 

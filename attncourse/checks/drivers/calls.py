@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.compare import wrong_type
-from attncourse.checks.outcome import Unusable, is_tensor
+from attncourse.checks.trying.compare import wrong_type
+from attncourse.checks.trying.outcome import Unusable, is_tensor
 
 
 def dtype_of(implementation: Callable, *args, **kwargs) -> str:

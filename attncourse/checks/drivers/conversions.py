@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attncourse.checks.drivers.modules import type_of_modules
-from attncourse.checks.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 
 
 def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.compare import wrong_type
 from attncourse.checks.drivers.calls import output_and_gradients
-from attncourse.checks.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.compare import wrong_type
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 
 
 def call_on_model(

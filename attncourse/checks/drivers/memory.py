@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from attncourse.checks.compare import wrong_type
 from attncourse.checks.drivers.buffers import changed, contents
-from attncourse.checks.outcome import Unusable, is_tensor
+from attncourse.checks.trying.compare import wrong_type
+from attncourse.checks.trying.outcome import Unusable, is_tensor
 
 BYTES = 8  # of a number that is held outside of torch
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attncourse.checks.drivers.calls import gradients
-from attncourse.checks.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 
 
 def type_built(implementation: Callable, *args, **kwargs) -> str:

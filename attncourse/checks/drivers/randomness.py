@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attncourse.checks.compare import as_numbers, wrong_type
-from attncourse.checks.outcome import Unusable
+from attncourse.checks.trying.compare import as_numbers, wrong_type
+from attncourse.checks.trying.outcome import Unusable
 
 
 def numbers_drawn(implementation: Callable, calls, seeds) -> np.ndarray:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.compare import as_numbers, wrong_type
-from attncourse.checks.outcome import Unusable
+from attncourse.checks.trying.compare import as_numbers, wrong_type
+from attncourse.checks.trying.outcome import Unusable
 
 MOST = 200_000  # what a statistic may be asked, before a loop is called endless
 EXTRA = 2  # calls that are no resample: of the sample itself, for example

@@ -9,8 +9,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.checks.session import hidden_points
-from attncourse.checks.verdict import NOT_ATTEMPTED
+from attncourse.checks.showing.session import hidden_points
+from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.scores import Standing
 from attncourse.grading.class_.similar import Class
 from attncourse.grading.class_.summary import Misconception, Summary, count

@@ -15,8 +15,9 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 
-from attncourse.checks import exercise, rewriting, variants_of
-from attncourse.checks.adapting import as_data
+from attncourse.checks import exercise, variants_of
+from attncourse.checks.variants import rewriting
+from attncourse.checks.variants.adapter import as_data
 from attncourse.grading.judge.checker import Checker, Launch
 from attncourse.grading.judge.desk import loads
 from attncourse.grading.judge.late import touched

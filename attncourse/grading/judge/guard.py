@@ -11,7 +11,7 @@ checker's by now, an array, a number, a text or lists of them: an object that st
 submission's process would be asked for its own verdict.
 
 A call whose result is thrown away, or only compared with None, asks for what it changes in place
-(see ``attncourse.checks.asking``).
+(see ``attncourse.checks.trying.asking``).
 """
 
 import ast
@@ -21,7 +21,7 @@ from collections.abc import Callable, KeysView, Set
 from functools import lru_cache, partial
 from typing import Any
 
-from attncourse.checks.asking import in_place
+from attncourse.checks.trying.asking import in_place
 from attncourse.grading.judge.comparing import (
     is_array,
     is_nothing,

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.checks.absent import NOWHERE, is_told
-from attncourse.checks.verdict import IN_FULL, LOOKS_LIKE, NOT_ATTEMPTED, given_right
+from attncourse.checks.showing.verdict import IN_FULL, LOOKS_LIKE, NOT_ATTEMPTED, given_right
+from attncourse.checks.trying.absent import NOWHERE, is_told
 from attncourse.grading.judge.checker import Checker
 from attncourse.grading.judge.desk import HIDDEN, binds, imports_in
 from attncourse.grading.judge.outcomes import StepOutcome

@@ -11,7 +11,7 @@ import numpy as np
 
 from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
-from attncourse.checks.trials import NoReference
+from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.desk import desk_for, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.outcomes import (

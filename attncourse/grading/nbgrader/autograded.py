@@ -11,7 +11,7 @@ from html import escape
 from types import SimpleNamespace
 from typing import Any
 
-from attncourse.checks.verdict import MESSAGE_STYLE, CriterionVerdict, Verdict
+from attncourse.checks.showing.verdict import MESSAGE_STYLE, CriterionVerdict, Verdict
 from attncourse.grading import harmless
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message

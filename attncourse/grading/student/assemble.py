@@ -14,7 +14,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import index
-from attncourse.checks.verdict import given_right
+from attncourse.checks.showing.verdict import given_right
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained
 from attncourse.grading.harmless import one_line

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from attncourse import MILESTONES, STEMS
 from attncourse.checks.index import index, questions
-from attncourse.checks.notebook import UNANSWERED
-from attncourse.checks.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED, points
+from attncourse.checks.reading.cells import UNANSWERED
+from attncourse.checks.showing.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED, points
 from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError

@@ -11,7 +11,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import Known, index
-from attncourse.checks.notebook import UNANSWERED
+from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from attncourse.checks import variants_of
-from attncourse.checks.variants import Variant
+from attncourse.checks.variants.variant import Variant
 from attncourse.grading.errors import UserError
 
 VARIANT = ', variant="{}"'

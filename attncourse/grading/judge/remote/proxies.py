@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 from attncourse.alarm import TimeUp
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case, Exercise
-from attncourse.checks.outcome import (
+from attncourse.checks.trying.outcome import (
     Outcome,
     Unusable,
     argument_names,
     describe_error,
     with_facts,
 )
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.remote.conversation import text_in
 from attncourse.grading.judge.wire.decoding import (
     NAME,

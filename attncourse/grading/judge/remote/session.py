@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import Clock, Stopwatch
-from attncourse.checks.asking import asked
+from attncourse.checks.trying.asking import asked
 from attncourse.grading.judge.remote.conversation import Conversation
 from attncourse.grading.judge.remote.lent import Lent
 from attncourse.grading.judge.remote.proxies import proxy

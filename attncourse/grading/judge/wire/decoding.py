@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.watch import Forbidden, Unusable
+from attncourse.checks.trying.watch import Forbidden, Unusable
 from attncourse.grading.judge.wire.encoding import BUILTINS, DEPTH, NUMPY, RANGE, TORCH
 from attncourse.grading.judge.wire.frames import WireError
 

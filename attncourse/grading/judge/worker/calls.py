@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import TimeUp, within
-from attncourse.checks.lines import line_behind
-from attncourse.checks.outcome import Unusable
+from attncourse.checks.reading.lines import line_behind
+from attncourse.checks.trying.outcome import Unusable
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import (
     Encoder,

@@ -21,8 +21,8 @@ from typing import Any
 from attncourse.alarm import ready, within
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.outcome import Trying, run_case
-from attncourse.checks.watch import Forbidden, forbidding
+from attncourse.checks.trying.outcome import Trying, run_case
+from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
 from attncourse.grading.judge.wire.frames import receive, send

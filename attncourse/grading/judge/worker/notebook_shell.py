@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from attncourse.checks.absent import nobody_answers
+from attncourse.checks.trying.absent import nobody_answers
 from attncourse.grading.submission.syntax import bound_names, first_line
 
 SHOWN = 20_000  # characters of printed output that a reply carries

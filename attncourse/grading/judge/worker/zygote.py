@@ -21,8 +21,8 @@ from typing import Any
 
 import attncourse
 from attncourse import STEMS
-from attncourse.checks.absent import SENTENCE
-from attncourse.checks.watch import prepare
+from attncourse.checks.trying.absent import SENTENCE
+from attncourse.checks.trying.watch import prepare
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import hear, tell
 from attncourse.grading.judge.worker import loop as worker

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attncourse.checks import mistakes
 from attncourse.checks.exercise import Between
-from attncourse.checks.mistakes import slip
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.mistakes import slip
 
 # --- what is right ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.outcome import is_tensor
+from attncourse.checks.trying.outcome import is_tensor
 
 # Relative to the largest expected entry. In float64 an error of 1e-7 shows and a guard of 1e-12
 # in a denominator does not; in float32 a few hundred roundings are allowed, in float16 a few.

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from attncourse.checks.adapting import Adapter, adapted
 from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception, Parts, parts_of
-from attncourse.checks.outcome import argument_names
-from attncourse.checks.rewriting import turned
+from attncourse.checks.trying.outcome import argument_names
+from attncourse.checks.variants.adapter import Adapter, adapted
+from attncourse.checks.variants.rewriting import turned
 
 
 @dataclass(frozen=True)

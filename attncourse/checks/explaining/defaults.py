@@ -9,11 +9,11 @@ from dataclasses import replace
 from itertools import takewhile
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.asking import asking
 from attncourse.checks.exercise import Case, Exercise, Misconception
-from attncourse.checks.outcome import run
-from attncourse.checks.signatures import in_code
-from attncourse.checks.trials import Trial, problem_with
+from attncourse.checks.explaining.signatures import in_code
+from attncourse.checks.trying.asking import asking
+from attncourse.checks.trying.outcome import run
+from attncourse.checks.trying.trials import Trial, problem_with
 
 
 def other_default(

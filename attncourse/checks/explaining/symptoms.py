@@ -13,11 +13,11 @@ from itertools import combinations
 
 import numpy as np
 
-from attncourse.checks.compare import PRECISE, as_numbers, difference, equal, scale_of
 from attncourse.checks.drivers.modules import CALLS
 from attncourse.checks.exercise import Misconception
-from attncourse.checks.options import branches
-from attncourse.checks.trials import Trial
+from attncourse.checks.explaining.options import branches
+from attncourse.checks.trying.compare import PRECISE, as_numbers, difference, equal, scale_of
+from attncourse.checks.trying.trials import Trial
 
 NAMED = {
     -1.0: "the expected one with the wrong sign",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from attncourse.checks.verdict import FRAME, Verdict
+from attncourse.checks.showing.verdict import FRAME, Verdict
 
 LOOKING = "looking for what happened …"
 

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.exercise import (
     Between,
     Exercise,
@@ -24,10 +23,9 @@ from attncourse.checks.exercise import (
     Misconception,
     parts_of,
 )
-from attncourse.checks.options import branches, options_of
-from attncourse.checks.outcome import Outcome, Unusable, copy_of, is_unwritten, quiet, run
-from attncourse.checks.signatures import other_signature
-from attncourse.checks.symptoms import (
+from attncourse.checks.explaining.options import branches, options_of
+from attncourse.checks.explaining.signatures import other_signature
+from attncourse.checks.explaining.symptoms import (
     by_lot,
     changed_throughout,
     close,
@@ -38,7 +36,9 @@ from attncourse.checks.symptoms import (
     pairs,
     unmoved,
 )
-from attncourse.checks.trials import FRESH, Trial, draw, numbers_in
+from attncourse.checks.trying.compare import as_numbers, difference
+from attncourse.checks.trying.outcome import Outcome, Unusable, copy_of, is_unwritten, quiet, run
+from attncourse.checks.trying.trials import FRESH, Trial, draw, numbers_in
 
 SECONDS = 1.0  # of processor time for what takes many tries
 LONGEST = 2.4  # for all, fresh draws and changes of the code included: then what is known is said

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from attncourse.checks.adapting import Adapter
-from attncourse.checks.rewriting import COLUMNS, NEGATED
-from attncourse.checks.variants import Variant, rewordings
+from attncourse.checks.variants.adapter import Adapter
+from attncourse.checks.variants.rewriting import COLUMNS, NEGATED
+from attncourse.checks.variants.variant import Variant, rewordings
 
 # what is said of masks, and what it becomes where True means forbidden
 FORBIDDEN = rewordings("""

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.asking import asking
-from attncourse.checks.compare import as_numbers, difference
 from attncourse.checks.exercise import Case, Exercise
-from attncourse.checks.outcome import Outcome, identical, named_arguments, run
-from attncourse.checks.trials import FRESH, Trial, draw
+from attncourse.checks.trying.asking import asking
+from attncourse.checks.trying.compare import as_numbers, difference
+from attncourse.checks.trying.outcome import Outcome, identical, named_arguments, run
+from attncourse.checks.trying.trials import FRESH, Trial, draw
 
 TRIES = 12  # calls for each argument, any of which may show that it counts
 LEAST = 3

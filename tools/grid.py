@@ -5,7 +5,7 @@ kinds of input that the reference's signature allows, and ``covered`` those that
 are, each told from the numbers and never from a note. What the exercise's text rules out stands
 in ``Exercise.excludes``, with the reason.
 
-    python -m attncourse.checks.grid kqv
+    python tools/grid.py kqv
 """
 
 import inspect
@@ -24,7 +24,6 @@ import numpy as np
 
 from attncourse import STEMS
 from attncourse.checks import chapter
-from attncourse.checks.compare import as_numbers
 from attncourse.checks.drivers import (
     attend_with_each_gradient,
     call_in_blocks,
@@ -45,8 +44,9 @@ from attncourse.checks.drivers import (
     dtype_of,
 )
 from attncourse.checks.exercise import Case, Criterion, Exercise
-from attncourse.checks.outcome import Outcome, copy_of, identical, is_tensor, quiet
-from attncourse.checks.trials import draw
+from attncourse.checks.trying.compare import as_numbers
+from attncourse.checks.trying.outcome import Outcome, copy_of, identical, is_tensor, quiet
+from attncourse.checks.trying.trials import draw
 
 SEED = 0
 SEQUENCES = ("m", "n")  # axes of tokens, in the annotations

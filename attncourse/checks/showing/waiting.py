@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attncourse.checks.lines import line_behind
-from attncourse.checks.notebook import shell
-from attncourse.checks.outcome import is_students
+from attncourse.checks.reading.cells import shell
+from attncourse.checks.reading.lines import line_behind
+from attncourse.checks.trying.outcome import is_students
 
 EVERY = 5.0  # seconds
 

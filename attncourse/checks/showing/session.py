@@ -7,8 +7,8 @@ from html import escape
 from attncourse import MILESTONES, STEMS
 from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
 from attncourse.checks.index import questions
-from attncourse.checks.notebook import cells_here
-from attncourse.checks.verdict import NOT_ATTEMPTED, OPEN, STATES, Verdict, inline, points
+from attncourse.checks.reading.cells import cells_here
+from attncourse.checks.showing.verdict import NOT_ATTEMPTED, OPEN, STATES, Verdict, inline, points
 
 MARKS = dict(zip(STATES, "✓✗○", strict=True))
 CELL = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"

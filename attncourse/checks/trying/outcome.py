@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import TimeUp, within
-from attncourse.checks.absent import Absent, alone, is_absent, nobody_there
 from attncourse.checks.exercise import Case, Exercise
-from attncourse.checks.lines import line_behind, steps_of
-from attncourse.checks.watch import Forbidden, Unusable, forbidding
+from attncourse.checks.reading.lines import line_behind, steps_of
+from attncourse.checks.trying.absent import Absent, alone, is_absent, nobody_there
+from attncourse.checks.trying.watch import Forbidden, Unusable, forbidding
 
 UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
 

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.changes import CURES, Change, changes
 from attncourse.checks.exercise import Exercise, Misconception
-from attncourse.checks.outcome import is_students, is_unwritten, quiet, run
-from attncourse.checks.trials import FRESH, Trial, numbers_in, problem_with, trials_of
-from attncourse.checks.watch import Forbidden, forbidding
+from attncourse.checks.explaining.changes import CURES, Change, changes
+from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
+from attncourse.checks.trying.trials import FRESH, Trial, numbers_in, problem_with, trials_of
+from attncourse.checks.trying.watch import Forbidden, forbidding
 
 try:
     import resource

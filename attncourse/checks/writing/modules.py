@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from attncourse.checks.cases import Row, Table, is_zero
 from attncourse.checks.drivers import (
     call_module,
     call_module_twice,
@@ -16,6 +15,7 @@ from attncourse.checks.drivers import (
     varied_at_start,
 )
 from attncourse.checks.exercise import Case, Rng
+from attncourse.checks.writing.cases import Row, Table, is_zero
 
 State = dict[str, torch.Tensor]
 

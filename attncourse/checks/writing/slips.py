@@ -7,9 +7,9 @@ softmax stand in ``softmaxes``; ``mistakes`` says what a slip is.
 
 import numpy as np
 
-from attncourse.checks import mistakes
 from attncourse.checks.exercise import REFUSED, Between
-from attncourse.checks.mistakes import slip
+from attncourse.checks.writing import mistakes
+from attncourse.checks.writing.mistakes import slip
 
 # --- what is right ---------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from attncourse.checks.asking import asking
-from attncourse.checks.compare import Problem, as_numbers, difference, is_array
 from attncourse.checks.exercise import Case, Criterion, Exercise
-from attncourse.checks.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
-from attncourse.checks.watch import forbidding
+from attncourse.checks.trying.asking import asking
+from attncourse.checks.trying.compare import Problem, as_numbers, difference, is_array
+from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
+from attncourse.checks.trying.watch import forbidding
 
 FRESH = 3  # further draws that what is told of an answer has to hold in
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from attncourse.checks.drivers.calls import call_with_each_gradient, call_with_gradients
 from attncourse.checks.exercise import call_it
-from attncourse.checks.trials import Trial
+from attncourse.checks.trying.trials import Trial
 
 ENOUGH = 2  # cases on either side
 

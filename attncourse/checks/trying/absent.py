@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from attncourse import STEMS
-from attncourse.checks.notebook import cells_here
-from attncourse.checks.watch import Unusable, body_of, replaced_body
+from attncourse.checks.reading.cells import cells_here
+from attncourse.checks.trying.watch import Unusable, body_of, replaced_body
 
 GRADED = "is not there while your work is graded: this assignment asks you to write it"
 SENTENCE = f"attncourse.{{}} {GRADED}"
@@ -29,7 +29,7 @@ NOWHERE = "is not there while your work is graded: what you use of it has to sta
 HALTED = re.compile(r"import of attncourse\.(\w+) halted")  # Python's, for ``not_importable``
 NOBODY = "nobody is there to answer input() when your work is checked: take it out"
 DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 
 
 class Absent(Unusable, ImportError):

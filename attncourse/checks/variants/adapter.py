@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attncourse.checks.exercise import Exercise
-from attncourse.checks.outcome import argument_names
-from attncourse.checks.rewriting import CHANGES, Change, rewritten
+from attncourse.checks.trying.outcome import argument_names
+from attncourse.checks.variants.rewriting import CHANGES, Change, rewritten
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from attncourse.checks.exercise import Exercise, Misconception
-from attncourse.checks.trials import Trial
+from attncourse.checks.trying.trials import Trial
 
 CALL = r"(?P<function>\w+|<lambda>)\(\) "  # as Python writes it
 MISSING = re.compile(CALL + r"missing \d+ required [a-z-]+ arguments?: (?P<names>'[^()]+')$")

@@ -1,0 +1,1 @@
+"""Running an answer on cases: safely, watched, and compared with the reference."""

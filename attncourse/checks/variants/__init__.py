@@ -1,0 +1,1 @@
+"""Exercises in other conventions: masks True where forbidden, tokens as columns."""
