@@ -1,0 +1,50 @@
+"""Real word vectors: what a language model's table of embeddings holds for some hundred words."""
+
+import base64
+from functools import cache
+
+import numpy as np
+
+from attncourse.data import kept
+
+
+class WordVectors:
+    """Words of a real model with a vector each, for chapters that work with real meaning.
+
+    ``words[i]`` has the vector ``vectors[i]``; ``vectors`` is ``(n, 48)``, float64. Each is a row
+    of the table of SmolLM2-135M-Instruct with the mean of all rows taken off, turned so that 48
+    numbers keep the share ``variance`` of what tells these words from the mean (a cosine in 48
+    numbers is therefore larger than in all 576). The file says how it was made.
+    """
+
+    def __init__(self):
+        found = kept("word_vectors")
+        self.words: list[str] = found["words"].split()
+        half = np.frombuffer(base64.b64decode(found["vectors"]), "<f2")
+        self.vectors = half.reshape(len(self.words), -1).astype(float)  # (n, 48)
+        self.variance: float = found["variance"]
+
+    def __call__(self, *words: str) -> np.ndarray:
+        """The vectors of these words, ``(len(words), 48)``; one text is read word by word.
+
+        Raises ``ValueError`` for a word that is not among them.
+        """
+        asked = words[0].split() if len(words) == 1 else words
+        for word in asked:
+            if word not in self.words:
+                raise ValueError(f"no vector is kept for {word!r}; .words lists those that are")
+        return self.vectors[[self.words.index(word) for word in asked]]
+
+    def nearest(self, word: str, k: int = 5, among: list[str] | None = None) -> list[tuple]:
+        """The k other words whose cosine with this one is largest, each with its cosine."""
+        others = [w for w in (among or self.words) if w != word]
+        (x,), Y = self(word), self(*others) if len(others) > 1 else self(others[0])
+        cosines = Y @ x / (np.linalg.norm(Y, axis=1) * np.linalg.norm(x))
+        best = np.argsort(-cosines)[:k]
+        return [(others[i], float(cosines[i])) for i in best]
+
+
+@cache
+def word_vectors() -> WordVectors:
+    """The words and vectors that come with the package, read once."""
+    return WordVectors()
