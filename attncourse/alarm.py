@@ -123,6 +123,7 @@ class Limit:
 
 
 AGAIN = 0.1  # seconds until an alarm that nobody has obeyed rings again
+PATIENCE = 2  # alarms that a call may swallow before it is ended in another way
 _limits: list[Limit] = []  # the innermost last
 
 
@@ -163,31 +164,35 @@ def dropped(tell: Callable[[Any], None], what: Any) -> None:
 
 
 def ring(signum: int, frame: Any) -> None:
-    """Raises ``TimeUp`` in the innermost call once its time is up; rings again later till then.
-
-    A loop around a bare ``except`` swallows every one of them. So from the third on, a trace
-    function is left behind that raises once more on the next line, which is in the handler and no
-    longer guarded by it.
-    """
+    """Raises ``TimeUp`` in the innermost call, once its time is up and again until it has ended."""
     limit = _limits[-1] if _limits else None
     if limit is None or not limit.running:
         return
-    if not limit.rung and (left := limit.watch.left()):
+    if not limit.rung and (left := limit.watch.left()):  # it rings by the clock, which is ahead
         signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
         return
     limit.rung += 1
-    if limit.rung > 2:
-
-        def raise_on_next_line(frame, event, arg):
-            if limit.running and event in ("line", "call"):  # an "exception" is still in the try
-                raise TimeUp
-            return raise_on_next_line
-
-        sys.settrace(raise_on_next_line)
-        while frame is not None and frame.f_code is not within_by_alarm.__code__:
-            frame.f_trace = raise_on_next_line
-            frame = frame.f_back
+    if limit.rung > PATIENCE:
+        raise_on_next_line(limit, frame)
     raise TimeUp
+
+
+def raise_on_next_line(limit: Limit, frame: Any) -> None:
+    """Has ``TimeUp`` raised once more, by whatever line of the limited call comes next.
+
+    A loop around a bare ``except`` swallows every alarm, for all of them ring inside its ``try``.
+    The next line is in the handler, which nothing guards.
+    """
+
+    def trace(frame: Any, event: str, arg: Any) -> Callable:
+        if limit.running and event in ("line", "call"):  # an "exception" is still in the try
+            raise TimeUp
+        return trace
+
+    sys.settrace(trace)  # for calls from now on; those that are open have to be told each
+    while frame is not None and frame.f_code is not within_by_alarm.__code__:
+        frame.f_trace = trace
+        frame = frame.f_back
 
 
 def within_by_alarm(watch: Stopwatch, call: Callable[[], Any]) -> Any:

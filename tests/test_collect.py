@@ -654,7 +654,7 @@ def test_what_is_in_archives_is_bounded_together(course, monkeypatch):
         for n, who in enumerate(("ada", "eve", "bob"))
     ]
     size = len(several[0][1])
-    for room in (drops.Room(bytes=2 * size), drops.Room(files=2)):
+    for room in (drops.ArchiveRoom(bytes=2 * size), drops.ArchiveRoom(files=2)):
         monkeypatch.setattr(sort, "Room", lambda room=room: room)
         got, left = gathered(course, several)
         assert set(got) == {"ada", "eve"}

@@ -20,8 +20,8 @@ from small_course import solution as answer
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.lanes import Lanes
-from attncourse.grading.judge.marking import judge_cell
 from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells

@@ -13,8 +13,8 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.collect import collect
 from attncourse.grading.collect.owners import SPELLING
 from attncourse.grading.collect.roster import Class, Member
-from attncourse.grading.feedback.returned import Page, Place, owners_of
-from attncourse.grading.names import Names, file_name, folded, same_id, spellings, words
+from attncourse.grading.feedback.returned import Home, Page, owners_of
+from attncourse.grading.names import NameIndex, file_name, folded, same_id, spellings, words
 
 FILE = f"{NAME}.ipynb"
 NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone
@@ -134,7 +134,7 @@ def test_form_capitals_and_signs_make_no_other_name(name, form, sign):
 
 @given(st.lists(LETTERS, min_size=1, max_size=6, unique_by=folded), LETTERS)
 def test_names_know_everybody_by_their_own_and_nobody_by_another(names, asked):
-    known = Names()
+    known = NameIndex()
     for n, name in enumerate(names):
         known.add(str(n), name)
     for n, name in enumerate(names):
@@ -160,7 +160,7 @@ def test_a_page_is_given_back_to_nobody_called_alike(pair):
     one, other = pair
     page = Page(Person("ann", parted(one)[1], parted(one)[0]), b"1", "page")
     for shown in (other, canvas(*parted(other))):
-        places = {Place(f"{shown}_9_assignsubmission_file/", shown, f"{shown}_9"): {b"2"}}
+        places = {Home(f"{shown}_9_assignsubmission_file/", shown, f"{shown}_9"): {b"2"}}
         assert owners_of(places, [page], {}) == {}
-    own = Place("p/", normalize("NFD", one), "k")
+    own = Home("p/", normalize("NFD", one), "k")
     assert owners_of({own: {b"2"}}, [page], {}) == {"ann": own}

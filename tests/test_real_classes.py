@@ -532,7 +532,7 @@ def test_the_instructors_page_names_the_limits_that_hold():
         f"{MOST_CELLS} cells, {spaced(notebooks.MOST_CODE)} characters of code",
         f"{spaced(drops.MOST)} files",
         f"{drops.DEEPEST} deep, {drops.MOST_INSIDE} files each, "
-        f"{drops.Room().bytes // 1_000_000} MB together",
+        f"{drops.ArchiveRoom().bytes // 1_000_000} MB together",
         f"{spaced(autograded.LONGEST)} characters of a cell, {spaced(autograded.ROOM)} of all",
     ):
         assert said in page, said

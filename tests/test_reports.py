@@ -31,7 +31,12 @@ from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading.class_.page import HERE, page
-from attncourse.grading.class_.results import ClassResults, Result, class_results, from_report
+from attncourse.grading.class_.results import (
+    ClassResults,
+    StudentResult,
+    class_results,
+    from_report,
+)
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import histogram, quartiles, summarize
 from attncourse.grading.class_.terminal import (
@@ -102,7 +107,7 @@ def test_the_table_of_the_format_has_a_row_for_every_field():
 
 def a_class(*reports: Report) -> ClassResults:
     results = [
-        Result(
+        StudentResult(
             Person(r.student),
             NAME,
             r.status,
@@ -144,8 +149,13 @@ def test_quartiles_are_what_the_textbook_says(scores):
 )
 def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
     """Of four answers the first two are right; those that wait do not count."""
-    twice = [Result(Person(str(n)), NAME, "graded", {"points_twice": CellResult(4 * (n < 2), 4)},
-                    waiting=("points_twice",) * (n < waiting)) for n in range(4)]  # fmt: skip
+    twice = [
+        StudentResult(
+            *(Person(str(n)), NAME, "graded", {"points_twice": CellResult(4 * (n < 2), 4)}),
+            waiting=("points_twice",) * (n < waiting),
+        )
+        for n in range(4)
+    ]
     summary = summarize(ClassResults(NAME, tuple(twice)))
     assert summary.exercises[0].shares[0] == shown
     assert re.search(rf"twice +4 +{shown} ", printed(at_a_glance(summary)))

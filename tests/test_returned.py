@@ -13,7 +13,7 @@ from moving_pages import needs_browser
 from small_class import NAME, made, refuses, run, write_gradebook, write_reports
 from small_course import STUB, cell, graded, make_course, notebook, small, solution
 
-from attncourse.grading.class_.results import Result
+from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
@@ -50,8 +50,8 @@ def graded_add(**more) -> Report:
     return replace(report, cells=cells)
 
 
-def result_of(report: Report, **more) -> Result:
-    return Result(Person(report.student), NAME, report.status, dict(report.cells), **more)
+def result_of(report: Report, **more) -> StudentResult:
+    return StudentResult(Person(report.student), NAME, report.status, dict(report.cells), **more)
 
 
 def page_of(report: Report, data: bytes, assignment: Assignment = SMALL, **more) -> str:

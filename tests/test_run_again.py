@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from small_course import cell, graded, notebook, solution
 
-from attncourse.grading.judge.checker import Checker
+from attncourse.grading.judge.findings import Findings, agreed
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.limits import Limits
@@ -117,14 +117,12 @@ def of(*points: float) -> dict[int, StepOutcome]:
     ],
 )
 def test_what_two_runs_come_to(first, cut_first, second, cut, counts):
-    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
-    steps = [Step(f"test t{n}", "pass", f"t{n}") for n in range(4)]
-    checker = Checker(steps, asked, 1, LIMITS, of(*first), cut_first)
-    checker.outcomes, checker.cut = of(*second), cut
-    checker.trouble = dict.fromkeys(cut, "was cut")
-    checker.agree()
-    assert checker.outcomes == of(*counts)
-    assert checker.trouble == dict.fromkeys(cut & cut_first, "was cut")
+    steps = tuple(Step(f"test t{n}", "pass", "test", f"t{n}") for n in range(4))
+    trouble = dict.fromkeys(cut, "was cut")
+    now = Findings(steps, of(*second), cut=frozenset(cut), trouble=trouble)
+    found = agreed(of(*first), cut_first, now)
+    assert found.outcomes == of(*counts)
+    assert found.trouble == dict.fromkeys(cut & cut_first, "was cut")
 
 
 ONCE = """

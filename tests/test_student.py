@@ -21,7 +21,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.student import selfcheck
 from attncourse.grading.student.assemble import assemble
 from attncourse.grading.student.package import has_reached, reached, texts_of
-from attncourse.grading.student.progress import Progress, progress, progress_table, summary
+from attncourse.grading.student.progress import FolderProgress, progress, progress_table, summary
 
 LIMITS = Limits.of(60)
 MIX = "def mix(A, X):\n    # rows of A say how much of each row of X\n    return A @ X"
@@ -79,7 +79,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(folder) -> tuple[Progress, list]:
+def found(folder) -> tuple[FolderProgress, list]:
     seen: list = []
     return progress(folder, LIMITS, lambda *told: seen.append(told)), seen
 
@@ -115,7 +115,7 @@ def test_what_was_tried_comes_before_what_is_open(found, folder):
         f"next: uniform_weights, in {folder / '02_mixing.ipynb'} (about 5 minutes)",
     ]
     states = dict.fromkeys(found[0].states, "done")
-    whole = Progress(states, {}, waiting=frozenset(questions()))
+    whole = FolderProgress(states, {}, waiting=frozenset(questions()))
     assert whole.next == ""
     assert "the whole course" in summary(whole)
     last = list(states)[-1]
@@ -144,7 +144,7 @@ def test_questions_count_and_those_that_are_answered_wait_for_a_person(tmp_path)
     assert summary(done).endswith("next: explain_views, in the notebook of chapter 5")
 
 
-def rows(found: Progress) -> dict[str, list[str]]:
+def rows(found: FolderProgress) -> dict[str, list[str]]:
     """The table's cells, by the first of each row."""
     columns = [[str(cell) for cell in column.cells] for column in progress_table(found).columns]
     return {row[0].strip(): list(row) for row in zip(*columns, strict=True)}
@@ -152,7 +152,7 @@ def rows(found: Progress) -> dict[str, list[str]]:
 
 def test_a_milestone_is_yours_only_with_all_parts(found, tmp_path):
     states = found[0].states | {t: "done" for t in found[0].states if t.startswith("kqv.")}
-    before = Progress(states, {})
+    before = FolderProgress(states, {})
     assert [before.milestone(stem) for stem in MILESTONES] == [
         "tried",
         *["open"] * (len(MILESTONES) - 1),
@@ -160,14 +160,14 @@ def test_a_milestone_is_yours_only_with_all_parts(found, tmp_path):
     assert "then attncourse milestone recall\nnext: " in summary(before)
     has_reached(tmp_path, "recall", 3)
     assert reached(tmp_path) == {"recall": 3}
-    runs = Progress(states, {}, reached=reached(tmp_path))
+    runs = FolderProgress(states, {}, reached=reached(tmp_path))
     assert runs.milestone("kqv") == "tried"
     assert f"0 of {len(MILESTONES)} milestones are yours; recall runs, with 3 of ours" in summary(
         runs
     )
     assert rows(runs)["milestone recall"][1] == "runs, with 3 of ours"
     has_reached(tmp_path, "recall", 0)
-    after = Progress(states, {}, reached=reached(tmp_path))
+    after = FolderProgress(states, {}, reached=reached(tmp_path))
     assert after.milestone("kqv") == "done"
     assert f"1 of {len(MILESTONES)} milestones are yours\nnext: " in summary(after)
     assert rows(after)["milestone recall"][1] == "yours"

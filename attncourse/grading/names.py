@@ -57,7 +57,7 @@ def file_name(name: str) -> str:
     return "-".join(part for part in kept.strip(".").split("-") if part)[:100]
 
 
-class Names:
+class NameIndex:
     """Who is called what. A name written exactly so counts before one that is the same."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attncourse.grading.class_ import canvas, gradescope, moodle
-from attncourse.grading.class_.results import ClassResults, Result, class_results
+from attncourse.grading.class_.results import ClassResults, StudentResult, class_results
 from attncourse.grading.class_.scores import graded_assignments
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
@@ -15,7 +15,7 @@ FORMATS = ("csv", "canvas", "moodle", "gradescope")
 FILES = {"csv": "grades.csv", "canvas": "canvas.csv", "moodle": "moodle.csv"}
 WAY_OUT = "; name another place"
 # The CSV format of our own: what stands before the points of each cell, and what behind them.
-BEFORE: dict[str, Callable[[Result], Value]] = {
+BEFORE: dict[str, Callable[[StudentResult], Value]] = {
     "student": lambda r: r.student,
     "last_name": lambda r: r.person.last_name,
     "first_name": lambda r: r.person.first_name,
@@ -32,7 +32,7 @@ BEFORE: dict[str, Callable[[Result], Value]] = {
     "manual": lambda r: "; ".join(r.manual),
     "points_from": lambda r: r.source,
 }
-BEHIND: dict[str, Callable[[Result], Value]] = {
+BEHIND: dict[str, Callable[[StudentResult], Value]] = {
     "misconceptions": lambda r: "\n".join(f"{target}: {name}" for target, name in r.misconceptions),
     "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits, r.older) if t),
     "notes": lambda r: "\n".join(r.notes),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.results import ClassResults, Result, read_report
+from attncourse.grading.class_.results import ClassResults, StudentResult, read_report
 from attncourse.grading.harmless import one_line, plain, short
 from attncourse.grading.report import Report
 
@@ -41,7 +41,7 @@ def is_folder(name: str) -> bool:
     return bool(name.strip(" .")) and not unfit and name.isprintable()
 
 
-def results_json(r: Result, report: Report | None) -> dict[str, Any]:
+def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
     """One submission's results, with the points of the gradebook."""
     said = [r.lateness] if r.lateness else []
     said += [] if r.status == "graded" else [f"status: {r.status}"]
@@ -67,7 +67,7 @@ def results_json(r: Result, report: Report | None) -> dict[str, Any]:
     return made
 
 
-def tests(r: Result, report: Report | None) -> Iterator[dict[str, Any]]:
+def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
     """The graded cells as Gradescope's tests, with the verdicts that were made in each."""
     for place, (name, cell) in enumerate(r.cells.items(), start=1):
         verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from html import escape
 
-from attncourse.grading.class_.results import ClassResults, Result, people
+from attncourse.grading.class_.results import ClassResults, StudentResult, people
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
@@ -78,7 +78,7 @@ def identified(
     return known
 
 
-def feedback(r: Result) -> str:
+def feedback(r: StudentResult) -> str:
     """What a student is told, as the HTML that Moodle takes feedback for.
 
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads

@@ -46,7 +46,7 @@ NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not a
 
 
 @dataclass(frozen=True)
-class Result:
+class StudentResult:
     """One student and one assignment: the points that count, and what grading had to say.
 
     ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
@@ -133,13 +133,13 @@ class ClassResults:
     """
 
     assignment: str
-    results: tuple[Result, ...]
+    results: tuple[StudentResult, ...]
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
     variant: str = ""  # of the assignment, where it was released in one
     zone: ZoneInfo | None = None  # the class's
 
     @cached_property
-    def by_student(self) -> dict[str, Result]:
+    def by_student(self) -> dict[str, StudentResult]:
         return {result.student: result for result in self.results}
 
     @property
@@ -202,7 +202,7 @@ def class_results(
 def merge(course: Path, name: str, entered: Scores | None) -> ClassResults:
     """Every student's result, from what the gradebook holds (None: there is none) and reports."""
     people = {person.id: person for person in entered.people} if entered else {}
-    found: dict[str, Result] = {}
+    found: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
     for student, report in reports(course, name):
         person = people.get(student, Person(student))
@@ -214,7 +214,7 @@ def merge(course: Path, name: str, entered: Scores | None) -> ClassResults:
                     explanations.setdefault(key, verdict["explanation"])
     for person in people.values():
         standing = entered.standings.get(person.id)
-        empty = Result(person, name, "missing" if standing is None else "graded", {})
+        empty = StudentResult(person, name, "missing" if standing is None else "graded", {})
         result = found.get(person.id, empty)
         found[person.id] = with_points(result, entered.maxima, standing)
     results = tuple(found[student] for student in sorted(found))
@@ -239,17 +239,17 @@ def read_report(path: Path) -> Report | str:
         return f"its report cannot be read: {' '.join(str(error).split())[:160]}"
 
 
-def from_report(person: Person, name: str, report: Report | str) -> Result:
+def from_report(person: Person, name: str, report: Report | str) -> StudentResult:
     """A result with a report's points, for as long as the gradebook has none."""
     if isinstance(report, str):
-        return Result(person, name, "graded", {}, attention=(report,))
+        return StudentResult(person, name, "graded", {}, attention=(report,))
     mended = [note for note in report.notes if any(word in note for word in MENDED)]
     if report.status in NO_POINTS:
         mended = [note for note in report.notes if note not in report.attention]
     attention = [reason for reason in report.attention if reason != MISSING] + mended
     if not report.sandbox:
         attention.append("graded without a sandbox")
-    return Result(
+    return StudentResult(
         person=person,
         assignment=name,
         status=report.status,
@@ -262,7 +262,9 @@ def from_report(person: Person, name: str, report: Report | str) -> Result:
     )
 
 
-def with_points(result: Result, maxima: dict[str, float], standing: Standing | None) -> Result:
+def with_points(
+    result: StudentResult, maxima: dict[str, float], standing: Standing | None
+) -> StudentResult:
     """A result with the gradebook's points; who handed in nothing has none of them."""
     if standing is None and result.handed_in:
         return result  # graded, but not entered into this gradebook

@@ -35,7 +35,7 @@ Answers = dict[str, Prints]  # by exercise
 
 
 @dataclass(frozen=True)
-class Pair:
+class Likeness:
     """Two who answered alike: how many bits that tells, how many pairs are expected to be as alike
     by chance, and how alike they are in each exercise, from 0 to 1.
     """
@@ -48,20 +48,20 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Class:
+class Likenesses:
     """Every pair, the most alike first; who was compared, and who could not be, and why."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Likeness, ...]
     compared: int
     left_out: tuple[str, ...] = ()
 
     @property
-    def to_look_at(self) -> list[Pair]:
+    def to_look_at(self) -> list[Likeness]:
         """The pairs that are more alike than chance explains."""
         return [pair for pair in self.pairs if pair.by_chance <= FEW]
 
 
-def similar(course: Path, name: str) -> Class:
+def similar(course: Path, name: str) -> Likenesses:
     """The pairs of an assignment's class, and of its students with the published answers."""
     assignment, rows = find_assignment(course, name), record_of(course, name)
     students: dict[str, tuple[Answers, ...]] = {}
@@ -92,7 +92,8 @@ def similar(course: Path, name: str) -> Class:
             left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
-    return Class(compare(students, published(assignment, course)), len(students), tuple(left_out))
+    found = compare(students, published(assignment, course))
+    return Likenesses(found, len(students), tuple(left_out))
 
 
 def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
@@ -129,7 +130,7 @@ def in_one_piece(page: str) -> str:
 
 def compare(
     students: dict[str, tuple[Answers, ...]], others: dict[str, Answers], seed: int = 0
-) -> tuple[Pair, ...]:
+) -> tuple[Likeness, ...]:
     """The pairs of students, and of students with others, the most alike first.
 
     A student has several answers where a file holds several versions of them.
@@ -152,7 +153,7 @@ def compare(
     for among in (own, ~own):  # pairs of students, and students with what is published
         chance[among] = by_chance(told, n, (first[among], second[among]), bits[among], seed)
     pairs = [
-        Pair(
+        Likeness(
             names[i],
             names[j],
             float(total[i, j]),

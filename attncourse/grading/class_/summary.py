@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, Result, count
+from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult, count
 from attncourse.grading.report import UNFORESEEN, exercise_of
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
@@ -15,7 +15,7 @@ TOLERANCE = 1e-9  # points that are sums of floats
 
 
 @dataclass(frozen=True)
-class Exercise:
+class ExerciseFigures:
     """How a class did on one exercise.
 
     Shares are of the submissions that wait for nobody's score of it; they are ``settled`` once
@@ -50,7 +50,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Misconception:
+class SeenMisconception:
     """One that was seen, in how many submissions, and what a student was told.
 
     Of a failure without a name, ``name`` says what it looks like.
@@ -72,13 +72,13 @@ class Summary:
     mean: float
     quartiles: tuple[float, float, float]
     bins: tuple[Bin, ...]
-    exercises: tuple[Exercise, ...]
-    misconceptions: tuple[Misconception, ...]
-    failures: tuple[Misconception, ...]
-    attention: tuple[Result, ...]
+    exercises: tuple[ExerciseFigures, ...]
+    misconceptions: tuple[SeenMisconception, ...]
+    failures: tuple[SeenMisconception, ...]
+    attention: tuple[StudentResult, ...]
     waiting: str
     stale: str
-    students: tuple[Result, ...]
+    students: tuple[StudentResult, ...]
     unforeseen: tuple[tuple[str, int], ...] = ()  # notes on hidden tests, and of how many students
     variant: str = ""
     zone: ZoneInfo | None = None
@@ -179,7 +179,7 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
         yield Bin(n * width, min((n + 1) * width - 1, maximum), tally[n])
 
 
-def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise]:
+def exercises(found: ClassResults, handed_in: list[StudentResult]) -> Iterator[ExerciseFigures]:
     """Each exercise in the assignment's order."""
     points: dict[str, float] = {}
     for grade_id, maximum in found.cells.items():
@@ -193,7 +193,7 @@ def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise
         ]
         shares = [e / maximum for e in earned] if maximum else []
         number = max(len(shares), 1)
-        yield Exercise(
+        yield ExerciseFigures(
             name,
             maximum,
             sum(shares) / number,
@@ -203,15 +203,15 @@ def exercises(found: ClassResults, handed_in: list[Result]) -> Iterator[Exercise
         )
 
 
-def misconceptions(found: ClassResults) -> Iterator[Misconception]:
+def misconceptions(found: ClassResults) -> Iterator[SeenMisconception]:
     """The misconceptions by how many submissions show them, those seen most first."""
     tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.misconceptions))
     for (target, name), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
         told = found.explanations.get((target, name), "")
-        yield Misconception(exercise_of(target), name, students, told)
+        yield SeenMisconception(exercise_of(target), name, students, told)
 
 
-def unnamed(found: ClassResults) -> Iterator[Misconception]:
+def unnamed(found: ClassResults) -> Iterator[SeenMisconception]:
     """The failures without a name as ``misconceptions`` gives those that have one."""
     tally: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], str] = {}
@@ -219,7 +219,7 @@ def unnamed(found: ClassResults) -> Iterator[Misconception]:
         tally[failure.exercise, failure.what] += 1
         examples.setdefault((failure.exercise, failure.what), failure.example)
     for (exercise, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
-        yield Misconception(exercise, what, students, examples[exercise, what])
+        yield SeenMisconception(exercise, what, students, examples[exercise, what])
 
 
 def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:
@@ -229,7 +229,7 @@ def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:
     yield from sorted(tally.items(), key=lambda item: (-item[1], item[0]))
 
 
-def urgency(result: Result) -> tuple[int, str]:
+def urgency(result: StudentResult) -> tuple[int, str]:
     """The order in which to look: what has no points at all first."""
     order = (*NO_POINTS, result.status)
     return order.index(result.status), result.student

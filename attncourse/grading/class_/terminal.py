@@ -12,8 +12,8 @@ from rich.text import Text
 from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.scores import Standing
-from attncourse.grading.class_.similar import Class
-from attncourse.grading.class_.summary import Misconception, Summary, count
+from attncourse.grading.class_.similar import Likenesses
+from attncourse.grading.class_.summary import SeenMisconception, Summary, count
 from attncourse.grading.course.dates import span
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, seen
@@ -97,7 +97,7 @@ def by_exercise(summary: Summary) -> Table | None:
     return made
 
 
-def seen_most(head: str, mistakes: Sequence[Misconception]) -> Table | None:
+def seen_most(head: str, mistakes: Sequence[SeenMisconception]) -> Table | None:
     """What most submissions show, each explained as one student read it."""
     if not mistakes:
         return None
@@ -219,7 +219,7 @@ def told_above(note: str, report: Report) -> bool:
     return (name in names and told) or about == NOT_ATTEMPTED or note.split(",")[0] in right
 
 
-def alike(found: Class, most: int) -> Group:
+def alike(found: Likenesses, most: int) -> Group:
     """The pairs to look at, or the nearest where there are none, and how to read them."""
     looked = found.to_look_at
     made = table("pair", "bits#", "by chance#", "alike in")

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from attncourse.grading.collect.roster import Member
 from attncourse.grading.collect.sort import Owned
-from attncourse.grading.course.choosing import Piece, Ungraded, choose
+from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.dates import NoZone, instant
 from attncourse.grading.course.handed_in import is_own, require_notebook, unpacked
 from attncourse.grading.errors import UserError
@@ -18,7 +18,7 @@ LONG_AGO = datetime.min
 
 
 @dataclass
-class Attempt:
+class HandIn:
     """Files that were handed in together, when, and where they come from."""
 
     drop: int
@@ -41,20 +41,20 @@ class Attempt:
 
 def attempts_of(
     owned: list[Owned], member: Member | None, zone: ZoneInfo | None, remarks: list[str]
-) -> list[Attempt]:
+) -> list[HandIn]:
     """The attempts in their order, the latest last: by time where it is known of all of them.
 
     Else by the order of the downloads, and in one download by its platform's own numbers. A time
     in the roster is that of the latest attempt.
     """
-    found: dict[tuple, Attempt] = {}
+    found: dict[tuple, HandIn] = {}
     for one in owned:
         key = (one.drop, one.packed, one.claim.key)
-        found.setdefault(key, Attempt(one.drop)).files.append(one)
+        found.setdefault(key, HandIn(one.drop)).files.append(one)
     attempts = sorted(found.values(), key=lambda a: (a.drop, a.order, a.files[0].claim.at))
     for attempt in attempts:
         attempt.time = read_time(said_time(attempt), attempt.files[0].student, zone, remarks)
-        attempt.files = [o for o in attempt.files if is_own(Piece(o.claim.file))]
+        attempt.files = [o for o in attempt.files if is_own(HandedFile(o.claim.file))]
     attempts = [attempt for attempt in attempts if attempt.files]
     if all(attempt.time for attempt in attempts):
         attempts.sort(key=lambda a: (a.time or LONG_AGO, a.drop, a.order))
@@ -63,7 +63,7 @@ def attempts_of(
     return attempts
 
 
-def said_time(attempt: Attempt) -> str:
+def said_time(attempt: HandIn) -> str:
     """When an attempt was handed in, in the words of its platform.
 
     nbgrader writes ``timestamp.txt``; in other platforms' folders, in folders of their own and in
@@ -110,7 +110,7 @@ class Chosen(NamedTuple):
     attempts: int
 
 
-def chosen_of(attempts: list[Attempt], name: str, assignments: list[str]) -> Chosen:
+def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chosen:
     """What counts of a student's attempts, of which the last one does.
 
     A notebook, in an archive or not, gets the assignment's name. Where there is none, the first
@@ -119,7 +119,7 @@ def chosen_of(attempts: list[Attempt], name: str, assignments: list[str]) -> Cho
     """
     attempt = attempts[-1]
     files = {
-        Piece(o.claim.file, float(o.claim.order) or o.item.time): o
+        HandedFile(o.claim.file, float(o.claim.order) or o.item.time): o
         for o in sorted(attempt.files, key=lambda o: o.claim.order)
     }
     piece = choose(list(files), name) or next(iter(files))

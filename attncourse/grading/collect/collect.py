@@ -13,10 +13,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from attncourse.grading.class_.scores import Person, has_gradebook, known_people
-from attncourse.grading.collect.attempts import Attempt, Chosen, attempts_of, chosen_of
+from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.collect.groups import with_groups
-from attncourse.grading.collect.record import NEW, OLDER, REPLACED, SAME, Row, keep_record
+from attncourse.grading.collect.record import NEW, OLDER, REPLACED, SAME, RecordRow, keep_record
 from attncourse.grading.collect.roster import Class, Member, read_roster, with_known_ids
 from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course.choosing import Ungraded
@@ -32,7 +32,7 @@ from attncourse.grading.files import explained, replace_bytes, replace_file
 class Collected:
     """What went where: rows by student, files that are nobody's, and who handed in nothing."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[RecordRow] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ def collect(
         for drop, path in enumerate(files):
             sorting.add(path, drop, stack)
         sorting.part_twins()
-        found: dict[str, list[Attempt]] = {}
+        found: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
             member = sorting.people.members.get(student)
             if attempts := attempts_of(owned, member, zone, made.remarks):
@@ -107,11 +107,11 @@ def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool
 
 def put(
     course: Path, name: str, student: str, chosen: Chosen, aside: Path, zone: ZoneInfo | None
-) -> Row:
+) -> RecordRow:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
     place = course / "submitted" / student / name
     target, before = place / chosen.called, time_before(place, zone)
-    row = Row(student, chosen, NEW, chosen.time)
+    row = RecordRow(student, chosen, NEW, chosen.time)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = replace(row, done=SAME, time=chosen.time or before)
         if row.time == before:

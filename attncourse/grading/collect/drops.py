@@ -42,7 +42,7 @@ BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueEr
 
 
 @dataclass
-class Room:
+class ArchiveRoom:
     """How many files and bytes the archives that lie in a download may still hold, together."""
 
     files: int = MOST
@@ -153,7 +153,7 @@ def in_archive(
 
 
 def inside(
-    item: Item, name: str, depth: int, room: Room, leave: Callable[[str, str], None]
+    item: Item, name: str, depth: int, room: ArchiveRoom, leave: Callable[[str, str], None]
 ) -> Iterator[Item] | None:
     """The files of an archive that lies in a download and that nobody claims as a whole.
 

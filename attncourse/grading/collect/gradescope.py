@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from attncourse.grading.collect.drops import Item
-from attncourse.grading.collect.schemes import Claim
+from attncourse.grading.collect.schemes import OwnerClaim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 
@@ -73,7 +73,7 @@ def export_of(path: PurePosixPath, read: Exports) -> PurePosixPath | None:
     return next((place for place in (path, *path.parents) if place in read), None)
 
 
-def claims(path: PurePosixPath, read: Exports) -> list[Claim] | None:
+def claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
     """Whose the file at this path is, one submitter's or all of a group's; None in no export."""
     place = export_of(path.parent, read)
     if place is None:
@@ -85,7 +85,7 @@ def claims(path: PurePosixPath, read: Exports) -> list[Claim] | None:
         email, number, name = (text(person, key) for key in (":email", ":sid", ":name"))
         ids = tuple(filter(None, (email, number)))
         if names := (*ids, *filter(None, [name])):
-            found.append(Claim("gradescope", names, file, folder, ids=ids, at=time_of(said)))
+            found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=time_of(said)))
     return found
 
 

@@ -6,7 +6,7 @@ All that a path says of a person has to agree: a file called after another is gi
 from collections.abc import Iterable
 
 from attncourse.grading.collect.roster import Class, unfit
-from attncourse.grading.collect.schemes import Claim
+from attncourse.grading.collect.schemes import OwnerClaim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import file_name, is_test_student, words
@@ -22,11 +22,11 @@ ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
 }
 
 
-class Trial(Ungraded):
+class TestStudent(Ungraded):
     """What a teacher has handed in as the platform's test student: there is nothing to do."""
 
 
-def owners(claim: Claim, people: Class) -> list[tuple[str, bool]]:
+def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
     """The students who are meant, each with whether that is by more than a name.
 
     Several are a group. Raises ``Ungraded`` where nobody knows which one is meant. Without a
@@ -39,10 +39,10 @@ def owners(claim: Claim, people: Class) -> list[tuple[str, bool]]:
     return [(found, sure)] if found else []
 
 
-def owner(claim: Claim, people: Class) -> tuple[str, bool]:
+def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     """The student who is meant, or "", and whether that is by more than a name."""
     if claim.platform == "canvas" and is_test_student(claim.names[0]):
-        raise Trial(TEST)
+        raise TestStudent(TEST)
     sure = False
     if claim.number or claim.ids:  # a name beside them is what a person is called, and no id
         where = claim.platform if claim.number else ""
@@ -70,7 +70,7 @@ def agreed(said: Iterable[set[str]]) -> set[str]:
     return set.intersection(*sets) if sets else set()
 
 
-def newcomer(claim: Claim, people: Class) -> str:
+def newcomer(claim: OwnerClaim, people: Class) -> str:
     """The id of somebody whom nobody knows yet and a platform names; else ""."""
     name = claim.names[0]
     if people.closed or not claim.platform or anonymous(name):
@@ -86,11 +86,11 @@ def anonymous(name: str) -> bool:
     return "".join(words(name)) in ANONYMOUS
 
 
-def shown(claim: Claim) -> str:
+def shown(claim: OwnerClaim) -> str:
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
-def several(claim: Claim, found: set[str], people: Class) -> Ungraded:
+def several(claim: OwnerClaim, found: set[str], people: Class) -> Ungraded:
     way_out = NUMBERS if people.closed else ROSTER
     return Ungraded(f"{shown(claim)} may be {listed(found, 'or')}: {way_out}")
 
@@ -103,7 +103,7 @@ def listed(found: Iterable[str], word: str) -> str:
     return f" {word} ".join(one_line(student, 40) for student in sorted(found)[:4])
 
 
-def reason(claims: list[Claim], people: Class) -> str:
+def reason(claims: list[OwnerClaim], people: Class) -> str:
     """Why a file with these claims is nobody's."""
     if not claims:
         return "its path names nobody"

@@ -20,7 +20,7 @@ HEAD = (
 
 
 @dataclass(frozen=True)
-class Row:
+class RecordRow:
     """What became of a student's latest attempt: where it lies and what was done."""
 
     student: str
@@ -29,7 +29,7 @@ class Row:
     time: datetime | None
 
 
-def keep_record(course: Path, name: str, rows: Iterable[Row], zone: ZoneInfo | None) -> None:
+def keep_record(course: Path, name: str, rows: Iterable[RecordRow], zone: ZoneInfo | None) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
     kept, now = record_of(course, name), written(zone, datetime.now(UTC))
     for row in rows:

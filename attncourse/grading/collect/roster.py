@@ -15,7 +15,7 @@ from attncourse.grading.collect.columns import IDS, columns_of
 from attncourse.grading.course.folders import unusable
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import Names, is_test_student, same_id
+from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.spreadsheet import rows_in
 
 EXPECTED = "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
@@ -81,7 +81,7 @@ class Class:
 
     def __post_init__(self) -> None:
         self._keys: dict[tuple[str, str], set[str]] = defaultdict(set)
-        self._names, self._ids, self._groups = Names(), Names(), Names()
+        self._names, self._ids, self._groups = NameIndex(), NameIndex(), NameIndex()
         for member in self.members.values():
             for key in member.keys:
                 self._keys[key].add(member.id)

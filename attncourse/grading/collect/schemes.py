@@ -46,7 +46,7 @@ EXCHANGE = re.compile(
 COPY = re.compile(r"(\(\d+\)|-\d+)$")
 
 
-class Claim(NamedTuple):
+class OwnerClaim(NamedTuple):
     """Whose a file may be. ``names`` are ids, addresses or names of a person, the likeliest first,
     ``ids`` those of them that are no names.
 
@@ -72,7 +72,7 @@ class Claim(NamedTuple):
 
 def claim(
     path: PurePosixPath, assignment: str, likely: str = "", around: tuple[str, ...] = ()
-) -> Claim | None:
+) -> OwnerClaim | None:
     """Whose the file at this path is, or None where the path names nobody.
 
     A part that could be Moodle's and Canvas' is read as that of the ``likely`` one. ``around`` are
@@ -87,12 +87,12 @@ def claim(
             if found["assignment"].casefold() != assignment.casefold():
                 return None
             file, at = PurePosixPath(*rest), found["at"]
-            return Claim("nbgrader", (found["name"],), file, part, at=at, outer=outer)
+            return OwnerClaim("nbgrader", (found["name"],), file, part, at=at, outer=outer)
         if place and rest and part.casefold() == assignment.casefold():
             *outer, owner = outer
             below, file = plain(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
             inner = below.names if below else ()
-            return Claim("nbgrader", (owner,), file, owner, outer=tuple(outer), inner=inner)
+            return OwnerClaim("nbgrader", (owner,), file, owner, outer=tuple(outer), inner=inner)
     return plain(path, assignment, around)
 
 
@@ -105,7 +105,7 @@ def likeliest(paths: Iterable[PurePosixPath], assignment: str) -> str:
     return max(votes, key=lambda form: votes[form])
 
 
-def moodle(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
+def moodle(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
     """A claim by a folder's name as Moodle gives it, or by a file's."""
     found = MOODLE.fullmatch(part) if rest else MOODLE.match(part)
     file = PurePosixPath(*rest) if rest else PurePosixPath(part[found.end() :] if found else "")
@@ -113,10 +113,10 @@ def moodle(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
         return None
     name, number = found["name"].strip(), found["number"]
     rivals = () if rest else rivals_of(part, "moodle", number, assignment)
-    return Claim("moodle", (name,), file, f"{name}_{number}", (), number, rivals)
+    return OwnerClaim("moodle", (name,), file, f"{name}_{number}", (), number, rivals)
 
 
-def canvas(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
+def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
     """A claim by a file's name as Canvas gives it."""
     if rest:
         return None
@@ -131,7 +131,9 @@ def canvas(part: str, rest: tuple[str, ...], assignment: str) -> Claim | None:
     number, file = found.groupdict().get("number", ""), PurePosixPath(found["file"])
     late = part[found.end("name") :].casefold().startswith("_late_")
     rivals = rivals_of(part, "canvas", number, assignment)
-    return Claim("canvas", (found["name"],), file, number, (), number, rivals, order, late=late)
+    return OwnerClaim(
+        "canvas", (found["name"],), file, number, (), number, rivals, order, late=late
+    )
 
 
 FORMS = {"moodle": moodle, "canvas": canvas}
@@ -144,10 +146,10 @@ def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, 
     return tuple(other - {number})
 
 
-def plain(path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()) -> Claim | None:
+def plain(path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()) -> OwnerClaim | None:
     """A claim by what may be a name in a path: the file's own, or a folder's, the nearest first."""
     stem = COPY.sub("", path.name.partition(".")[0])
     own = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")
     names = (own, *reversed((*around, *path.parts[:-1])))
     names = tuple(name for name in dict.fromkeys(names) if name)
-    return Claim("", names, PurePosixPath(path.name), "") if names else None
+    return OwnerClaim("", names, PurePosixPath(path.name), "") if names else None

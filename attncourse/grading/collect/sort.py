@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from attncourse.grading.collect import gradescope
-from attncourse.grading.collect.drops import NO_ZIP, Item, Room, inside, items
-from attncourse.grading.collect.owners import NUMBERS, ROSTER, Trial, owners, reason
+from attncourse.grading.collect.drops import NO_ZIP, ArchiveRoom, Item, inside, items
+from attncourse.grading.collect.owners import NUMBERS, ROSTER, TestStudent, owners, reason
 from attncourse.grading.collect.roster import Class
-from attncourse.grading.collect.schemes import DEEPEST, LONGEST, Claim, claim, likeliest
+from attncourse.grading.collect.schemes import DEEPEST, LONGEST, OwnerClaim, claim, likeliest
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 
@@ -26,7 +26,7 @@ class Owned(NamedTuple):
     """
 
     student: str
-    claim: Claim
+    claim: OwnerClaim
     item: Item
     drop: int
     sure: bool
@@ -41,7 +41,7 @@ class Left(NamedTuple):
     reason: str
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """Where files come from: the ``drop``-th download, or an archive so deep in it.
 
     ``around`` are the names of the download and of the archives, ``room`` what these may still
@@ -50,7 +50,7 @@ class Source(NamedTuple):
 
     drop: int
     around: tuple[str, ...]
-    room: Room
+    room: ArchiveRoom
     likely: str = ""
     exports: Mapping[PurePosixPath, gradescope.Export] = MappingProxyType({})
     depth: int = 0
@@ -69,26 +69,26 @@ class Sorting:
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
         found = list(items(path, self.name, stack, self.leave))
-        source = Source(drop, (path.name.partition(".")[0],), Room())
+        source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
         exports = gradescope.exports(found, lambda p: self._is_somebodys(p, source), self.leave)
         self._sort(found, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
         self.left.append(Left(path, reason))
 
-    def _sort(self, found: list[Item], source: Source) -> None:
+    def _sort(self, found: list[Item], source: Origin) -> None:
         source = source._replace(likely=likeliest((i.names[0] for i in found), self.name))
         for item in found:
             try:
                 if len(str(item.names[0])) > LONGEST or len(item.names[0].parts) > DEEPEST:
                     raise Ungraded("its path is longer than any platform's: rename it")
                 self._place(item, source)
-            except Trial as problem:
+            except TestStudent as problem:
                 self.trials.append(f"{item.shown}: {problem}")
             except Ungraded as problem:
                 self.leave(item.shown, str(problem))
 
-    def _place(self, item: Item, source: Source) -> None:
+    def _place(self, item: Item, source: Origin) -> None:
         """Finds a file's owners; of an archive that nobody claims, those of the files in it.
 
         What a platform's name claims is never opened for the names in it, whoever is meant.
@@ -120,11 +120,11 @@ class Sorting:
         elif first.name not in BESIDE:
             raise Ungraded(reason(claims or [], self.people) + unlike_a_download(first, source))
 
-    def _claims(self, path: PurePosixPath, source: Source) -> list[Claim]:
+    def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
         found = claim(path, self.name, source.likely, source.around)
         return [found] if found else []
 
-    def _is_somebodys(self, path: PurePosixPath, source: Source) -> bool:
+    def _is_somebodys(self, path: PurePosixPath, source: Origin) -> bool:
         """Whether a path names a person or has a platform's form."""
         claims = self._claims(path, source)
         return any(one.platform or any(map(self.people.meant, one.names)) for one in claims)
@@ -150,7 +150,7 @@ class Sorting:
                 del self.owned[student]
 
 
-def unlike_a_download(path: PurePosixPath, source: Source) -> str:
+def unlike_a_download(path: PurePosixPath, source: Origin) -> str:
     """What to add of a file that was named itself, is nobody's notebook, and no archive to open."""
     named = source.depth == 0 and len(path.parts) == 1 and path.stem.startswith(source.around)
     if not named or path.suffix.casefold() == ".ipynb":

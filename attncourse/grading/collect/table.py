@@ -12,7 +12,7 @@ from rich.text import Text
 from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.collect.collect import Collected
-from attncourse.grading.collect.record import NEW, Row
+from attncourse.grading.collect.record import NEW, RecordRow
 from attncourse.grading.harmless import one_line
 
 LONGEST = 60  # rows that a person still reads
@@ -38,7 +38,7 @@ def rows_table(made: Collected, name: str) -> Table | None:
     return shown
 
 
-def handed_in(row: Row, name: str) -> str:
+def handed_in(row: RecordRow, name: str) -> str:
     """What the platform calls the student, and the file where it is not called as it should be."""
     claim = row.chosen.owned.claim
     parts = [claim.names[0]] if claim.names[0] != row.student else []
@@ -50,7 +50,7 @@ def handed_in(row: Row, name: str) -> str:
     return one_line(", ".join(parts), 160)
 
 
-def when(row: Row, zone: ZoneInfo | None) -> str:
+def when(row: RecordRow, zone: ZoneInfo | None) -> str:
     """When it was handed in, as the class's clocks say it."""
     if row.time is None:
         return "LATE, no time" if row.chosen.late else "no time"

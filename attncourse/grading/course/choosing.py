@@ -12,7 +12,7 @@ TEXTS = (".json", ".txt", ".py")
 KINDS = ((".ipynb",), (".zip",), TEXTS)
 
 
-class Piece(NamedTuple):
+class HandedFile(NamedTuple):
     """A file, by its path in the student's folder or in an archive, and when it was changed."""
 
     path: PurePosixPath
@@ -31,7 +31,7 @@ class Ungraded(Exception):
     """There is something, and it is not graded: the text says why and what to do."""
 
 
-def choose(files: list[Piece], name: str) -> Piece | None:
+def choose(files: list[HandedFile], name: str) -> HandedFile | None:
     """The one that counts among files: a notebook, else an archive, else a notebook as text.
 
     Raises ``Ungraded`` where there are several and nobody can know which.
@@ -48,7 +48,7 @@ def choose(files: list[Piece], name: str) -> Piece | None:
     return None
 
 
-def copy_of(piece: Piece, name: str) -> int | None:
+def copy_of(piece: HandedFile, name: str) -> int | None:
     """The number that a browser or a platform has put behind the assignment's name, or None.
 
     It is 0 for the name itself: ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``.
@@ -57,15 +57,15 @@ def copy_of(piece: Piece, name: str) -> int | None:
     return int(found[1] or found[2] or 0) if found else None
 
 
-def family(files: list[Piece], name: str) -> list[Piece]:
+def family(files: list[HandedFile], name: str) -> list[HandedFile]:
     """The files that are called as the assignment is, numbered copies among them."""
     return [f for f in files if copy_of(f, name) is not None]
 
 
-def newest(files: list[Piece], name: str) -> Piece:
+def newest(files: list[HandedFile], name: str) -> HandedFile:
     """The one that was changed last; of several from one moment, that of the highest number."""
     return max(files, key=lambda f: (f.time, copy_of(f, name) or 0))
 
 
-def listing(files: list[Piece]) -> str:
+def listing(files: list[HandedFile]) -> str:
     return ", ".join(f.shown for f in files[:SHOWN]) + (", …" if len(files) > SHOWN else "")

@@ -23,7 +23,7 @@ from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import Names
+from attncourse.grading.names import NameIndex
 from attncourse.grading.spreadsheet import cell as defused
 from attncourse.grading.spreadsheet import line_of, rows_in
 
@@ -145,7 +145,7 @@ def enter_extension(
 
 def require_student(book: Book, student: str) -> None:
     """Raises ``UserError`` for an id that neither the gradebook nor a folder knows."""
-    folder, names = book.course / "submitted", Names()
+    folder, names = book.course / "submitted", NameIndex()
     known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
     with opened(book) as gradebook:
         for person in gradebook.students:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from attncourse.grading.course.choosing import (
     SHOWN,
-    Piece,
+    HandedFile,
     Ungraded,
     choose,
     family,
@@ -38,7 +38,7 @@ LISTED = (".ipynb", ".zip")  # what somebody may have wanted graded
 LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE)
 
 
-class Nothing(Ungraded):
+class NothingThere(Ungraded):
     """There is not even something that could be meant."""
 
 
@@ -69,7 +69,7 @@ def find(home: Path, name: str, solutions: Path) -> Found:
     try:
         if os.path.lexists(home / exact):
             near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
-            chosen = newest([Piece(exact), *family(near, name)], name)
+            chosen = newest([HandedFile(exact), *family(near, name)], name)
         else:
             chosen = in_folder(home, files, name)
         data, inner = unpacked(read_file(home / chosen.path), name)
@@ -77,7 +77,7 @@ def find(home: Path, name: str, solutions: Path) -> Found:
             require_notebook(data, chosen, name)
     except Ungraded as problem:
         reason = "; ".join([*unseen(closed), str(problem)])
-        return Found(None, reason=reason, missing=isinstance(problem, Nothing) and not closed)
+        return Found(None, reason=reason, missing=isinstance(problem, NothingThere) and not closed)
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
     said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
     said += [f"also there and not graded: {listing(rest)}"] if rest else []
@@ -85,7 +85,7 @@ def find(home: Path, name: str, solutions: Path) -> Found:
     return Found(data, "; ".join(said), folder=home.joinpath(*chosen.path.parts[:-1][:1]))
 
 
-def where(chosen: Piece, name: str, inner: str) -> str:
+def where(chosen: HandedFile, name: str, inner: str) -> str:
     """Where a notebook was found that is not quite in its place."""
     if chosen.path == PurePosixPath(name, f"{name}.ipynb"):
         return f"the notebook was found in an archive: {inner}"
@@ -94,7 +94,7 @@ def where(chosen: Piece, name: str, inner: str) -> str:
     return f"the notebook was found at {chosen.shown}" + (inner and f", in it {inner}")
 
 
-def in_folder(home: Path, files: list[Piece], name: str) -> Piece:
+def in_folder(home: Path, files: list[HandedFile], name: str) -> HandedFile:
     """The file of a student's folder that counts; raises ``Ungraded`` where there is none."""
     own = name.casefold()
     within = [f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == own]
@@ -106,7 +106,7 @@ def in_folder(home: Path, files: list[Piece], name: str) -> Piece:
         said = what_it_is(home / within[0].path)
         raise Ungraded(f"{listing(within)} handed in, and no notebook{said}: hand in {name}.ipynb")
     found = f" as {name}, but {listing(files)}" if files else ""
-    raise Nothing(f"nothing handed in{found}")
+    raise NothingThere(f"nothing handed in{found}")
 
 
 def what_it_is(path: Path) -> str:
@@ -129,7 +129,7 @@ def unseen(closed: list[str]) -> list[str]:
     return [f"not looked into, permission denied: {listed}"] if closed else []
 
 
-def pieces(home: Path, skipped: set[str], closed: list[str]) -> Iterator[Piece]:
+def pieces(home: Path, skipped: set[str], closed: list[str]) -> Iterator[HandedFile]:
     """The files of a student's folder, but for hidden ones and other assignments'.
 
     ``closed`` gets the folders that this process may not read.
@@ -150,7 +150,7 @@ def pieces(home: Path, skipped: set[str], closed: list[str]) -> Iterator[Piece]:
             if entry.name.startswith(".") or entry.name in ASIDE:
                 continue
             if not entry.is_dir(follow_symlinks=False):
-                yield Piece(path, time)
+                yield HandedFile(path, time)
             elif len(path.parts) <= DEEPEST and entry.name.casefold() not in skipped:
                 waiting.append(path)
 
@@ -162,7 +162,7 @@ def entries_of(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
     return [(e, e.stat().st_mtime if e.is_file(follow_symlinks=False) else 0.0) for e in listed]
 
 
-def require_notebook(data: bytes, piece: Piece, name: str) -> None:
+def require_notebook(data: bytes, piece: HandedFile, name: str) -> None:
     """Raises ``Ungraded`` where a file that is not called a notebook is none."""
     try:
         read(data)
@@ -198,23 +198,23 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
     return content, f"{chosen.shown}, {inner}"
 
 
-def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> Piece:
+def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
     """An entry of an archive, with the time that it bears; by its path there, or by another."""
     try:
         time = datetime(*member.date_time).timestamp()
     except (ValueError, OverflowError):
         time = 0.0
-    return Piece(PurePosixPath(member.filename if path is None else path), time)
+    return HandedFile(PurePosixPath(member.filename if path is None else path), time)
 
 
-def is_own(piece: Piece) -> bool:
+def is_own(piece: HandedFile) -> bool:
     """Whether a file in an archive is one that a student has put there."""
     return not any(part.startswith(".") or part in ASIDE for part in piece.path.parts)
 
 
 def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
     """A file's bytes from an archive, counted as they come, whatever the archive says of them."""
-    shown = Piece(PurePosixPath(member.filename)).shown
+    shown = HandedFile(PurePosixPath(member.filename)).shown
     if member.flag_bits & 1:
         raise Ungraded(f"{shown} is locked by a password: hand in {name}.ipynb without one")
     if member.compress_type not in PACKED:

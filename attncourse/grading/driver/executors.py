@@ -92,13 +92,13 @@ def lane_plugin() -> Any:
     """A worker plugin: a worker that is closed ends its lanes first."""
     from distributed import WorkerPlugin
 
-    class Lanes(WorkerPlugin):
+    class LanesPlugin(WorkerPlugin):
         def teardown(self, worker: Any) -> None:
             from attncourse.grading.judge.lanes import LANES
 
             LANES.stop()
 
-    return Lanes()
+    return LanesPlugin()
 
 
 def first_line(problem: Any) -> str:

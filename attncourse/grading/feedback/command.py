@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attncourse.grading.class_.page import feedback_page, write_page
-from attncourse.grading.class_.results import Result, class_results, read_report
+from attncourse.grading.class_.results import StudentResult, class_results, read_report
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import count, summarize
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
@@ -76,7 +76,7 @@ def give_feedback(
     return done
 
 
-def write(course: Path, assignment: Assignment, r: Result) -> Page:
+def write(course: Path, assignment: Assignment, r: StudentResult) -> Page:
     """Writes one student's page. Raises ``UserError`` where what it is made of does not fit."""
     name, who = assignment.name, one_line(r.student)
     place = feedback_page(course, r.student, name)

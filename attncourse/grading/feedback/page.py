@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from attncourse.grading.class_.page import HERE as SHARED
 from attncourse.grading.class_.page import name, template, text
-from attncourse.grading.class_.results import Result
+from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.feedback.told import others, told
 from attncourse.grading.harmless import markdown, message
@@ -18,7 +18,7 @@ from attncourse.grading.submission.notebook import Assignment, Cell, read
 HERE = Path(__file__).parent
 
 
-def page(assignment: Assignment, notebook: bytes, r: Result, report: Report) -> str:
+def page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Report) -> str:
     """The page on what was handed in. Every text in it is escaped, and there is no script."""
     try:
         cells = read(notebook).versions[report.version]

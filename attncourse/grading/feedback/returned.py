@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.course.choosing import Piece, Ungraded, choose
+from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.handed_in import is_own, piece_of, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
@@ -52,7 +52,7 @@ class Page(NamedTuple):
         return self.person.id
 
 
-class Place(NamedTuple):
+class Home(NamedTuple):
     """Where a download has a student's files: the path without the file's name, and whose it is.
 
     ``key`` is the same of all places of one student.
@@ -124,7 +124,7 @@ def anonymous(page: Page) -> str:
     return re.sub("|".join(map(re.escape, named)), "", page.content)
 
 
-def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
+def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
     """Which platform a download is of, and each student's place in it with what was handed in.
 
     That is the one file that grading would choose, whatever else lies beside it.
@@ -133,7 +133,7 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if not m.is_dir()]
             for form, pattern in FORMS.items():
-                files: dict[str, dict[Piece, tuple[Place, zipfile.ZipInfo]]] = defaultdict(dict)
+                files: dict[str, dict[HandedFile, tuple[Home, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
                     filename = as_file(member.filename)
                     if (place := place_of(filename, pattern)) is not None:
@@ -154,11 +154,11 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Place, set[bytes]]]:
     )
 
 
-def place_of(filename: str, pattern: re.Pattern[str]) -> Place | None:
+def place_of(filename: str, pattern: re.Pattern[str]) -> Home | None:
     """Where a file of a download stands. Folders around the student's are left away."""
     for part in re.findall(r"[^/]+/?", as_file(filename)):
         if found := pattern.match(part):
-            return Place(found[0], found["who"], found["key"])
+            return Home(found[0], found["who"], found["key"])
     return None
 
 
@@ -168,8 +168,8 @@ def as_file(filename: str) -> str:
 
 
 def chosen_of(
-    files: dict[Piece, tuple[Place, zipfile.ZipInfo]], name: str
-) -> tuple[Place, zipfile.ZipInfo | None]:
+    files: dict[HandedFile, tuple[Home, zipfile.ZipInfo]], name: str
+) -> tuple[Home, zipfile.ZipInfo | None]:
     """A student's place, and the file that counts there; None where nobody can know which."""
     try:
         piece = choose([piece for piece in files if is_own(piece)], name)
@@ -188,8 +188,8 @@ def contents(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> se
 
 
 def owners_of(
-    places: dict[Place, set[bytes]], pages: list[Page], came_as: dict[str, str]
-) -> dict[str, Place]:
+    places: dict[Home, set[bytes]], pages: list[Page], came_as: dict[str, str]
+) -> dict[str, Home]:
     """Each student's place: where it was collected from, or what holds the same notebook, or name.
 
     ``came_as`` are the keys of the places that submissions were collected from. Of a notebook that
@@ -201,18 +201,18 @@ def owners_of(
     parts = {p.student: words_of(f"{p.person.full_name} {p.person.id}") for p in pages}
     shown = {place: (spelled(place.who), words_of(place.who)) for place in places}
 
-    def alike(student: str, place: Place) -> bool:
+    def alike(student: str, place: Home) -> bool:
         whole, some = shown[place]
         return bool(whole & names[student] or some & parts[student])
 
     named = {place: {s for s in names if alike(s, place)} for place in places}
-    fits: tuple[Callable[[str, Place], bool], ...] = (
+    fits: tuple[Callable[[str, Home], bool], ...] = (
         lambda s, place: place.key == came_as.get(s),
         lambda s, place: bool(files[s] & places[place]) and s in named[place],
         lambda s, place: bool(files[s] & places[place]) and not named[place],
         lambda s, place: bool(shown[place][0] & names[s]),
     )
-    found: dict[str, Place] = {}
+    found: dict[str, Home] = {}
     for fit in fits:
         rest = [s for s in names if s not in found]
         free = [place for place in places if place not in found.values()]
@@ -220,7 +220,7 @@ def owners_of(
     return found
 
 
-def pairs(fitting: list[tuple[str, Place]]) -> dict[str, Place]:
+def pairs(fitting: list[tuple[str, Home]]) -> dict[str, Home]:
     """Those of the pairs whose student and place are in no other."""
     students = Counter(student for student, _ in fitting)
     places = Counter(place for _, place in fitting)

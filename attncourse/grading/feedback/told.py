@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.grading.class_.results import Result
+from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.summary import TOLERANCE
 from attncourse.grading.harmless import message, plain, short
 from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released, shortened
@@ -59,7 +59,9 @@ class Told:
         return message(next((text for text in said if text), ""))
 
 
-def told(assignment: Assignment, cells: tuple[Cell, ...], r: Result, report: Report) -> list[Told]:
+def told(
+    assignment: Assignment, cells: tuple[Cell, ...], r: StudentResult, report: Report
+) -> list[Told]:
     """Every exercise in the answers' order, then graded cells that are not there any more.
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
@@ -99,7 +101,7 @@ def label_of(name: str, asked: Cell) -> str:
     return name if asked.code or not head.startswith("#") else head.lstrip("# ")
 
 
-def add(one: Told, cell: Cell, r: Result, report: Report) -> None:
+def add(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
     """Adds what one graded cell gave."""
     grade_id = cell.grade_id
     result = r.cells.get(grade_id, CellResult(0.0, cell.points))

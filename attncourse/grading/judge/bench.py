@@ -8,17 +8,18 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from attncourse.alarm import Clock, Stopwatch
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge.checker import Checker
+from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.checker import Checker, Means
+from attncourse.grading.judge.findings import Findings, agreed
 from attncourse.grading.judge.follow import follow_ons
-from attncourse.grading.judge.marking import Followed, judge_cell, make_report
+from attncourse.grading.judge.marking import make_report
 from attncourse.grading.judge.outcomes import StepOutcome, outcome_of
-from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import hear, receive, send, tell
+from attncourse.grading.judge.points import judge_cell
+from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.judge.workers import Refused, Workers
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read
@@ -29,29 +30,14 @@ CHECKER = 1000  # MB that the checker may take, beyond what it starts with
 SPENT = 300  # MB that a checker has grown by when another one takes its place
 
 
-class Refused(Exception):
-    """The zygote cannot work here. The message says why."""
-
-
 class Bench:
-    """A lane's loop, and the zygote at its side."""
+    """A lane's loop: it checks, and the workers at its side compute."""
 
     def __init__(self, driver: socket.socket, zygote: socket.socket, order: dict[str, Any]):
         self.driver = driver
-        self.zygote = zygote
         self.order = order
-        self.sandbox = order["sandbox"]
-        self.limits = Limits(processes=order["processes"])
-        self.settled = False
+        self.workers = Workers(zygote, Limits(processes=order["processes"]))
         self.seed = self.seed_left = 0
-        self.spare: socket.socket | None = None  # the checker's end of the next worker
-        self.spare_pid = 0  # once the zygote has named it
-        self.spare_clock = Clock()
-        self.workers: list[int] = []
-        self.used: list[dict[str, Any]] = []  # by workers that have ended
-        self.first: dict[str, Any] = {}  # what an earlier run of this submission found, by version
-        self.final = False  # whether this one is the last
-        self.undone: dict[int, Any] = {}  # what this one found, if not all ended by itself
         self.size = resident()
 
     def serve(self) -> None:
@@ -63,76 +49,64 @@ class Bench:
                 send(self.driver, self.answer_to(request, *map(bytes, books)))
 
     def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
-        """The report that a request asks for, or why there can be none."""
+        """The report that a request asks for, or why there can be none.
+
+        ``undone`` is what came of the steps where not all ended by itself: the driver hands it back
+        with the request to run this once more.
+        """
         try:
-            self.settle()
+            self.workers.settle(self.order)
         except Refused as problem:
             return {"refused": str(problem)}
-        self.work_within(Limits(**request["limits"]))
-        assignment = assignment_of(course)
-        self.first, self.final, self.undone = request["first"], request["final"], {}
-        report = self.grade(notebook, assignment, request["student"], request["seed"])
+        self.workers.work_within(Limits(**request["limits"]))
+        report, undone = self.grade(notebook, assignment_of(course), request)
+        report = replace(report, sandbox=self.order["sandbox"])
         spent = resident() > self.size + SPENT * MB
-        return {"report": to_json(report), "undone": self.undone, "spent": spent}
-
-    def settle(self) -> None:
-        """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
-        if self.settled:
-            return
-        about = {name: self.order[name] for name in ("folder", "chapters", "sandbox", "hidden")}
-        tell(self.zygote, about | {"limits": asdict(self.limits)})
-        answer, _ = self.answer()
-        if "error" in answer:
-            raise Refused(answer["error"])
-        self.settled = True
-
-    def work_within(self, limits: Limits) -> None:
-        """Has the workers from now on made with these limits."""
-        if self.spare is not None and limits != self.limits:
-            self.spare.close()
-            self.end(self.made())
-            self.spare = None
-        self.limits = limits
-        if self.spare is None:
-            self.begin()
-
-    # --- one submission -------------------------------------------------------------------------
+        return {"report": to_json(report), "undone": undone, "spent": spent}
 
     def grade(
-        self, notebook: bytes, assignment: Assignment, student: str, seed: int | None
-    ) -> Report:
-        """The report on a submission; of several versions of it, on the one that earns most."""
-        started = time.monotonic()
-        seed = self.draw() if seed is None else seed
-        self.begins("the notebook", self.limits.cell)
+        self, notebook: bytes, assignment: Assignment, request: dict[str, Any]
+    ) -> tuple[Report, dict[str, Any]]:
+        """The report on a submission; of several versions of it, on the one that earns most.
+
+        And what is undone, by version.
+        """
+        started, student = time.monotonic(), request["student"]
+        seed = self.draw() if request["seed"] is None else request["seed"]
+        self.begins("the notebook", self.workers.limits.cell)
         try:
             reading = read(notebook)
         except Unreadable as error:
-            return nothing(assignment, "unreadable", f"unreadable notebook: {error}", student)
+            return nothing(assignment, "unreadable", f"unreadable notebook: {error}", student), {}
         except MemoryError:
             reason = "unreadable notebook: it takes more memory than there is for one"
-            return nothing(assignment, "unreadable", reason, student)
-        reports = [
-            self.grade_version(number, reading, assignment, student, seed)
-            for number in range(len(reading.versions))
-        ]
+            return nothing(assignment, "unreadable", reason, student), {}
+        reports, undone = [], {}
+        for number in range(len(reading.versions)):
+            report, left = self.grade_version(number, reading, assignment, seed, request)
+            reports.append(report)
+            undone |= {number: left} if left else {}
         best = max(reports, key=lambda report: report.points)
-        return replace(best, duration=time.monotonic() - started, sandbox=self.sandbox)
+        return replace(best, duration=time.monotonic() - started), undone
 
     def grade_version(
-        self, number: int, reading: Reading, assignment: Assignment, student: str, seed: int
-    ) -> Report:
+        self,
+        number: int,
+        reading: Reading,
+        assignment: Assignment,
+        seed: int,
+        request: dict[str, Any],
+    ) -> tuple[Report, dict[str, Any]]:
         """The report on one of the versions, which share the time of a submission.
 
-        What came of its steps is kept: where something did not end by itself, the driver hands it
-        back with the request to run this once more.
+        And what of it is undone; the request has what an earlier run left so.
         """
         steps, mended = plan(reading.versions[number], assignment)
-        limits = self.limits
+        first = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
+        limits = self.workers.limits
         limits = replace(limits, submission=limits.submission / len(reading.versions))
-        first = self.first.get(str(number), {"outcomes": {}, "cut": ()})
-        known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
-        checker = Checker(steps, assignment, seed, limits, known, first["cut"])
+        budget = Budget(limits.submission)
+        means = Means(assignment, seed, limits, budget, self.workers.launch, self.begins)
 
         def heard(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
@@ -140,19 +114,21 @@ class Bench:
                 result = judge_cell(cell, outcome)
                 send(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
 
-        checker.run(self.launch, heard, self.begins)
-        followed: list[Followed] = []
-        if self.final or not checker.cut:
-            followed += follow_ons(checker, assignment, self.launch, self.begins)
-        if checker.cut:
-            outcomes = {n: vars(outcome) for n, outcome in checker.outcomes.items()}
-            self.undone[number] = {"outcomes": outcomes, "cut": sorted(checker.cut)}
-        self.begins("the report", self.limits.cell)
-        report = make_report(checker, assignment, student, [*reading.notes, *mended], followed)
-        self.end_workers()
-        report = replace(report, limits=self.limits_met(checker, self.used), version=number)
-        self.used.clear()
-        return report
+        doubted = set(first["cut"])
+        known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
+        found = agreed(known, doubted, Checker(steps, means, heard, doubted).run())
+        followed, cut = [], set(found.cut)
+        if request["final"] or not cut:
+            followed, again = follow_ons(found, means)
+            cut |= {len(steps)} if again else set()  # behind them all
+        self.begins("the report", limits.cell)
+        notes = [*reading.notes, *mended]
+        report = make_report(found, assignment, request["student"], notes, followed)
+        self.workers.end_all()
+        met = limits_met(found, limits, budget, self.workers.most_used())
+        report = replace(report, limits=met, version=number)
+        outcomes = {n: vars(outcome) for n, outcome in found.outcomes.items()}
+        return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
 
     def begins(self, what: str, seconds: float) -> None:
         """Has the driver watch over what may take so many seconds of processor time."""
@@ -167,73 +143,20 @@ class Bench:
         self.seed_left -= 1
         return self.seed
 
-    def limits_met(self, checker: Checker, used: list[dict[str, Any]]) -> dict[str, Any]:
-        """How each limit stood."""
-        cpu = max((use["cpu"] for use in used), default=0.0)
-        memory = max((use["memory"] for use in used), default=0.0)
-        printed = {"limit": self.limits.output, "used": None, "met": checker.used.get("output")}
-        return {
-            "submission": use_of(checker.whole.worked(), checker.limits.submission)
-            | {"met": not checker.whole.left()},
-            "call": use_of(checker.used["call"], self.limits.call),
-            "cpu": use_of(cpu, self.limits.cpu),
-            "memory": use_of(memory, self.limits.memory),
-            "output": {**printed, "met": bool(printed["met"])},
-        }
 
-    # --- the zygote -----------------------------------------------------------------------------
-
-    def launch(self, whole: Stopwatch, seeds: bool) -> Session:
-        """A conversation with a fresh worker; the next one is made meanwhile."""
-        connection = self.spare
-        self.end_workers()
-        self.workers.append(self.made())
-        clock = self.spare_clock
-        self.begin()
-        return Session(connection, self.limits, whole, carry_seed=seeds, clock=clock)
-
-    def end_workers(self) -> None:
-        """Ends the workers that nobody talks to any more."""
-        self.used += [self.end(pid) for pid in self.workers]
-        self.workers.clear()
-
-    def made(self) -> int:
-        """The process id, in the jail, of the next worker, which exists then."""
-        if not self.spare_pid:
-            made, fds = self.answer()
-            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds)
-        return self.spare_pid
-
-    def begin(self) -> None:
-        """Has the zygote make a worker; its answer is fetched when the worker is needed."""
-        ours, theirs = socket.socketpair()
-        tell(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
-        theirs.close()
-        self.spare, self.spare_pid = ours, 0
-
-    def end(self, pid: int) -> dict[str, Any]:
-        """Ends a worker; what it used."""
-        self.made()  # its answer comes first
-        tell(self.zygote, {"do": "stop", "pid": pid})
-        return self.answer()[0]
-
-    def answer(self) -> tuple[dict[str, Any], list[int]]:
-        """What the zygote says next."""
-        try:
-            return hear(self.zygote)
-        except EOFError:
-            raise SystemExit("the process that starts the workers has ended") from None
-
-
-def clock_of(fds: list[int]) -> Clock:
-    """A worker's clock, by its descriptor; one that stands still where that says nothing."""
-    number = 0
-    for fd in fds:
-        with suppress(OSError, ValueError, IndexError):
-            about = Path(f"/proc/self/fdinfo/{fd}").read_text()
-            number = int(about.split("Pid:")[1].split()[0])
-        os.close(fd)
-    return Clock(max(number, 0))
+def limits_met(
+    found: Findings, limits: Limits, budget: Budget, used: dict[str, float]
+) -> dict[str, Any]:
+    """How each limit stood; ``used`` is what the worker that used most of it did."""
+    whole = use_of(budget.worked(), limits.submission) | {"met": not budget.left()}
+    output = {"limit": limits.output, "used": None, "met": bool(found.flooded)}
+    return {
+        "submission": whole,
+        "call": use_of(found.longest, limits.call),
+        "cpu": use_of(used["cpu"], limits.cpu),
+        "memory": use_of(used["memory"], limits.memory),
+        "output": output,
+    }
 
 
 def use_of(used: float, limit: float) -> dict[str, Any]:

@@ -2,264 +2,205 @@
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
 
-from attncourse.alarm import Stopwatch
+from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.desk import binds
-from attncourse.grading.judge.late import disturbed
+from attncourse.grading.judge.findings import Findings
+from attncourse.grading.judge.late import Aside, disturbed
 from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
-from attncourse.grading.judge.remote.conversation import DEAF, OutOfTime
-from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.trial import Begins, Trial
+from attncourse.grading.judge.process import Launch, Process
+from attncourse.grading.judge.remote.conversation import OutOfTime
+from attncourse.grading.judge.step_runner import Begins, StepRunner
 from attncourse.grading.judge.worker.calls import seed
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
-REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 LAST_MINUTE = 10.0  # seconds, and those of the cells, for late tests where the time is over
-NOTHING = object()
 
-Launch = Callable[[Stopwatch, bool], Session]
 Heard = Callable[[int, StepOutcome], None]
 
 
-class Checker(Trial):
-    """One run of a plan. ``launch`` starts a fresh process for the submission.
+@dataclass(frozen=True)
+class Means:
+    """What a plan is run with. ``begins`` hears what is begun, and how long that may take."""
 
-    ``first`` are the outcomes of a run before it, and ``doubted`` the steps that did not end by
-    themselves there: these have a process of their own now, and what comes of this run is final.
+    assignment: Assignment
+    seed: int
+    limits: Limits
+    budget: Budget
+    launch: Launch
+    begins: Begins
+
+
+class Checker:
+    """One run of a plan; ``heard`` is called with each outcome as it comes.
+
+    ``doubted`` are the steps that did not end by themselves in a run before it: these have a
+    process of their own now.
     """
 
     def __init__(
         self,
         steps: list[Step],
-        assignment: Assignment,
-        seed: int,
-        limits: Limits,
-        first: dict[int, StepOutcome] | None = None,
+        means: Means,
+        heard: Heard = lambda number, outcome: None,
         doubted: Collection[int] = (),
     ):
-        super().__init__(assignment, seed, limits)
-        self.steps = steps
-        self.first = first or {}
-        self.doubted = set(doubted)
-        self.cut: set[int] = set()  # steps that did not end by themselves
+        self.steps, self.means, self.heard, self.doubted = steps, means, heard, doubted
+        self.runner = StepRunner(
+            means.assignment, means.seed, means.limits, means.budget, means.begins
+        )
+        self.process = Process(steps, self.runner, means.launch, careful=bool(doubted))
+        self.late = [n for n, step in enumerate(steps) if self.runner.is_late(step)]
+        self.aside = Aside(self.runner)
         self.outcomes: dict[int, StepOutcome] = {}
-        self.fatal: set[int] = set()
+        self.cut: set[int] = set()
         self.trouble: dict[int, str] = {}
-        self.tested = False  # whether a test has run in the present process
         self.at = 0  # the present step
-        self.order = list(range(len(steps)))  # in which a process has the steps' cells
-        self.reached = 0  # how many of these the present process has had
         self.took = 0.0  # seconds of processor time for the cells, the first time
-        self.aside: dict[int, tuple[dict, set]] = {}  # late tests: what there was in their places
-        self.left: dict[int, dict[str, Any]] = {}  # what late tests have bound
-        self.used: dict[str, Any] = {"call": 0.0}
 
-    def run(self, launch: Launch, heard: Heard, begins: Begins) -> None:
-        """Runs every step; ``heard`` is called with each outcome as it comes.
-
-        ``begins`` hears what is begun, and how many seconds of processor time it has.
-        """
-        self.launch, self.begins = launch, begins
-        seed(self.seed)
+    def run(self) -> Findings:
+        """Runs every step."""
+        seed(self.means.seed)
         try:
-            self.restart()
-            for number, step in enumerate(self.steps):
-                if self.is_late(step):
-                    self.aside[number] = dict(self.namespace), set(self.laid_out)
-                    continue
-                began = self.spent()
-                self.outcomes[number] = self.step(number)
-                if self.own(number):
-                    self.took += self.spent() - began
-                heard(number, self.outcomes[number])
-            self.last(heard)
-            self.again(heard)
+            self.process.begin()
+            self.in_order()
+            self.for_last()
+            self.with_later_names()
         except OutOfTime:
             self.cut.add(self.at)
-            step = self.steps[self.at]
-            where = step.name if self.outcomes_missing() else "the submission"
-            words = self.whole.in_words(self.limits.submission / self.limits.stretch)
-            told = f"{where} was running when the time for the submission was over"
-            self.trouble[self.at] = told if self.is_late(step) else f"{told} ({words})"
-            self.last_minute(heard)
+            self.trouble[self.at] = self.overrun()
+            self.last_minute()
         finally:
-            self.hang_up()
-        self.agree()
-
-    def agree(self) -> None:
-        """Takes over what the first run is to be believed in.
-
-        What came before the first thing that was cut there is final, and nobody draws twice. From
-        there on this run counts; but where it was cut itself, the better one does, and so it does
-        behind what was cut here alone.
-        """
-        doubtful = min(self.cut - self.doubted, default=len(self.steps))
-        for number, before in self.first.items():
-            now = self.outcomes.get(number, StepOutcome("lost"))
-            either = number >= doubtful or number in self.cut
-            if number < min(self.doubted) or (either and earns_more(before, now)):
-                self.outcomes[number] = before
-        if self.doubted:
-            self.trouble = {n: told for n, told in self.trouble.items() if n in self.doubted}
-
-    def outcomes_missing(self) -> bool:
-        return len(self.outcomes) < len(self.steps)
-
-    def hang_up(self) -> None:
-        if self.session is not None:
-            self.used["call"] = max(self.used["call"], self.session.longest)
-            self.used["output"] = self.session.printed_too_much or self.used.get("output", False)
-            self.gone += self.session.clock.used()
-            self.session.close("is over")
-            self.session = None
+            self.process.hang_up()
+        return Findings(
+            steps=tuple(self.steps),
+            outcomes=self.outcomes,
+            seed=self.means.seed,
+            cut=frozenset(self.cut),
+            trouble=self.trouble,
+            changed=tuple(self.runner.changed),
+            longest=self.process.longest,
+            flooded=self.means.limits.output if self.process.flooded else 0.0,
+        )
 
     def step(self, number: int) -> StepOutcome:
         """The outcome of one step, in a fresh process where the last one is gone."""
         self.at = number
-        if not self.whole.left():
+        if not self.means.budget.left():
             raise OutOfTime
-        if self.session is None or (self.tested and number in self.doubted):
-            self.restart()
+        if self.process.session is None or (self.process.tested and number in self.doubted):
+            self.process.begin()
         self.catch_up(number)
-        self.reached = max(self.reached, number + 1)
-        step = self.steps[number]
-        own = self.own(number)
-        outcome = self.cell(step, self.limits.cell) if own else self.test(step)
-        self.tested |= not own
+        outcome = self.process.run(number)
         if outcome.cut:
             self.cut.add(number)
-        if self.session.ended:
-            self.fatal.add(number)
-            self.trouble[number] = self.tell(step)
-            self.hang_up()
+        if self.process.session.ended:
+            self.trouble[number] = self.process.last_words(self.steps[number])
+            self.process.hang_up()
         return outcome
 
-    def tell(self, step: Step) -> str:
-        """A sentence on how the process ended that can be forwarded to the student."""
-        if self.is_late(step):
-            return f"{step.name} could not be run to its end"
-        if self.session.ended == DEAF:
-            return f"{step.name} did not end within {self.session.in_words()} and {DEAF}"
-        used = self.session.clock.used()
-        return f"{step.name} {self.session.ended} (after {used:.1f} s of processor time)"
-
-    def restart(self) -> None:
-        """Begins a fresh process."""
-        self.hang_up()
-        self.tested = False
-        self.reached = 0
-        self.session = self.launch(self.whole, self.desk.seeds)
-        self.session.forbids = self.desk.forbids
-        self.session.careful = bool(self.doubted)
-
     def catch_up(self, before: int) -> None:
-        """Runs the cells before a step that this process has not had, but for such as end it.
-
-        Where cells run a second time, each test comes after all of them.
-        """
-        before = before if len(self.order) == len(self.steps) else len(self.order)
-        while self.reached < before:
-            number, again = self.order[self.reached], self.reached >= len(self.steps)
-            self.reached += 1
-            if not self.own(number) or number in self.fatal:
-                continue
-            late = self.outcomes[number].kind == "timeout"
-            outcome = self.cell(self.steps[number], REPLAY if late else self.limits.cell)
+        """Has the process run the cells before a step that it has not had."""
+        for number, outcome, again in self.process.replay(before):
             if outcome.cut:
                 self.cut.add(number)
-            if self.session.ended:
-                self.fatal.add(number)
-                self.restart()
-            elif again:
+            if again:
                 self.outcomes[number] = outcome
 
-    def again(self, heard: Heard) -> None:
-        """Cells that missed a name which a later cell defines get it now, as in a notebook.
+    def better(self, number: int, outcome: StepOutcome) -> None:
+        """Keeps what came of a step if it is the first of it, or earns more than before."""
+        if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
+            self.outcomes[number] = outcome
+            self.heard(number, outcome)
 
-        In a fresh process all cells run, and then once more those that missed a name, with the
-        later ones that bind the same names: what a notebook binds last stays. The tests that gave
-        less than full marks are run there, so that nobody is asked twice in one process.
-        """
-        missed = [n for n, o in self.outcomes.items() if o.error == "NameError" and self.own(n)]
-        if not missed:
-            return
-        self.order += mended_order(self.steps, missed)
-        self.restart()
-        self.catch_up(len(self.steps))
-        if all(self.outcomes[number].kind != "none" for number in missed):
-            return
-        for number in list(self.outcomes):
-            known = self.own(number) or self.is_late(self.steps[number])
-            if not known and not earns_all(self.outcomes[number]):
-                second = self.step(number)
-                if earns_more(second, self.outcomes[number]):
-                    self.outcomes[number] = second
-                    heard(number, second)
-        for number in self.aside:
-            self.run_late(number, heard)
+    # --- the parts of a run, in their order -----------------------------------------------------
 
-    def own(self, number: int) -> bool:
-        return self.steps[number].kind != "test"
+    def in_order(self) -> None:
+        """Runs every step in its place, but for the late tests."""
+        for number, step in enumerate(self.steps):
+            if number in self.late:
+                self.aside.put(number)
+                continue
+            began = self.means.budget.spent()
+            self.outcomes[number] = self.step(number)
+            if step.kind != "test":
+                self.took += self.means.budget.spent() - began
+            self.heard(number, self.outcomes[number])
 
-    def last(self, heard: Heard) -> None:
+    def for_last(self) -> None:
         """Runs the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
         after the cells before it. Nothing that those cells say a second time is listened to, and
         their time is not the submission's: it could not know.
         """
-        if disturbed(self.steps, list(self.aside)):
-            self.hang_up()
+        if disturbed(self.steps, self.late):
+            self.process.hang_up()
             self.grant()
-        for number in self.aside:
-            self.run_late(number, heard)
+        for number in self.late:
+            self.run_late(number)
 
-    def last_minute(self, heard: Heard) -> None:
-        """Runs those whose places were before the step at which the time was over."""
+    def with_later_names(self) -> None:
+        """Cells that missed a name which a later cell defines get it now, as in a notebook.
+
+        In a fresh process all cells run, and then once more those that missed a name, with the
+        later ones that bind the same names: what a notebook binds last stays. The tests that gave
+        less than full marks are run there, so that nobody is asked twice in one process.
+        """
+        missed = [n for n in self.process.cells if self.missed_a_name(n)]
+        if not missed:
+            return
+        self.process.mended = mended_order(self.steps, missed)
+        self.process.begin()
+        self.catch_up(len(self.steps))
+        if all(self.outcomes[number].kind != "none" for number in missed):
+            return
+        for number, step in enumerate(self.steps):
+            on_time = step.kind == "test" and number not in self.late
+            if on_time and not earns_all(self.outcomes[number]):
+                self.better(number, self.step(number))
+        for number in self.late:
+            self.run_late(number)
+
+    def last_minute(self) -> None:
+        """Runs the late tests whose places were before the step at which the time was over."""
         come_to = max(self.at, *self.outcomes, 0)
-        missing = [n for n in self.aside if n < come_to and n not in self.outcomes]
-        self.hang_up()
+        missing = [n for n in self.late if n < come_to and n not in self.outcomes]
+        self.process.hang_up()
         self.grant(LAST_MINUTE)
         with suppress(OutOfTime):
             for number in missing:
-                self.run_late(number, heard)
+                self.run_late(number)
 
-    def grant(self, seconds: float = 0.0) -> None:
-        """Allows the time for running the cells once more, once."""
-        self.whole.extend(seconds + self.took)
-        self.took = 0.0
+    # --- what they need -------------------------------------------------------------------------
 
-    def run_late(self, number: int, heard: Heard) -> None:
+    def run_late(self, number: int) -> None:
         """Runs a test that was left for last, unless that has brought all there is."""
         if earns_all(self.outcomes.get(number)):
             return
-        self.lay_out(number)
+        self.aside.lay_out(number)
         outcome = self.step(number)
-        before = self.aside[number][0]
-        changed = [n for n, v in self.namespace.items() if before.get(n, NOTHING) is not v]
-        self.left[number] = {name: self.namespace[name] for name in changed}
-        if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
-            self.outcomes[number] = outcome
-            heard(number, outcome)
+        self.aside.take_up(number)
+        self.better(number, outcome)
 
-    def lay_out(self, number: int) -> None:
-        """Makes the trusted names what they were in a late test's place.
+    def grant(self, seconds: float = 0.0) -> None:
+        """Allows the time for running the cells once more, once."""
+        self.means.budget.extend(seconds + self.took)
+        self.took = 0.0
 
-        What late tests before it have bound is there as well, but for what was bound anew.
-        """
-        names, self.laid_out = dict(self.aside[number][0]), set(self.aside[number][1])
-        for earlier, bound in self.left.items():
-            before = self.aside[earlier][0]
-            names |= {
-                name: value
-                for name, value in bound.items()
-                if names.get(name, NOTHING) is before.get(name, NOTHING) and earlier < number
-            }
-        self.namespace.clear()  # the same dict: it is the globals of the instructor's functions
-        self.namespace.update(names)
+    def missed_a_name(self, number: int) -> bool:
+        return self.outcomes[number].error == "NameError"
+
+    def overrun(self) -> str:
+        """A sentence on what was running when the time was over."""
+        step, limits = self.steps[self.at], self.means.limits
+        where = step.name if len(self.outcomes) < len(self.steps) else "the submission"
+        told = f"{where} was running when the time for the submission was over"
+        words = self.means.budget.in_words(limits.submission / limits.stretch)
+        return told if self.at in self.late else f"{told} ({words})"
 
 
 def mended_order(steps: list[Step], missed: list[int]) -> list[int]:

@@ -12,19 +12,20 @@ variant, ours runs among others of ours, and what comes of it is rewritten as it
 """
 
 import inspect
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from attncourse.checks import exercise, variants_of
+from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
-from attncourse.grading.judge.checker import Checker, Launch
+from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.checker import Checker, Means
 from attncourse.grading.judge.desk import loads
+from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.late import touched
-from attncourse.grading.judge.marking import Followed, judge_cell
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.trial import Begins
-from attncourse.grading.limits import Limits
+from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
@@ -46,39 +47,59 @@ del _provided
 """
 
 
-def follow_ons(
-    checker: Checker, assignment: Assignment, launch: Launch, begins: Begins
-) -> Iterator[Followed]:
-    """The wrong answers of a finished run that call wrong ones, with what came of right ones."""
-    wrong = wrong_answers(checker, assignment)
-    for name in [n for n in wrong if n not in as_published(checker)]:
-        left = checker.whole.left()
-        given = called(name, wrong, checker.steps, assignment)
-        steps = exchanged(name, given, checker.steps, assignment)
-        if not steps or checker.trouble or left < LEAST:
+@dataclass(frozen=True)
+class Followed:
+    """An answer that calls the wrong ones ``given``.
+
+    ``outcomes`` are what its tests gave with ours in their place, if it is right then; in a
+    student's own check, also if it is not.
+    """
+
+    name: str
+    given: tuple[str, ...]
+    outcomes: dict[str, StepOutcome] = field(default_factory=dict)
+    right: bool = True
+
+    @property
+    def note(self) -> str:
+        if self.outcomes and self.right:
+            return f"{self.name} is right{given_right(self.given)}"
+        return f"{self.name} calls a wrong {' and '.join(self.given)}: mend that first"
+
+
+def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
+    """The wrong answers of a run that call wrong ones, with what came of right ones.
+
+    And whether one of the runs that this took was cut.
+    """
+    followed, cut = [], False
+    assignment, wrong = means.assignment, wrong_answers(found, means.assignment)
+    for name in [n for n in wrong if n not in as_published(found)]:
+        given = called(name, wrong, found.steps, assignment)
+        steps = exchanged(name, given, found.steps, assignment)
+        if not steps or found.trouble or means.budget.left() < LEAST:
             continue
-        limits: Limits = replace(checker.limits, submission=left)
-        again = Checker(steps, assignment, checker.seed, limits)
-        again.run(launch, lambda number, outcome: None, begins)
-        checker.gone += again.gone
-        checker.cut |= {len(checker.steps)} if again.cut else set()  # behind them all
-        found = {s.grade_id: again.outcomes.get(n) for n, s in enumerate(steps) if s.grade_id}
-        if all(is_full(assignment, grade_id, outcome) for grade_id, outcome in found.items()):
+        rest = Budget(means.budget.left())
+        again = Checker(steps, replace(means, budget=rest)).run()
+        means.budget.gone += rest.gone
+        cut |= bool(again.cut)
+        if all(is_full(assignment, test, outcome) for test, outcome in again.tests().items()):
             wrong.remove(name)  # who calls it calls the student's own
-            yield Followed(name, given, found)
+            followed.append(Followed(name, given, again.tests()))
         elif assignment.released:
-            yield Followed(name, given)
-        elif differs(found, checker):
-            yield Followed(name, given, found, right=False)
+            followed.append(Followed(name, given))
+        elif differs(again, found):
+            followed.append(Followed(name, given, again.tests(), right=False))
+    return followed, cut
 
 
-def differs(found: dict[str, StepOutcome | None], checker: Checker) -> bool:
+def differs(again: Findings, found: Findings) -> bool:
     """Whether ours change what is told of an answer that is wrong all the same, as in a notebook.
 
     It is told that only in a student's own check: see above.
     """
-    first = {s.grade_id: checker.outcomes.get(n) for n, s in enumerate(checker.steps)}
-    return any(told_of(outcome) != told_of(first[grade_id]) for grade_id, outcome in found.items())
+    first = found.tests()
+    return any(told_of(now) != told_of(first[test]) for test, now in again.tests().items())
 
 
 def told_of(outcome: StepOutcome | None) -> list[tuple]:
@@ -92,26 +113,25 @@ def answers_of(assignment: Assignment) -> dict[str, str]:
     return {c.grade_id: c.source for c in cells if c.code and c.solution and c.grade_id}
 
 
-def wrong_answers(checker: Checker, assignment: Assignment) -> list[str]:
+def wrong_answers(found: Findings, assignment: Assignment) -> list[str]:
     """The exercises that did not earn all they can, in order."""
     lost = {
-        exercise_of(step.grade_id)
-        for number, step in enumerate(checker.steps)
-        if step.kind == "test"
-        and not is_full(assignment, step.grade_id, checker.outcomes.get(number))
+        exercise_of(test)
+        for test, outcome in found.tests().items()
+        if not is_full(assignment, test, outcome)
     }
     return [name for name in answers_of(assignment) if name in lost]
 
 
-def as_published(checker: Checker) -> set[str]:
+def as_published(found: Findings) -> set[str]:
     """The answers that are right as they were published, where a variant is asked for.
 
     Given ours, one that only hands on what it gets would be right in the variant as well.
     """
-    found = [v for o in checker.outcomes.values() for v in o.verdicts if v["variant"]]
+    verdicts = [v for o in found.outcomes.values() for v in o.verdicts if v["variant"]]
     return {
         v["target"].split(".")[1]
-        for v in found
+        for v in verdicts
         if v["misconception"] == exercise(v["target"], v["variant"]).misconceptions[0].name
     }
 
@@ -122,7 +142,7 @@ def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) 
 
 
 def called(
-    name: str, wrong: list[str], steps: list[Step], assignment: Assignment
+    name: str, wrong: list[str], steps: Sequence[Step], assignment: Assignment
 ) -> tuple[str, ...]:
     """The wrong answers to earlier exercises that an answer calls, itself or through others."""
     ours, earlier = answers_of(assignment), wrong[: wrong.index(name)]
@@ -140,7 +160,7 @@ def called(
 
 
 def exchanged(
-    name: str, given: tuple[str, ...], steps: list[Step], assignment: Assignment
+    name: str, given: tuple[str, ...], steps: Sequence[Step], assignment: Assignment
 ) -> list[Step]:
     """The steps with ours behind these answers, wherever they stand, and no tests but its own.
 
@@ -158,7 +178,7 @@ def exchanged(
     return found
 
 
-def place_of(name: str, steps: list[Step]) -> int:
+def place_of(name: str, steps: Sequence[Step]) -> int:
     """The answer's cell; where that has lost its name, the last that binds the answer's, or -1."""
     own = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
     named = [n for n, step in own if step.name == f"cell {name}"]

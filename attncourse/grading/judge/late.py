@@ -1,13 +1,54 @@
-"""Tests that are left for last: whether they find what they would have found in their places."""
+"""Tests that are left for last find what they would have found in their places, or it is said."""
 
 import ast
 import symtable
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.syntax import parse
+
+if TYPE_CHECKING:
+    from attncourse.grading.judge.step_runner import StepRunner
+
+NOTHING = object()
+
+
+class Aside:
+    """The trusted names as they were where the tests stand that are left for last."""
+
+    def __init__(self, runner: "StepRunner"):
+        self.runner = runner
+        self.there: dict[int, tuple[dict[str, Any], set[int]]] = {}
+        self.bound: dict[int, dict[str, Any]] = {}  # by the tests that have run since
+
+    def put(self, number: int) -> None:
+        """Keeps the names in the place of a test."""
+        self.there[number] = dict(self.runner.namespace), set(self.runner.laid_out)
+
+    def lay_out(self, number: int) -> None:
+        """Makes the names what they were there.
+
+        What late tests before it have bound is there as well, but for what was bound anew.
+        """
+        names, laid_out = dict(self.there[number][0]), set(self.there[number][1])
+        for earlier, bound in self.bound.items():
+            before = self.there[earlier][0]
+            names |= {
+                name: value
+                for name, value in bound.items()
+                if names.get(name, NOTHING) is before.get(name, NOTHING) and earlier < number
+            }
+        self.runner.laid_out = laid_out
+        self.runner.namespace.clear()  # the same dict: the globals of the instructor's functions
+        self.runner.namespace.update(names)
+
+    def take_up(self, number: int) -> None:
+        """Keeps what a test has bound, for those behind it."""
+        before, names = self.there[number][0], self.runner.namespace
+        changed = [name for name, value in names.items() if before.get(name, NOTHING) is not value]
+        self.bound[number] = {name: names[name] for name in changed}
 
 
 class Touched(NamedTuple):

@@ -20,7 +20,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
 from attncourse.grading.course.changes import added_cells
-from attncourse.grading.course.choosing import Piece, family
+from attncourse.grading.course.choosing import HandedFile, family
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import enter_extension, read_extensions
 from attncourse.grading.course.folders import read_submission, with_remarks
@@ -208,6 +208,6 @@ def accept_renamed(notebooks: list[str], **given: Any) -> None:
     """Puts the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
     folder = Path(notebooks[0]).parent
     exact = str(folder / f"{folder.name}.ipynb")
-    copies = family([Piece(PurePosixPath(notebook)) for notebook in notebooks], folder.name)
+    copies = family([HandedFile(PurePosixPath(notebook)) for notebook in notebooks], folder.name)
     if len(notebooks) == 1 or (copies and exact not in notebooks):
         notebooks[:] = [exact]

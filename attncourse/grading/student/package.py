@@ -41,7 +41,7 @@ print("\\n" + json.dumps(found))
 """
 
 
-class Piece(NamedTuple):
+class Definition(NamedTuple):
     """A statement of a notebook that defines something, as it was written."""
 
     node: ast.stmt
@@ -66,7 +66,7 @@ class Chapter:
 
     stem: str
     path: Path
-    code: tuple[Piece, ...]
+    code: tuple[Definition, ...]
     why: dict[str, str]
     given: dict[str, list[str]] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Chapter:
         return replace(self, why=self.why | why)
 
 
-def definitions(cells: Iterable[Cell]) -> tuple[Piece, ...]:
+def definitions(cells: Iterable[Cell]) -> tuple[Definition, ...]:
     """What a notebook defines: imports, functions, classes and constants, nothing that runs."""
     found = []
     for cell in cells:
@@ -93,7 +93,7 @@ def definitions(cells: Iterable[Cell]) -> tuple[Piece, ...]:
         for node in tree.body if tree else ():
             if defines(node):
                 text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
-                found.append(Piece(node, text))
+                found.append(Definition(node, text))
     return tuple(found)
 
 

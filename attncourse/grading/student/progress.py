@@ -33,7 +33,7 @@ INSTRUCTORS = "### BEGIN HIDDEN TESTS"
 
 
 @dataclass(frozen=True)
-class Progress:
+class FolderProgress:
     """The state of every exercise by its target, in the course's order, and the files behind it.
 
     ``places`` are the notebooks that exercises were found in, by target; of two the one with the
@@ -82,7 +82,7 @@ class Progress:
 
 def progress(
     folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
-) -> Progress:
+) -> FolderProgress:
     """What the notebooks in a folder, and in those below it, amount to.
 
     Where two notebooks hold an exercise, the better answer counts. What students handed in counts
@@ -132,7 +132,7 @@ def progress(
     met: dict[str, int] = {}
     for package in packages:
         met |= {m: min(ours, met.get(m, ours)) for m, ours in reached(package).items()}
-    return Progress(states, places, tuple(left_out), met, frozenset(waiting))
+    return FolderProgress(states, places, tuple(left_out), met, frozenset(waiting))
 
 
 def notebooks_in(folder: Path) -> list[Path]:
@@ -176,7 +176,7 @@ def rank(state: str) -> int:
     return STATES.index(state)
 
 
-def progress_table(found: Progress) -> Table:
+def progress_table(found: FolderProgress) -> Table:
     """A row for each chapter: how many are done, and which are not."""
     made = table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
@@ -203,7 +203,7 @@ def progress_table(found: Progress) -> Table:
     return made
 
 
-def summary(found: Progress) -> str:
+def summary(found: FolderProgress) -> str:
     """What has been done, and what comes next, in a line each."""
     done, tried = found.count("done"), found.count("tried")
     every = len(found.states) + len(questions())

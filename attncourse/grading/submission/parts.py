@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.source import is_python, names
-from attncourse.grading.submission.syntax import Names, remembered, same_code
+from attncourse.grading.submission.syntax import CellNames, remembered, same_code
 
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
 ANSWER = re.compile(r"^( *).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
@@ -46,8 +46,8 @@ class Part:
         return self.cell.code and (self.edited or not self.copy_of) and not self.idle
 
     @cached_property
-    def names(self) -> Names:
-        return (names(self.cell.source) if self.runs else None) or Names()
+    def names(self) -> CellNames:
+        return (names(self.cell.source) if self.runs else None) or CellNames()
 
 
 def labelled(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:

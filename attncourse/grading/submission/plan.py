@@ -21,7 +21,7 @@ from attncourse.grading.submission.parts import (
 )
 from attncourse.grading.submission.questions import answered
 from attncourse.grading.submission.source import names, plain, without_magics
-from attncourse.grading.submission.syntax import Names
+from attncourse.grading.submission.syntax import CellNames
 
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
 
@@ -107,7 +107,7 @@ class Places:
 
     def __init__(self, parts: list[Part], assignment: Assignment):
         self.parts, self.cells = parts, assignment.cells
-        self.names = [(names(c.source) if c.code else None) or Names() for c in self.cells]
+        self.names = [(names(c.source) if c.code else None) or CellNames() for c in self.cells]
         self.copies = {p.copy_of: n for n, p in enumerate(parts) if p.copy_of}
         self.answers: dict[str, list[int]] = defaultdict(list)
         self.binders: dict[str, list[int]] = defaultdict(list)

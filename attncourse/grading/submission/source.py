@@ -3,7 +3,7 @@
 import ast
 import re
 
-from attncourse.grading.submission.syntax import LONGEST, Names, names_in, parse, remembered
+from attncourse.grading.submission.syntax import LONGEST, CellNames, names_in, parse, remembered
 
 MAGIC = re.compile(
     r"\s*(?:(?P<target>[A-Za-z_][\w.,\[\] ]{0,80}?)\s*=\s*)?(?P<mark>[%!]|\?{1,2}(?=\w))"
@@ -43,7 +43,7 @@ TYPOGRAPHIC = INVISIBLE | {
 
 
 @remembered
-def names(source: str) -> Names | None:
+def names(source: str) -> CellNames | None:
     """What a cell binds and reads, its magics aside; None where it is no Python."""
     tree = parse(plain(source))
     return None if tree is None else names_in(tree)

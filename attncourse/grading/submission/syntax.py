@@ -67,14 +67,14 @@ def first_line(node: ast.stmt) -> int:
 # --- names --------------------------------------------------------------------------------------
 
 
-class Names(NamedTuple):
+class CellNames(NamedTuple):
     """The names that a cell binds for the cells after it, and those that it reads, locals aside."""
 
     bound: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
 
 
-def names_in(tree: ast.Module) -> Names:
+def names_in(tree: ast.Module) -> CellNames:
     """What a cell binds and reads."""
     bound = bound_names(tree)
     nodes = list(ast.walk(tree))
@@ -82,7 +82,7 @@ def names_in(tree: ast.Module) -> Names:
     read = {node.id for node in used if isinstance(node.ctx, ast.Load)}
     local = {node.id for node in used if isinstance(node.ctx, ast.Store)}
     local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    return Names(bound, frozenset(read - (local - bound)))
+    return CellNames(bound, frozenset(read - (local - bound)))
 
 
 def bound_names(tree: ast.Module) -> frozenset[str]:

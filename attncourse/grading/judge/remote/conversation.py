@@ -158,7 +158,7 @@ class Conversation:
                 pass
         if not self.buffer and not self.replies:
             self.lose()
-        self.close("its process sent what it was not asked for")
+        self.close("sent what it was not asked for")
         raise Ended(self.ended)
 
     @contextmanager
@@ -167,11 +167,11 @@ class Conversation:
         try:
             yield
         except WireError as problem:
-            self.close(f"its process {problem}")
+            self.close(str(problem))
             raise Ended(self.ended) from None
         except MemoryError:
             self.buffer.clear()
-            self.close("its process sent more than there is memory for")
+            self.close("sent more than there is memory for")
             raise Ended(self.ended) from None
 
     def refuse(self, why: str) -> None:

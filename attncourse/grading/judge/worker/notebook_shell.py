@@ -171,7 +171,7 @@ class Shell:
 ANSWERS = {"upload": dict, "get": str}  # what is given back instead of files and secrets
 
 
-class Nothing:
+class Silent:
     """Something that can be called, and whose every attribute is like it."""
 
     def __init__(self, name: str = ""):
@@ -180,10 +180,10 @@ class Nothing:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return ANSWERS.get(self._name, lambda: None)()
 
-    def __getattr__(self, name: str) -> "Nothing":
+    def __getattr__(self, name: str) -> "Silent":
         if name.startswith("__"):
             raise AttributeError(name)
-        return Nothing(name)
+        return Silent(name)
 
 
 class Module(types.ModuleType):
@@ -192,7 +192,7 @@ class Module(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Nothing(name)
+        return Silent(name)
 
 
 class Colab(MetaPathFinder, Loader):

@@ -2,7 +2,6 @@
 
 import builtins
 import numbers
-import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
 from attncourse.checks.trying.trials import NoReference
+from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.desk import desk_for, loads
 from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.outcomes import (
@@ -37,35 +37,23 @@ TEST = "<test>"  # what a traceback calls the test that runs
 Begins = Callable[[str, float], None]
 
 
-class Trial:
+class StepRunner:
     """Steps, one at a time, in ``session``, the present process; the tests' names are here.
 
     ``begins`` hears what is begun, and how many seconds of processor time it has.
     """
 
-    begins: Begins
-
-    def __init__(self, assignment: Assignment, seed: int, limits: Limits):
+    def __init__(
+        self, assignment: Assignment, seed: int, limits: Limits, budget: Budget, begins: Begins
+    ):
         self.desk = desk_for(assignment)
-        self.seed = seed
-        self.limits = limits
+        self.seed, self.limits, self.budget, self.begins = seed, limits, budget, begins
         self.session: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
         self.namespace = trusted_namespace() | guards(self.gave_empty)
         self.borrowed: set[str] = set()  # names that were taken from the submission
         self.bound_in: Session | None = None  # the process whose objects these stand for
         self.laid_out: set[int] = set()  # given cells that have run here
-        self.gone = 0.0  # processor time of the submission's processes that are no more
-        self.whole = Stopwatch(limits.submission, self.spent)
-
-    # --- time -----------------------------------------------------------------------------------
-
-    def spent(self) -> float:
-        """Seconds of processor time, here and in the submission's processes."""
-        now = 0.0 if self.session is None else self.session.clock.used()
-        return time.process_time() + self.gone + now
-
-    # --- steps ----------------------------------------------------------------------------------
 
     def cell(self, step: Step, limit: float) -> StepOutcome:
         """What comes of a cell in the submission's process."""
@@ -91,7 +79,7 @@ class Trial:
             outcome = self.outcome(step)
         self.session.lent.end()
         if not outcome.cut:  # a test may catch what a call raises, and a check does
-            ended = self.session.ended and f"its process {self.session.ended}"
+            ended = self.session.ended and f"the submission {self.session.ended}"
             outcome.cut = self.session.overdue or ended
         outcome.hidden = self.is_late(step)
         outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
@@ -103,15 +91,15 @@ class Trial:
     def outcome(self, step: Step) -> StepOutcome:
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
-        longest = Stopwatch(self.limits.cell + self.limits.grace, self.spent)
-        watch = min(longest, self.whole, key=Stopwatch.left)
+        longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.spent)
+        watch = min(longest, self.budget, key=Stopwatch.left)
         try:
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
-            if isinstance(error, TimeUp) and not self.whole.left():
+            if isinstance(error, TimeUp) and not self.budget.left():
                 raise OutOfTime from None
             outcome = self.failure(error, None if longest.left() else longest)
             if outcome.kind == "error":

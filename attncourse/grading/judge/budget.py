@@ -1,0 +1,23 @@
+"""The time that a submission has, whoever works for it: the judge, and the processes it runs in."""
+
+import time
+
+from attncourse.alarm import Clock, Stopwatch
+
+
+class Budget(Stopwatch):
+    """A submission's seconds of processor time: here, and in its processes one after the other."""
+
+    def __init__(self, seconds: float):
+        self.gone = 0.0  # processor time of its processes that are no more
+        self.clock = Clock()  # of the one that is there
+        super().__init__(seconds, self.spent)
+
+    def spent(self) -> float:
+        """Seconds of processor time up to now."""
+        return time.process_time() + self.gone + self.clock.used()
+
+    def moves_to(self, clock: Clock) -> None:
+        """The submission's present process is another one from now on, or none."""
+        self.gone += self.clock.used()
+        self.clock = clock

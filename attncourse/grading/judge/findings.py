@@ -1,0 +1,53 @@
+"""What a run of a plan has found, and what two runs of it come to."""
+
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+
+from attncourse.grading.judge.outcomes import StepOutcome, earns_more
+from attncourse.grading.submission.plan import Step
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What came of each step, by its number; of one that was not come to, nothing.
+
+    ``cut`` are the steps that did not end by themselves; ``trouble`` has a sentence for each that
+    ended its process. ``changed`` are tests, and who changed what they did not ask for.
+    """
+
+    steps: tuple[Step, ...]
+    outcomes: dict[int, StepOutcome]
+    seed: int = 0  # of the tests
+    cut: frozenset[int] = frozenset()
+    trouble: dict[int, str] = field(default_factory=dict)
+    changed: tuple[tuple[str, str], ...] = ()
+    longest: float = 0.0  # seconds of processor time that one request took
+    flooded: float = 0.0  # the MB that it may print, where it printed more
+
+    def pairs(self) -> list[tuple[Step, StepOutcome | None]]:
+        """Each step with what came of it."""
+        return [(step, self.outcomes.get(number)) for number, step in enumerate(self.steps)]
+
+    def tests(self) -> dict[str, StepOutcome | None]:
+        """What came of the tests, by their grade ids."""
+        return {step.grade_id: found for step, found in self.pairs() if step.kind == "test"}
+
+
+def agreed(first: dict[int, StepOutcome], doubted: Set[int], second: Findings) -> Findings:
+    """What is to be believed of two runs, in the first of which the ``doubted`` steps were cut.
+
+    What came before these there is final, and nobody draws twice. From there on the second run
+    counts; but where it was cut itself, the better one does, and so it does behind what was cut in
+    the second alone.
+    """
+    if not doubted:
+        return second
+    believed = dict(second.outcomes)
+    doubtful = min(second.cut - doubted, default=len(second.steps))
+    for number, before in first.items():
+        now = second.outcomes.get(number, StepOutcome("lost"))
+        either = number >= doubtful or number in second.cut
+        if number < min(doubted) or (either and earns_more(before, now)):
+            believed[number] = before
+    trouble = {number: told for number, told in second.trouble.items() if number in doubted}
+    return replace(second, outcomes=believed, trouble=trouble)

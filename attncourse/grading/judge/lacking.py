@@ -1,0 +1,64 @@
+"""Names that a test did not find, and what became of them."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from attncourse.checks.showing.verdict import LOOKS_LIKE
+from attncourse.checks.trying.absent import NOWHERE, is_told
+from attncourse.grading.judge.desk import binds, imports_in
+from attncourse.grading.judge.findings import Findings
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.points import first_line
+
+MISSING = "ModuleNotFoundError"
+MISSED = re.compile(r"raised NameError: name '(\w+)' is not defined[^\n]*")
+
+
+def not_imported(found: Findings) -> dict[str, str]:
+    """The names that imports of what is not there would have bound, each with what to say of it."""
+    why = {}
+    for step, outcome in found.pairs():
+        if step.kind == "cell" and outcome and outcome.error in ("ImportError", MISSING):
+            said = first_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
+            module = re.fullmatch(r"No module named '(\w+)[\w.]*'", said)
+            sentence = f"`{module[1]}` {NOWHERE}" if module else said
+            why |= dict.fromkeys(binds(imports_in(step.source)), sentence * is_told(sentence))
+    return {name: sentence for name, sentence in why.items() if sentence}
+
+
+def because(outcome: StepOutcome, lacking: dict[str, str]) -> StepOutcome:
+    """What came of a test, where an answer misses a name that was not imported: the reason why."""
+    return replace(outcome, verdicts=[explained(v, lacking) for v in outcome.verdicts])
+
+
+def explained(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any]:
+    missing = MISSED.search(verdict["reason"])
+    if missing is None or missing[1] not in lacking:
+        return verdict
+
+    def in_place(value: Any) -> Any:
+        return MISSED.sub(lacking[missing[1]], value) if isinstance(value, str) else value
+
+    said = {name: in_place(value) for name, value in verdict.items()}
+    criteria = [{n: in_place(value) for n, value in c.items()} for c in verdict["criteria"]]
+    symptom = "" if "NameError" in verdict["symptom"] else verdict["symptom"]
+    text = "\n".join(
+        x for x in said["text"].splitlines() if symptom or not x.startswith(LOOKS_LIKE)
+    )
+    return said | {"criteria": criteria, "symptom": symptom, "text": text}
+
+
+def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
+    """Whether a test found nothing called that."""
+    return outcome is not None and outcome.missing == name
+
+
+def why_nowhere(name: str, found: Findings) -> str:
+    """Why an import failed, what became of an answer's cell, or that nothing is called so."""
+    if sentence := not_imported(found).get(name):
+        return sentence
+    for step, outcome in found.pairs():
+        if step.name == f"cell {name}" and outcome is not None and outcome.kind == "error":
+            return f"its cell ended in {first_line(outcome.message)}"
+    return f"nothing is called {name}"

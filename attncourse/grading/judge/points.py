@@ -1,0 +1,80 @@
+"""The points of a test, and a sentence on those that are missing."""
+
+from dataclasses import replace
+from typing import Any
+
+from attncourse.checks.showing.verdict import given_right
+from attncourse.grading.judge.desk import HIDDEN
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.report import CellResult
+from attncourse.grading.submission.notebook import Cell
+
+
+def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
+    """The points of a graded cell, and why they are not full. What is not clearly earned is not.
+
+    Of a hidden test nothing is said in the submission's words. What that saw there it could tell:
+    in a message, in a class's name, in a number. The instructor's source says why it failed.
+    """
+    if outcome is None:
+        return CellResult(0.0, cell.points, "was not run to its end")
+    if outcome.kind == "none":
+        return CellResult(cell.points, cell.points)
+    hidden = outcome.hidden or hides(cell)
+    if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
+        points = float(outcome.value)
+        said = "" if hidden else mistakes(outcome)
+        said = said or f"{points:g} of {cell.points:g} points"
+        return CellResult(points, cell.points, "" if points == cell.points else said)
+    wanted = f"a number from 0 to {cell.points:g}"
+    said = {
+        "number": f"gave {outcome.value}, not {wanted}",
+        "other": f"gave {outcome.message}, not {wanted}",
+    }
+    silent = {
+        "error": failed(outcome),
+        "timeout": "did not end in time",
+        "lost": "was not run to its end",
+    }
+    message = (
+        silent.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
+        if hidden
+        else said.get(outcome.kind, outcome.message or "failed")
+    )
+    return CellResult(0.0, cell.points, message)
+
+
+def hides(cell: Cell) -> bool:
+    """Whether a cell holds a hidden test, of which nothing is said in a submission's words."""
+    return HIDDEN in cell.source
+
+
+def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
+    """The points without ours, in a course where an answer has to be right by itself."""
+    result = judge_cell(cell, outcome)
+    told = f"right{given_right(given)}, which earns nothing more in this course"
+    return result if result.points == result.maximum else replace(result, message=told)
+
+
+def failed(outcome: StepOutcome) -> str:
+    """That a hidden test failed, and what the instructor's source says there."""
+    sentence, reached = outcome.said
+    if outcome.error == "AssertionError" and reached:
+        return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
+    way = ": " if reached else " on the way to: "
+    return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
+
+
+def mistakes(outcome: StepOutcome) -> str:
+    """Why points are missing, from the verdicts behind them."""
+    return "; ".join(v["misconception"] or why(v) for v in outcome.verdicts if v["failed"])
+
+
+def why(verdict: dict[str, Any]) -> str:
+    """What is wrong with an answer whose mistake has no name."""
+    return first_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
+
+
+def first_line(message: Any) -> str:
+    lines = str(message or "").splitlines()
+    return lines[0] if lines else "failed"

@@ -1,0 +1,97 @@
+"""The process that a submission's steps run in, and which of its cells that has had."""
+
+from collections.abc import Callable, Iterator
+
+from attncourse.alarm import Clock
+from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.remote.conversation import DEAF
+from attncourse.grading.judge.remote.session import Session
+from attncourse.grading.judge.step_runner import StepRunner
+from attncourse.grading.submission.plan import Step
+
+REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
+
+Launch = Callable[[Budget, bool], Session]
+
+
+class Process:
+    """One process after the other: where the last has ended, a fresh one has the cells again.
+
+    But for those that ended one. ``launch`` starts a process; ``careful`` says whether each case of
+    a check is heard of before the next is tried.
+    """
+
+    def __init__(self, steps: list[Step], runner: StepRunner, launch: Launch, careful: bool):
+        self.steps, self.runner, self.launch, self.careful = steps, runner, launch, careful
+        self.cells = [n for n, step in enumerate(steps) if step.kind != "test"]
+        self.mended: list[int] = []  # cells that a process has once more, after all of them
+        self.had = 0  # how many of both the present process has had
+        self.tested = False  # whether a test has run in it
+        self.endless: set[int] = set()  # cells that did not end in time
+        self.fatal: set[int] = set()  # and those that ended their process
+        self.longest = 0.0
+        self.flooded = False
+
+    @property
+    def session(self) -> Session | None:
+        return self.runner.session
+
+    def begin(self) -> None:
+        """Takes a fresh process."""
+        self.hang_up()
+        self.had, self.tested = 0, False
+        session = self.runner.session = self.launch(self.runner.budget, self.runner.desk.seeds)
+        session.forbids, session.careful = self.runner.desk.forbids, self.careful
+        self.runner.budget.moves_to(session.clock)
+
+    def hang_up(self) -> None:
+        """Ends the present process, if there is one."""
+        if self.session is not None:
+            self.longest = max(self.longest, self.session.longest)
+            self.flooded |= self.session.printed_too_much
+            self.runner.budget.moves_to(Clock())
+            self.session.close("is over")
+            self.runner.session = None
+
+    def replay(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
+        """Runs the cells before a step that this process has not had: which, and what came of it.
+
+        With ``mended`` cells a step comes after all of them. The third is whether it is one of
+        those, and did not end its process.
+        """
+        order = [*self.cells, *self.mended]
+        while self.had < len(order) and (self.mended or order[self.had] < before):
+            number, again = order[self.had], self.had >= len(self.cells)
+            self.had += 1
+            if number in self.fatal:
+                continue
+            limit = REPLAY if number in self.endless else self.runner.limits.cell
+            outcome = self.runner.cell(self.steps[number], limit)
+            if self.session.ended:
+                self.fatal.add(number)
+                self.begin()
+                again = False
+            yield number, outcome, again
+
+    def run(self, number: int) -> StepOutcome:
+        """What comes of a step for which this process has had all that stands before it."""
+        step = self.steps[number]
+        if step.kind == "test":
+            outcome = self.runner.test(step)
+            self.tested = True
+        else:
+            outcome = self.runner.cell(step, self.runner.limits.cell)
+            self.had += 1
+            self.endless |= {number} if outcome.kind == "timeout" else set()
+        self.fatal |= {number} if self.session.ended else set()
+        return outcome
+
+    def last_words(self, step: Step) -> str:
+        """A sentence on how it ended that can be forwarded to the student."""
+        if self.runner.is_late(step):
+            return f"{step.name} could not be run to its end"
+        if self.session.ended == DEAF:
+            return f"{step.name} did not end within {self.session.in_words()} and {DEAF}"
+        used = self.session.clock.used()
+        return f"{step.name} {self.session.ended} (after {used:.1f} s of processor time)"

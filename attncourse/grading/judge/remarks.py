@@ -1,0 +1,129 @@
+"""What is said of a run beside its points: to the student, and to the person who grades."""
+
+import re
+import sys
+from collections.abc import Collection
+from typing import Any
+
+from attncourse.checks.showing.verdict import NOT_ATTEMPTED
+from attncourse.grading.judge.findings import Findings
+from attncourse.grading.judge.lacking import is_nowhere
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.points import first_line, why
+from attncourse.grading.report import UNFORESEEN, CellResult, exercise_of
+from attncourse.grading.submission.imports import unusual
+from attncourse.grading.submission.newer import needed
+from attncourse.grading.submission.notebook import Assignment
+
+STUB = "NotImplementedError"  # what an answer raises that is not there
+NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
+NEEDS = " needs Python "
+SHOWN = 5  # unusual imports
+MOST = 100  # notes of a kind, of which an honest submission has a few
+UNASKED = "for which the test did not ask: the test went on with its own"
+
+
+def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
+    """What went wrong in the submission's own cells, and answers without a known misconception.
+
+    Exceptions in cells that the assignment gave come from the answers, which have their own.
+    """
+    said, empty = [], unwritten(found, verdicts)
+    tests = [(exercise_of(test), outcome) for test, outcome in found.tests().items()]
+    gone = [*empty, *(name for name, outcome in tests if is_nowhere(name, outcome))]
+    for step, outcome in found.pairs():
+        if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
+            continue
+        missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in gone)
+        follows = step.given or missing or outcome.error == STUB
+        if outcome.kind == "timeout" or not follows:
+            said.append(f"{step.name}: {first_line(outcome.message)}")
+    for name, outcome in tests:
+        if outcome is not None and outcome.cut and not outcome.hidden and outcome.verdicts:
+            said.append(f"{name}: {outcome.cut}")
+    for verdict in verdicts:
+        name = verdict["target"].split(".")[-1]
+        if name not in empty and verdict["failed"] and not verdict["misconception"]:
+            said.append(f"{name}: {why(verdict)}")
+    said += [
+        f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in found.changed
+    ]
+    if found.flooded:
+        said.append(f"printed more than {found.flooded:g} MB: the rest was dropped")
+    said = list(dict.fromkeys(said))
+    return said + ([f"{NOT_ATTEMPTED}: {', '.join(empty)}"] if empty else [])
+
+
+def unwritten(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
+    """The exercises whose answers are what was handed out, and say so where they are used.
+
+    A class that was handed out without a body says it when its cell is run.
+    """
+    empty = [v["target"].split(".")[-1] for v in verdicts if v["unwritten"]]
+    for step, outcome in found.pairs():
+        name = step.name.removeprefix("cell ")
+        stub = step.kind == "cell" and outcome is not None and outcome.error == STUB
+        empty += [name] if stub and not name.isdigit() else []
+    return list(dict.fromkeys(empty))
+
+
+def unforeseen(
+    tests: dict[str, StepOutcome | None],
+    cells: dict[str, CellResult],
+    verdicts: list[dict[str, Any]],
+) -> list[str]:
+    """What hidden tests say of answers that pass their checks: nothing else would explain it."""
+    passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"] and not v["given"]}
+    hidden = [g for g, outcome in tests.items() if outcome and outcome.hidden]
+    lost = [(exercise_of(g), cells[g]) for g in hidden if g in cells]
+    return [
+        f"{name}{UNFORESEEN}{cell.message}"
+        for name, cell in lost
+        if name in passed and cell.points < cell.maximum
+    ]
+
+
+def unexplained(
+    cells: dict[str, CellResult], told: list[str], seen: Collection[tuple[str, str]]
+) -> list[str]:
+    """Why points are missing of exercises that nothing else speaks of."""
+    named = " ".join([*told, *(exercise_of(target) for target, _ in seen)])
+    lost = {}
+    for grade_id, cell in cells.items():
+        if cell.points < cell.maximum:
+            lost.setdefault(exercise_of(grade_id), first_line(cell.message))
+    return [
+        f"{name}: {why}"
+        for name, why in lost.items()
+        if not re.search(rf"\b{re.escape(name)}\b", named)
+    ]
+
+
+def unread(found: Findings, assignment: Assignment) -> list[str]:
+    """Cells that are no Python here: answers, and whatever a newer Python would run."""
+    names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
+    answer = re.compile(rf"^\s*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
+    told = []
+    for step, outcome in found.pairs():
+        if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
+            continue
+        if version := needed(step.source):
+            here = ".".join(map(str, sys.version_info[:2]))
+            told.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
+        elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
+            told.append(f"{step.name} is no Python: {first_line(outcome.message)}")
+    return told
+
+
+def suspicions(found: Findings, assignment: Assignment) -> tuple[str, ...]:
+    """Why a person should look at a submission whose grade is otherwise sure."""
+    given = {cell.source for cell in assignment.cells}
+    own = [s for s in found.steps if s.kind == "cell" and s.source not in given]
+    odd = unusual([s.source for s in own], given)
+    names = [f"{n} in {s.name}" for s, several in zip(own, odd, strict=True) for n in several]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (f"imports {', '.join(names[:SHOWN])}{more}: see what for",) if names else ()
+
+
+def few(notes: list[str]) -> list[str]:
+    return notes if len(notes) <= MOST else [*notes[:MOST], f"and {len(notes) - MOST} notes more"]

@@ -1,0 +1,114 @@
+"""The workers of a lane as its bench has them: the zygote makes one ahead, and ends them."""
+
+import os
+import socket
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attncourse.alarm import Clock
+from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.remote.session import Session
+from attncourse.grading.judge.wire.frames import hear, tell
+from attncourse.grading.limits import Limits
+
+
+class Refused(Exception):
+    """The zygote cannot work here. The message says why."""
+
+
+class Workers:
+    """Fresh processes for a submission's code. ``zygote`` is the socket to who makes them."""
+
+    def __init__(self, zygote: socket.socket, limits: Limits):
+        self.zygote = zygote
+        self.limits = limits
+        self.settled = False
+        self.spare: socket.socket | None = None  # the checker's end of the next worker
+        self.spare_pid = 0  # once the zygote has named it
+        self.spare_clock = Clock()
+        self.busy: list[int] = []
+        self.used: list[dict[str, Any]] = []  # by those that have ended
+
+    def settle(self, order: dict[str, Any]) -> None:
+        """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
+        if self.settled:
+            return
+        about = {name: order[name] for name in ("folder", "chapters", "sandbox", "hidden")}
+        tell(self.zygote, about | {"limits": asdict(self.limits)})
+        answer, _ = self.answer()
+        if "error" in answer:
+            raise Refused(answer["error"])
+        self.settled = True
+
+    def work_within(self, limits: Limits) -> None:
+        """Has the workers from now on made with these limits."""
+        if self.spare is not None and limits != self.limits:
+            self.spare.close()
+            self.end(self.made())
+            self.spare = None
+        self.limits = limits
+        if self.spare is None:
+            self.begin()
+
+    def launch(self, budget: Budget, seeds: bool) -> Session:
+        """A conversation with a fresh worker; the next one is made meanwhile."""
+        connection = self.spare
+        self.end_all()
+        self.busy.append(self.made())
+        clock = self.spare_clock
+        self.begin()
+        return Session(connection, self.limits, budget, carry_seed=seeds, clock=clock)
+
+    def end_all(self) -> None:
+        """Ends the workers that nobody talks to any more."""
+        self.used += [self.end(pid) for pid in self.busy]
+        self.busy.clear()
+
+    def most_used(self) -> dict[str, float]:
+        """The most that one of them has used since this was asked; it is asked once for each."""
+        most = {name: max((use[name] for use in self.used), default=0.0) for name in USES}
+        self.used.clear()
+        return most
+
+    def made(self) -> int:
+        """The process id, in the jail, of the next worker, which exists then."""
+        if not self.spare_pid:
+            made, fds = self.answer()
+            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds)
+        return self.spare_pid
+
+    def begin(self) -> None:
+        """Has the zygote make a worker; its answer is fetched when the worker is needed."""
+        ours, theirs = socket.socketpair()
+        tell(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
+        theirs.close()
+        self.spare, self.spare_pid = ours, 0
+
+    def end(self, pid: int) -> dict[str, Any]:
+        """Ends a worker; what it used."""
+        self.made()  # its answer comes first
+        tell(self.zygote, {"do": "stop", "pid": pid})
+        return self.answer()[0]
+
+    def answer(self) -> tuple[dict[str, Any], list[int]]:
+        """What the zygote says next."""
+        try:
+            return hear(self.zygote)
+        except EOFError:
+            raise SystemExit("the process that starts the workers has ended") from None
+
+
+USES = ("cpu", "memory")
+
+
+def clock_of(fds: list[int]) -> Clock:
+    """A worker's clock, by its descriptor; one that stands still where that says nothing."""
+    number = 0
+    for fd in fds:
+        with suppress(OSError, ValueError, IndexError):
+            about = Path(f"/proc/self/fdinfo/{fd}").read_text()
+            number = int(about.split("Pid:")[1].split()[0])
+        os.close(fd)
+    return Clock(max(number, 0))

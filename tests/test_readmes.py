@@ -1,0 +1,71 @@
+"""What a room's README names is there: `path.py:name`, from the README's folder."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "attncourse"
+READMES = sorted(PACKAGE.rglob("README.md"))
+NAMED = re.compile(r"`((?:\.\./)*[\w/]+\.\w+)(?::([\w.]+))?`")
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
+def test_what_it_names_is_there(readme):
+    named = NAMED.findall(readme.read_text("utf-8"))
+    assert any(name for _, name in named), "expected places as `path.py:name`"
+    missing = [f"{path}:{name}" for path, name in named if not is_there(readme.parent, path, name)]
+    assert missing == []
+
+
+def test_contributing_links_each():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    links = {str(path.relative_to(ROOT)) for path in READMES}
+    assert links
+    assert {link for link in links if f"]({link})" not in text} == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "there"),
+    [
+        ("alarm.py", "ring", True),
+        ("alarm.py", "Stopwatch.left", True),
+        ("alarm.py", "CLOCK", True),
+        ("alarm.py", "", True),
+        ("../Makefile", "", True),
+        ("alarm.py", "left", False),
+        ("alarm.py", "Stopwatch.rang", False),
+        ("alarms.py", "ring", False),
+    ],
+)
+def test_what_is_there_is_found_and_nothing_else(path, name, there):
+    assert is_there(PACKAGE, path, name) is there
+
+
+def is_there(folder: Path, path: str, name: str) -> bool:
+    """Whether there is such a file, seen from a folder or from the root, and defines the name."""
+    places = [place for place in (folder / path, ROOT / path) if place.is_file()]
+    return any(not name or name in defined(place) for place in places)
+
+
+@cache
+def defined(path: Path) -> set[str]:
+    """The names that a file binds at its top, and those of its classes as ``Class.name``."""
+    tree = ast.parse(path.read_text("utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    inner = {f"{node.name}.{name}" for node in classes for name in bound(node.body)}
+    return bound(tree.body) | inner
+
+
+def bound(body: list[ast.stmt]) -> set[str]:
+    found = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names = (n for target in targets if target is not None for n in ast.walk(target))
+        found |= {n.id for n in names if isinstance(n, ast.Name)}
+    return found
