@@ -655,7 +655,7 @@ def test_what_is_in_archives_is_bounded_together(course, monkeypatch):
     ]
     size = len(several[0][1])
     for room in (drops.ArchiveRoom(bytes=2 * size), drops.ArchiveRoom(files=2)):
-        monkeypatch.setattr(sort, "Room", lambda room=room: room)
+        monkeypatch.setattr(sort, "ArchiveRoom", lambda room=room: room)
         got, left = gathered(course, several)
         assert set(got) == {"ada", "eve"}
         assert left == {"2.zip": "the archives in it hold too much: unpack it and name its folder"}
