@@ -14,7 +14,7 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "grading")]
 
 from disturbing import class_of_twelve, disturbances, graded, points  # noqa: E402
 

@@ -21,7 +21,6 @@ settings.load_profile("course")
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "course"
-sys.path.insert(0, str(ROOT / "tools"))
 
 
 def run_tool(name: str, *arguments: object) -> subprocess.CompletedProcess:

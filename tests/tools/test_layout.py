@@ -26,6 +26,18 @@ def test_the_row_of_a_chapter_is_complete(chapter):
     assert [path for path in row if not (ROOT / path).is_file()] == []
 
 
+def test_tests_stand_in_rooms_and_at_the_top_only_those_of_modules_at_the_top():
+    top = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")}
+    assert sorted(top - {path.stem for path in (ROOT / "attncourse").glob("*.py")}) == []
+
+
+def test_no_two_tests_have_one_name():
+    """They are imported by it, whichever room they stand in."""
+    files = [path for path in (ROOT / "tests").rglob("*.py") if "fixtures" not in path.parts]
+    names = [path.stem for path in files if path.stem != "__init__"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_no_chapter_is_outside_the_table_of_contents():
     folders = {chapter.folder for chapter in CHAPTERS}
     pages = {path.stem for path in (ROOT / "book").glob("[0-9][0-9]_*.md")}

@@ -8,12 +8,12 @@ import re
 import statistics
 import subprocess
 from html.parser import HTMLParser
-from pathlib import Path
 
 import jsonschema
 import pytest
 import report_format as schema
 from chromium import BROWSER, FLAGS
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -535,7 +535,7 @@ def test_the_script_runs_and_sorts(tmp_path):
 
 
 def test_the_instructors_page_describes_every_field():
-    page = (Path(__file__).parents[1] / "book" / "instructors.md").read_text()
+    page = (ROOT / "book" / "instructors.md").read_text()
     assert schema.markdown().strip() in page
 
 

@@ -2,9 +2,9 @@
 
 import json
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from small_class import NAME, refuses, run
 from small_course import make_course, small
 
@@ -13,7 +13,6 @@ from attncourse.grading.course.solution import as_read, write_solution
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_cells
 
-ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"))
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS")
 

@@ -6,10 +6,10 @@ import re
 import sys
 from functools import partial
 from itertools import cycle
-from pathlib import Path
 from types import FunctionType
 
 import pytest
+from conftest import ROOT
 
 from attncourse import STEMS
 from attncourse.alarm import TimeUp
@@ -21,7 +21,6 @@ from attncourse.checks.showing.verdict import LINES, sentence
 from attncourse.checks.trying import outcome
 from attncourse.checks.trying.trials import NoReference, draw
 
-ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (0, 1, 20261121)
 ALL = exercises()
 

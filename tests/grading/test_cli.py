@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from small_course import NAME, STUB, cell, graded, make_course, notebook, small
 from small_course import solution as answer
 
@@ -17,7 +18,6 @@ from attncourse.checks import exercises
 from attncourse.grading import sample
 from attncourse.grading.course.folders import find_assignment
 
-ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
 

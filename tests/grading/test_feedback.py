@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from chromium import BROWSER, FLAGS
+from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup import Parts, acts
@@ -30,7 +31,6 @@ from attncourse.grading.nbgrader.feedback import (
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
-ROOT = Path(__file__).resolve().parents[1]
 CANARY = "http://canary.invalid/"
 
 # Each of these runs, loads or leads somewhere where Markdown is shown as stock nbgrader shows it.

@@ -247,7 +247,7 @@ def run_away(elsewhere: Path, *paths: Path) -> dict[Path, dict[str, str]]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
     inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
     done = subprocess.run(
-        [elsewhere / "env/bin/python", ROOT / "tests/away.py", elsewhere / "empty", *paths],
+        [elsewhere / "env/bin/python", ROOT / "tests/book/away.py", elsewhere / "empty", *paths],
         cwd=elsewhere,
         env=environment | inline | {"OMP_NUM_THREADS": "1"},
         capture_output=True,

@@ -1,7 +1,7 @@
 """SmolLM2 through the chapters' parts, against ``transformers`` and ``tokenizers``, where it is.
 
-``python tests/test_real_model.py`` makes the oracle's numbers anew, with ``transformers`` reading
-the same file: half a minute and 1.5 GB.
+``PYTHONPATH=tests python tests/milestones/test_real_model.py`` makes the oracle anew, with
+``transformers`` reading the same file: half a minute and 1.5 GB.
 """
 
 import json
@@ -14,7 +14,7 @@ from test_byte_pairs import texts, theirs
 from attncourse.byte_pairs import SYMBOLS
 from attncourse.gpt import next_token_loss
 
-ORACLE = Path(__file__).parent / "fixtures" / "smollm2_logits.json"
+ORACLE = Path(__file__).parents[1] / "fixtures" / "smollm2_logits.json"
 TEXTS = (
     "My cat is small, cute, and fluffy. She likes belly rubs.",
     "<|im_start|>user\nWie viel ist 17 + 25?<|im_end|>\n<|im_start|>assistant\n",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import rubrics
+from conftest import ROOT
 from course import CourseError
 from small_class import run
 from small_course import NAME, cell, graded, hand_in, make_course, notebook, small
@@ -18,7 +19,6 @@ from attncourse.grading.course.release import record
 from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.submission.notebook import read_assignment
 
-ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"))
 MARKS = {"grade_id": "explain_it", "grade": True, "solution": True, "points": 3}
 TEXT = """\

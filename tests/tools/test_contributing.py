@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from attncourse import STEMS
 
-ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("attncourse", "book", "exercises", "solutions", "tests", "tools")
 BIN = Path(sys.executable).parent
 
@@ -115,7 +115,7 @@ def test_adding_an_exercise_and_a_chapter(copy):
     run(copy, "python", "tools/exercises.py", "--check")
     run(copy, "lint-imports", "--no-cache")
     added = {"mixing": "exponential_weights", "smallest": "spread"}
-    tests = ["test_checks", "test_layout", *(f"test_{stem}" for stem in added)]
+    tests = ["checks/test_checks", "tools/test_layout", *(f"test_{stem}" for stem in added)]
     names = " or ".join(["layout", "row", *added.values()])
     out = run(copy, "python", "-m", "pytest", "-p", "no:cacheprovider", "-vv", "-k", names,
               *(f"tests/{test}.py" for test in tests))  # fmt: skip

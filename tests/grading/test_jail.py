@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from typer.testing import CliRunner
 
 from attncourse.grading import doctor
@@ -23,8 +24,7 @@ from attncourse.grading.cli import app
 from attncourse.grading.jail import jail, layers, rootfs, seccomp
 from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, numbers, program
 
-ROOT = Path(__file__).resolve().parents[1]
-DRIVER = ROOT / "tests" / "jailed.py"
+DRIVER = Path(__file__).with_name("jailed.py")
 SYSTEM_PYTHON = "/usr/bin/python3"
 NOBODY = 65534
 # Some folder that lies among the libraries and that no program here needs.

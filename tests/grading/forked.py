@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 PARTING = multiprocessing.get_context("forkserver")
-PARTING.set_forkserver_preload(["tests.parted"])
+PARTING.set_forkserver_preload(["tests.grading.parted"])
 
 
 def command(course: Path, *words: str) -> tuple[int, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from chromium import BROWSER, FLAGS
+from conftest import ROOT
 from forked import command
 from markup import Parts, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
@@ -24,7 +25,6 @@ from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, 
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.release import record
 
-ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow
 
 
