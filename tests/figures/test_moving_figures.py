@@ -1,4 +1,4 @@
-"""Figures that move, chapters 2, 4, 7, 9 and 11: whatever a reader does, the package's numbers."""
+"""Figures that move, chapters 1 to 4, 7, 9, 11: whatever a reader does, the package's numbers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ import torch
 from moving_pages import Reader, needs_browser
 
 from attncourse.figures import moving
-from attncourse.lookup import softmax
+from attncourse.lookup import kernel_regression, softmax
 from attncourse.mixing import is_row_stochastic, mix
 from attncourse.multihead import merge_heads
 from attncourse.positions import apply_rope, sinusoidal_encoding
 from attncourse.scaling import attention_entropy, scale_scores, softmax_jacobian
 from attncourse.self_attention import attention_weights, self_attention
-from attncourse.tokens import unit_rows
+from attncourse.tokens import cosine_similarity, unit_rows
 
 RNG = np.random.default_rng(5)
 CIRCLE = unit_rows(RNG.normal(size=(13, 2)))
 TRIANGLE = np.array([[0.0, 0.0], [4.0, 1.0], [1.0, 3.5]])
+ARROW_WORDS, SENTENCES = ["dog", "bites", "man"], [[0, 1, 2], [2, 1, 0], [0, 1, 0]]
+ARROWS = np.array([[1.6, 0.9], [-0.9, 1.2], [1.5, -0.7]])
+AGES, PRICES = [1.0, 3.0, 5.0, 9.0, 14.0], [31.0, 24.0, 18.0, 12.0, 45.0]
 WORDS = ["the", "man", "walked", "the", "dog"]
 X = RNG.normal(size=(5, 4))
 MAPS = RNG.dirichlet(np.ones(5), size=(3, 5))
@@ -40,6 +43,8 @@ FIGURES = {
     "position_dial": moving.position_dial,
     "heads_off": heads,
     "three_weights": lambda: moving.three_weights(TRIANGLE),
+    "two_means": lambda: moving.two_means(ARROW_WORDS, ARROWS, SENTENCES),
+    "soft_prices": lambda: moving.soft_prices(AGES, PRICES, 6.5),
     "worked_row": lambda: moving.worked_row(X, WORDS, 1),
 }
 CONTROLS = {
@@ -48,6 +53,8 @@ CONTROLS = {
     "position_dial": 8,
     "heads_off": 4,
     "three_weights": 5,
+    "two_means": 7,
+    "soft_prices": 2,
     "worked_row": 5,
 }
 every_figure = pytest.mark.parametrize("name", FIGURES)
@@ -119,6 +126,15 @@ def test_words_are_never_markup(figure):
         ("three_weights", [[[1, 1], [1, 1], [1, 1]]], "one line"),
         ("three_weights", [TRIANGLE[:2]], r"\(3, 2\)"),
         ("three_weights", [TRIANGLE, (3, 0, 0)], "weights"),
+        ("two_means", [["a"], [[1.0, 1.0]], SENTENCES], "2 to 4 words"),
+        ("two_means", [ARROW_WORDS, 2 * ARROWS, SENTENCES], "up to 2.5 and 1.75"),
+        ("two_means", [ARROW_WORDS, ARROWS, [[0, 1], [3]]], "2 or 3 lists"),
+        ("two_means", [ARROW_WORDS, ARROWS, [[0, 1], []]], "2 or 3 lists"),
+        ("soft_prices", [AGES, PRICES[:4], 6], "2 to 8 keys"),
+        ("soft_prices", [[-1.0, 2.0], [1.0, 2.0], 1], "above 0"),
+        ("soft_prices", [[1.0, 2.0], [1.0, 1e3], 1], "at most 999"),
+        ("soft_prices", [AGES, PRICES, 17], "from 0 to 16"),
+        ("soft_prices", [AGES, PRICES, 6, 0], "0.01 to 100"),
         ("worked_row", [X, WORDS[:4]], "5 words"),
         ("worked_row", [np.ones((17, 2)), ["a"] * 17], "16"),
         ("worked_row", [np.ones((2, 5)), ["a"] * 2], "4 features"),
@@ -443,6 +459,66 @@ def test_a_weight_that_is_no_number_or_huge_gets_a_sentence(opened, entry):
 
 
 @needs_browser
+def test_means_and_cosines_of_arrows(opened):
+    reader = opened(moving.two_means(ARROW_WORDS, ARROWS, SENTENCES))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        vectors, pair = rng.normal(size=(3, 2)), rng.integers(3, size=(2, 1 + seed % 4))
+        vectors[0] *= seed % 5 > 0
+        found = reader.compute({"vectors": vectors.tolist(), "sentences": pair.tolist()})
+        close(found["cosines"], cosine_similarity(vectors, vectors))
+        close(found["means"], vectors[pair].mean(axis=1))
+
+
+@needs_browser
+def test_arrows_are_dragged_and_slid_and_two_sentences_keep_one_mean(opened):
+    reader = opened(moving.two_means(ARROW_WORDS, ARROWS, SENTENCES))
+    vectors = ARROWS.copy()
+    box = reader.figure.locator(".am-stage svg").bounding_box()
+    scale = box["width"] / 330
+    for word, x, y in ((2, -1.0, -1.0), (1, 0.5, -1.5), (0, 9.0, 0.25)):
+        start = reader.figure.locator(f'.am-stage [data-word="{word}"]').bounding_box()
+        reader.page.mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+        reader.page.mouse.down()
+        to = box["x"] + scale * (165 + 56 * x), box["y"] + scale * (108 - 56 * y)
+        reader.page.mouse.move(*to, steps=3)
+        reader.page.mouse.up()
+        vectors[word] = min(x, 2.5), y
+        close(reader.now["means"], [vectors.mean(axis=0)] * 2, 0.01)
+        close(reader.now["cosines"], cosine_similarity(vectors, vectors), 0.03)
+        assert "one place" in reader.says
+    reader.button("bites").click()
+    control(reader, "x").fill("2")
+    control(reader, "y").fill("-1.5")
+    vectors[1] = 2, -1.5
+    reader.button("dog bites dog").click()
+    close(reader.now["means"], [vectors[s].mean(axis=0) for s in ([0, 1, 2], [0, 1, 0])], 0.02)
+    assert "two places" in reader.says
+    at = control(reader, "means").locator("circle").nth(1)
+    drawn = np.array([float(at.get_attribute(axis)) for axis in ("cx", "cy")])
+    close((drawn - [165, 108]) / 56 * [1, -1], reader.now["means"][1])
+
+
+@needs_browser
+def test_prices_are_soft_lookups_at_every_temperature(opened):
+    reader = opened(moving.soft_prices(AGES, PRICES, 6.5))
+    keys, values = np.array(AGES), np.array(PRICES)
+    for query, heat in ((0, -2), (6.5, -1.3), (7, -2), (12.3, 0), (16, 2), (3, 1.4)):
+        control(reader, "query").fill(str(query))
+        control(reader, "heat").fill(str(heat))
+        weights = softmax(-((query - keys) ** 2) / 2, temperature=10**heat)
+        close(reader.now["weights"], weights)
+        wanted = kernel_regression(np.array([float(query)]), keys, values, 10 ** (heat / 2))[0]
+        close(reader.now["answer"], wanted)
+        assert f"The price is {wanted:.1f} thousand." in reader.says
+        ring = reader.figure.locator(".am-stage .am-answer")
+        close((186 - float(ring.get_attribute("cy"))) / 172 * 50, wanted)
+    box = reader.figure.locator(".am-stage svg").bounding_box()
+    reader.page.mouse.click(box["x"] + box["width"] * (34 + 284 / 2) / 330, box["y"] + 50)
+    close(float(control(reader, "query").input_value()), 8.0, 0.11)
+
+
+@needs_browser
 @pytest.mark.parametrize("size", [1, 30, 1000])
 def test_a_row_worked(opened, size):
     rng = np.random.default_rng(size)
@@ -597,6 +673,8 @@ def test_two_figures_do_not_disturb_each_other_and_words_never_run(opened):
         moving.position_dial((0.01, 0.0), (100.0, 0.0), s=0, t=60, base=1e9),
         moving.heads_off([[[1.0]]], [[[0.0]]], ["a"], [[0.0]]),
         moving.three_weights(TRIANGLE * 1e6, (2, -2, 2)),
+        moving.two_means(["a", "b"], np.zeros((2, 2)), [[0], [1]]),
+        moving.soft_prices([1.0, 1.0], [999.0, 1e-6], 0.0, 0.01),
         moving.worked_row([[0.0]], ["nothing"]),
     ],
 )

@@ -20,8 +20,10 @@ from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
 from attncourse.figures.moving.playground import playground
 from attncourse.figures.moving.position_dial import position_dial
 from attncourse.figures.moving.sampling import sampling
+from attncourse.figures.moving.soft_prices import soft_prices
 from attncourse.figures.moving.softmax_in_blocks import softmax_in_blocks
 from attncourse.figures.moving.three_weights import three_weights
+from attncourse.figures.moving.two_means import two_means
 from attncourse.figures.moving.width_slider import width_slider
 from attncourse.figures.moving.word_pieces import word_pieces
 from attncourse.figures.moving.worked_row import worked_row
@@ -43,8 +45,10 @@ __all__ = [
     "playground",
     "position_dial",
     "sampling",
+    "soft_prices",
     "softmax_in_blocks",
     "three_weights",
+    "two_means",
     "width_slider",
     "word_pieces",
     "worked_row",

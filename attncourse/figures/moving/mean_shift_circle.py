@@ -57,9 +57,9 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         "Self-attention, again and again",
         side_by_side(
             pictures(circle),
-            "<p>Points are unit vectors. An arrow runs from each to its output "
-            '<span class="am-value">U</span>, a blend of all points. A step moves each point '
-            "along its arrow and back onto the circle. Grey hills: how densely points lie.</p>",
+            "<p>An arrow leads from each point to its output "
+            '<span class="am-value">U</span>, a blend of all points. A step moves the point there, '
+            "and back onto the circle. Grey: how densely points lie.</p>",
             controls(slider("kappa", "κ", 0.5, 40, kappa, 0.5)),
             controls(button("step", "Step"), button("more", "10 steps"), button("reset", "Back")),
         ),
