@@ -22,7 +22,8 @@ def soft_prices(
     """The blend of a few values by how near their keys are to what is asked, and its whole curve.
 
     keys, values: 2 to 8 numbers above 0, at most 999; the axes begin at 0. query: what is asked
-    first, on the axis. temperature: the first one, 0.01 to 100; scores are minus half the squared distances.
+    first, on the axis. temperature: the first one, 0.01 to 100; scores are minus half the squared
+    distances.
     Raises ``ValueError`` for others.
     """
     k, v = (
@@ -114,7 +115,8 @@ def picture(k, v, query: float, temperature: float, ends: list[float]) -> Diagra
     live(
         drawing,
         "moves",
-        f'<path class="am-asked" d="M{answer[0]:.1f},{TOP}V{BOTTOM}"/><path class="ad-thin" d="{threads}"/>'
+        f'<path class="am-asked" d="M{answer[0]:.1f},{TOP}V{BOTTOM}"/>'
+        f'<path class="ad-thin" d="{threads}"/>'
         f'<path class="am-curve" d="M{line}"/>{dots}'
         f'<circle class="am-answer" cx="{answer[0]:.1f}" cy="{answer[1]:.1f}" r="7"/>',
     )

@@ -60,9 +60,9 @@ def two_means(
         side_by_side(
             pictures(picture),
             f'<p><span class="am-value">●</span> mean of <i>{escape(said[0])}</i></p>',
-            choice("ring", "○ of", [escape(words) for words in said[1:]], 0),
-            choice("word", "Move", [escape(word) for word in words], 0),
             controls(
+                choice("ring", "○ of", [escape(words) for words in said[1:]], 0),
+                choice("word", "Move", [escape(word) for word in words], 0),
                 slider("x", "right", -FAR, FAR, V[0, 0], 0.05),
                 slider("y", "up", -UP, UP, V[0, 1], 0.05),
             ),
