@@ -51,8 +51,14 @@ FREQUENT = """
 """
 
 
-def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], np.ndarray, float]:
-    """The words that are one piece, their vectors ``(n, 48)``, the share of variance they keep."""
+ASKED = "cat three Paris walked she sushi the"  # whose nearest word in all 576 numbers is kept
+
+
+def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], np.ndarray, float, dict]:
+    """The words that are one piece, their vectors ``(n, 48)``, the share of variance they keep.
+
+    Last, for some words, the nearest of the others in all 576 numbers, with its cosine.
+    """
     from gguf import dequantize
 
     stored = file.tensors["token_embd.weight"]
@@ -63,7 +69,16 @@ def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], np.ndarray, float]
     kept = directions[:KEPT]
     largest = np.abs(kept).argmax(axis=1)
     kept = kept * np.sign(kept[np.arange(KEPT), largest])[:, None]  # a direction has no sign
-    return known, X @ kept.T, float((size[:KEPT] ** 2).sum() / (size**2).sum())
+    share = float((size[:KEPT] ** 2).sum() / (size**2).sum())
+    return known, X @ kept.T, share, {word: nearest(word, known, X) for word in ASKED.split()}
+
+
+def nearest(word: str, known: list[str], X: np.ndarray) -> tuple[str, float]:
+    """The other word whose vector has the largest cosine with this one's."""
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    cosines = unit @ unit[known.index(word)]
+    best = int(np.argsort(-cosines)[1])
+    return known[best], round(float(cosines[best]), 3)
 
 
 def one_piece(words: BytePairs, wanted: Sequence[str]) -> list[str]:
@@ -73,11 +88,12 @@ def one_piece(words: BytePairs, wanted: Sequence[str]) -> list[str]:
 def main() -> None:
     file = read_gguf(model_file())
     words = BytePairs.from_gguf(file)
-    known, found, share = vectors(file, words)
+    known, found, share, whole = vectors(file, words)
     half = found.astype("<f2")
     told = about() | {"command": "python benchmarks/word_vectors.py"}
     told["licence"] = "Apache 2.0 (the model), MIT (the choice of words)"
-    said = {"about": told, "variance": round(share, 4), "words": " ".join(known)}
+    said = {"about": told, "variance": round(share, 4), "whole": whole}
+    said["words"] = " ".join(known)
     said["vectors"] = base64.b64encode(half.tobytes()).decode()
     DATA.write_text(json.dumps(said, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     left = [w for w in dict.fromkeys(COURSE.split()) if w not in known]

@@ -69,9 +69,13 @@ def test_the_command_makes_it_anew(real_model, monkeypatch):
     from attncourse.model import model_file
 
     file = read_gguf(model_file())
-    words, vectors, variance = command.vectors(file, BytePairs.from_gguf(file))
+    words, vectors, variance, whole = command.vectors(file, BytePairs.from_gguf(file))
     found = word_vectors()
     assert words == found.words
+    assert {word: list(one) for word, one in whole.items()} == {
+        word: [other, pytest.approx(cosine, abs=2e-3)]
+        for word, (other, cosine) in found.whole.items()
+    }
     assert variance == pytest.approx(found.variance, abs=1e-4)
     np.testing.assert_allclose(vectors[:20] @ vectors.T, found.vectors[:20] @ found.vectors.T,
                                atol=0.05)  # fmt: skip

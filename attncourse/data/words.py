@@ -23,6 +23,7 @@ class WordVectors:
         half = np.frombuffer(base64.b64decode(found["vectors"]), "<f2")
         self.vectors = half.reshape(len(self.words), -1).astype(float)  # (n, 48)
         self.variance: float = found["variance"]
+        self.whole: dict[str, list] = found["whole"]  # a word's nearest by all 576, and its cosine
 
     def __call__(self, *words: str) -> np.ndarray:
         """The vectors of these words, ``(len(words), 48)``; one text is read word by word.

@@ -15,18 +15,19 @@ def soft() -> Diagram:
         "45, are blended by these weights to 28.4 thousand.",
         height=232,
     )
-    query = drawing.box(136, 2, "new car", role="query", width=84)
+    drawing.box(136, 2, "new car", role="query", width=84)
     drawing.text(4, 21, "query", "query", anchor="start", bold=True)
     drawing.text(4, 77, "keys", "key", anchor="start", bold=True)
     drawing.text(4, 121, "weights", anchor="start", bold=True)
     drawing.text(4, 165, "values", "value", anchor="start", bold=True)
-    answer = drawing.box(136, 200, "28.4", role="value", width=84)
+    drawing.box(136, 200, "28.4", role="value", width=84)
     drawing.text(4, 219, "answer", anchor="start", bold=True)
     for j, (share, price) in enumerate(zip(SHARES, PRICES, strict=True)):
-        left = 66 + j * 55
-        key = drawing.box(left, 58, f"car {j}", role="key", width=51)
-        drawing.arrow(query, key, role="query", thick=1)
+        left, near = 66 + j * 55, 178 + (j - 2) * 14
+        middle = left + 25.5
+        drawing.box(left, 58, f"car {j}", role="key", width=51)
+        drawing.arrow((near, 33), (middle, 55), role="query", thick=1)
         drawing.matrix(left + 3, 103, [[share]], cell=(45, 26), shade=True, form=".2f")
-        value = drawing.box(left, 146, str(price), role="value", width=51)
-        drawing.arrow(value, answer, role="value", thick=0.6 + 4 * share)
+        drawing.box(left, 146, str(price), role="value", width=51)
+        drawing.arrow((middle, 177), (near, 197), role="value", thick=0.6 + 4 * share)
     return drawing

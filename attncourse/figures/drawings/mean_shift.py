@@ -28,7 +28,7 @@ def on_the_circle() -> Drawings:
     step.arrow(tuple(place[0]), tuple(end), role="value", thick=2.5)
     step.arrow(tuple(end), tuple(back), role="value", dashed=True)
     step.text(place[0][0] + 8, place[0][1] + 8, "X_i", anchor="start", bold=True)
-    step.text(end[0] - 4, end[1] - 4, "U_i", "value", anchor="end", bold=True)
+    step.text(end[0] - 6, end[1] + 14, "U_i", "value", anchor="end", bold=True)
     step.text(back[0] + 8, back[1] + 2, "next", "value", anchor="start")
     several = at_angles([5, 20, 50, 62, 95, 150, 165, 172, 200, 250, 262, 310])
     return beside(step, *(arrows(several, kappa) for kappa in (1, 5)))

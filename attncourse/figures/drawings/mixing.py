@@ -19,9 +19,9 @@ def product() -> Diagram:
         height=158,
     )
     cell = (32, 26)
-    drawing.text(110, 16, "A (3, 3)", bold=True)
-    drawing.matrix(62, 26, A, rows=NAMES, cell=cell, lit=0, shade=True, form="g")
-    drawing.text(174, 66, "·", size=20, bold=True)
+    drawing.text(116, 16, "A (3, 3)", bold=True)
+    drawing.matrix(62, 26, A, rows=NAMES, cell=(36, 26), lit=0, shade=True, form="g")
+    drawing.text(180, 66, "·", size=20, bold=True)
     drawing.text(222, 16, "X (3, 2)", bold=True)
     drawing.matrix(190, 26, X, cell=cell)
     drawing.text(262, 66, "=", size=16, bold=True)

@@ -17,17 +17,20 @@ def text_to_rows() -> Diagram:
         "upright; the vectors of the, the first and the fourth, are equal.",
         height=232,
     )
-    text = drawing.box(66, 2, "The man walked the dog", width=208)
+    drawing.box(66, 2, "The man walked the dog", width=270)
     for words, line in (("text", 21), ("tokens", 81), ("ids (n,)", 135), ("vectors", 192)):
         drawing.text(2, line, words, "quiet", anchor="start", size=12)
-    for i, (token, number) in enumerate(zip(TOKENS, IDS, strict=True)):
-        left = 66 + i * 55
-        cut = drawing.box(left, 62, token, width=53)
-        drawing.arrow(text, cut, thick=1)
-        name = drawing.box(left + 10, 116, str(number), width=32)
+    left = 66
+    for token, number in zip(TOKENS, IDS, strict=True):
+        wide = 66 if len(token) > 3 else 45
+        middle = left + wide / 2
+        cut = drawing.box(left, 62, token, width=wide)
+        drawing.arrow((middle, 33), (middle, 59), thick=1)
+        name = drawing.box(middle - 16, 116, str(number), width=32)
         drawing.arrow(cut, name, thick=1)
-        rows = drawing.matrix(left + 6, 172, [[x] for x in TABLE[number]], cell=(40, 26))
+        rows = drawing.matrix(middle - 20, 172, [[x] for x in TABLE[number]], cell=(40, 26))
         drawing.arrow(name, rows, thick=1)
+        left += wide + 6
     return drawing
 
 
@@ -40,16 +43,16 @@ def lookup() -> Diagram:
         "the column of id 2, and the row of man in E comes out.",
         height=188,
     )
-    cell = (24, 24)
+    cell = (22, 24)
     hot = [[float(j == i) for j in range(5)] for i in IDS]
-    drawing.text(112, 16, "H (n, n_{vocab})", bold=True)
+    drawing.text(107, 16, "H (n, n_{vocab})", bold=True)
     drawing.matrix(52, 44, hot, rows=TOKENS, columns="01234", cell=cell, lit=1, shade=True)
-    drawing.text(189, 108, "·", size=20, bold=True)
-    drawing.text(230, 16, "E (n_{vocab}, d)", bold=True)
-    drawing.matrix(200, 44, TABLE, cell=(29, 24), lit=2)
-    drawing.text(268, 108, "=", size=16, bold=True)
-    drawing.text(308, 16, "X (n, d)", bold=True)
-    drawing.matrix(278, 44, [TABLE[i] for i in IDS], cell=(29, 24), lit=1)
-    drawing.text(112, 182, "columns: ids", "quiet", size=12)
-    drawing.text(230, 182, "rows: ids", "quiet", size=12)
+    drawing.text(170, 108, "·", size=20, bold=True)
+    drawing.text(211, 16, "E (n_{vocab}, d)", bold=True)
+    drawing.matrix(178, 44, TABLE, cell=(33, 24), lit=2)
+    drawing.text(255, 108, "=", size=16, bold=True)
+    drawing.text(299, 16, "X (n, d)", bold=True)
+    drawing.matrix(266, 44, [TABLE[i] for i in IDS], cell=(33, 24), lit=1)
+    drawing.text(107, 182, "columns: ids", "quiet", size=12)
+    drawing.text(211, 182, "rows: ids", "quiet", size=12)
     return drawing
