@@ -17,10 +17,11 @@ PHONE = {"width": 390, "height": 844}
 PRINTED, BROKEN, HIGH = 5, 1, 560
 # Chapters that have not been brought to this yet, by what they lack. One that has it must leave.
 ALL = {chapter.stem for chapter in CHAPTERS}
+DONE = {"tokens", "mixing", "lookup", "self_attention"}
 NOT_YET: dict[str, set[str]] = {
-    "printed": ALL - {"llama"},
-    "broken": ALL - set(),
-    "first": ALL - {"llama"},
+    "printed": ALL - DONE - {"llama"},
+    "broken": ALL - DONE,
+    "first": ALL - DONE - {"llama"},
 }
 MEASURE = r"""() => {
   const article = document.querySelector("article");
