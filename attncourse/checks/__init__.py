@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,9 @@ from attncourse.checks.standing import (
     as_graded,
     elsewhere,
     not_judged,
+    noted,
     overwritten,
+    settled,
     standing,
 )
 from attncourse.checks.trying.asking import in_place
@@ -103,6 +106,8 @@ def examined(
     if fresh and _seeds:
         seed = zlib.crc32(f"{_seeds[-1]} {asked.target}".encode())
     around = chapter(asked.stem)
+    if not _observers:
+        implementation = settled(asked, implementation, around)
     why = standing(asked, implementation, around, graded=bool(_observers))
     if why or _observers:
         verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
@@ -111,6 +116,7 @@ def examined(
         return verdict
 
     def is_right(other: Exercise, there: Callable) -> bool:
+        there = settled(other, there, around)
         return standing(other, there, around) is None and judge(other, there).passed
 
     @cache
@@ -125,10 +131,10 @@ def examined(
 
     with as_graded(asked, implementation, around):
         verdict = judge(asked, implementation, seed, first)
-        if verdict.passed or asked.variant or not fresh:
-            return verdict
-        verdict = overwritten(verdict, implementation, partial(judge, asked, seed=verdict.seed))
-        return given_right_ones(verdict, implementation, others(), partial(judge, asked))
+        if not (verdict.passed or asked.variant or not fresh):
+            verdict = overwritten(verdict, implementation, partial(judge, asked, seed=verdict.seed))
+            verdict = given_right_ones(verdict, implementation, others(), partial(judge, asked))
+    return replace(verdict, note=noted(asked, implementation, around))
 
 
 def progress(stem: str) -> None:

@@ -1,6 +1,5 @@
 """From an implementation to a verdict: run the cases, judge the criteria, find the mistake."""
 
-import io
 import secrets
 import sys
 import time
@@ -21,6 +20,7 @@ from attncourse.checks.explaining.symptoms import listed
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
 from attncourse.checks.trying.compare import SMALL, Problem, as_numbers, indent, is_array
+from attncourse.checks.trying.muted import Muted
 from attncourse.checks.trying.outcome import is_unwritten, named_arguments
 from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 
@@ -43,16 +43,6 @@ def judge(
     with one_thread(), redirect_stdout(Muted()) as muted:
         found = judged(exercise, implementation, seed, hear)
     return replace(found, printed=muted.used)
-
-
-class Muted(io.TextIOBase):
-    """Takes what an answer prints, call after call, and shows nothing of it."""
-
-    used = False
-
-    def write(self, text: str) -> int:
-        self.used = True
-        return len(text)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import ast
 import builtins
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from attncourse.checks.reading.cells import (
     kind_of,
 )
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
-from attncourse.checks.trying.absent import hindrance, taken_away
+from attncourse.checks.trying.absent import hindrance, taken_away, without_ours
+from attncourse.checks.trying.muted import Muted
 
 Around = tuple[Exercise, ...]
 WRITE = "Write it in the answer's cell, run that, then this check."
@@ -51,6 +52,42 @@ def standing(
     if callable(implementation):
         return None
     return Unjudged(f"`{name}` is {kind_of(implementation)}, nothing that can be called", WRITE)
+
+
+def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
+    """An answer as a grader finds it: its cell, and those of what it calls, may have to go on.
+
+    One that came from ours is what its cell gives without ours, if that gives anything.
+    """
+    here = cells_here()
+    if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
+        return implementation
+    with redirect_stdout(Muted()), redirect_stderr(Muted()):
+        settle(exercise.name, exercise.stem, here)
+        implementation = here.names.get(exercise.name, NOT_THERE)
+        for name in used(implementation, around):
+            settle(name, exercise.stem, here)
+    return implementation
+
+
+def settle(name: str, stem: str, here: Cells) -> None:
+    here.settle(name)
+    value = here.names.get(name, NOT_THERE)
+    if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):
+        return
+    with without_ours(stem):
+        run = here.again(name)
+    if run and not hindrance(stem, here.names[name], here.writes):
+        run.note = f"{said}; what its cell defines without it was judged"
+
+
+def noted(exercise: Exercise, implementation: Any, around: Around) -> str:
+    """What was done to judge an answer that its cells themselves did not do."""
+    here = cells_here()
+    if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
+        return ""
+    names = [exercise.name, *used(implementation, around)]
+    return "; ".join(dict.fromkeys(filter(None, map(here.note, names))))
 
 
 def used(implementation: Any, around: Around) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import time
 import pytest
 from played import played
 
+from attncourse.checks.reading.cells import KEEPS
+
 HEAD = "import math\nimport torch\nfrom attncourse.checks import check, examine, progress"
 CHECK = 'check("kqv.project", project)'
 OK = "def project(x, weight):\n    return x @ weight"
@@ -34,15 +36,10 @@ NOT_RUN = {
     "misspelt": ([OK, "dfe project(x, weight):\n    return x"], "SyntaxError: invalid syntax"),
     "not closed": ([OK, "def project(x, weight:\n    return x"], "SyntaxError: '(' was never"),
     "an assignment": ([OK, "project = lambda x, weight: x @"], "SyntaxError: invalid syntax"),
-    "an error above": ([OK, f"1 / 0\n{OK}"], "stopped with ZeroDivisionError: division by zero"),
-    "an error between": ([f"{OK}\n1 / 0\n{OK}"], "stopped with ZeroDivisionError"),
     "a decorator": ([OK, f"@torch.nope\n{OK}"], "stopped with AttributeError"),
     "within a block": ([OK, f"if True:\n    1 / 0\n    {OK.replace(chr(10), chr(10) + '    ')}"],
                        "stopped with ZeroDivisionError"),
-    "timed": ([OK, f"%%time\n1 / 0\n{OK}"], "stopped with ZeroDivisionError"),
-    "captured": ([OK, f"%%capture\n1 / 0\n{OK}"], "stopped with ZeroDivisionError"),
     "interrupted": ([OK, f"raise KeyboardInterrupt\n{OK}"], "was interrupted"),
-    "kept to itself": ([OK, f"%%timeit -n 1 -r 1\n{OK}"], "`%%timeit` keeps what its cell"),
 }  # fmt: skip
 
 
@@ -54,6 +51,58 @@ def test_an_attempt_that_did_not_run_is_told_and_nothing_passes_on_it(say, cells
     assert why in verdict["unjudged"]
     assert verdict["unjudged"].endswith(OLDER)
     assert verdict["earned"] == 0
+
+
+WRONG = OK.replace("@", "*")
+SKIPPED = (
+    "ZeroDivisionError: division by zero (skipped: `1 / 0`; the definitions below it were run)"
+)
+WENT_ON = {
+    "an error above": (f"1 / 0\n{OK}", SKIPPED),
+    "an error between": (f"{WRONG}\n1 / 0\n{OK}", SKIPPED),
+    "timed": (f"%%time\n1 / 0\n{OK}", SKIPPED),
+    "captured": (f"%%capture\n1 / 0\n{OK}", SKIPPED),
+    "kept to itself": (f"%%timeit -n 1 -r 1\n{OK}", KEEPS),
+    "kept and stopped": (f"%%timeit -n 1 -r 1\n1 / 0\n{OK}", f"{KEEPS}; {SKIPPED}"),
+    "waits": (f"1 / 0\nimport asyncio\n{OK}\nlate = await asyncio.sleep(0, 3)", SKIPPED),
+}
+
+
+@pytest.mark.parametrize(("cell", "note"), WENT_ON.values(), ids=WENT_ON)
+def test_a_cell_that_stopped_is_judged_by_what_a_grader_makes_of_it(say, cell, note):
+    verdict = say(WRONG, cell, CHECK, CHECK)["kqv.project"]  # the second time nothing runs again
+    assert verdict["text"].splitlines()[:2] == ["✓ kqv.project: 7 of 7 points", f"  {note}"]
+    wrong = say(OK, cell.replace("@", "*"), CHECK)["kqv.project"]  # never the older one
+    assert not wrong["passed"]
+    assert note in wrong["text"]
+    assert note not in say(cell, CHECK, OK, CHECK)["kqv.project"]["text"]
+
+
+def test_a_cell_that_stopped_before_the_checks_were_there_goes_on_as_well(tmp_path):
+    assert played([f"1 / 0\n{OK}", HEAD, CHECK], tmp_path)["said"]["kqv.project"]["passed"]
+
+
+def test_ours_under_a_try_is_not_there_as_it_is_not_for_a_grader(say):
+    unless = "try:\n    from attncourse.kqv import project\nexcept ImportError:\n    {}"
+    own = unless.format(OK.replace("\n", "\n    "))
+    verdict = say(own, CHECK)["kqv.project"]
+    assert verdict["passed"]
+    assert verdict["text"].splitlines()[1].endswith("what its cell defines without it was judged")
+    assert not say(own.replace("@", "*"), CHECK)["kqv.project"]["passed"]
+    ours = say(unless.format("pass"), CHECK)["kqv.project"]
+    assert ours["unjudged"].startswith("attncourse.kqv is not there while your work is graded")
+
+
+def test_a_definition_with_another_name_is_told_where_cells_have_no_ids(say):
+    renamed = OK.replace("project", "projekt")
+    told = say(OK, renamed, CHECK)["kqv.project"]["unjudged"]
+    assert told == (
+        "nothing is called `project` any more, if cell [3] is its cell: it defines `projekt`, "
+        "which is the same"
+    )
+    assert say(OK, renamed, OK, CHECK)["kqv.project"]["passed"]
+    assert say(OK, renamed.replace("@", "*"), CHECK)["kqv.project"]["passed"]  # another function
+    assert say(renamed, OK, CHECK)["kqv.project"]["passed"]
 
 
 def test_what_did_not_run_is_judged_once_it_has(say):
@@ -215,7 +264,7 @@ def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
     assert why() == ""
     ran(OK.replace("project", "projekt"), "a")
     assert why() == (
-        "the cell that `project` came from no longer defines it (it defines `projekt`)"
+        "nothing is called `project` any more in the cell that it came from: it defines `projekt`"
     )
     ran("x @ = weight", "a")
     assert why().startswith("the newest `project` did not run: SyntaxError")

@@ -14,6 +14,7 @@ from played import played
 from small_course import cell, notebook, solution
 
 from attncourse.checks import exercises
+from attncourse.checks.reading.cells import KEEPS, went_on
 from attncourse.checks.trying.absent import DEBUGGER, NOBODY, NOWHERE, SENTENCE
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
@@ -38,6 +39,28 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)"""
 BUILD = "called scaled_dot_product_attention, which this exercise asks you to build"
 FILE = "import sys\nsys.path.insert(0, {folder!r})\n"
+INSIDE = OK.replace("\n", "\n    ")
+WRONG = OK.replace("@", "*")
+UNLESS = "try:\n    from attncourse.kqv import {}\nexcept ImportError:\n    {}"
+MEAN = "def attention_scores(query, key):\n    return mul(query, key.mT)"
+DIVIDED = f"ZeroDivisionError: division by zero ({went_on(['1 / 0'])})"
+MADE = """\
+def made():
+    class Made(nn.Module):
+        def __init__(self, d_model, d_k, d_v=None, bias=False):
+            super().__init__()
+            self.W_q = nn.Linear(d_model, d_k, bias=bias)
+            self.W_k = nn.Linear(d_model, d_k, bias=bias)
+            self.W_v = nn.Linear(d_model, d_v or d_k, bias=bias)
+        def weights(self, x, mask=None):
+            scores = self.W_q(x) @ self.W_k(x).mT * self.W_q.out_features ** -0.5
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -torch.inf)
+            return torch.softmax(scores, dim=-1).nan_to_num(0.0)
+        def forward(self, x, mask=None):
+            return self.weights(x, mask) @ self.W_v(x)
+    return Made
+AttentionHead = made()"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +111,66 @@ CASES = [
         "in-a-file-that-a-cell-writes",
         {"file": (f"%%writefile own.py\n{OK}",), "project": ("from own import project",)},
     ),
+    of("awaits", f"import asyncio\nawait asyncio.sleep(0)\n{OK}"),
+    of("awaits-and-fails", f"import asyncio\nawait asyncio.sleep(0)\n1 / 0\n{OK}", says=DIVIDED),
+    of("twice", f"{WRONG}\n{OK}"),
+    of(
+        "made-by-a-function",
+        "def made():\n    return lambda x, weight: x @ weight\nproject = made()",
+    ),
+    of("by-a-global", f"def make():\n    global project\n    {INSIDE}\nmake()"),
+    of("by-exec", f"exec({OK!r})"),
+    of("walrus", "(project := lambda x, weight: x @ weight)"),
+    of("annotated", "from typing import Any\nproject: Any = lambda x, weight: x @ weight"),
+    of("in-a-with", f"with torch.no_grad():\n    {INSIDE}"),
+    of("in-a-loop", "for project in [lambda x, weight: x @ weight]:\n    pass"),
+    of("star", f"from math import *\n{OK}"),
+    of("star-of-an-earlier-chapter", f"from attncourse.lookup import *\n{OK}"),
+    of("deletes-another", f"y = 1\ndel y\n{OK}"),
+    of("future", f"from __future__ import annotations\n{OK}"),
+    of("indented", f"    {INSIDE}"),
+    of("command-above", f"!echo pip install torch\n{OK}"),
+    of("magics-above", f"%matplotlib inline\n%time y = 3\n{OK}"),
+    of("help-below", f"{OK}\nproject?"),
+    of("profiled", f"%%prun\n{OK}"),
+    of("captured-by-name", f"%%capture out\n{OK}"),
+    of("captured-and-fails", f"%%capture\n1 / 0\n{OK}", says=DIVIDED),
+    of("timed-and-fails", f"%%time\n1 / 0\n{OK}", says=DIVIDED),
+    of("fails-between", f"{WRONG}\n1 / 0\n{OK}", says=DIVIDED),
+    of(
+        "fails-and-helps",
+        f"1 / 0\n{OK.replace('x @ weight', 'mul(x, weight)')}\ndef mul(a, b):\n    return a @ b",
+        says=DIVIDED,
+    ),
+    of("lacks-a-library", f"import no_such_library\n{OK}", says="No module named"),
+    of("exits", f"import sys\nsys.exit()\n{OK}"),
+    of("ours-if-there", UNLESS.format("project", INSIDE)),
+    of("ours-if-there-after-own", OK, f"{OK}\n{UNLESS.format('project', 'pass')}"),
+    of(
+        "ours-suppressed",
+        f"from contextlib import suppress\n{OK}\nwith suppress(ImportError):\n"
+        "    from attncourse.kqv import project",
+    ),
+    of(
+        "ours-by-a-flag",
+        UNLESS.format("project as ours", "ours = None")
+        + f"\nif ours:\n    project = ours\nelse:\n    {INSIDE}",
+    ),
+    of("ours-if-there-and-wrong", UNLESS.format("project", WRONG.replace("\n", "\n    "))),
+    Case(
+        "helper-of-ours-if-there",
+        {
+            "helper": (UNLESS.format("project as mul", "mul = torch.matmul"),),
+            "attention_scores": (MEAN,),
+        },
+    ),
+    Case("file-that-is-run", {"file": (f"%%writefile own.py\n{OK}",), "project": ("%run own.py",)}),
+    Case("class-of-a-function", {"AttentionHead": (MADE,)}),
     # wrong
+    of("twice-wrong-last", f"{OK}\n{WRONG}"),
+    of("a-coroutine", f"async {OK}"),
+    of("bash", f"%%bash\n{OK}"),
+    of("only-deleted", OK, "del project"),
     of(
         "newer-is-wrong", OK, OK.replace("weight)", "weight)", 1).replace("@ weight", "@ weight.mT")
     ),
@@ -104,10 +186,14 @@ CASES = [
         f"def no(f):\n    raise ValueError('no')\n@no\n{OK}",
         says="ValueError: no",
     ),
-    of("fails-above", OK, f"1 / 0\n{OK}", less=True),
-    of("keeps-its-names", f"%%timeit -n 1 -r 1\n{OK}", less=True),
+    of("fails-above", OK, f"1 / 0\n{OK}", says=DIVIDED),
+    of("fails-above-and-wrong", OK, f"1 / 0\n{WRONG}"),
+    of("fails-within-a-block", OK, f"if True:\n    1 / 0\n    {INSIDE}", says="division by zero"),
+    of("keeps-its-names", f"%%timeit -n 1 -r 1\n{OK}", says=KEEPS),
+    of("keeps-its-names-and-fails", f"%%timeit -n 1 -r 1\n1 / 0\n{OK}"),
     of("deleted", f"{OK}\ndel project"),
     of("renamed", OK.replace("project", "projekt")),
+    of("renamed-after", OK, OK.replace("project", "projekt")),
     of("never-true", "if False:\n    def project(x, weight):\n        return x @ weight"),
     of(
         "number",
@@ -219,7 +305,7 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
     said = played(ran, tmp_path)["said"]
     report = check_cells(Path("05_kqv.ipynb"), data, read_cells(data), Limits.of(60))
     told = {v["target"]: v for v in report.verdicts}
-    for name in filled.keys() - {"file"}:
+    for name in filled.keys() - {"file", "helper"}:
         mine, graded = said[f"kqv.{name}"], report.cells[f"kqv.{name}"]
         if case.less:
             assert mine["earned"] == 0 < graded.points
@@ -228,7 +314,7 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
         verdict = told.get(f"kqv.{name}", {"text": ""})
         if len(filled) == 1:
             assert case.says in mine["text"]
-            assert case.says in verdict["text"] + graded.message
+            assert case.says in " ".join([verdict["text"], graded.message, *report.notes])
         if mine["given"]:  # one rule, one sentence
             short = verdict["misconception"] or verdict["symptom"] or verdict["reason"]
             same = (verdict["given"], short, verdict["text"].splitlines()[0])

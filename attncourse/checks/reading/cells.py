@@ -3,15 +3,18 @@
 The cell may not have compiled, may have stopped or been interrupted before the definition, may not
 have been run since it was changed; another cell may have taken the name. An older definition is
 then what memory holds, and a verdict on that would be about code that nobody sees. So the runs of
-a session's cells are kept, and what is judged is what the newest attempt gave, or nothing.
+a session's cells are kept, and what is judged is what the newest attempt gave, or nothing. What a
+grader makes of a cell that stopped is made of it here: the definitions below the line run, too.
 
 IPython tells of each run, since 7.0 alike in JupyterLab, VS Code and Colab. Where it does not (a
 script, a plain interpreter) nothing is claimed.
 """
 
 import ast
+import asyncio
 import builtins
 import dis
+import inspect
 import json
 import linecache
 import os
@@ -20,6 +23,8 @@ import sys
 import time
 import types
 import weakref
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +34,7 @@ from typing import Any, NamedTuple
 NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
 WAIT = float("inf")
 LARGEST = 50_000_000  # bytes of a saved notebook
+KEEPS = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
 SHOWN = 60  # characters of a line
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
@@ -75,6 +81,8 @@ class Run:
     before: dict[str, Any] = field(default_factory=dict)
     unreached: frozenset[str] = frozenset()
     unseen: bool = False
+    finished: bool = False
+    note: str = ""  # what a check did with it that the cell itself did not
 
     @cached_property
     def problem(self) -> SyntaxError | None:
@@ -158,12 +166,28 @@ class Statement:
         return frozenset(o.argval for o in self.operations if o.opname in DELETES)
 
     @property
+    def first(self) -> int:
+        decorators = getattr(self.node, "decorator_list", ())
+        return min([self.node.lineno, *(d.lineno for d in decorators)])
+
+    @property
     def last(self) -> int:
         return self.node.end_lineno or self.node.lineno
 
+    @property
+    def defines(self) -> bool:
+        """Whether a grader runs it below a line that failed: it binds names, and is no loop."""
+        return bool(self.stores) and not isinstance(self.node, ast.For | ast.AsyncFor | ast.While)
+
     def holds(self, line: int) -> bool:
-        decorators = getattr(self.node, "decorator_list", ())
-        return min([self.node.lineno, *(d.lineno for d in decorators)]) <= line <= self.last
+        return self.first <= line <= self.last
+
+    def same_but_for(self, name: str, other: "Statement") -> bool:
+        """Whether it defines under another name what another statement defined under this one."""
+        if not isinstance(self.node, DEFINITIONS) or type(self.node) is not type(other.node):
+            return False
+        text = re.sub(rf"\b{re.escape(self.node.name)}\b", name, ast.unparse(self.node))
+        return self.node.name != name and text == ast.unparse(other.node)
 
     def __str__(self) -> str:
         return shorten(ast.unparse(self.node).splitlines()[0])
@@ -236,6 +260,64 @@ class Cells:
                 return run
         return None
 
+    def settle(self, name: str) -> None:
+        """Has the newest attempt at a name give what it gives a grader."""
+        run = self.newest(name)
+        if run is None or run.problem or run.interrupted or run.finished or name not in run.bound:
+            return
+        if run.lacks(name, self.names.get(name, NOT_THERE)):
+            self.finish(run)
+
+    def finish(self, run: Run) -> None:
+        """Runs what a run did not come to: all that binds names below the line in which it stopped.
+
+        Where that line is not known, or a magic kept the names to itself, that is all of the cell.
+        """
+        failed, bound = [run.failed] * bool(run.failed), set()
+        for one in run.statements:
+            if one.first <= max(failed, default=0) or (failed and not one.defines):
+                continue
+            try:
+                self.execute(run, one)
+                bound |= one.stores
+            except (Exception, SystemExit) as error:
+                failed.append(one.node.lineno)
+                run.error = run.error or in_a_line(error)
+        run.unreached = frozenset(run.bound if run.unseen else run.unreached) - bound
+        run.finished, run.unseen = True, False
+        lines = run.source.splitlines()
+        notes = [KEEPS] * (run.magic == "timeit")
+        if failed:
+            notes.append(f"{run.error} ({went_on([lines[n - 1].strip() for n in failed])})")
+        run.note = "; ".join(notes)
+
+    def again(self, name: str) -> Run | None:
+        """Runs the cell that gave a name its value once more, down to there; None if none did."""
+        if (taken := self.taken(name)) is None:
+            return None
+        run, statement = taken
+        before = self.names.pop(name)
+        for one in run.statements[: run.statements.index(statement) + 1]:
+            with suppress(Exception, SystemExit):
+                self.execute(run, one)
+        self.names.setdefault(name, before)
+        return run
+
+    def execute(self, run: Run, statement: Statement) -> None:
+        """Runs one statement of a cell, among the notebook's names."""
+        ipython = self.ipython()
+        file, flags = ipython.compile.cache(run.source), FLAGS | ipython.compile.flags
+        module = ast.Module([statement.node], [])
+        code = compile(module, file, "exec", flags, dont_inherit=True)
+        waits = eval(code, self.names)
+        if code.co_flags & inspect.CO_COROUTINE:
+            with ThreadPoolExecutor(1) as pool:  # in this thread another loop runs
+                pool.submit(asyncio.run, waits).result()
+
+    def note(self, name: str) -> str:
+        """What was done with the newest attempt at a name that its cell did not do."""
+        return run.note if (run := self.newest(name)) else ""
+
     def unjudged(self, name: str, value: Any) -> Unjudged | None:
         """Why what memory holds under a name is not what its newest attempt would give."""
         run = self.newest(name)
@@ -264,8 +346,6 @@ class Cells:
             return ""
         if run.interrupted:
             return "its cell was interrupted before it came to it"
-        if run.magic == "timeit" and not run.error:
-            return f"`%%{run.magic}` keeps what its cell defines to itself, so take that line out"
         with_what = f" with {run.error}" if run.error else ""
         return f"its cell stopped{with_what} before it came to it"
 
@@ -277,9 +357,15 @@ class Cells:
         later = [other for other in after if run.cell and other.cell == run.cell]
         if later and later[-1] not in self.open and name not in later[-1].bound:
             others = [n for n, one in later[-1].bound.items() if isinstance(one.node, DEFINITIONS)]
-            instead = f" (it defines `{others[-1]}`)" if others else ""
-            what = f"the cell that `{name}` came from no longer defines it{instead}"
+            instead = f": it defines `{others[-1]}`" if others else ""
+            what = f"nothing is called `{name}` any more in the cell that it came from{instead}"
             return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
+        for other in () if run.cell else after:
+            for one in other.bound.values():
+                if one.same_but_for(name, run.bound[name]):
+                    what = f"nothing is called `{name}` any more, if {other.place} is its cell"
+                    what += f": it defines `{one.node.name}`, which is the same"
+                    return Unjudged(what, f"Define `{name}` in its cell, run it, then this check.")
         cells = self.saved_after(run)
         found = [cell.bound[name] for cell in cells if name in cell.bound]
         if not cells or any(one.same_as(run.bound[name]) for one in found):
@@ -456,6 +542,13 @@ def kind_of(value: Any) -> str:
     shown = "" if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
     a = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
     return f"{a} {type(value).__name__}" + (f" ({shown})" if 0 < len(shown) <= 20 else "")
+
+
+def went_on(lines: Iterable[str]) -> str:
+    """What was left out of a cell whose definitions ran all the same."""
+    return (
+        f"skipped: {', '.join(f'`{shorten(x)}`' for x in lines)}; the definitions below it were run"
+    )
 
 
 def shorten(line: str) -> str:

@@ -68,7 +68,8 @@ class Verdict:
     result has to do with the right one. Mending the mistake earns ``worth`` points, and ``rest``
     is what is wrong then. ``example`` is the smallest case that fails. ``read`` and ``guide`` are
     the addresses of the section and of the field guide's entry on the mistake. ``unjudged`` says
-    why there was nothing to judge, and ``to_do`` what to do then.
+    why there was nothing to judge, and ``to_do`` what to do then. ``note`` says what a check did
+    with the answer's cell.
     """
 
     target: str
@@ -89,6 +90,7 @@ class Verdict:
     given: tuple[str, ...] = ()  # wrong answers that it calls, and which were ours for this verdict
     unjudged: str = ""
     to_do: str = ""
+    note: str = ""  # what was done with its cell that the cell itself did not do
 
     @property
     def passed(self) -> bool:
@@ -173,6 +175,7 @@ class Verdict:
             lines += [f"  {self.section} explains it."] if self.section else []
             return "\n".join(lines + ([f"  {self.read}"] if self.read else []))
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}{self.provided}"]
+        lines += [f"  {self.note}"] if self.note else []
         if self.passed:
             return "\n".join(
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
@@ -246,6 +249,8 @@ class Verdict:
             f"<div><strong>{'✓' if self.passed else '✗'} <code>{escape(self.target)}</code>"
             f" · {self.score}{escape(self.provided)}</strong></div>",
         ]
+        if self.note:
+            parts.append(f'<div style="opacity:.8">{inline(sentence(self.note))}</div>')
         if self.diagnosis:
             more = f" {link(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(

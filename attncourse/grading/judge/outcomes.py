@@ -6,7 +6,6 @@ from typing import Any
 
 from attncourse.grading.harmless import UNSEEN
 from attncourse.grading.judge.sentence import NOWHERE, Said
-from attncourse.grading.submission.source import shorten
 
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 
@@ -41,12 +40,6 @@ def earns_all(outcome: StepOutcome | None) -> bool:
 def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
     rank = {"none": 2, "number": 1}
     return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
-
-
-def went_on(lines: list[str]) -> str:
-    """What was left out of a cell whose definitions ran all the same."""
-    shown = ", ".join(f"`{shorten(shortened(line))}`" for line in lines)
-    return f"skipped: {shown}; the definitions below it were run"
 
 
 def first_line(text: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
+from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.desk import desk_for, loads
@@ -19,8 +20,8 @@ from attncourse.grading.judge.outcomes import (
     StepOutcome,
     describe,
     first_line,
+    shortened,
     text_of,
-    went_on,
 )
 from attncourse.grading.judge.remote.conversation import DEAF, Ended, OutOfTime
 from attncourse.grading.judge.remote.session import Session
@@ -66,7 +67,9 @@ class StepRunner:
         except Exception as error:
             outcome = self.failure(error)
             if lines := getattr(error, "attncourse_skipped", ()):
-                outcome.message = f"{first_line(outcome.message)} ({went_on(lines)})"
+                outcome.message = (
+                    f"{first_line(outcome.message)} ({went_on(map(shortened, lines))})"
+                )
             return outcome
         return StepOutcome("none")
 

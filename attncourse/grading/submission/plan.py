@@ -60,7 +60,7 @@ def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], l
             source, lost = without_magics(stand.cell.source)
             kind = "given" if bare(stand.cell.source) in given else "cell"
             steps.append(Step(stand.name, source, kind))
-            notes += [f"{stand.name}: {line} was not run" for line in lost]
+            notes += [f"{stand.name}: {said}" for said in lost]
     return steps, notes
 
 

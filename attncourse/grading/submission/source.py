@@ -3,7 +3,15 @@
 import ast
 import re
 
-from attncourse.grading.submission.syntax import LONGEST, CellNames, names_in, parse, remembered
+from attncourse.checks.reading.cells import KEEPS
+from attncourse.grading.submission.syntax import (
+    LONGEST,
+    CellNames,
+    bound_names,
+    names_in,
+    parse,
+    remembered,
+)
 
 MAGIC = re.compile(
     r"\s*(?:(?P<target>[A-Za-z_][\w.,\[\] ]{0,80}?)\s*=\s*)?(?P<mark>[%!]|\?{1,2}(?=\w))"
@@ -78,7 +86,7 @@ def plain(source: str) -> str:
 
 @remembered
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
-    """Plain Python with as many lines, and what was taken out that may have mattered."""
+    """Plain Python with as many lines, and of what was taken out what may have mattered, told."""
     if len(source) > LONGEST or parse(source):
         return source, ()
     lines = source.split("\n")
@@ -91,7 +99,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         call = f"get_ipython().run_cell_magic({given})"
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
-        told = (f"{shorten(lines[first])} and the cell below it",)
+        told = (f"{shorten(lines[first])} and the cell below it was not run",)
         return "\n" * (len(lines) - 1), () if word in QUIET else told
     lost: list[str] = []
     quote, depth, goes_on = "", 0, False
@@ -101,12 +109,15 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
             quote, depth, goes_on = after(line, quote, depth)
             continue
         lines[i], matters = found
-        lost += [shorten(line)] if matters else []
+        lost += [f"{shorten(line)} was not run"] if matters else []
         while line.rstrip().endswith("\\") and i + 1 < len(lines):  # the command goes on
             i += 1
             line, lines[i] = lines[i], ""
     text = "\n".join(lines)
-    return (text if parse(text) else dedented(text)), tuple(lost)
+    text = text if parse(text) else dedented(text)
+    if word == "%%timeit" and (tree := parse(text)) and bound_names(tree):
+        lost.append(KEEPS)
+    return text, tuple(lost)
 
 
 def written(source: str) -> tuple[str, str]:
