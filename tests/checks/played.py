@@ -11,6 +11,8 @@ from pathlib import Path
 
 from attncourse import checks
 
+checks.exercises()  # loaded once, for all
+
 
 def played(cells: Iterable[str], folder: Path) -> dict[str, dict]:
     """What the checks of these cells said last, by target, with what each cell printed."""
