@@ -376,66 +376,106 @@ def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where=""
 
 def owed(exercise: Exercise) -> list[str]:
     """The kinds of input that the signature allows, in the order of this page."""
-    return list(dict.fromkeys(cells_owed(exercise)))
+    allowed = Allowed(exercise)
+    return list(dict.fromkeys(cell for kinds in OWED for cell in kinds(allowed)))
 
 
-def cells_owed(exercise: Exercise) -> Iterator[str]:
-    reference, every = exercise.reference, list(uses(exercise))
-    module = inspect.isclass(reference)
-    function = reference.forward if module else reference
-    named = arguments(function, method=module)
-    built = arguments(reference) if module else {}
-    returned = read_annotation("", inspect.signature(function).return_annotation)
-    arrays = [a for a in named.values() if a.axes is not None]
-    numbers = [a for a in arrays if a.numbers]
-    axes = axes_of([*arrays, returned], [*built.values(), *named.values()])
-    batched = any(a.batched for a in arrays)
+class Allowed:
+    """What an exercise's signature allows: the arguments, their axes, the weights of a module."""
 
-    if batched:
+    def __init__(self, exercise: Exercise):
+        self.exercise, self.reference = exercise, exercise.reference
+        self.uses = list(uses(exercise))
+        self.module = inspect.isclass(self.reference)
+        function = self.reference.forward if self.module else self.reference
+        self.named = arguments(function, method=self.module)
+        self.built = arguments(self.reference) if self.module else {}
+        self.returned = read_annotation("", inspect.signature(function).return_annotation)
+        self.arrays = [a for a in self.named.values() if a.axes is not None]
+        self.numbers = [a for a in self.arrays if a.numbers]
+        self.batched = any(a.batched for a in self.arrays)
+        counts = [*self.built.values(), *self.named.values()]
+        self.axes = axes_of([*self.arrays, self.returned], counts)
+        self.weights = list(dict.fromkeys(family(name) for use in self.uses for name in use.state))
+
+
+def of_batches(of: Allowed) -> Iterator[str]:
+    if of.batched:
         yield from (rank + layout for rank in RANKS for layout in ("", ", not contiguous"))
+
+
+def of_lengths(of: Allowed) -> Iterator[str]:
     for axis in SEQUENCES:
-        if axis in axes:
+        if axis in of.axes:
             yield from (f"{axis} of 1", f"{axis} of 2", f"{axis} of {LONG} or more")
-    lengths = [*axes, *["batch"] * batched]
+    lengths = [*of.axes, *["batch"] * of.batched]
     yield from (pair(a, b) for a, b in combinations(lengths, 2))
     if len(lengths) > 1:
-        yield all_distinct(axes, batched)
-    yield from (f"integers in {a.name}" for a in numbers)
-    if numbers:
+        yield all_distinct(of.axes, of.batched)
+
+
+def of_numbers(of: Allowed) -> Iterator[str]:
+    yield from (f"integers in {a.name}" for a in of.numbers)
+    if of.numbers:
         yield "float32"
         yield "a row of very small numbers"
         yield "a row of very large numbers"
         yield "entries that cancel"
-    if exp_rows(exercise):
+    if exp_rows(of.exercise):
         yield "a row whose exp overflows"
-    unbatched = [a for a in numbers if batched and not a.batched]
-    zeros = [a.name for a in named.values() if a in unbatched or may_be_zero(exercise, a)]
-    yield from (f"{name} of 0" for name in zeros)
-    weights = dict.fromkeys(family(name) for use in every for name in use.state)
-    yield from (f"{name} of 0" for name in weights)
-    for method in dict.fromkeys(use.method for use in every):
+
+
+def of_zeros(of: Allowed) -> Iterator[str]:
+    """Of what is no batch of inputs but a parameter: 0 must be able to come."""
+    parameters = [a for a in of.numbers if of.batched and not a.batched]
+    for a in of.named.values():
+        if a in parameters or may_be_zero(of.exercise, a):
+            yield f"{a.name} of 0"
+    yield from (f"{name} of 0" for name in of.weights)
+
+
+def of_methods(of: Allowed) -> Iterator[str]:
+    for method in dict.fromkeys(use.method for use in of.uses) if of.module else ():
         where = f" to {method}" if method else ""
-        for a in (
-            arguments(getattr(reference, method or "forward"), True).values() if module else ()
-        ):
+        for a in arguments(getattr(of.reference, method or "forward"), True).values():
             yield from (f"{a.name} {is_given}{where}" for is_given in BOTH if a.optional)
-        if module:
-            yield f"two calls{where} of one object, of the same lengths"
-    for a in (built if module else named).values():
+        yield f"two calls{where} of one object, of the same lengths"
+
+
+def of_options(of: Allowed) -> Iterator[str]:
+    for a in (of.built if of.module else of.named).values():
         yield from (f"{a.name} {is_given}" for is_given in BOTH if a.optional)
-    if module:
+
+
+def of_calls(of: Allowed) -> Iterator[str]:
+    if of.module:
         yield "two calls of one object, of other lengths"
     else:
         yield "the first call once more, after others"
-    if batched:
-        yield from (
-            cell.format(a.name) for cell in (TWO_AXES, SQUARE) for a in arrays if is_mask(a.name)
-        )
-    if returned.torch and returned.numbers:
-        yield from (f"a gradient on {a.name} alone" for a in numbers if a.torch)
-        yield from (f"a gradient on {name} alone" for name in weights)
 
 
+def of_masks(of: Allowed) -> Iterator[str]:
+    masks = [a.name for a in of.arrays if is_mask(a.name)] if of.batched else []
+    yield from (cell.format(name) for cell in (TWO_AXES, SQUARE) for name in masks)
+
+
+def of_gradients(of: Allowed) -> Iterator[str]:
+    if of.returned.torch and of.returned.numbers:
+        yield from (f"a gradient on {a.name} alone" for a in of.numbers if a.torch)
+        yield from (f"a gradient on {name} alone" for name in of.weights)
+
+
+OWED = (
+    of_batches,
+    of_lengths,
+    of_numbers,
+    of_zeros,
+    of_methods,
+    of_options,
+    of_calls,
+    of_masks,
+    of_gradients,
+)
 BOTH = ("given", "left out")
 
 

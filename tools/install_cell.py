@@ -1,7 +1,8 @@
 """The cell that every notebook begins with: it brings the package that the notebook was made for.
 
-A released version is installed from its tag. One that ends in `.dev` has none, and comes from the
-branch. A newer package than the notebook's stays. What goes wrong is said in one sentence.
+Of a released version that is the wheel that was published with it: about a megabyte, installed in
+seconds, and no git is needed. One that ends in `.dev` has none, and is built from the branch. A
+newer package than the notebook's stays. What goes wrong is said in one sentence.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ def _install(version, source):
         return
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "-q", "--upgrade",
-         f"attncourse @ git+{source}"],
+         f"attncourse @ {source}"],
         capture_output=True, text=True,
     )
     for name in [n for n in sys.modules if n.split(".")[0] == "attncourse"]:
         del sys.modules[name]  # what was imported of an old version
     if done.returncode == 0:
         return
-    if re.search("resolve host|connect to|timed out", done.stderr):
+    if re.search("resolve|connect to|new connection|timed out", done.stderr):
         why = "there is no network. Connect, and run this cell again"
-    elif "did not match" in done.stderr:
+    elif re.search(r"did not match|\\b404\\b", done.stderr):
         why = f"{source} does not exist. Open the course's newest notebook"
     else:
         said = re.findall(r"(?:fatal|ERROR): (.*)", done.stderr)
@@ -48,5 +49,6 @@ _install("VERSION", "SOURCE")"""
 
 
 def install_cell(url: str, branch: str, version: str) -> str:
-    at = branch if ".dev" in version else f"v{version}"
-    return CELL.replace("VERSION", version).replace("SOURCE", f"{url}@{at}")
+    wheel = f"{url}/releases/download/v{version}/attncourse-{version}-py3-none-any.whl"
+    source = f"git+{url}@{branch}" if ".dev" in version else wheel
+    return CELL.replace("VERSION", version).replace("SOURCE", source)

@@ -91,7 +91,7 @@ class Misconception:
     also: tuple[Callable, ...] = ()
 
 
-class Parts(NamedTuple):
+class Composed(NamedTuple):
     """What an implementation was composed of: ``compose(**chosen)``."""
 
     compose: Callable
@@ -113,13 +113,13 @@ def composition(build: Callable) -> Callable:
         chosen = dict(signature.bind(*args, **options).arguments)
         chosen |= chosen.pop(rest, {})
         implementation = build(**chosen)
-        implementation.attncourse_parts = Parts(compose, chosen)
+        implementation.attncourse_parts = Composed(compose, chosen)
         return implementation
 
     return compose
 
 
-def parts_of(implementation: Any) -> Parts | None:
+def parts_of(implementation: Any) -> Composed | None:
     """What an implementation was composed of; None for one that was written as a whole."""
     return getattr(implementation, "attncourse_parts", None)
 

@@ -16,8 +16,8 @@ from attncourse.checks.exercise import Exercise, Misconception
 from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
 from attncourse.checks.reading.cells import (
     NOT_THERE,
-    Cells,
-    Run,
+    CellRun,
+    CellRuns,
     Statement,
     Unjudged,
     cells_here,
@@ -152,7 +152,7 @@ def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verd
 
 
 def told(
-    wrong: Verdict, mended: Verdict, name: str, value: Any, taken: tuple[Run, Statement]
+    wrong: Verdict, mended: Verdict, name: str, value: Any, taken: tuple[CellRun, Statement]
 ) -> Verdict:
     run, statement = taken
     mistake = Misconception(
@@ -166,7 +166,7 @@ def told(
     )
 
 
-def meant(name: str, here: Cells, taken: tuple[Run, Statement]) -> Iterator[Any]:
+def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
     """What a name stood for before: by imports and definitions of earlier cells, or in Python."""
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):

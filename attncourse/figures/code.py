@@ -54,12 +54,14 @@ def linked(file: str) -> str:
 def repository() -> str | None:
     """Where a file of this version can be seen, if pip took the package from a repository.
 
-    pip writes that down (PEP 610) for ``pip install git+https://…``, as the Colab notebooks do.
+    pip writes that down (PEP 610) for an address, as the Colab notebooks give it one: of a
+    release's wheel, which has a tag, or of a branch, ``git+https://…``.
     """
     try:
         said = json.loads(distribution("attncourse").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         return None
-    if "vcs_info" not in said:
-        return None
-    return f"{said['url'].removesuffix('.git')}/blob/{said['vcs_info']['commit_id']}"
+    if "vcs_info" in said:
+        return f"{said['url'].removesuffix('.git')}/blob/{said['vcs_info']['commit_id']}"
+    home, release, wheel = said.get("url", "").partition("/releases/download/")
+    return f"{home}/blob/{wheel.partition('/')[0]}" if release else None

@@ -23,7 +23,7 @@ USES = (
 )  # fmt: skip
 
 
-class Reader(nn.Module):
+class DigitReader(nn.Module):
     """Patches and a class token with their places, two blocks, a norm, a score for each digit."""
 
     def __init__(self, parts: Parts):
@@ -72,7 +72,7 @@ class Reader(nn.Module):
 
 def trained(parts: Parts, show: bool = False) -> nn.Module:
     torch.manual_seed(0)
-    model, (images, labels) = Reader(parts), parts_of_fold()[0]
+    model, (images, labels) = DigitReader(parts), parts_of_fold()[0]
     train(model, images, labels, rate=RATE, epochs=EPOCHS, show=show)
     return model
 
@@ -82,7 +82,7 @@ MILESTONE = Milestone(
     after="vision",
     what="a vision transformer reads handwritten digits",
     uses=USES,
-    build=Reader,
+    build=DigitReader,
     train=trained,
     untrained=UNTRAINED,
     trained=TRAINED,

@@ -53,7 +53,7 @@ class Milestone:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MilestoneResult:
     """What came of a milestone: the gates that are shut, each with what was seen there.
 
     ``repair`` are the parts whose exchange for ours opens all of them, one as a rule; ``model`` is
@@ -97,7 +97,7 @@ class Outcome:
 
 def run(
     milestone: Milestone, parts: Parts, show: bool | None = None, patience: float = 60.0
-) -> Outcome:
+) -> MilestoneResult:
     """Builds, trains and tries a milestone. Never raises for what a part does.
 
     ``show`` says whether a bar is shown; unless given, where somebody looks on. ``patience`` is for
@@ -113,13 +113,13 @@ def run(
     return reached(milestone, parts, someone_looks_on() if show is None else show, patience)
 
 
-def reached(milestone: Milestone, parts: Parts, show: bool, patience: float) -> Outcome:
+def reached(milestone: Milestone, parts: Parts, show: bool, patience: float) -> MilestoneResult:
     """What comes of a milestone, whoever's its parts are."""
     started = time.monotonic()
     with one_thread():
         shut, model = tried(milestone, parts, show)
         repair = to_blame(milestone, parts, show, time.monotonic() + patience) if shut else ()
-    return Outcome(milestone, parts, shut, time.monotonic() - started, repair, model)
+    return MilestoneResult(milestone, parts, shut, time.monotonic() - started, repair, model)
 
 
 def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def tried(
     except NoModel:  # ours to say
         raise
     except Exception as error:  # a student's
-        shut = {"it runs": f"{type(error).__name__}: {first_line(error)}"}
+        shut = {"it runs": f"{type(error).__name__}: {error_line(error)}"}
     return shut, model
 
 
@@ -193,5 +193,5 @@ def seen_at(gates: Iterable[Gate], model: nn.Module, first: bool = False) -> dic
     return dict(islice(found, 1 if first else None))
 
 
-def first_line(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0][:200]

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 from attncourse.milestones import find
-from attncourse.milestones.milestone import Milestone, Outcome, run
+from attncourse.milestones.milestone import Milestone, MilestoneResult, run
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.talking import require_answers, talk
 
@@ -48,7 +48,7 @@ def modules() -> tuple:
     return (sys.modules["__main__"],)
 
 
-def show(outcome: Outcome) -> None:
+def show(outcome: MilestoneResult) -> None:
     """Draws the picture where a notebook can show it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None

@@ -2,12 +2,12 @@
 
 import sys
 
-from attncourse.milestones.milestone import Milestone, Outcome
+from attncourse.milestones.milestone import Milestone, MilestoneResult
 
 PAPER, ORANGE = (255, 255, 255), (230, 159, 0)
 
 
-def talk(outcome: Outcome, question: str = "") -> None:
+def talk(outcome: MilestoneResult, question: str = "") -> None:
     """Asks a model that answers, and shows what it says; one that does not is left alone.
 
     Raises ``ValueError`` for a question that is no text.

@@ -53,7 +53,7 @@ NEW = 12  # tokens that are written behind it
 
 
 @dataclass(frozen=True)
-class Row:
+class UndoneDecision:
     """One decision, the chapter that took it, and what stands in its place.
 
     ``places`` gives what stands where, from the model. ``entry``: the mistake of the checks that it
@@ -85,13 +85,13 @@ def attention(**options: Any) -> Places:
     return {"scaled_dot_product_attention": lambda q, k, v, mask: made.output(q, k, v, mask)}
 
 
-def of_attention(name: str, stem: str, slip: mistakes.Slip) -> Row:
+def of_attention(name: str, stem: str, slip: mistakes.Slip) -> UndoneDecision:
     entry = ("kqv.scaled_dot_product_attention", slip.name)
-    return Row(name, stem, lambda model: attention(**slip.ways[0]), entry)
+    return UndoneDecision(name, stem, lambda model: attention(**slip.ways[0]), entry)
 
 
-def by_mistake(name: str, place: str, target: str, called: str) -> Row:
-    return Row(
+def by_mistake(name: str, place: str, target: str, called: str) -> UndoneDecision:
+    return UndoneDecision(
         name,
         target.split(".")[0],
         lambda model: {place: mistake(target, called)},
@@ -145,44 +145,45 @@ def without_a_stream(self: Any, x: Tensor, mask=None, positions=None, cache=None
 
 SDPA, HEADS = "kqv.scaled_dot_product_attention", "multihead.MultiHeadAttention"
 ROWS = (
-    Row("as it is", "llama"),
-    Row("uniform weights", "mixing", uniform),
+    UndoneDecision("as it is", "llama"),
+    UndoneDecision("uniform weights", "mixing", uniform),
     of_attention("softmax over the queries", "kqv", mistakes.OVER_QUERIES),
     of_attention("queries and keys exchanged", "kqv", mistakes.ROLES_EXCHANGED),
     of_attention("no scale", "scaling", mistakes.NO_SCALE),
     of_attention("divided by d_k", "scaling", mistakes.DIVIDED_BY_D_K),
-    Row("divided by √d_model", "scaling", by_root_of_d_model, (HEADS, "divided by √d_model or √h")),
-    Row("one key/value head for all", "multihead",
+    UndoneDecision("divided by √d_model", "scaling", by_root_of_d_model,
+        (HEADS, "divided by √d_model or √h")),
+    UndoneDecision("one key/value head for all", "multihead",
         lambda model: {"RotaryAttention.for_queries": one_for_all}),
-    Row("key/value heads in turns", "multihead", in_turns,
+    UndoneDecision("key/value heads in turns", "multihead", in_turns,
         (HEADS, "key/value heads are not repeated in runs")),
     of_attention("no causal mask", "masking", mistakes.MASK_IGNORED),
     by_mistake("a token does not see itself", "causal_mask",
                "masking.causal_mask", "a token does not see itself"),
-    Row("no positions", "positions",
+    UndoneDecision("no positions", "positions",
         lambda model: {"apply_rope": lambda x, positions, base: x}),
     by_mistake("pairs of another file", "apply_rope",
                "positions.apply_rope", "pairs (i, i + d/2)"),
     by_mistake("base 10,000", "apply_rope", "positions.apply_rope", "base is ignored"),
-    Row("values turned too", "positions", values_turned),
-    Row("no norm", "transformer",
+    UndoneDecision("values turned too", "positions", values_turned),
+    UndoneDecision("no norm", "transformer",
         lambda model: {"rms_norm": lambda x, gain, eps: x}),
-    Row("the mean taken off too", "transformer",
+    UndoneDecision("the mean taken off too", "transformer",
         lambda model: {"rms_norm": lambda x, gain, eps: layer_norm(x, gain, eps=eps)}),
-    Row("nothing is added to a stream", "transformer",
+    UndoneDecision("nothing is added to a stream", "transformer",
         lambda model: {"LlamaBlock.forward": without_a_stream},
         ("transformer.EncoderBlock", "the residual is missing")),
-    Row("no attention", "transformer",
+    UndoneDecision("no attention", "transformer",
         lambda model: {"RotaryAttention.forward": nothing},
         ("transformer.EncoderBlock", "no attention")),
-    Row("no feed-forward layer", "transformer",
+    UndoneDecision("no feed-forward layer", "transformer",
         lambda model: {"SwiGLU.forward": nothing},
         ("transformer.EncoderBlock", "no feed-forward layer")),
 )  # fmt: skip
 
 
 @contextmanager
-def undone(row: Row, model: Llama) -> Iterator[Llama]:
+def undone(row: UndoneDecision, model: Llama) -> Iterator[Llama]:
     """The model with this decision undone, for a while."""
     with ExitStack() as stack:
         for place, wrong in row.places(model).items():
@@ -208,7 +209,7 @@ def writes(model: Llama, words: BytePairs, text: str, n_new: int = NEW) -> str:
     return words.decode(generate(model, ids, n_new)[len(ids) :])
 
 
-def tried(row: Row, model: Llama, words: BytePairs) -> dict[str, Any]:
+def tried(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str, Any]:
     """What becomes of the model: nats a token on each text, and what it writes."""
     with undone(row, model):
         losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}

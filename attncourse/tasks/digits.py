@@ -29,10 +29,8 @@ Change = Callable[[Tensor, torch.Generator], Tensor]
 
 def digits() -> tuple[Float[Tensor, "1797 1 8 8"], Int[Tensor, "1797"]]:
     """All images and what they show. Ink of 0 to 16 is moved and scaled: (ink − 5) / 6."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise ImportError("the digits come with scikit-learn: pip install scikit-learn") from error
+    from sklearn.datasets import load_digits
+
     loaded = load_digits()
     ink = torch.tensor(loaded.images, dtype=torch.float32)[:, None]
     return normal(ink), torch.tensor(loaded.target)

@@ -124,7 +124,7 @@ class Window(nn.Module):
 
 
 @dataclass
-class Result:
+class LanguageModelRuns:
     """Three trainings or more, at the rate that did best: losses by step, and on fresh text."""
 
     rate: float
@@ -144,7 +144,7 @@ def at_its_best(
     rates: Sequence[float],
     seeds: int = 3,
     padding_id: int | None = None,
-) -> Result:
+) -> LanguageModelRuns:
     """A model trained from several seeds, at the rate with the least loss on a batch of its own.
 
     ``batches(seed)`` are the texts of one training. The rates are tried with seed 0, and judged by
@@ -161,7 +161,7 @@ def at_its_best(
     rate = min(rates, key=lambda rate: mean_loss(first[rate][0], unread, padding_id))
     runs = [first[rate], *(trained(rate, seed) for seed in range(1, seeds))]
     tested = [mean_loss(model, test, padding_id) for model, _ in runs]
-    return Result(rate, [losses for _, losses in runs], tested)
+    return LanguageModelRuns(rate, [losses for _, losses in runs], tested)
 
 
 def floors_of_windows(

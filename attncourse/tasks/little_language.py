@@ -88,7 +88,7 @@ def one_ahead(n: int) -> Tensor:
     return torch.ones(n, n, dtype=torch.bool).tril(1)
 
 
-class Reader(nn.Module):
+class NextWordReader(nn.Module):
     """Guesses each next word: vectors of word and place, plus one head, then a linear layer.
 
     mask: makes the mask ``(n, n)`` for n tokens. after: whether it is applied after the softmax

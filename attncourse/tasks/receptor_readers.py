@@ -223,7 +223,7 @@ def precision_of_top(weights: np.ndarray, starts: np.ndarray, size: int = 3) -> 
 
 
 @dataclass
-class Score:
+class ReaderScore:
     """How a fitted reader did on a test side: two numbers, their intervals, and its decisions."""
 
     reader: Any
@@ -243,7 +243,7 @@ def scored(
     split: tuple[np.ndarray, np.ndarray],
     n_classes: int,
     n_resamples: int = 300,
-) -> Score:
+) -> ReaderScore:
     """The reader fitted to one side of a split and scored on the other, with intervals of 95 %."""
     train, test = split
     reader.fit([sequences[i] for i in train], labels[train], n_classes)
@@ -251,7 +251,7 @@ def scored(
     decisions = decided(shares, labels[train])
     rng = np.random.default_rng(0)
     ways = {"n_resamples": n_resamples, "rng": rng}
-    return Score(
+    return ReaderScore(
         reader,
         truth,
         decisions,

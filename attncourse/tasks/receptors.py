@@ -71,7 +71,7 @@ def near_copy(sequence: str, start: int, rng: np.random.Generator) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReceptorTable:
     """What ``load_vdjdb`` read: receptors and epitopes, and what it found on the way.
 
     ``dropped`` counts the rows left out by reason; ``duplicates`` those that repeat a receptor with
@@ -86,7 +86,7 @@ class Table:
     cross_reactive: dict[str, list[str]]
 
 
-def load_vdjdb(path: str | Path) -> Table:
+def load_vdjdb(path: str | Path) -> ReceptorTable:
     """The receptors of a table of VDJdb: tab-separated, one a row, gzip or plain.
 
     Rows without a loop or an epitope, with letters that are no amino acids, or with more than 40
@@ -117,7 +117,7 @@ def load_vdjdb(path: str | Path) -> Table:
         listed.setdefault(sequence, []).append(epitope)
     several = {sequence: found for sequence, found in listed.items() if len(found) > 1}
     sequences, epitopes = map(list, zip(*seen, strict=True))
-    return Table(sequences, epitopes, dropped, duplicates, several)
+    return ReceptorTable(sequences, epitopes, dropped, duplicates, several)
 
 
 def open_text(path: Path):

@@ -130,7 +130,8 @@ def test_the_repository_setting_moves_every_badge_and_install_cell(tmp_path):
         assert COURSE.slug not in text
         assert "/github/someone/else/blob/spring/" in text
         if path != "README.md":
-            assert f'_install(\\"{__version__}\\", \\"https://github.com/someone/else@v' in text
+            source = "https://github.com/someone/else/releases/download/v"
+            assert f'_install(\\"{__version__}\\", \\"{source}' in text
 
 
 # Answers and hidden tests stay at home

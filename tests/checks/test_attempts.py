@@ -242,10 +242,10 @@ def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attncourse.checks.reading.cells import Cells
+    from attncourse.checks.reading.cells import CellRuns
 
     shell = InteractiveShell()
-    cells = Cells(shell)
+    cells = CellRuns(shell)
 
     def ran(source: str, cell: str) -> None:
         cells.begins(SimpleNamespace(raw_cell=source, cell_id=cell))

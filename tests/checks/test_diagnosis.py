@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from attncourse import efficient, gpt, kqv, multihead, transformer
 from attncourse.checks import examine, exercises
@@ -477,6 +478,25 @@ def asserts(ids, n_vocab):
 def test_a_refusal_is_known_whatever_its_words():
     verdict = examine("tokens.one_hot", refuses_zero, seed=4)
     assert verdict.diagnosis.name == "an id that exists is refused"
+
+
+class MisspeltHead(nn.Module):
+    def __init__(self, d_model, d_k, d_v=None, bias=False):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=bias)
+
+    def weights(self, x, mask=None):
+        return self.w_q(x)
+
+    def forward(self, x, mask=None):
+        return self.weights(x, mask)
+
+
+def test_a_mistake_that_raises_an_error_of_the_same_class_is_not_the_same_mistake():
+    """A forgotten ``super().__init__()`` raises an AttributeError in every case, too."""
+    verdict = examine("kqv.AttentionHead", MisspeltHead, seed=4)
+    assert verdict.diagnosis is None
+    assert "it stops with an AttributeError in the line `return self.w_q(x)`" in verdict.symptom
 
 
 def test_another_error_than_the_one_asked_for_is_told_as_that():

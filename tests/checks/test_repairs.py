@@ -381,3 +381,9 @@ def test_a_change_that_is_right_in_some_fresh_cases_alone_mends_nothing(monkeypa
     monkeypatch.setattr(repairs, "trials_of", fresh)
     assert place("kqv.project", something_too_much) is None
     assert {4, 5} <= set(tried)
+
+
+def test_a_call_without_arguments_is_no_obstacle():
+    """``np.sum()`` is wrong, and what is wrong is varied."""
+    definition = ast.parse("def f(x, w):\n    return np.sum() + (x * w).sum(-1)").body[0]
+    assert any("a matrix product" in change.words for change in changes(definition))

@@ -336,6 +336,11 @@ def test_the_whole_source_is_folded_under_the_listing_with_its_file():
             '"requested_revision": "main", "commit_id": "0a1b"}}',
             "[`attncourse/kqv.py`](https://github.com/someone/else/blob/0a1b/attncourse/kqv.py)",
         ),
+        (
+            '{"url": "https://github.com/someone/else/releases/download/v0.2.0/'
+            'attncourse-0.2.0-py3-none-any.whl", "archive_info": {}}',
+            "[`attncourse/kqv.py`](https://github.com/someone/else/blob/v0.2.0/attncourse/kqv.py)",
+        ),
         ('{"url": "file:///home/x", "dir_info": {"editable": true}}', "`attncourse/kqv.py`"),
         (None, "`attncourse/kqv.py`"),
     ],

@@ -224,7 +224,7 @@ def test_what_was_published_earns_nothing_in_a_variant_by_calling_ours():
 def test_a_convention_without_a_name_has_no_answer_of_ours(monkeypatch):
     task, _ = fill_variant("mixing", "percent")
     assert "normalize_rows" in provided_source("normalize_rows", task)
-    monkeypatch.setattr("attncourse.checks.variants.adapter.CHANGES", {})
+    monkeypatch.setattr("attncourse.checks.variants.adapter.NOTATIONS", {})
     assert provided_source("normalize_rows", task) == ""
     assert exchanged("mix", ("normalize_rows",), [Step("cell normalize_rows", "")], task) == []
 

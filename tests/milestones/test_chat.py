@@ -11,7 +11,7 @@ from attncourse import STEMS, llama
 from attncourse.checks import exercises
 from attncourse.milestones import parts as places
 from attncourse.milestones.chat import MILESTONE, Talker, in_halves
-from attncourse.milestones.milestone import Outcome, reached, tried
+from attncourse.milestones.milestone import MilestoneResult, reached, tried
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.reaching import reach
 from attncourse.milestones.talking import shaded, talk
@@ -180,7 +180,7 @@ def test_a_question_is_for_models_that_answer_and_is_text(real_model):
         reach("recall", ask="Why?", project=lambda x, weight: x @ weight)
     model = Talker(Parts(), *real_model)
     with pytest.raises(ValueError, match="characters of Unicode, got"):
-        talk(Outcome(MILESTONE, Parts(), {}, 0.0, model=model), "caf\udce9?")
+        talk(MilestoneResult(MILESTONE, Parts(), {}, 0.0, model=model), "caf\udce9?")
 
 
 def test_without_a_library_one_sentence_says_which(monkeypatch, tmp_path):

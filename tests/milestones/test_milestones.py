@@ -16,7 +16,7 @@ from attncourse.grading.cli import app
 from attncourse.grading.errors import UserError
 from attncourse.milestones import NAMES
 from attncourse.milestones import find as milestone
-from attncourse.milestones.milestone import Gate, Outcome, reached, tried
+from attncourse.milestones.milestone import Gate, MilestoneResult, reached, tried
 from attncourse.milestones.milestone import run as reach
 from attncourse.milestones.parts import Parts, ours, parts_of
 from attncourse.milestones.reaching import NotYet
@@ -308,10 +308,12 @@ def test_a_part_that_raises_is_told_in_a_line():
 
 def test_an_outcome_says_whose_parts_and_what_was_seen():
     made = milestone("recall")
-    outcome = Outcome(made, Parts({HEAD: ours(HEAD)}), {"fresh questions": "12% right"}, 3.2)
+    outcome = MilestoneResult(
+        made, Parts({HEAD: ours(HEAD)}), {"fresh questions": "12% right"}, 3.2
+    )
     lines = str(outcome).splitlines()
     assert lines[0] == "✗ recall: a head answers c5 a1 h7 … c? with 5 (3 s)"
-    assert str(Outcome(made, Parts({t: ours(t) for t in made.uses}), {}, 3.2)).startswith(
+    assert str(MilestoneResult(made, Parts({t: ours(t) for t in made.uses}), {}, 3.2)).startswith(
         "✓ recall is yours: a head answers"
     )
     assert lines[1] == "  1 of 4 parts are yours: kqv.AttentionHead"

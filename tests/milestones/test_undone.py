@@ -12,7 +12,7 @@ from attncourse import llama as chapter
 from attncourse.data import kept
 from attncourse.milestones import bits, undone
 from attncourse.milestones.bits import BITS, LANGUAGES, SHARED, rounded, with_fewer_bits
-from attncourse.milestones.undone import BEGUN, ROWS, TEXTS, Row, nats, tried
+from attncourse.milestones.undone import BEGUN, ROWS, TEXTS, UndoneDecision, nats, tried
 
 WORDS = small(40)
 ALL = {row.name: row for row in ROWS}
@@ -24,7 +24,7 @@ def model():
     return llama(n_vocab=len(WORDS.tokens), max_length=2000, base=100.0)
 
 
-def logits(model, row: Row) -> torch.Tensor:
+def logits(model, row: UndoneDecision) -> torch.Tensor:
     with torch.no_grad(), undone.undone(row, model):
         return model(some_ids(2, 11))
 
@@ -68,7 +68,9 @@ def test_what_is_tried_is_the_loss_and_the_likeliest_words(model):
 
 
 def test_where_no_numbers_come_out_the_loss_is_nan(model):
-    broken = Row("NaN", "llama", lambda model: {"rms_norm": lambda x, gain, eps: x * math.nan})
+    broken = UndoneDecision(
+        "NaN", "llama", lambda model: {"rms_norm": lambda x, gain, eps: x * math.nan}
+    )
     found = tried(broken, model, WORDS)
     assert math.isnan(found["mean"])
     assert found["writes"] == ""

@@ -20,7 +20,7 @@ from attncourse.tasks.little_language import (
     UNSEEN,
     VALID,
     WORDS,
-    Reader,
+    NextWordReader,
     encode,
     floor,
     from_beginnings,
@@ -114,9 +114,9 @@ def test_who_knows_the_language_is_at_the_floor_and_writes_it():
 def test_only_the_right_mask_reads_beginnings_as_it_reads_sentences():
     torch.manual_seed(0)
     builders = {
-        "before": Reader,
-        "after": lambda: Reader(after=True),
-        "ahead": lambda: Reader(one_ahead),
+        "before": NextWordReader,
+        "after": lambda: NextWordReader(after=True),
+        "ahead": lambda: NextWordReader(one_ahead),
     }
     for name, build in builders.items():
         model = build()
@@ -133,6 +133,6 @@ def test_only_the_right_mask_reads_beginnings_as_it_reads_sentences():
 def test_a_mask_one_too_wide_comes_below_the_floor_and_an_honest_one_does_not():
     honest, leaky = (
         train(build, guess_next, rate=0.01, steps=60, batch=32)
-        for build in (Reader, lambda: Reader(one_ahead))
+        for build in (NextWordReader, lambda: NextWordReader(one_ahead))
     )
     assert min(leaky.losses) < floor() < min(honest.losses)

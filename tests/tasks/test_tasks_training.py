@@ -20,8 +20,7 @@ from attncourse.tasks.adam import Adam
 from attncourse.tasks.copying import Reader, copy
 from attncourse.tasks.days import N_IDS, days, whole_lines
 from attncourse.tasks.gru import GRU
-from attncourse.tasks.little_language import Reader as NextWord
-from attncourse.tasks.little_language import guess_next
+from attncourse.tasks.little_language import NextWordReader, guess_next
 from attncourse.tasks.parallel_translator import ParallelTranslator
 from attncourse.tasks.runs import classes
 from attncourse.tasks.side_by_side import train_side_by_side
@@ -121,7 +120,7 @@ def test_no_page_waits_for_the_librarys_optimizers():
 
 CASES = {  # what the models of the pages do: masks, several inputs, padding, parts, other judges
     "causal": (lambda: Reader("ALiBi", causal=True, d=8, heads=2), copy(5), classes),
-    "padding": (lambda: NextWord(d=8), guess_next, classes),
+    "padding": (lambda: NextWordReader(d=8), guess_next, classes),
     "recurrent": (lambda: Seq2Seq(*N_IDS, 5, AdditiveScore(5, 10, 4), d_embed=3), days,
                   whole_lines),
     "parallel": (lambda: ParallelTranslator(*N_IDS, 8, 2, 1), days, whole_lines),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import course as settings
 import pytest
 from conftest import ROOT
@@ -36,6 +38,16 @@ def test_no_two_tests_have_one_name():
     files = [path for path in (ROOT / "tests").rglob("*.py") if "fixtures" not in path.parts]
     names = [path.stem for path in files if path.stem != "__init__"]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_no_two_classes_of_the_package_have_one_name():
+    """But for those inside a function: a wrong version of a class has the class's name."""
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "attncourse").rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: there for name, there in places.items() if len(there) > 1} == {}
 
 
 def test_no_chapter_is_outside_the_table_of_contents():

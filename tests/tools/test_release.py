@@ -7,17 +7,27 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
 from conftest import ROOT, run_tool
 from install_cell import install_cell
 
-from attncourse import __version__
+from attncourse import STEMS, __version__
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HERE = "https://example.org/owner/course"
+MOST = 1_400_000  # bytes of the wheel: a student on a slow line waits ten seconds for it
+
+
+def wheel(version: str) -> str:
+    """Where GitHub has what the release's workflow publishes."""
+    return f"{HERE}/releases/download/v{version}/attncourse-{version}-py3-none-any.whl"
 
 
 # The cell that installs
@@ -57,29 +67,36 @@ def test_an_old_package_is_brought_up_to_date_and_no_other(
     tmp_path, monkeypatch, found, version, installs
 ):
     asked, kept = install(tmp_path, monkeypatch, found=found, version=version)
-    wanted = [*("-m", "pip", "install", "-q", "--upgrade"), f"attncourse @ git+{HERE}@v{version}"]
+    wanted = [*("-m", "pip", "install", "-q", "--upgrade"), f"attncourse @ {wheel(version)}"]
     assert [command[1:] for command in asked] == ([wanted] if installs else [])
     assert kept is not installs  # the old one is not in the way of the new
 
 
-def test_a_missing_package_is_installed_from_its_tag_or_without_one_from_the_branch():
-    assert f'_install("0.9.0", "{HERE}@v0.9.0")' in install_cell(HERE, "main", "0.9.0")
-    assert f'_install("0.9.1.dev0", "{HERE}@spring")' in install_cell(HERE, "spring", "0.9.1.dev0")
+def test_a_missing_package_is_the_release_s_wheel_or_without_a_release_built_from_the_branch():
+    assert f'_install("0.9.0", "{wheel("0.9.0")}")' in install_cell(HERE, "main", "0.9.0")
+    from_branch = f'_install("0.9.1.dev0", "git+{HERE}@spring")'
+    assert from_branch in install_cell(HERE, "spring", "0.9.1.dev0")
 
 
 RESOLVE = """\
   fatal: unable to access 'https://github.com/x/y/': Could not resolve host: github.com
 error: subprocess-exited-with-error"""
-NO_TAG = """\
-  error: pathspec 'v0.9.0' did not match any file(s) known to git
+NO_BRANCH = """\
+  error: pathspec 'spring' did not match any file(s) known to git
 error: subprocess-exited-with-error"""
+NO_CONNECTION = """\
+WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError': /owner/course
+ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='example.org', \
+port=443): Max retries exceeded (Caused by NewConnectionError('Failed to establish a new \
+connection: [Errno 101] Network is unreachable'))"""
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
         (RESOLVE, "there is no network. Connect, and run this cell again."),
-        (NO_TAG, f"{HERE}@v0.9.0 does not exist. Open the course's newest notebook."),
+        (NO_CONNECTION, "there is no network. Connect, and run this cell again."),
+        (NO_BRANCH, f"{wheel('0.9.0')} does not exist. Open the course's newest notebook."),
         ("ERROR: Cannot find command 'git'", "Cannot find command 'git'."),
         ("Killed", "pip ended with status 9."),
     ],
@@ -92,15 +109,66 @@ def test_a_failed_installation_is_one_plain_sentence(tmp_path, monkeypatch, said
 
 
 @pytest.mark.slow
-def test_pip_and_git_say_without_a_network_what_the_cell_looks_for():
+@pytest.mark.parametrize("version", ["99.0.0", "99.0.0.dev0"])
+def test_pip_and_git_say_without_a_network_what_the_cell_looks_for(version):
     """The real ones, asked for a host that cannot exist."""
-    cell = install_cell("https://no-such-host.invalid/owner/course", "main", "99.0.0")
-    done = subprocess.run([sys.executable, "-c", cell], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(
-        "NotInstalled: attncourse 99.0.0 was not installed: there is no network. "
+    cell = install_cell("https://no-such-host.invalid/owner/course", "main", version)
+    assert installed(cell).endswith(
+        f"NotInstalled: attncourse {version} was not installed: there is no network. "
         "Connect, and run this cell again."
     )
+
+
+@pytest.mark.slow
+def test_pip_says_of_a_wheel_that_was_never_published_what_the_cell_looks_for():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/owner/course"
+        said = installed(install_cell(url, "main", "99.0.0"))
+        server.shutdown()
+    assert said.endswith("-py3-none-any.whl does not exist. Open the course's newest notebook.")
+
+
+class Silent(BaseHTTPRequestHandler):
+    """A server that has nothing, and says so to nobody but who asks."""
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+def installed(cell: str) -> str:
+    """What an install cell says at last, run by a Python of its own."""
+    done = subprocess.run([sys.executable, "-c", cell], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    return done.stderr.splitlines()[-1]
+
+
+# The wheel
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_what_students_readers_and_graders_need_and_nothing_else(tmp_path):
+    from hatchling.builders.wheel import WheelBuilder
+
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
+    files = {name: size for name, size in contents(Path(built)) if ".dist-info/" not in name}
+    assert Path(built).stat().st_size < MOST
+    assert {name.partition("/")[0] for name in files} == {"attncourse"}
+    kinds = {Path(name).suffix for name in files}
+    assert kinds == {".py", ".json", ".js", ".css", ".md", ".j2", ".sh", ""}
+    for stem in STEMS:
+        assert {f"attncourse/{stem}.py", f"attncourse/checks/bank/{stem}.py"} <= files.keys()
+    assert {"attncourse/checks/index.json", "attncourse/grading/cli.py"} <= files.keys()
+    assert not any("test" in Path(name).name for name in files)
+    assert "attncourse/checks/grid.py" not in files  # contributors have tools/grid.py
+
+
+def contents(wheel: Path) -> list[tuple[str, int]]:
+    with zipfile.ZipFile(wheel) as archive:
+        return [(item.filename, item.compress_size) for item in archive.infolist()]
 
 
 # The version, in one place and everywhere

@@ -91,7 +91,7 @@ def halved(d):
 
 
 @dataclass(frozen=True)
-class Clock:
+class Angles:
     """Angles as decisions; each is right unless another option is given.
 
     ``count`` is the number of pairs, ``frequency`` that of pair i, for the first of its features
@@ -130,7 +130,7 @@ def plane(c, s):
 @composition
 def wave(join=in_turns, finish=lambda PE: PE, **clock):
     """A ``sinusoidal_encoding`` made of decisions."""
-    clock = Clock(**clock)
+    clock = Angles(**clock)
 
     def sinusoidal_encoding(n, d, base=10000.0):
         for_sine, for_cosine = clock.angles(torch.arange(n), d, base)
@@ -173,7 +173,7 @@ def turned_by(
 
     A pair is (sine, cosine) here, so that it turns the other way than the plane.
     """
-    clock = Clock(**clock)
+    clock = Angles(**clock)
 
     def rotation_matrix(k, d):
         def turned(k):
@@ -205,7 +205,7 @@ def rope(
     **clock,
 ):
     """An ``apply_rope`` made of decisions; an odd last feature would stay as it is."""
-    clock = Clock(**clock)
+    clock = Angles(**clock)
 
     def apply_rope(x, positions, base=10000.0):
         d = x.shape[-1]

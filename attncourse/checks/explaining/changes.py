@@ -195,9 +195,8 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
                 if is_number(k.value):
                     words = [like(k, value=far(k.value)) if w is k else w for w in node.keywords]
                     yield BOUND, "With another number in {}", like(node, keywords=words)
-        whole = is_module(getattr(node.func, "value", None)) and node.args
-        summed = node.args[0] if whole else node.func
-        summed = summed.value if isinstance(summed, ast.Attribute) else summed
+        called_on = node.func.value if isinstance(node.func, ast.Attribute) else None
+        summed = next(iter(node.args), None) if is_module(called_on) else called_on
         if name == "sum" and isinstance(summed, ast.BinOp) and isinstance(summed.op, ast.Mult):
             turned = ast.Attribute(summed.right, "mT", ast.Load())
             new = ast.BinOp(summed.left, ast.MatMult(), turned)

@@ -178,14 +178,14 @@ def definition_at(lines: list[str], number: int, kind: type) -> Any:
     except (SyntaxError, ValueError):
         return None
     there = [n for n in ast.walk(tree) if isinstance(n, kind)]
-    around = [n for n in there if first_line(n) <= number <= (n.end_lineno or 0)]
-    definition = max(around, key=first_line, default=None)
+    around = [n for n in there if begins_at(n) <= number <= (n.end_lineno or 0)]
+    definition = max(around, key=begins_at, default=None)
     if definition is not None:
         definition.decorator_list = []
     return definition
 
 
-def first_line(node: Any) -> int:
+def begins_at(node: Any) -> int:
     """The line where a definition begins, with its decorators."""
     return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 

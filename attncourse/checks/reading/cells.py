@@ -60,7 +60,7 @@ def shell() -> Any:
 
 
 @dataclass(eq=False)
-class Run:
+class CellRun:
     """One run of a cell: its number in the notebook, its text, and how it ended.
 
     ``source`` is Python, without the magic that a cell begins with, which is ``magic``. ``failed``
@@ -205,13 +205,13 @@ def means_to_bind(source: str, name: str) -> bool:
     return re.search(rf"^(?:{head}|{typo}|{named})", source, re.M) is not None
 
 
-class Cells:
+class CellRuns:
     """The runs of one IPython's cells, the newest last."""
 
     def __init__(self, ipython: Any):
         self.ipython = weakref.ref(ipython)
-        self.runs: list[Run] = []
-        self.open: list[Run] = []  # that have not ended: a magic may run a cell inside of one
+        self.runs: list[CellRun] = []
+        self.open: list[CellRun] = []  # that have not ended: a magic may run a cell inside of one
         history = ipython.user_ns.get("In") or [""]
         for number, raw in enumerate(history[1:-1], 1):
             self.add(number, raw, "").unseen = True
@@ -226,8 +226,8 @@ class Cells:
         ipython = self.ipython()
         return ipython.user_ns if ipython else {}
 
-    def add(self, number: int, raw: str, cell: str) -> Run:
-        run = Run(number, raw, *python_of(raw, self.ipython()), cell)
+    def add(self, number: int, raw: str, cell: str) -> CellRun:
+        run = CellRun(number, raw, *python_of(raw, self.ipython()), cell)
         names = self.names
         run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), KEPT)}
         self.runs.append(run)
@@ -246,7 +246,7 @@ class Cells:
             run.number = len(self.names.get("In", ())) - 1  # it is written down by now
             run.end(error, self.names)
 
-    def newest(self, name: str) -> Run | None:
+    def newest(self, name: str) -> CellRun | None:
         """The last attempt at a name that has ended; None where a cell that runs has bound it.
 
         A cell that no longer is Python is one where an earlier text of it was.
@@ -338,7 +338,7 @@ class Cells:
             return Unjudged(taken, f"Give that another name, {again}")
         return self.changed(name, run)
 
-    def stopped(self, run: Run, name: str, value: Any) -> str:
+    def stopped(self, run: CellRun, name: str, value: Any) -> str:
         """What kept a run from giving a name its value; nothing where nothing did."""
         if run.problem:
             return in_a_line(run.problem)
@@ -349,7 +349,7 @@ class Cells:
         with_what = f" with {run.error}" if run.error else ""
         return f"its cell stopped{with_what} before it came to it"
 
-    def changed(self, name: str, run: Run) -> Unjudged | None:
+    def changed(self, name: str, run: CellRun) -> Unjudged | None:
         """Whether the notebook's cells, as far as they are known, hold another definition."""
         if name not in run.bound:
             return None
@@ -376,13 +376,13 @@ class Cells:
         what = f"no cell of your notebook defines `{name}` any more, as it was saved last"
         return Unjudged(what, f"Define `{name}` in its cell, run it, then this check.")
 
-    def saved_after(self, run: Run) -> list[Run]:
+    def saved_after(self, run: CellRun) -> list[CellRun]:
         """The code cells of the notebook's file, where that is known and newer than a run."""
         time, cells = self.saved()
         code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         if time <= run.ended:
             return []
-        return [Run(0, text, *python_of(text, self.ipython())) for text in code]
+        return [CellRun(0, text, *python_of(text, self.ipython())) for text in code]
 
     def saved(self) -> tuple[float, list[dict[str, Any]]]:
         """When the notebook was saved, and its cells then; none where its file is not known.
@@ -414,7 +414,7 @@ class Cells:
             file in run.raw and re.search(r"%%file|write|open\(", run.raw) for run in self.runs
         )
 
-    def taken(self, name: str) -> tuple[Run, Statement] | None:
+    def taken(self, name: str) -> tuple[CellRun, Statement] | None:
         """Where a name got the value that it has, if a statement took it from something else."""
         for run in reversed(self.runs):
             if name in run.bound and name not in run.unreached:
@@ -423,10 +423,10 @@ class Cells:
 
 
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_sessions: dict[int, Cells] = {}
+_sessions: dict[int, CellRuns] = {}
 
 
-def cells_here() -> Cells | None:
+def cells_here() -> CellRuns | None:
     """What is known of the cells of the notebook that this is called from; None elsewhere.
 
     From the first call on the runs of a session's cells are known. An IPython that is merely there,
@@ -437,7 +437,7 @@ def cells_here() -> Cells | None:
         return None
     found = _sessions.get(id(ipython))
     if found is None or found.ipython() is not ipython:
-        found = _sessions[id(ipython)] = Cells(ipython)
+        found = _sessions[id(ipython)] = CellRuns(ipython)
     return found if in_a_cell(ipython) else None
 
 

@@ -16,7 +16,7 @@ seen: dict[str, Verdict] = {}  # the last verdict of this process on each exerci
 
 
 @dataclass(frozen=True)
-class Row:
+class ProgressRow:
     """One exercise: its state, the points its check gives now, and what the check says first."""
 
     exercise: Exercise
@@ -30,7 +30,7 @@ class Progress:
     """A chapter's exercises as the checks of this session saw them."""
 
     stem: str
-    rows: tuple[Row, ...]
+    rows: tuple[ProgressRow, ...]
     answered: frozenset[str] | None = None  # questions, where the notebook's file is known
 
     @property
@@ -127,16 +127,18 @@ def question_html(mark: str, name: str, said: str) -> str:
     return f"<tr>{cell}</tr>"
 
 
-def row_of(exercise: Exercise, verdict: Verdict | None) -> Row:
+def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
     if verdict is None:  # its cell may have failed, or the check be deleted
-        return Row(exercise, OPEN, 0, "no check of it has run")
+        return ProgressRow(exercise, OPEN, 0, "no check of it has run")
     if verdict.state == OPEN:
-        return Row(exercise, OPEN, 0, verdict.in_short if verdict.unjudged else NOT_ATTEMPTED)
+        return ProgressRow(
+            exercise, OPEN, 0, verdict.in_short if verdict.unjudged else NOT_ATTEMPTED
+        )
     said = verdict.provided.removeprefix(", ") if verdict.passed else verdict.in_short
-    return Row(exercise, verdict.state, verdict.earned, said)
+    return ProgressRow(exercise, verdict.state, verdict.earned, said)
 
 
-def row_html(row: Row) -> str:
+def row_html(row: ProgressRow) -> str:
     """Two columns, which fit on a phone: what is said stands below the name."""
     name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
     said = f'<div style="padding-left:1.4em;opacity:.8">{inline(row.said)}</div>'

@@ -11,7 +11,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.trying.outcome import argument_names
-from attncourse.checks.variants.rewriting import CHANGES, Change, rewritten
+from attncourse.checks.variants.rewriting import NOTATIONS, Notation, rewritten
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Adapter:
     convention itself.
     """
 
-    arguments: Mapping[str, Change] = field(default_factory=dict)
-    result: Change | None = None
+    arguments: Mapping[str, Notation] = field(default_factory=dict)
+    result: Notation | None = None
     methods: tuple[str, ...] = ()
     drops: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ def as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
     None where a change is none of the ``CHANGES``.
     """
     names, methods = names_taken(adapter, exercise)
-    by_id = {id(change): name for name, change in CHANGES.items()}
+    by_id = {id(change): name for name, change in NOTATIONS.items()}
     if any(id(c) not in by_id for c in (*adapter.arguments.values(), adapter.result) if c):
         return None
     return {

@@ -17,7 +17,7 @@ import numpy as np
 MISFIT = (TypeError, ValueError, IndexError, RuntimeError, AttributeError)
 
 
-class Change(NamedTuple):
+class Notation(NamedTuple):
     """How a value is written in a variant, and how it is read: one undoes the other."""
 
     write: Callable[[Any], Any]
@@ -45,7 +45,7 @@ def turned_over(x: Any) -> Any:
     return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
 
 
-def multiplied(number: int | float) -> Change:
+def multiplied(number: int | float) -> Notation:
     """Written in units so many of which are one. Whole numbers stay whole, lists stay lists."""
 
     def write(value: Any) -> Any:
@@ -57,7 +57,7 @@ def multiplied(number: int | float) -> Change:
         whole = str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
         return value // number if whole else value / number
 
-    return Change(write, read)
+    return Notation(write, read)
 
 
 def is_list(value: Any) -> bool:
@@ -75,19 +75,19 @@ def to_neighbours(x: Any) -> Any:
     return sys.modules["torch"].stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
-NEGATED = Change(negation, negation)
-COLUMNS = Change(turned_over, turned_over)
+NEGATED = Notation(negation, negation)
+COLUMNS = Notation(turned_over, turned_over)
 PERCENT = multiplied(100)
 BITS = multiplied(1 / math.log(2))
-IN_HALVES = Change(to_halves, to_neighbours)
-BOTH_AXES = Change(
+IN_HALVES = Notation(to_halves, to_neighbours)
+BOTH_AXES = Notation(
     lambda R: to_halves(to_halves(R).mT).mT, lambda R: to_neighbours(to_neighbours(R).mT).mT
 )
-LAST_FIRST = Change(lambda maps: maps.flip(-4), lambda maps: maps.flip(-4))
-CHANNELS_LAST = Change(lambda x: x.movedim(-3, -1), lambda x: x.movedim(-1, -3))
-ONE_SIDE = Change(lambda width: width // 2, lambda reach: 2 * reach + 1)
+LAST_FIRST = Notation(lambda maps: maps.flip(-4), lambda maps: maps.flip(-4))
+CHANNELS_LAST = Notation(lambda x: x.movedim(-3, -1), lambda x: x.movedim(-1, -3))
+ONE_SIDE = Notation(lambda width: width // 2, lambda reach: 2 * reach + 1)
 
-CHANGES = {name: value for name, value in list(globals().items()) if isinstance(value, Change)}
+NOTATIONS = {name: value for name, value in list(globals().items()) if isinstance(value, Notation)}
 
 # --- implementations ------------------------------------------------------------------------------
 
@@ -95,8 +95,8 @@ CHANGES = {name: value for name, value in list(globals().items()) if isinstance(
 def rewritten(
     implementation: Callable,
     names: tuple[str, ...],
-    arguments: Mapping[str, Change],
-    result: Change | None = None,
+    arguments: Mapping[str, Notation],
+    result: Notation | None = None,
     methods: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable:
     """An implementation for the published convention as one in which these arguments are changed.
@@ -131,8 +131,8 @@ def rewritten_as_told(
     methods: Mapping[str, tuple[str, ...]],
 ) -> Callable:
     """``rewritten``, where the changes are named."""
-    changes = {argument: CHANGES[change] for argument, change in arguments.items()}
-    return rewritten(implementation, names, changes, result and CHANGES[result], methods)
+    changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
+    return rewritten(implementation, names, changes, result and NOTATIONS[result], methods)
 
 
 def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
@@ -148,8 +148,8 @@ def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
 def function_rewritten(
     function: Callable,
     names: tuple[str, ...],
-    arguments: Mapping[str, Change],
-    result: Change | None,
+    arguments: Mapping[str, Notation],
+    result: Notation | None,
 ) -> Callable:
     """A function for the published convention as one for the variant's.
 

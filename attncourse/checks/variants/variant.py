@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception, Parts, parts_of
+from attncourse.checks.exercise import Case, Composed, Criterion, Exercise, Misconception, parts_of
 from attncourse.checks.trying.outcome import argument_names
 from attncourse.checks.variants.adapter import Adapter, adapted
 from attncourse.checks.variants.rewriting import turned
@@ -62,7 +62,7 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
     def ours(implementation: Callable) -> Callable:
         made = adapted(implementation, adapter, exercise)
         if parts := parts_of(implementation):
-            made.attncourse_parts = Parts(composed(parts.compose), parts.chosen)
+            made.attncourse_parts = Composed(composed(parts.compose), parts.chosen)
         return made
 
     def mistake(m: Misconception) -> Misconception:

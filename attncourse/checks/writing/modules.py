@@ -34,15 +34,6 @@ def spread(rng: Rng, *shape: int) -> torch.Tensor:
     return tensor(rng.uniform(-1, 1, shape))
 
 
-def with_hole(rng: Rng, *shape: int) -> torch.Tensor:
-    """A random boolean mask in which every row allows some key and forbids another."""
-    mask = torch.from_numpy(rng.random(shape) < 0.6)
-    some = torch.from_numpy(rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1))
-    mask[some == 0] = True
-    mask[some == 1] = False
-    return mask
-
-
 def module_case(
     name: str,
     args: tuple,

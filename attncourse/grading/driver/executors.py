@@ -53,7 +53,7 @@ def open_cluster(address: str) -> Iterator[tuple[Executor, int]]:
         client = Client(address, timeout=WAIT, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as problem:
         raise UserError(
-            f"no Dask scheduler answers at {address} ({first_line(problem)}): "
+            f"no Dask scheduler answers at {address} ({problem_line(problem)}): "
             "start one with `dask scheduler`, and workers with `dask worker`"
         ) from None
     try:
@@ -75,7 +75,7 @@ def require_workers(client: Any, address: str) -> int:
         if answer != version():
             raise UserError(
                 f"the Dask worker {worker} cannot grade: expected attncourse {version()}, "
-                f"got {first_line(answer)}; install the same package on every worker"
+                f"got {problem_line(answer)}; install the same package on every worker"
             )
     return threads
 
@@ -101,6 +101,6 @@ def lane_plugin() -> Any:
     return LanesPlugin()
 
 
-def first_line(problem: Any) -> str:
+def problem_line(problem: Any) -> str:
     lines = str(problem).splitlines()
     return lines[0] if lines else type(problem).__name__

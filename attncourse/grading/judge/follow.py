@@ -40,7 +40,7 @@ def _provided():
     exec({rewriting!r}, rewriting)
     found = {{name: names[name] for name in {defines!r} if name in names}}
     for name, told in {told!r}.items():
-        found[name] = rewriting["rewritten_as_told"](names[name], **told)
+        found[name] = rewriting[{rewrite!r}](names[name], **told)
     return found
 globals().update(_provided())
 del _provided
@@ -206,6 +206,7 @@ def provided_source(name: str, assignment: Assignment) -> str:
     return AMONG_OURS.format(
         sources=list(ours.values())[:upto],
         rewriting=inspect.getsource(rewriting),
+        rewrite=rewriting.rewritten_as_told.__name__,
         defines=defines,
         told={one: told[one] for one in defines if one in told},
     )

@@ -9,7 +9,7 @@ from attncourse.checks.trying.absent import NOWHERE, is_told
 from attncourse.grading.judge.desk import binds, imports_in
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.points import first_line
+from attncourse.grading.judge.points import failure_line
 
 MISSING = "ModuleNotFoundError"
 MISSED = re.compile(r"raised NameError: name '(\w+)' is not defined[^\n]*")
@@ -20,7 +20,7 @@ def not_imported(found: Findings) -> dict[str, str]:
     why = {}
     for step, outcome in found.pairs():
         if step.kind == "cell" and outcome and outcome.error in ("ImportError", MISSING):
-            said = first_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
+            said = failure_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
             module = re.fullmatch(r"No module named '(\w+)[\w.]*'", said)
             sentence = f"`{module[1]}` {NOWHERE}" if module else said
             why |= dict.fromkeys(binds(imports_in(step.source)), sentence * is_told(sentence))
@@ -60,5 +60,5 @@ def why_nowhere(name: str, found: Findings) -> str:
         return sentence
     for step, outcome in found.pairs():
         if step.name == f"cell {name}" and outcome is not None and outcome.kind == "error":
-            return f"its cell ended in {first_line(outcome.message)}"
+            return f"its cell ended in {failure_line(outcome.message)}"
     return f"nothing is called {name}"

@@ -72,9 +72,9 @@ def mistakes(outcome: StepOutcome) -> str:
 
 def why(verdict: dict[str, Any]) -> str:
     """What is wrong with an answer whose mistake has no name."""
-    return first_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
+    return failure_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
 
 
-def first_line(message: Any) -> str:
+def failure_line(message: Any) -> str:
     lines = str(message or "").splitlines()
     return lines[0] if lines else "failed"

@@ -9,7 +9,7 @@ from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.lacking import is_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.points import first_line, why
+from attncourse.grading.judge.points import failure_line, why
 from attncourse.grading.report import UNFORESEEN, CellResult, exercise_of
 from attncourse.grading.submission.imports import unusual
 from attncourse.grading.submission.newer import needed
@@ -37,7 +37,7 @@ def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
         missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in gone)
         follows = step.given or missing or outcome.error == STUB
         if outcome.kind == "timeout" or not follows:
-            said.append(f"{step.name}: {first_line(outcome.message)}")
+            said.append(f"{step.name}: {failure_line(outcome.message)}")
     for name, outcome in tests:
         if outcome is not None and outcome.cut and not outcome.hidden and outcome.verdicts:
             said.append(f"{name}: {outcome.cut}")
@@ -91,7 +91,7 @@ def unexplained(
     lost = {}
     for grade_id, cell in cells.items():
         if cell.points < cell.maximum:
-            lost.setdefault(exercise_of(grade_id), first_line(cell.message))
+            lost.setdefault(exercise_of(grade_id), failure_line(cell.message))
     return [
         f"{name}: {why}"
         for name, why in lost.items()
@@ -111,7 +111,7 @@ def unread(found: Findings, assignment: Assignment) -> list[str]:
             here = ".".join(map(str, sys.version_info[:2]))
             told.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
         elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
-            told.append(f"{step.name} is no Python: {first_line(outcome.message)}")
+            told.append(f"{step.name} is no Python: {failure_line(outcome.message)}")
     return told
 
 

@@ -20,7 +20,7 @@ from attncourse.grading.files import explained, replace_file
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import plain
-from attncourse.grading.submission.syntax import bound_names, first_line, names_in, parse
+from attncourse.grading.submission.syntax import begins_at, bound_names, names_in, parse
 
 INSTALLS = "#@title"  # the cell that Colab needs
 MARK = "# Made by attncourse assemble: "  # and a hash of what follows
@@ -92,7 +92,7 @@ def definitions(cells: Iterable[Cell]) -> tuple[Definition, ...]:
         lines, tree = source.split("\n"), parse(source)
         for node in tree.body if tree else ():
             if defines(node):
-                text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
+                text = "\n".join(lines[begins_at(node) - 1 : node.end_lineno])
                 found.append(Definition(node, text))
     return tuple(found)
 

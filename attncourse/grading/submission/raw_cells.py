@@ -11,7 +11,7 @@ from typing import Any
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.submission.source import cell_magic, plain
 from attncourse.grading.submission.strangers import name_of, name_of_json
-from attncourse.grading.submission.syntax import first_line, parse, same_code
+from attncourse.grading.submission.syntax import begins_at, parse, same_code
 
 NO_CELLS = "valid JSON, but not a notebook: it has no list of cells"
 JSON = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\]\"\d-]|true|false|null|\Z))")  # how it begins
@@ -218,7 +218,7 @@ def statements(text: str) -> list[Raw] | None:
     if len(tree.body) > MANY:
         return [made("", text)]
     lines = text.split("\n")
-    starts = sorted({first_line(node) - 1 for node in tree.body})
+    starts = sorted({begins_at(node) - 1 for node in tree.body})
     cells = [
         lines[start:end] for start, end in zip([0, *starts], [*starts, len(lines)], strict=True)
     ]

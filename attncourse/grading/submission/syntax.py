@@ -59,7 +59,7 @@ def same_code(first: str, second: str) -> bool:
         return False
 
 
-def first_line(node: ast.stmt) -> int:
+def begins_at(node: ast.stmt) -> int:
     """The line that a statement begins in, its decorators included."""
     return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
 

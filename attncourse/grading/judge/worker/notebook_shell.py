@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.checks.trying.absent import nobody_answers
-from attncourse.grading.submission.syntax import bound_names, first_line
+from attncourse.grading.submission.syntax import begins_at, bound_names
 
 SHOWN = 20_000  # characters of printed output that a reply carries
 
@@ -113,7 +113,7 @@ def definitions(source: str, after: int) -> Iterator[ast.stmt]:
     """The statements below the one that has this line which bind names and are no loops."""
     for node in ast.parse(source).body:
         defines = isinstance(node, IMPORTS) or bound_names(ast.Module([node], []))
-        if defines and first_line(node) > after and not isinstance(node, LOOPS):
+        if defines and begins_at(node) > after and not isinstance(node, LOOPS):
             yield node
 
 

@@ -1,0 +1,159 @@
+"""What wrong implementations do on an exercise's cases: one, two at once, and families of them."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks.exercise import Between, Exercise, Misconception, parts_of
+from attncourse.checks.trying.compare import difference
+from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
+from attncourse.checks.trying.trials import Trial, draw
+
+
+class Attempt:
+    """What a wrong implementation does on the cases, tried when it is asked for."""
+
+    def __init__(
+        self, exercise: Exercise, misconception: Misconception, wrong: Callable, seed: int
+    ):
+        self.exercise = exercise
+        self.misconception = misconception
+        self.wrong = wrong
+        self.parts = parts_of(wrong)
+        self.cases = draw(exercise, seed)
+        self.trials: dict[int, Trial] = {}
+        self.seed = seed
+        self.beside: dict[Attempt, Attempt | None] = {}  # with another mistake
+        self.elsewhere: dict[int, Attempt] = {seed: self}
+
+    def on(self, seed: int) -> "Attempt":
+        """The same on the cases of another seed."""
+        if seed not in self.elsewhere:
+            other = Attempt(self.exercise, self.misconception, self.wrong, seed)
+            self.elsewhere[seed] = other
+        return self.elsewhere[seed]
+
+    def trial(self, number: int) -> Trial:
+        """The trial on one case."""
+        if number not in self.trials:
+            criterion, case, expected = self.cases[number]
+            outcome = run(self.exercise, self.wrong, case, watched=False)
+            trial = Trial(criterion, case, expected, outcome)
+            if outcome.kind == "hung":  # another time it may not be
+                return trial
+            self.trials[number] = trial
+        return self.trials[number]
+
+    def glance(self, number: int) -> Any:
+        """What is returned in one case, looked up quickly; None for what raises.
+
+        It knows no time limit and no forbidden functions: it is for searches among many.
+        """
+        if number in self.trials:
+            return self.trials[number].outcome.value
+        _, case, _ = self.cases[number]
+        try:
+            with quiet():
+                value = case.use(self.wrong, *copy_of(case.args), **copy_of(case.kwargs))
+                return value if case.facts is None else case.facts(value)
+        except Exception:
+            return None
+
+    def all_trials(self) -> tuple[Trial, ...]:
+        return tuple(self.trial(number) for number in range(len(self.cases)))
+
+
+@lru_cache(maxsize=8)
+def mistakes(exercise: Exercise, seed: int) -> tuple[Attempt, ...]:
+    """Each misconception, and each other way to make it, with what it does on the cases."""
+    return tuple(
+        Attempt(exercise, m, wrong, seed)
+        for m in exercise.misconceptions
+        for wrong in (m.wrong, *m.also)
+    )
+
+
+@lru_cache(maxsize=64)
+def members(exercise: Exercise, m: Misconception, seed: int) -> tuple[Attempt, ...]:
+    """The members of a misconception's family."""
+    return tuple(Attempt(exercise, m, m.family.make(v), seed) for v in m.family.values)
+
+
+def together(a: Attempt, b: Attempt, seed: int) -> Attempt | None:
+    """The attempt that makes two mistakes at once; None where they are one decision."""
+    if b not in a.beside:
+        compose, chosen = a.parts
+        apart = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
+        both = compose(**chosen, **b.parts.chosen) if apart else None
+        a.beside[b] = Attempt(a.exercise, a.misconception, both, seed) if apart else None
+    return a.beside[b]
+
+
+def nearest(distance: Callable[[float], float], low: float, high: float) -> list[float]:
+    """Where a distance is least: the best of a few places, then ever closer around it.
+
+    Where it is equally small in many places, some of them.
+    """
+    places = [float(x) for x in np.linspace(low, high, 41)]
+    far = [distance(x) for x in places]
+    alike = [x for x, d in zip(places, far, strict=True) if d <= min(far) + 1e-12]
+    if len(alike) > 1:
+        return [alike[0], alike[len(alike) // 2], alike[-1]]
+    best, step = alike[0], places[1] - places[0]
+    golden = (5**0.5 - 1) / 2
+    a, b = best - step, best + step
+    c, d = b - golden * (b - a), a + golden * (b - a)
+    at_c, at_d = distance(c), distance(d)
+    for _ in range(60):
+        if at_c < at_d:
+            b, d, at_d = d, c, at_c
+            c = b - golden * (b - a)
+            at_c = distance(c)
+        else:
+            a, c, at_c = c, d, at_d
+            d = a + golden * (b - a)
+            at_d = distance(d)
+    return [(a + b) / 2]
+
+
+def sizes(distance: Callable[[float], float], values: Between) -> Iterator[float]:
+    """The numbers between two, of one sign, where a distance is least: small ones as closely
+    looked at as large ones, by their logarithms.
+    """
+    sign = -1.0 if values.low < 0 else 1.0
+    low, high = sorted(np.log(np.abs(values)))
+    for place in nearest(lambda x: distance(sign * float(np.exp(x))), low, high):
+        yield sign * float(np.exp(place))
+
+
+def same(a: Outcome, b: Outcome) -> bool:
+    """Whether two calls did the same."""
+    if a.kind != b.kind or a.mutated != b.mutated:
+        return False
+    if a.kind == "raised":
+        if a.error is not b.error:
+            return False
+        if a.text.startswith("your module"):  # in our own words, in which sizes say what is wrong
+            return a.text == b.text
+        both = by_hand(a) and b.decided  # in whatever words
+        return both or without_numbers(a.text) == without_numbers(b.text)
+    if a.kind == "value":
+        if a.value is None or b.value is None:
+            return a.value is b.value
+        return difference(a.value, b.value, brief=True) is None
+    return a.kind == "hung"
+
+
+def by_hand(outcome: Outcome) -> bool:
+    """Whether the student's own code raised the error: its words are nobody else's."""
+    if re.search("truth value of an array|Boolean value of Tensor", outcome.text):
+        return False  # the condition before a ``raise`` failed
+    return bool(re.search(r"\(in the line `.*\b(raise|assert)\b", outcome.text))
+
+
+def without_numbers(text: str) -> str:
+    """An error's message without sizes and without the line that raised it."""
+    return re.sub(r"-?\d+", "#", text.split(" (in the line")[0])

@@ -1,0 +1,487 @@
+"""The search for what an implementation did among an exercise's mistakes, one at a time or two.
+
+Every question that ``diagnosis`` asks is a method that answers it for the cases of one draw.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from attncourse.checks.exercise import Between, Exercise, Family, Misconception
+from attncourse.checks.explaining.attempts import (
+    Attempt,
+    members,
+    mistakes,
+    same,
+    sizes,
+    together,
+)
+from attncourse.checks.explaining.options import branches, options_of
+from attncourse.checks.explaining.symptoms import (
+    changed_throughout,
+    close,
+    digits_alone,
+    first_that_holds,
+    lies_over,
+    may_be_changed,
+    pairs,
+)
+from attncourse.checks.trying.compare import as_numbers, difference
+from attncourse.checks.trying.outcome import Unusable
+from attncourse.checks.trying.trials import Trial, numbers_in
+
+SECONDS = 1.0  # of processor time for what takes many tries
+LONGEST = 2.4  # for all, fresh draws and changes of the code included: then what is known is said
+FIRST = 8  # of the likeliest mistakes, which are tried however long that takes
+ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
+
+
+class Search:
+    """A search among the mistakes of an exercise for what an implementation did."""
+
+    def __init__(self, exercise: Exercise, trials: tuple[Trial, ...], seed: int):
+        self.exercise = exercise
+        self.trials = trials
+        self.seed = seed
+        self.attempts = mistakes(exercise, seed)
+        self.compared: dict[tuple[Attempt, int], bool] = {}
+        self.began = self.started = time.thread_time()
+        self.wrong = [i for i, t in enumerate(trials) if t.stands_out]
+        self.right = [i for i, t in enumerate(trials) if not t.stands_out]
+        # What tells most first: of the same numbers, as many as possible.
+        self.telling = [i for i in self.wrong if tells(trials[i])]
+        self.order = [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
+
+    def in_time(self, share: float = 1.0) -> bool:
+        """Whether there is time left, of which a search may use a share with those before it."""
+        return time.thread_time() < self.started + share * SECONDS and not self.is_late()
+
+    def is_late(self) -> bool:
+        """Whether all has taken so long that what is known by now has to do."""
+        return time.thread_time() > self.began + LONGEST
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """What is done meanwhile takes none of the search's time."""
+        began = time.thread_time()
+        yield
+        self.started += time.thread_time() - began
+
+    def worth_trying(self) -> bool:
+        """Whether anything is known that returns what it returned, or raises what it raised."""
+        if any(self.trials[i].outcome.kind != "raised" for i in self.wrong):
+            return True
+        return any(self.resembles(attempt, self.order[0]) for attempt in self.attempts)
+
+    def exactly(self, attempt: Attempt) -> bool:
+        """Whether an attempt does what the implementation does, in every case."""
+        return all(self.agrees(attempt, i) for i in self.order)
+
+    def does(self, attempt: Attempt) -> bool:
+        """``exactly``, or where a number was measured, with the number measured here."""
+        m = attempt.misconception
+        listed = attempt.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
+        return self.exactly(attempt) or (
+            not listed and any(self.exactly(other) for other in self.fitted(m, m.family))
+        )
+
+    def agrees(self, attempt: Attempt, i: int) -> bool:
+        """Whether both do the same in a case, or both are right."""
+        if (attempt, i) not in self.compared:
+            self.compared[attempt, i] = self.compare(attempt, i)
+        return self.compared[attempt, i]
+
+    def compare(self, attempt: Attempt, i: int) -> bool:
+        other, trial = attempt.trial(i), self.trials[i]
+        if not trial.stands_out:
+            return not other.stands_out
+        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
+            return other.outcome.error is trial.outcome.error  # in whatever words it refuses
+        return same(trial.outcome, other.outcome)
+
+    def single(self) -> Iterator[Attempt]:
+        """The mistakes that do the same everywhere, of a family those of the right size.
+
+        Where several do the same in these cases, other cases tell which it is.
+        """
+        yield from filter(self.exactly, self.attempts)
+        near = []
+        for attempt in self.members():
+            if self.exactly(attempt):
+                yield attempt
+            near += [attempt] if self.agrees(attempt, self.order[0]) else []
+        self.attempts = (*self.attempts, *near)  # a size that fits may stand beside another mistake
+
+    def beneath(self) -> Attempt | None:
+        """The mistake in what is returned, of an answer that cannot be called in every case."""
+        return next((a for a in self.attempts if self.is_beneath(a)), None)
+
+    def is_beneath(self, attempt: Attempt) -> bool:
+        """Whether an attempt does what the implementation does where that returns anything."""
+        returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
+        if not any(i in self.telling for i in returned):
+            return False
+        return all(self.agrees(attempt, i) for i in returned) and self.fits(attempt)
+
+    def called(self, attempt: Attempt) -> tuple[Trial, ...]:
+        """The trials as they would be if the attempt answered where nothing was returned."""
+        return tuple(
+            t if is_value(t) else replace(t, outcome=attempt.trial(i).outcome)
+            for i, t in enumerate(self.trials)
+        )
+
+    def branch(self) -> tuple[Attempt, str] | None:
+        """A mistake that does the same in one branch, and in the other nothing is wrong."""
+        for where, there in branches(self.trials):
+            for attempt in self.attempts:
+                if not self.in_time(0.3):
+                    return None
+                if all(self.agrees(attempt, i) for i in [*self.order_in(there), *there]):
+                    return attempt, where
+        return None
+
+    def in_branch(self, attempt: Attempt, where: str) -> bool:
+        """Whether an attempt does the same in this branch, and nothing is wrong outside it."""
+        there = dict(branches(self.trials)).get(where)
+        return there is not None and all(self.agrees(attempt, i) for i in there)
+
+    def order_in(self, there: list[int]) -> list[int]:
+        """Of some cases those that tell most, first."""
+        return [i for i in self.order[:4] if i in there]
+
+    def members(self) -> Iterator[Attempt]:
+        """Mistakes of the exercise's families: all that are listed, or the one that fits."""
+        for m in self.exercise.misconceptions:
+            if m.family is None or not self.in_time():
+                continue
+            if isinstance(m.family.values, Between):
+                yield from self.fitted(m, m.family)
+            else:
+                yield from members(self.exercise, m, self.seed)
+
+    def fitted(self, m: Misconception, family: Family) -> Iterator[Attempt]:
+        """The members of a family that come nearest to the implementation in one case."""
+        i = self.measured_in()
+        if i is None:
+            return
+        for size in sizes(lambda size: self.distance(m, family.make(size), i), family.values):
+            attempt = Attempt(self.exercise, m, family.make(size), self.seed)
+            if self.agrees(attempt, i):
+                yield attempt
+
+    def measured_in(self) -> int | None:
+        """The case in which a size is measured; None if no wrong result is an array of numbers.
+
+        In double precision, if there is one, for there least is lost; then what tells most.
+        """
+
+        def worst_last(i: int) -> tuple[bool, bool]:
+            array = as_numbers(self.trials[i].outcome.value)
+            return array.dtype != np.float64, i not in self.telling
+
+        plain = [i for i in self.wrong if is_plain(self.trials[i].outcome.value)]
+        return min(plain, key=worst_last, default=None)
+
+    def distance(self, m: Misconception, wrong: Callable, i: int) -> float:
+        """The largest difference of a wrong implementation's numbers from the answer's in a case.
+
+        Infinite where it returns no array of that shape.
+        """
+        got = as_numbers(self.trials[i].outcome.value).astype(float)
+        made = Attempt(self.exercise, m, wrong, self.seed).glance(i)
+        value = None if made is None else as_numbers(made)
+        if value is None or value.shape != got.shape:
+            return np.inf
+        with np.errstate(all="ignore"):
+            apart = np.abs(value.astype(float) - got).max(initial=0.0)
+        return float(apart) if np.isfinite(apart) else np.inf
+
+    # --- two mistakes ---------------------------------------------------------------------------
+
+    def fits(self, attempt: Attempt) -> bool:
+        """Whether an attempt is right wherever the implementation is."""
+        return not any(attempt.trial(i).stands_out for i in self.right)
+
+    def two_at_once(self) -> Iterator[tuple[Attempt, Attempt]]:
+        """Two mistakes of one composition that together do the same everywhere.
+
+        Where one hides the other in some case, that other alone does not fit there.
+        """
+        composed = [a for a in self.likeliest() if a.parts is not None]
+        probe, hidden = self.order[0], []
+        seen = [a for a in composed if a.trial(probe).stands_out]
+        if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
+            seen = [a for a in seen if self.resembles(a, probe)]
+        for a, b in product(seen, composed):  # one of the two shows in the first case
+            if not self.in_time(0.6):
+                break
+            both = together(a, b, self.seed)
+            if both is None or not self.hints_at(both, probe) or not self.exactly(both):
+                continue
+            fitting = self.fits(a) + self.fits(b)
+            if fitting == 2:
+                yield a, b
+            elif fitting:
+                hidden.append((a, b))
+        yield from hidden
+
+    def rivals(self, one: Attempt, other: Attempt) -> bool:
+        """Whether another mistake in the place of one does the same beside the other.
+
+        One that does the same by itself, too, is no other: a scale of 1 and no scale.
+        """
+        own = {one.misconception.name, other.misconception.name}
+        return any(
+            self.hints_at(both, self.order[0])
+            and self.exactly(both)
+            and not all(same(a.trial(i).outcome, one.trial(i).outcome) for i in self.order)
+            for a in self.attempts
+            if a.misconception.name not in own
+            and a.parts is not None
+            and (both := together(a, other, self.seed)) is not None
+        )
+
+    def likeliest(self) -> list[Attempt]:
+        """The attempts, those first that do the same in most of a few small cases."""
+        small = sorted(self.wrong, key=lambda i: numbers_in(self.trials[i]))
+        small = small[: max(4, len(small) // 2)]
+        some = small[:: max(1, len(small) // 4)][:4]
+        votes = dict.fromkeys(self.attempts, 0)
+        for place, i in enumerate(some):
+            for attempt in self.attempts if place < 2 or self.in_time(0.4) else ():
+                votes[attempt] += self.agrees(attempt, i)
+        return sorted(self.attempts, key=lambda a: -votes[a])
+
+    def hints_at(self, attempt: Attempt, i: int) -> bool:
+        """Whether an attempt returns in one case what the implementation returned."""
+        if self.trials[i].outcome.kind != "value":
+            return self.agrees(attempt, i)
+        value = attempt.glance(i)
+        got = self.trials[i].outcome.value
+        return value is not None and difference(got, value, brief=True) is None
+
+    def damage(self, attempt: Attempt) -> int:
+        """In how many cases a mistake shows."""
+        return sum(t.stands_out for t in attempt.all_trials())
+
+    def in_different_cases(self) -> tuple[Attempt, Attempt] | None:
+        """Two mistakes of which in every case one does the same and the other does not show."""
+        first = self.order[0]
+        for a in [a for a in self.attempts if self.agrees(a, first) and self.fits(a)]:
+            for b in self.attempts:
+                if not self.in_time(0.8):
+                    return None
+                if self.are_apart(a, b):
+                    return sorted((a, b), key=lambda one: -self.damage(one))
+        return None
+
+    def are_apart(self, a: Attempt, b: Attempt) -> bool:
+        """Whether in every case one does what the implementation does, and the other is right."""
+        return (
+            self.fits(a)
+            and self.fits(b)
+            and all(
+                any(
+                    self.agrees(one, i) and (self.agrees(other, i) or not other.trial(i).stands_out)
+                    for one, other in ((a, b), (b, a))
+                )
+                for i in self.order
+                if i in self.wrong
+            )
+        )
+
+    def layers(self) -> tuple[Attempt, str] | None:
+        """A mistake, and over it one that leaves its numbers alone and can be made anywhere.
+
+        The second is told as in any exercise, with the mistake's results for the right ones.
+        """
+        for attempt in () if digits_alone(self.trials) else self.attempts:
+            if not self.in_time():
+                return None
+            if over := self.lies_beneath(attempt):
+                return attempt, over
+        return None
+
+    def lies_beneath(self, attempt: Attempt) -> str:
+        """The name of what lies over an attempt, and makes of it what the implementation does."""
+        values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
+        there = pairs(self.beside(attempt, values[:1]))
+        if not there or not close(there[0]) or not self.fits(attempt):
+            return ""
+        if not any(self.shows(attempt, i) for i in values):
+            return ""
+        raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
+        found = lies_over(self.beside(attempt))
+        return found.text if found and all(self.agrees(attempt, i) for i in raised) else ""
+
+    def shows(self, attempt: Attempt, i: int) -> bool:
+        """Whether a mistake shows in the result of a case: one in gradients alone does not."""
+        trial = attempt.trial(i)
+        return trial.outcome.kind != "value" or any(not p.right for p in pairs((trial,)))
+
+    def changed(self) -> tuple[Attempt, str] | None:
+        """A mistake whose result, changed in one way throughout, is the implementation's."""
+        for attempt in self.attempts:
+            if not self.in_time(0.7):
+                return None
+            if words := self.changed_in(attempt):
+                return attempt, words
+        return None
+
+    def changed_in(self, attempt: Attempt) -> str | None:
+        """The one change of an attempt's results that gives the implementation's, in words."""
+        if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
+            return None
+        first = pairs(self.beside(attempt, self.telling[:1]))
+        if not first or not may_be_changed(first[0]) or not self.fits(attempt):
+            return None
+        shows = sum(self.shows(attempt, i) for i in self.telling)
+        there = pairs(self.beside(attempt, self.telling))
+        if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
+            return None
+        return changed_throughout(there)
+
+    # --- a mistake beside something else --------------------------------------------------------
+
+    def part(self) -> Attempt | None:
+        """The mistake that explains most of what is wrong, if that is enough to be sure.
+
+        It must be right wherever the implementation is, and do the same in cases that no other
+        mistake shares: numbers that nobody returns by chance, or any outcome of its own.
+        """
+        best, most = None, 0.0
+        for place, attempt in enumerate(self.likeliest()):
+            if place >= FIRST and not self.in_time():
+                break
+            share = self.explained(attempt, most)
+            if share > most:
+                best, most = attempt, share
+        return best
+
+    def explained(self, attempt: Attempt, least: float = 0.0) -> float:
+        """The share of what is wrong that a mistake explains; 0 where that is not enough."""
+        enough, agreed = max(ENOUGH, least) * len(self.wrong), []
+        for place, i in enumerate(self.wrong):
+            if len(agreed) + len(self.wrong) - place < enough:
+                return 0.0
+            agreed += [i] if self.resembles(attempt, i) else []
+        share = len(agreed) / max(1, len(self.wrong))
+        if share < ENOUGH or share <= least or not self.fits(attempt):
+            return 0.0
+        surely = [i for i in agreed if self.agrees(attempt, i)]
+        told = sum(tells(self.trials[i]) for i in surely)
+        if told >= min(2, len(self.telling)) and (told or self.alone(attempt, surely)):
+            return share  # one may agree by chance
+        return share if share == 1 and self.refuses(attempt) else 0.0
+
+    def refuted(self, attempt: Attempt) -> bool:
+        """Whether a mistake shows in a result that is another, and nothing says why.
+
+        What says why is one change of all its results, or an option of the call in which no case
+        agrees: a second mistake. Other gradients of the same results are those of another function.
+        """
+        agreed = [i for i in self.wrong if self.agrees(attempt, i)]
+        others = [
+            i
+            for i in self.wrong
+            if i not in agreed and is_value(self.trials[i]) and attempt.trial(i).stands_out
+        ]
+        usual = set().union(*(asked_for(self.trials[i]) for i in agreed))
+        others = [i for i in others if asked_for(self.trials[i]) <= usual]
+        if not others:
+            return False
+        found = first_that_holds(self.beside(attempt))
+        alike = all(p.right for p in pairs(self.beside(attempt, others)))
+        return alike or not (found and found.sure)
+
+    def stands_beside(self, attempt: Attempt, rest: str) -> bool:
+        """Whether a mistake explains enough, with this beside it."""
+        if not self.explained(attempt) or self.refuted(attempt):
+            return False
+        return not rest or self.left(attempt) == rest
+
+    def left(self, attempt: Attempt) -> str:
+        """What the results look like beside a mistake, in words."""
+        found = first_that_holds(self.beside(attempt))
+        return found.text if found else ""
+
+    def one_truth(self) -> bool:
+        """Whether every call said True, or False: that agrees with many mistakes by chance."""
+        values = [t.outcome.value for t in self.trials if not t.outcome.mutated]
+        alike = len(values) == len(self.trials) and all(v is values[0] for v in values)
+        return alike and type(values[0]) in (bool, np.bool_)
+
+    def resembles(self, attempt: Attempt, i: int) -> bool:
+        """Whether both do the same in a case, or fail with an exception of the same class.
+
+        Of an answer that cannot be used, the message says why: there only the same will do.
+        """
+        a, b = self.trials[i].outcome, attempt.trial(i).outcome
+        alike = a.kind == b.kind == "raised" and a.error is b.error
+        return self.agrees(attempt, i) or (alike and not issubclass(a.error, Unusable))
+
+    def alone(self, attempt: Attempt, agreed: list[int]) -> bool:
+        """Whether of all mistakes this one alone does the same in these cases."""
+        others = (a for a in self.attempts if a.misconception is not attempt.misconception)
+        return bool(agreed) and not any(
+            all(self.agrees(other, i) for i in agreed) for other in others
+        )
+
+    def refuses(self, attempt: Attempt) -> bool:
+        """Whether all that is wrong are refusals, in words of one's own, that it alone makes."""
+        others = (a for a in self.attempts if a.misconception is not attempt.misconception)
+        return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
+            self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
+            for other in others
+        )
+
+    def beside(self, attempt: Attempt, numbers: list[int] | None = None) -> tuple[Trial, ...]:
+        """The trials as if what the attempt does were right."""
+        numbers = range(len(self.trials)) if numbers is None else numbers
+        return tuple(
+            replace(self.trials[i], expected=attempt.trial(i).outcome)
+            for i in numbers
+            if attempt.trial(i).outcome.kind == "value"
+        )
+
+    def mended(self, attempt: Attempt) -> tuple[Trial, ...]:
+        """The trials as they would be without the mistake."""
+        return tuple(
+            replace(t, outcome=t.expected) if self.agrees(attempt, i) else t
+            for i, t in enumerate(self.trials)
+        )
+
+
+def asked_for(trial: Trial) -> set:
+    """The options of a call, those included that are given by their places."""
+    return options_of(trial) | {len(trial.case.args)}
+
+
+def is_value(trial: Trial) -> bool:
+    return trial.outcome.kind == "value"
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value is one array of numbers that are not all whole."""
+    array = as_numbers(value) if value is not None else None
+    return array is not None and array.dtype.kind == "f"
+
+
+def tells(trial: Trial) -> bool:
+    """Whether an outcome is a wrong value that nobody returns by chance."""
+    if trial.outcome.kind != "value" or not trial.wrong:
+        return False
+    value = trial.outcome.value
+    if isinstance(value, dict):
+        value = next(iter(value.values()), None)
+    if isinstance(value, list | tuple):
+        return len(value) > 2
+    array = as_numbers(value) if value is not None else None
+    if array is None or array.dtype.kind != "f":
+        return False
+    distinct = np.unique(array[np.isfinite(array)]).size
+    return distinct > 2 or (distinct == 2 and array.size >= 12)
