@@ -70,7 +70,7 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
     return implementation
 
 
-def settle(name: str, stem: str, here: Cells) -> None:
+def settle(name: str, stem: str, here: CellRuns) -> None:
     here.settle(name)
     value = here.names.get(name, NOT_THERE)
     if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):

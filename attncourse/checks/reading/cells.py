@@ -268,7 +268,7 @@ class CellRuns:
         if run.lacks(name, self.names.get(name, NOT_THERE)):
             self.finish(run)
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: CellRun) -> None:
         """Runs what a run did not come to: all that binds names below the line in which it stopped.
 
         Where that line is not known, or a magic kept the names to itself, that is all of the cell.
@@ -291,7 +291,7 @@ class CellRuns:
             notes.append(f"{run.error} ({went_on([lines[n - 1].strip() for n in failed])})")
         run.note = "; ".join(notes)
 
-    def again(self, name: str) -> Run | None:
+    def again(self, name: str) -> CellRun | None:
         """Runs the cell that gave a name its value once more, down to there; None if none did."""
         if (taken := self.taken(name)) is None:
             return None
@@ -303,7 +303,7 @@ class CellRuns:
         self.names.setdefault(name, before)
         return run
 
-    def execute(self, run: Run, statement: Statement) -> None:
+    def execute(self, run: CellRun, statement: Statement) -> None:
         """Runs one statement of a cell, among the notebook's names."""
         ipython = self.ipython()
         file, flags = ipython.compile.cache(run.source), FLAGS | ipython.compile.flags
