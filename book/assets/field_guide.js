@@ -1,8 +1,26 @@
 // The field guide: a box to find entries by, a link to a folded one unfolds it, paper shows them all.
 
+/** Makes elements of what an entry holds; until then it is text, which costs a page nothing. */
+function wake(entry) {
+  const body = entry.querySelector(":scope > .attn-body");
+  if (!body) return;
+  const text = body.textContent;
+  body.remove();
+  entry.insertAdjacentHTML("beforeend", text);
+  const taught = entry.closest("section").querySelector(":scope > p a");
+  if (!taught || !entry.matches(".attn-bug")) return;
+  const again = document.createElement("p");
+  again.className = "attn-screen";
+  again.append("Read again: ", taught.cloneNode(true), ".");
+  entry.append(again);
+}
+
+addEventListener("toggle", ({ target }) => target.matches?.("details") && wake(target), true);
+
 function unfold() {
   const entry = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!(entry instanceof HTMLDetailsElement) || entry.open) return;
+  wake(entry);
   entry.open = true;
   entry.scrollIntoView();
 }
@@ -11,7 +29,10 @@ let folded = [];
 
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll(".bd-article details:not([open])")];
-  for (const entry of folded) entry.open = true;
+  for (const entry of folded) {
+    wake(entry);
+    entry.open = true;
+  }
 });
 addEventListener("afterprint", () => {
   for (const entry of folded) entry.open = false;
@@ -30,12 +51,21 @@ function addFilter() {
   symptoms.before(box);
   const [input, status] = [box.querySelector("input"), box.querySelector("p")];
   const chapters = [...document.querySelectorAll("section[id^=guide-]")];
-  const entries = [...document.querySelectorAll(".attn-bug")].map((element) => {
-    const function_ = element.closest("section").querySelector("h3").textContent;
-    return { element, text: `${function_} ${element.textContent}`.toLowerCase() };
-  });
+  let entries = [];
+
+  /** Every entry with its words, read when the box is first used. */
+  function read() {
+    const tags = /<[^>]+>/g;
+    const signs = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#x27;": "'" };
+    entries = [...document.querySelectorAll(".attn-bug")].map((element) => {
+      const function_ = element.closest("section").querySelector("h3").textContent;
+      const said = element.textContent.replace(tags, "").replace(/&[#\w]+;/g, (sign) => signs[sign] ?? sign);
+      return { element, text: `${function_} ${said}`.toLowerCase() };
+    });
+  }
 
   function filter() {
+    if (!entries.length) read();
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const { element, text } of entries) {

@@ -569,6 +569,23 @@ def test_the_field_guide_can_be_searched_by_key(reader):
     assert entries.nth(5).get_attribute("open") is not None
 
 
+def test_an_entry_of_the_field_guide_is_made_when_it_is_opened(reader):
+    """All at once are 65,000 elements, which took a browser six seconds to show."""
+    page = reader.open("book/field_guide.html")
+    assert page.evaluate("document.querySelectorAll('*').length") < 16_000
+    entry = page.locator(".attn-bug").nth(7)
+    assert entry.locator("pre").count() == 0
+    entry.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(entry.locator("pre").first).to_be_visible()
+    expect(entry.locator("p").last).to_contain_text("Read again: Chapter")
+    assert entry.locator("p a").last.get_attribute("href").endswith(("html", "#")) is False
+    assert entry.locator("script").count() == 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".attn-bug .attn-body").count() == 0
+    assert reader.errors == []
+
+
 @pytest.mark.parametrize(
     ("term", "chapter"),
     [

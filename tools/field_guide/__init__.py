@@ -23,6 +23,10 @@ from attncourse.checks.index import name_of_place
 from field_guide.listing import Entry, entries, sources, with_code
 
 SECTION = "attn-section"
+NO_SCRIPT = (
+    '<noscript><p class="attn-noscript">An entry opens where JavaScript runs. The printed book has '
+    "them all.</p></noscript>"
+)
 
 
 class FieldGuide(SphinxDirective):
@@ -37,7 +41,7 @@ class FieldGuide(SphinxDirective):
         known = exercises()
         stems = [chapter.stem for chapter in course.chapters]
         found = [one for one in found if known[one.target].stem in stems]
-        page = [self.section("symptoms", "By symptom", raw(by_symptom(found)))]
+        page = [raw(NO_SCRIPT), self.section("symptoms", "By symptom", raw(by_symptom(found)))]
         for chapter in course.chapters:
             parts = [
                 self.exercise(chapter, known[target], list(group))
@@ -63,9 +67,7 @@ class FieldGuide(SphinxDirective):
                 f'<details class="attn-bug" id="{one.id}"><summary><span>{with_code(one.name)}'
                 f"</span> <small>{escape(one.symptom)}</small></summary>"
             )
-            again = self.back("Read again: ", chapter, exercise)
-            again["classes"].append("attn-screen")  # on paper the function's own link is near
-            parts += [raw(f"{head}\n{one.html}"), again, raw("</details>")]
+            parts.append(raw(f"{head}{sleeping(one.html)}</details>"))
         title = nodes.literal("", exercise.target)
         return self.section(exercise.target, title, *parts)
 
@@ -112,6 +114,16 @@ def resolve(app, env, node, content):
     return None
 
 
+def sleeping(html: str) -> str:
+    """What an entry holds, as text that field_guide.js makes elements of once it is opened.
+
+    All entries together have sixty thousand elements, which no reader should wait for.
+    """
+    if re.search(r"</?script|<!--", html, re.IGNORECASE):
+        raise ValueError(f"an entry of the field guide holds a script or a comment: {html[:80]!r}")
+    return f'\n<script type="text/plain" class="attn-body">\n{html}\n</script>'
+
+
 def raw(html: str) -> nodes.raw:
     return nodes.raw("", html, format="html")
 
@@ -131,9 +143,10 @@ def by_symptom(found: list[Entry]) -> str:
             + "</li>"
             for target, group in groupby(alike, key=lambda one: one.target)
         )
+        links = f"<ul>{''.join(lines)}</ul>"
         blocks.append(
             f'<details class="attn-symptom"><summary>{escape(symptom[0].upper() + symptom[1:])} '
-            f"<small>{len(alike)}</small></summary>\n<ul>{''.join(lines)}</ul></details>"
+            f"<small>{len(alike)}</small></summary>{sleeping(links)}</details>"
         )
     return "\n".join(blocks)
 

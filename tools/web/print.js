@@ -74,6 +74,7 @@
     const page = new DOMParser().parseFromString(text, "text/html");
     const article = page.querySelector("article.bd-article");
     looksAndFormulas(page, name);
+    for (const text of article.querySelectorAll("script.attn-body")) text.outerHTML = text.textContent;
     for (const element of article.querySelectorAll(SCREEN_ONLY)) element.remove();
     for (const link of article.querySelectorAll('a[href$="#guide-symptoms"]')) {
       link.replaceWith(...link.childNodes); // to what only a screen has
