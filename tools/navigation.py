@@ -11,8 +11,30 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+import yaml
 from course import Chapter, Course
 
+# What is typical of a chapter, most of them as a matrix of weights, 0 to 9.
+SIGNS = {
+    "tokens": "90000 09000 00900 90000 00090",
+    "mixing": "55000 33300 03330 00333 00055",
+    "lookup": "00900 00900 06960 26962 99999",
+    "self_attention": "92600 29100 61920 00294 00049",
+    "kqv": "90909 90909 90909 90909 90909",
+    "scoring": "90009 09090 00900 09090 90009",
+    "scaling": "00099 00090 90090 09900 00900",
+    "cross_attention": "99999 00000 27100 00185 90000",
+    "multihead": "99099 99099 00000 99099 99099",
+    "masking": "90000 99000 99900 99990 99999",
+    "positions": "09000 90900 00090 00009 99999",
+    "transformer": "99999 00900 99999 00900 99999",
+    "gpt": "00000 99900 00000 99999 99090",
+    "interpret": "09990 90009 90909 90009 09990",
+    "vision": "90090 00990 09999 00990 90090",
+    "sequences": "99000 99900 09990 00999 00099",
+    "efficient": "99000 99000 00990 00990 00009",
+    "llama": "90900 99990 99999 99999 90909",
+}
 WORDS, LINES = 120, 10  # that are read in a minute: of text with formulas, of code
 CELL = re.compile(r"^```\{code-cell\}.*?^```\n", re.DOTALL | re.MULTILINE)
 HIDDEN = re.compile(r"^:?tags:.*\b(?:hide|remove)-(?:input|cell)", re.MULTILINE)
@@ -105,38 +127,57 @@ def layers(root: Path) -> list[str]:
     return [name.removeprefix("attncourse.") for name in reversed(contract["layers"])]
 
 
+def parts(course: Course) -> list[tuple[str, list[Chapter]]]:
+    """The parts of the book that hold chapters, as the table of contents has them."""
+    toc = yaml.safe_load((course.root / "_toc.yml").read_text(encoding="utf-8"))
+    pages = {chapter.page: chapter for chapter in course.chapters}
+    found = [(p.get("caption", ""), [e["file"] for e in p["chapters"]]) for p in toc["parts"]]
+    return [
+        (caption, [pages[file] for file in files])
+        for caption, files in found
+        if files and set(files) <= pages.keys()
+    ]
+
+
+def branches(chapters: list[Chapter], above: dict[str, tuple[str, ...]]) -> list[Chapter]:
+    """The chapters at the end of a part on which none builds, where there are several of them.
+
+    They can be read in any order. A single one is the end of the way.
+    """
+    needed = {stem for stems in above.values() for stem in stems}
+    on_the_way = [i for i, chapter in enumerate(chapters) if chapter.stem in needed]
+    ends = chapters[on_the_way[-1] + 1 :] if on_the_way else []
+    return ends if len(ends) > 1 else []
+
+
 def course_map(course: Course, titles: dict[str, str], links: dict[str, str]) -> str:
-    """The map as HTML: the chapters in order, and an arc from each to what builds on it."""
-    above = needs(course)
-    stems = [chapter.stem for chapter in course.chapters]
-    rows, arcs = [], []
-    for at, chapter in enumerate(course.chapters):
-        numbers = [stems.index(stem) + 1 for stem in above[chapter.stem]]
-        needed = "builds on chapter" + "s" * (len(numbers) > 1) + f" {listed(numbers)}"
-        said = [needed if numbers else "needs no other chapter", str(line(course.root, chapter))]
-        rows.append(
-            f'<li><a href="{escape(links[chapter.stem])}">{chapter.number}. '
-            f"{escape(titles[chapter.stem])}</a><br><small>{'. '.join(map(sentence, said))}."
-            "</small></li>"
-        )
-        for number in numbers:
-            start, end = number - 0.5, at + 0.5
-            reach = 0.9 - 0.8 * (end - start) / len(stems)
-            arcs.append(
-                f'<path d="M1 {start:g} C {reach:.2f} {start:g}, {reach:.2f} {end:g}, 1 {end:g}"/>'
-                f'<path class="tip" d="M0.93 {end - 0.07:.2f} L1 {end:g} L0.93 {end + 0.07:.2f}"/>'
-            )
+    """The map as HTML: part by part one way through the chapters, and what branches off it."""
+    above, rows = needs(course), []
+    for caption, chapters in parts(course):
+        off = branches(chapters, above)
+        way = [stop(course, c, titles, links) for c in chapters if c not in off]
+        if off:
+            ends = "".join(stop(course, c, titles, links) for c in off)
+            way.append(f'<li class="attn-off"><p>Then, in any order</p><ol>{ends}</ol></li>')
+        rows.append(f'<li><p class="attn-part">{escape(caption)}</p><ol>{"".join(way)}</ol></li>')
+    return f'<ol class="attn-map">{"".join(rows)}</ol>'
+
+
+def stop(course: Course, chapter: Chapter, titles: dict, links: dict) -> str:
+    """A chapter on the map: a small picture, its title, how much it is."""
+    facts = line(course.root, chapter)
+    said = f"{facts.reading} minutes to read, {facts.exercises} exercises"
     return (
-        '<div class="attn-map"><svg aria-hidden="true" preserveAspectRatio="none" '
-        f'viewBox="0 0 1 {len(stems)}">{"".join(arcs)}</svg>'
-        f"<ol>{''.join(rows)}</ol></div>"
+        f'<li><a href="{escape(links[chapter.stem])}">{picture(chapter.stem)}{chapter.number}. '
+        f"{escape(titles[chapter.stem])}</a><small>{said}</small></li>"
     )
 
 
-def listed(numbers: list[int]) -> str:
-    *most, last = map(str, numbers or [0])
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def picture(stem: str) -> str:
+    """A chapter's sign: five by five cells, the darker the larger; none for one without a sign."""
+    cells = "".join(
+        f'<rect x="{i % 5}" y="{i // 5}" width=".9" height=".9" opacity="{int(dark) / 9:.2f}"/>'
+        for i, dark in enumerate(SIGNS.get(stem, "").replace(" ", ""))
+        if dark != "0"
+    )
+    return f'<svg viewBox="0 0 5 5" aria-hidden="true">{cells}</svg>' if cells else ""

@@ -532,13 +532,18 @@ def test_what_is_wider_than_its_place_fades_where_there_is_more(reader):
     expect(wide).not_to_have_attribute("data-more", re.compile("left|right"))
 
 
-def test_the_map_of_the_course_is_as_tall_as_its_list(reader):
+def test_the_map_of_the_course_is_one_way_with_a_sign_at_every_stop(reader):
     page = reader.open(PAGES[0])
     for size in (WIDE, PHONE):
         page.set_viewport_size(size)
-        drawn, listed = (page.locator(f".attn-map {what}").bounding_box() for what in ("svg", "ol"))
-        assert drawn["height"] == pytest.approx(listed["height"], abs=1)
-        assert drawn["y"] == pytest.approx(listed["y"], abs=1)
+        stops = page.locator(".attn-map a")
+        assert stops.count() == len(CHAPTERS)
+        signs = [box.bounding_box() for box in page.locator(".attn-map svg").all()]
+        assert all(above["y"] + above["height"] <= below["y"] for above, below in pairwise(signs))
+        for stop, sign in zip(stops.all(), signs, strict=True):
+            words = stop.bounding_box()
+            assert words["x"] >= sign["x"] + sign["width"]
+            assert abs(words["y"] - sign["y"]) < 12
 
 
 def test_the_field_guide_can_be_searched_by_key(reader):
