@@ -371,14 +371,15 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"
 
 
-def test_the_first_page_has_a_map_to_touch_in_its_first_screen(reader):
+def test_the_first_page_has_a_sentence_to_touch_in_its_first_screen(reader):
     page = reader.open(PAGES[0])
-    box = page.locator(".attncourse-view").first.bounding_box()
+    figure = page.locator(".attncourse-moving").first
+    box = figure.bounding_box()
     assert box["y"] + box["height"] <= WIDE["height"]
-    said = page.locator(".attncourse-view .av-say")
-    expect(said).to_contain_text('query "it" attends most to "sushi"')
-    page.locator(".attncourse-view .av-chips button").first.hover()
-    expect(said).to_contain_text('query "I" attends most to')
+    said = figure.locator(".am-say")
+    expect(said).to_contain_text("“it” listens most to “sushi”")
+    figure.locator(".pg-chip").first.click()
+    expect(said).to_contain_text("“I” listens most to")
 
 
 @pytest.mark.parametrize(

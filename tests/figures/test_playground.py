@@ -16,6 +16,7 @@ from attncourse.figures.moving.playground import (
     GIVEN,
     KNOWN,
     MOST,
+    OFFERED,
     SENTENCE,
     STRENGTH,
     W_K,
@@ -36,6 +37,7 @@ WORDS = [*list(dictionary())[::7], "zebra", "Zebra!", "because", "it", "construc
 @pytest.fixture
 def reader(browser):
     made = Reader(browser, playground())
+    made.figure.locator(".pg-more summary").click()
     yield made
     assert made.wrong == []
     made.close()
@@ -157,6 +159,38 @@ def test_it_opens_on_it_and_sushi_with_an_arc_between_them(reader):
     reader.button("one: X").click()
     assert "“it” listens most to itself" in reader.says
     assert reader.figure.locator(".pg-words path").count() == 7
+
+
+@needs_browser
+def test_a_pronoun_asks_by_itself_until_a_word_is_chosen(reader):
+    chosen = reader.figure.locator(".am-stage .pg-chip[aria-pressed=true] bdi")
+    for sentence, pronoun, heard in zip(
+        OFFERED, ("it", "She", "They", "it"), ("sushi", "cat", "woman", "dog"), strict=True
+    ):
+        reader.figure.get_by_label("or take").select_option(sentence)
+        assert reader.figure.get_by_label("Sentence").input_value() == sentence
+        assert chosen.inner_text() == pronoun
+        assert f"“{pronoun}” listens most to “{heard}”" in reader.says
+    write(reader, "The book is new and it was cheap")
+    assert "“it” listens most to “book”" in reader.says
+    reader.figure.locator(".am-stage .pg-chip").nth(3).click()
+    write(reader, "The big book is new and it was cheap")
+    assert chosen.inner_text() == "new"  # the word, not its place
+    write(reader, "They love it")
+    assert chosen.inner_text() == "They"
+
+
+@needs_browser
+def test_it_says_which_words_it_does_not_know(reader):
+    write(reader, "The ball does not fit because it is big")
+    strange = reader.figure.locator(".am-stage .pg-strange bdi").all_inner_texts()
+    assert strange == ["The", "does", "not", "fit", "because"]
+    reader.figure.locator(".am-stage .pg-chip").nth(4).click()
+    assert "“fit” listens to all words alike: it is not among the words" in reader.says
+    write(reader, "She loves music")
+    assert "“She” listens to all words alike: none is what it asks for." in reader.says
+    told = reader.figure.locator(".pg-behind summary").inner_text()
+    assert f"The {len(dictionary())} words that it knows" in told
 
 
 @needs_browser

@@ -11,15 +11,24 @@ from attncourse.lookup import softmax
 
 MOST = 16  # words of a sentence that are shown
 SENTENCE = "I like sushi because it makes me happy"
-FEATURES = ["person", "thing", "refers", "action", "quality", "food", "animal", "place"]
+OFFERED = [
+    SENTENCE,
+    "My cat is small and cute. She likes milk",
+    "The woman read a book to the child. They love it",
+    "The dog chased the mouse because it was hungry",
+]
+FEATURES = [
+    *("person", "thing", "refers", "someone", "action", "quality", "food", "animal", "place")
+]
 KNOWN = {
-    "person": "i me you he she him her we us they them man woman mother father child friend "
+    "person": "i me you we us man woman mother father child friend "
     "people who student teacher",
     "thing": "book house car word sentence question answer ball key letter stone train",
     "thing food": "sushi pizza bread apple soup rice cake cheese coffee tea milk",
     "thing animal": "dog cat bird fish horse mouse cow",
     "thing place": "city school park river garden street kitchen",
     "refers": "it this that which its",
+    "someone": "he she him her they them",
     "action": "like likes love loves make makes eat eats ate see sees saw is am are was walked "
     "walk run runs read reads write want wants chased sat sleeps rained rains",
     "quality": "happy sad hungry tired good bad big small old new red cute fluffy tasty",
@@ -27,23 +36,27 @@ KNOWN = {
 ASKED = ["a person", "a thing", "an action", "a quality"]  # columns of W_q and W_k
 GIVEN = ["can be eaten", "is alive", "is a place", "something is done"]  # columns of W_v
 W_Q = {
-    "person": "an action", "refers": "a thing", "thing": "a quality",
+    "person": "an action", "refers": "a thing", "someone": "a person", "thing": "a quality",
     "action": "a person", "quality": "a person",
 }  # fmt: skip
-W_K = {"person": "a person", "thing": "a thing", "action": "an action", "quality": "a quality"}
-W_V = {"food": GIVEN[0], "animal": GIVEN[1], "person": GIVEN[1], "place": GIVEN[2],
-       "action": GIVEN[3]}  # fmt: skip
+W_K = {
+    "person": "a person", "animal": "a person", "thing": "a thing", "action": "an action",
+    "quality": "a quality",
+}  # fmt: skip
+W_V = {"food": GIVEN[0], "animal": GIVEN[1], "person": GIVEN[1], "someone": GIVEN[1],
+       "place": GIVEN[2], "action": GIVEN[3]}  # fmt: skip
 STRENGTH = 2.0  # of a feature that a word has, and of a question in W_q
 
 
 def playground() -> Moving:
     """Attention on a sentence of the reader's own, with one, two or three views of each word.
 
-    Words are embedded by eight features that were set by hand for some English words, 2
+    Words are embedded by nine features that were set by hand for some English words, 2
     where a word has the feature; any other word has a feature of its own, one-hot. One view is
     ``softmax(X Xᵀ) X``; two views have queries ``X W_q`` and keys ``X W_k``, three values ``X W_v``
     as well, with small matrices that stand on the figure. It begins with two views, where *it*
-    asks for a thing. The reader chooses the temperature, the scale 1/√d, and a mask.
+    asks for a thing. The first pronoun of a sentence asks, unless the reader has chosen a word that
+    is still there. The reader chooses the temperature, the scale 1/√d, and a mask.
     """
     tokens = SENTENCE.split()
     X, own = embed(tokens)
@@ -65,7 +78,8 @@ def playground() -> Moving:
         {
             "features": FEATURES, "words": dictionary(), "most": MOST, "strength": STRENGTH,
             "W_q": matrix(W_Q, ASKED, STRENGTH).tolist(), "W_k": matrix(W_K, ASKED).tolist(),
-            "W_v": matrix(W_V, GIVEN).tolist(), "gives": GIVEN, "asks": asks,
+            "W_v": matrix(W_V, GIVEN).tolist(), "gives": GIVEN,
+            "pronouns": [FEATURES.index("refers"), FEATURES.index("someone")],
         },
         f"“it” asks for a thing and listens most to “sushi” ({weights[asks].max():.2f}).",
     )  # fmt: skip
@@ -81,7 +95,7 @@ def dictionary() -> dict[str, list[int]]:
 
 
 def embed(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
-    """The words as rows ``(n, 8 + u)``, and the u unknown words, which have the last columns."""
+    """The words as rows ``(n, 9 + u)``, and the u unknown words, which have the last columns."""
     words = [re.sub(r"[\W_]", "", token.lower()) for token in tokens]
     known = dictionary()
     own = list(dict.fromkeys(word for word in words if word not in known))
@@ -92,7 +106,7 @@ def embed(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
 
 
 def matrix(entries: dict[str, str], columns: list[str], value: float = 1.0) -> np.ndarray:
-    """The matrix ``(8, columns)`` that has ``value`` where a feature meets its column."""
+    """The matrix ``(9, columns)`` that has ``value`` where a feature meets its column."""
     W = np.zeros((len(FEATURES), len(columns)))
     for feature, column in entries.items():
         W[FEATURES.index(feature), columns.index(column)] = value
@@ -105,15 +119,20 @@ def moved() -> str:
         '<label class="pg-field"><span>Sentence</span><input type="text" data-part="sentence" '
         f'dir="auto" value="{escape(SENTENCE)}" autocomplete="off" spellcheck="false"></label>'
     )
+    offered = "".join(f"<option>{escape(sentence)}</option>" for sentence in OFFERED)
+    take = (
+        '<label class="pg-field"><span>or take</span>'
+        f'<select data-part="offered">{offered}</select></label>'
+    )
     views = ["one: X", "two: Q, K", "three: Q, K, V"]
     scale = '<label><input type="checkbox" data-part="scale" checked> ÷ √d</label>'
     return (
-        controls(field)
-        + controls(choice("views", "Views", views, 1), scale)
-        + controls(
-            choice("mask", "Mask", ["none", "causal", "window of 3"], 0),
-            slider("temperature", "Temperature", 0.1, 4, 1, 0.1),
-        )
+        controls(field, take)
+        + controls(choice("views", "Views", views, 1))
+        + '<details class="pg-all pg-more"><summary>Mask, scale, temperature</summary>'
+        + controls(choice("mask", "Mask", ["none", "causal", "window of 3"], 0), scale)
+        + controls(slider("temperature", "Temperature", 0.1, 4, 1, 0.1))
+        + "</details>"
     )
 
 
@@ -150,8 +169,9 @@ def behind() -> str:
         f"<li><b>{kind.replace(' ', ', ')}</b>: {words}</li>" for kind, words in KNOWN.items()
     )
     return (
-        '<details class="pg-behind"><summary>The numbers behind it</summary><p>Nothing here is '
-        f"learned. {len(dictionary())} words have features that were set by hand. Each feature "
+        f'<details class="pg-behind"><summary>The {len(dictionary())} words that it knows, and the '
+        "numbers behind them</summary><p>Nothing here is learned. These words have features that "
+        "were set by hand. Each feature "
         f"that a word has is {STRENGTH:g}, and all others are 0:</p>"
         f"<ul>{kinds}</ul><p>Any other word has a feature of its own (one-hot), which the matrices "
         f"do not read. Their entries are 0 but for these. W<sub>q</sub>, {STRENGTH:g} each: "
