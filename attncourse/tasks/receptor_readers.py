@@ -222,6 +222,30 @@ def precision_of_top(weights: np.ndarray, starts: np.ndarray, size: int = 3) -> 
     return ((top >= starts[:, None]) & (top < starts[:, None] + size)).mean(-1)
 
 
+def inside(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Whether the highest place of each row lies in its motif of three, ``(b,)``."""
+    top = weights.argmax(-1)
+    return (top >= starts) & (top < starts + 3)
+
+
+def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> list[str]:
+    """n loops with a motif that the reader knows, first those where attention misses it most.
+
+    Those come first whose largest weight lies outside the motif, and among them those where the
+    letter that the answer hangs on most lies inside; then by how much of the motif the three
+    largest of each find.
+    """
+    labels, starts = np.asarray(labels), np.asarray(starts)
+    known = (reader.shares(sequences).argmax(-1) == labels) & (starts >= 0)
+    loops = [one for one, there in zip(sequences, known, strict=True) if there]
+    ways = reader.weights(loops), ablated(reader, loops, labels[known])
+    looks, falls = (
+        precision_of_top(way, starts[known]) + 2 * inside(way, starts[known]) for way in ways
+    )
+    order = np.argsort(2 * looks - falls, kind="stable")
+    return list(dict.fromkeys(loops[i] for i in order))[:n]
+
+
 @dataclass
 class ReaderScore:
     """How a fitted reader did on a test side: two numbers, their intervals, and its decisions."""

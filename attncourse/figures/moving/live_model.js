@@ -1,13 +1,5 @@
-// A GPT in the page: its blocks are those of transformer.js; then what a reader does with it.
+// What a reader does with the GPT of gpt.js.
 const {words, most, heads} = data;
-W["out.weight"] ??= W["tokens.weight"]; // tied
-/** Logits for the token after each of ids, (n, n_vocab), and every head's map; on[layer][head]. */
-root.compute = ({ids, on}) => {
-  const mask = ids.map((_, i) => ids.map((_, j) => j <= i));
-  const {x, maps} = stack(plus(ids.map(id => W["tokens.weight"][id]), W["positions.table"]), on, mask);
-  return {logits: linear(layerNorm(x, "norm"), "out"), maps};
-};
-
 /** Probabilities at a temperature; 0 gives all to the likeliest. */
 const chancesOf = (logits, temperature) => {
   const top = Math.max(...logits);

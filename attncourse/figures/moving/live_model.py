@@ -95,7 +95,7 @@ class LiveModel(Moving):
             "shows where it looks, and every head can be switched off.",
             settings | {"weights": packed(kept.values())},
             f"Likeliest next: “{top[0][0]}”, {percent(top[0][1])}.",
-            before=["transformer"],
+            before=["transformer", "gpt"],
         )
 
 

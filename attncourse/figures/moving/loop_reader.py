@@ -1,0 +1,157 @@
+"""Chapter 16: a receptor's loop, where a trained network looks, and what its answer hangs on."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attncourse.arrays import require_finite
+from attncourse.figures.moving.controls import choice, controls
+from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.live_model import MOST, packed, percent, rounded
+
+if TYPE_CHECKING:  # numpy alone is enough for the other figures
+    from attncourse.sequences import ReceptorClassifier
+
+
+class LoopReader(Moving):
+    """A loop whose letters can be exchanged, read by the network in the page.
+
+    Two rows show the same letters: on the blue of the pooling query's attention, and on the orange
+    of what the answer hangs on, the fall of log p of the answer where the letter is exchanged for
+    four others. Motifs are underlined, and every class has a bar for its probability.
+
+    model: a ``ReceptorClassifier`` of at most 150,000 numbers, with exact GELU. loops: to begin
+    from, the first one shown. classes: their names. motifs: pieces to underline.
+
+    Raises ``ValueError`` for any other model, and for loops that it does not read.
+    """
+
+    def __init__(
+        self,
+        model: "ReceptorClassifier",
+        loops: Sequence[str],
+        classes: Sequence[str],
+        motifs: Sequence[str] = (),
+    ):
+        from attncourse.sequences import ALPHABET, encode_cdr3
+
+        kept = numbers_of(model)
+        longest = len(model.positions.table)
+        if isinstance(loops, str) or not loops:
+            raise ValueError(f"loops: expected one loop or more, got {loops!r}")
+        for loop in loops:
+            encode_cdr3(loop, longest)
+        if len(classes) != len(kept["out.bias"]):
+            raise ValueError(
+                f"classes: expected {len(kept['out.bias'])} names, one for each class of the "
+                f"model, got {len(classes)}"
+            )
+        chances, looks, falls = read(model, kept, loops[0])
+        settings = {
+            "alphabet": ALPHABET,
+            "most": longest,
+            "loops": list(loops),
+            "motifs": list(motifs),
+            "classes": list(classes),
+            "heads": [block.attention.n_heads for block in model.blocks],
+            "eps": model.blocks[0].norm_1.eps,
+            "shapes": [[name, *array.shape] for name, array in kept.items()],
+        }
+        field = (
+            '<label class="lr-field"><span>Loop</span><input type="text" data-part="loop" '
+            f'value="{escape(loops[0])}" maxlength="{longest + 5}" autocomplete="off" '
+            'autocapitalize="characters" spellcheck="false"></label>'
+        )
+        super().__init__(
+            "loop_reader",
+            "Which virus? Press a letter to exchange it",
+            controls(field, choice("given", "or", [str(k + 1) for k in range(len(loops))], 0))
+            + "<p>Where it <b class='am-query'>looks</b></p>"
+            + letters("looks", loops[0], looks, motifs)
+            + "<p>What the answer <b class='am-key'>hangs on</b></p>"
+            + letters("falls", loops[0], falls, motifs)
+            + f'<div class="lr-bars" data-part="bars">{bars(classes, chances)}</div>',
+            "Where JavaScript runs, the loop is yours, and every letter can be exchanged.",
+            settings | {"weights": packed(kept.values())},
+            sentence(loops[0], looks, falls, classes, chances),
+            before=["transformer"],
+        )
+
+
+def numbers_of(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
+    """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
+    from torch.nn.functional import gelu
+
+    from attncourse.sequences import ReceptorClassifier
+
+    if not isinstance(model, ReceptorClassifier) or not len(model.blocks):
+        raise ValueError(
+            f"model: expected a ReceptorClassifier with a block, got {type(model).__name__}"
+        )
+    if any(block.feed_forward.activation is not gelu for block in model.blocks):
+        raise ValueError("model: expected exact GELU in every block, got another activation")
+    state = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    require_finite(**state)
+    count = sum(array.size for array in state.values())
+    if count > MOST:
+        raise ValueError(f"model: expected at most {MOST} numbers, got {count}")
+    return {name: rounded(array) for name, array in state.items()}
+
+
+def read(model: "ReceptorClassifier", kept: dict, loop: str):
+    """The classes' probabilities, the attention, and the fall of log p by letter."""
+    import torch
+
+    from attncourse.tasks.receptor_readers import AttentionReader, ablated
+
+    same = deepcopy(model).cpu().double()
+    same.load_state_dict({name: torch.tensor(array) for name, array in kept.items()})
+    reader = AttentionReader(max_length=len(model.positions.table), model=same)
+    chances, n = reader.shares([loop])[0], len(loop)
+    falls = ablated(reader, [loop], [int(chances.argmax())])[0]
+    return chances, reader.weights([loop])[0, :n], falls[:n]
+
+
+def marked(loop: str, motifs: Sequence[str]) -> set[int]:
+    """The places that belong to a motif."""
+    return {
+        at + k
+        for motif in motifs
+        for at in range(len(loop) - len(motif) + 1)
+        if loop.startswith(motif, at)
+        for k in range(len(motif))
+    }
+
+
+def letters(part: str, loop: str, strength, motifs: Sequence[str]) -> str:
+    """The letters in a row, each on a ground as strong as its number is large."""
+    strength = np.maximum(strength, 0)
+    strength, lined = strength / max(strength.max(), 1e-9), marked(loop, motifs)
+    tiles = "".join(
+        f'<button type="button" data-part="letter" style="--strong:{s:.3f}"'
+        f"{' class=lr-motif' if k in lined else ''}>{letter}</button>"
+        for k, (letter, s) in enumerate(zip(loop, strength, strict=True))
+    )
+    return f'<div class="lr-letters lr-{part}" data-part="{part}">{tiles}</div>'
+
+
+def bars(classes: Sequence[str], chances) -> str:
+    """A line for each class, with its probability."""
+    lines = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td><i style="width:{100 * p:.2f}%"></i></td>'
+        f"<td>{percent(p)}</td></tr>"
+        for name, p in zip(classes, chances, strict=True)
+    )
+    return f"<table><tbody>{lines}</tbody></table>"
+
+
+def sentence(loop: str, looks, falls, classes: Sequence[str], chances) -> str:
+    """What the first state says."""
+    best, look, fall = int(chances.argmax()), int(looks.argmax()), int(np.argmax(falls))
+    return (
+        f"It says {classes[best]}, {percent(chances[best])}. It looks most at {loop[look]} "
+        f"(place {look}), and the answer hangs most on {loop[fall]} (place {fall})."
+    )
