@@ -1,6 +1,6 @@
 """Chapter 17: what attention takes at a length that the reader chooses."""
 
-from math import log10, log2
+from math import log2, log10
 
 from attncourse.arrays import require_count
 from attncourse.figures.moving.controls import controls, slider
