@@ -43,9 +43,9 @@ def online_softmax(
             expected, got = tuple(maximum.shape[:-1]), tuple(scores.shape[:-1])
             raise ValueError(f"blocks: expected scores of queries {expected}, got {got}")
         larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))
-        seen = finite(larger)  # −∞ − (−∞) would be NaN
-        new = (scores - seen).exp().sum(-1, keepdim=True)  # (..., m, 1)
-        normaliser = normaliser * (maximum - seen).exp() + new
+        shift = finite(larger)  # −∞ − (−∞) would be NaN
+        new = (scores - shift).exp().sum(-1, keepdim=True)  # (..., m, 1)
+        normaliser = normaliser * (maximum - shift).exp() + new
         maximum = larger
     if maximum is None:
         raise ValueError("blocks: expected one block of scores or more, got none")
@@ -65,7 +65,8 @@ def tiled_attention(
     Equal to chapter 5's ``scaled_dot_product_attention``, gradients too, and never holds a tensor
     ``(m, n)``: the backward pass computes each tile of weights again from the logarithm of its
     rows' sums of exponentials. A query with no allowed key gets 0. Raises ``ValueError`` as chapter
-    5 does. Source: Dao et al. (2022), algorithm 1.
+    5 does. Source: Dao et al. (2022), with queries in the outer loop, as in Dao (2024),
+    FlashAttention-2, algorithm 1.
     """
     shape = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     if mask is not None:
@@ -84,7 +85,7 @@ def forward_in_tiles(
     block: int,
 ) -> tuple[Float[Tensor, "*batch m d_v"], Float[Tensor, "*batch m 1"]]:
     """The output, and the logarithm of each row's sum of exponentials, tile by tile."""
-    scale, outputs, sizes = query.shape[-1] ** -0.5, [], []
+    scale, outputs, log_sums = query.shape[-1] ** -0.5, [], []
     for rows in slices(query.shape[-2], block):
         q = query[..., rows, :] * scale  # (..., block, d_k)
         total = maximum = normaliser = 0.0
@@ -94,18 +95,18 @@ def forward_in_tiles(
             larger = scores.amax(-1, keepdim=True)  # (..., block, 1)
             if columns.start:
                 larger = torch.maximum(maximum, larger)
-            seen = finite(larger)
-            weights = scores.sub_(seen).exp()
+            shift = finite(larger)
+            weights = scores.sub_(shift).exp()
             # What was summed under a smaller maximum counts for less.
-            shrink = (maximum - seen).exp() if columns.start else 0.0
+            shrink = (maximum - shift).exp() if columns.start else 0.0
             total = total * shrink + weights @ value[..., columns, :]
             added = weights.sum(-1, keepdim=True)
             normaliser = normaliser * shrink + added
             maximum = larger
         normaliser = normaliser.where(normaliser > 0, 1)  # no key
         outputs.append(total / normaliser)
-        sizes.append(finite(maximum) + normaliser.log())
-    return torch.cat(outputs, dim=-2), torch.cat(sizes, dim=-2)
+        log_sums.append(finite(maximum) + normaliser.log())
+    return torch.cat(outputs, dim=-2), torch.cat(log_sums, dim=-2)
 
 
 class Tiled(torch.autograd.Function):
@@ -113,14 +114,14 @@ class Tiled(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, mask, block):
-        output, size = forward_in_tiles(query, key, value, mask, block)
-        ctx.save_for_backward(query, key, value, mask, output, size)
+        output, log_sum = forward_in_tiles(query, key, value, mask, block)
+        ctx.save_for_backward(query, key, value, mask, output, log_sum)
         ctx.block = block
         return output
 
     @staticmethod
     def backward(ctx, upstream):
-        query, key, value, mask, output, size = ctx.saved_tensors
+        query, key, value, mask, output, log_sum = ctx.saved_tensors
         scale, block = query.shape[-1] ** -0.5, ctx.block
         d_query, d_key, d_value = map(torch.zeros_like, (query, key, value))
         mean = (upstream * output).sum(-1, keepdim=True)  # (..., m, 1)
@@ -129,7 +130,7 @@ class Tiled(torch.autograd.Function):
             for columns in slices(key.shape[-2], block):
                 k, v = key[..., columns, :], value[..., columns, :]
                 scores = masked(q @ k.mT, mask, rows, columns)
-                weights = (scores - size[..., rows, :]).exp()
+                weights = (scores - log_sum[..., rows, :]).exp()
                 slope = weights * (up @ v.mT - mean[..., rows, :])
                 d_value[..., columns, :] += weights.mT @ up
                 d_query[..., rows, :] += slope @ k * scale
@@ -146,7 +147,8 @@ def windowed_attention(
 ) -> Float[Tensor, "*batch n d_v"]:
     """Attention of each token to the ``width`` tokens around it, in O(n · width) time and memory.
 
-    What chapter 5's attention returns under ``sliding_window_mask(n, width)``. width is odd; a
+    Queries are taken in blocks of ``width`` (at least 64), which share their keys: up to twice as
+    many scores are made as are used. What chapter 5's attention returns under ``sliding_window_mask(n, width)``. width is odd; a
     window is cut off at the ends and may be wider than the sequence. Raises ``ValueError`` for an
     even width. Source: Beltagy et al. (2020), Longformer, section 3.1.
     """
@@ -174,7 +176,8 @@ def linear_attention(
     """Attention by a product of features, ``φ(Q) (φ(K)ᵀ V) / φ(Q) Σ_j φ(k_j)``, φ = elu + 1.
 
     The weights are ``φ(q_i) · φ(k_j)`` over their sum, but (m, n) of them are never made. With
-    ``causal`` a token sees those up to itself, which takes as many queries as keys. Raises
+    ``causal`` a token sees those up to itself, which takes as many queries as keys; the sums up to
+    every token are held at once, n · d_k · d_v numbers. Raises
     ``ValueError`` where that is not so. Source: Katharopoulos et al. (2020), equations 5 to 9.
     """
     query, key = F.elu(query) + 1, F.elu(key) + 1

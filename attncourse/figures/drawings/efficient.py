@@ -115,3 +115,36 @@ def product() -> Diagram:
     picture.text(70, 48, "features of the queries", "query", size=12, anchor="start")
     picture.text(130, 216, "n · d_k · d_v steps, no scores", size=13)
     return picture
+
+
+# Of an A100 with 40 GB, as Dao et al. (2022), figure 1, give them: name, size, terabytes a second.
+MEMORIES = (
+    ("on the chip", "20 MB", 19.0),
+    ("the GPU's memory", "40 GB", 1.5),
+    ("the computer's", "1 TB and more", 0.0128),
+)
+PIXELS = 3.2  # of a pipe, for each terabyte a second
+
+
+def memories() -> Drawings:
+    """What moves where on a GPU: three memories, and pipes as wide as they are fast."""
+    picture = Diagram(
+        "Three memories",
+        "Three memories of a GPU of the kind A100, each joined to the arithmetic by a pipe as wide "
+        "as it is fast: on the chip, 20 megabytes, 19 terabytes a second; the GPU's memory, 40 "
+        "gigabytes, 1.5 terabytes a second; the computer's, a terabyte and more, 0.0128 terabytes "
+        "a second, thinner than can be drawn.",
+        height=232,
+    )
+    picture.text(6, 16, "memory", "quiet", size=13, anchor="start")
+    picture.text(212, 16, "bytes a second", "quiet", size=13)
+    picture.box(278, 28, "sums", width=60, height=196)
+    for (name, size, speed), y in zip(MEMORIES, (64, 134, 190), strict=True):
+        picture.text(6, y, name, size=14, bold=True, anchor="start")
+        picture.text(6, y + 18, size, size=13, anchor="start")
+        thick = max(PIXELS * speed, 1)
+        top = y + 2 - thick / 2
+        picture.path(f"M146,{top:.1f}H274v{thick:.1f}H146Z", "query", filled=True, thick=0.5)
+        told = f"{speed:g} TB" if speed > 1 else f"{1000 * speed:g} GB"
+        picture.text(210, y + 7 if thick > 20 else y - 6, told, size=13, bold=True)
+    return beside(picture)
