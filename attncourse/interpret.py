@@ -51,7 +51,7 @@ def attention_maps(model: GPT, ids: Int[Tensor, "*batch n"]) -> Float[Tensor, "*
 def head_scores(
     maps: Float[Tensor, "*batch l h n n"], pattern: Bool[Tensor, "n n"]
 ) -> Float[Tensor, "*batch l h"]:
-    """The share of its attention that a head puts where the pattern is True.
+    """The attention of a head that falls where the pattern is True.
 
     Averaged over the queries for which the pattern has any True; 0 where none has. maps:
     ``(..., layers, heads, n, n)``, pattern: boolean ``(n, n)``. Returns ``(..., layers, heads)``.

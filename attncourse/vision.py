@@ -150,12 +150,15 @@ class VisionTransformer(nn.Module):
     ):
         super().__init__()
         require_divisor("patch", patch, "image_size", image_size)
-        self.patch, self.n_channels, self.image_size = patch, n_channels, image_size
+        self.patch, self.image_size = patch, image_size
+        self.n_channels = n_channels
         n = (image_size // patch) ** 2
         self.project = nn.Linear(n_channels * patch**2, d_model)
         self.class_token = nn.Parameter(0.02 * torch.randn(d_model))
-        self.positions = nn.Parameter(0.02 * torch.randn(n + 1, d_model))
-        self.blocks = nn.ModuleList(EncoderBlock(d_model, n_heads) for _ in range(n_layers))
+        places = torch.randn(n + 1, d_model)
+        self.positions = nn.Parameter(0.02 * places)
+        blocks = [EncoderBlock(d_model, n_heads) for _ in range(n_layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.norm = LayerNorm(d_model)
         self.out = nn.Linear(d_model, n_classes)
 
@@ -166,7 +169,8 @@ class VisionTransformer(nn.Module):
             expected = ", ".join(map(str, size))
             raise ValueError(f"images: expected shape (..., {expected}), got {tuple(images.shape)}")
         weight, bias = self.project.weight.T, self.project.bias
-        return embed_image(images, self.patch, weight, bias, self.class_token, self.positions)
+        added = self.class_token, self.positions
+        return embed_image(images, self.patch, weight, bias, *added)
 
     def forward(self, images: Float[Tensor, "*batch c H W"]) -> Float[Tensor, "*batch n_classes"]:
         """Logits of the classes, ``(..., n_classes)``, read off the class token."""

@@ -148,7 +148,10 @@ def test_presets_clear_and_reset(opened):
         assert f"It reads a {best}, " in reader.says
     reader.button("Clear").click()
     assert set(reader.now["ink"]) == {0}
-    assert reader.says.startswith("Empty")
+    assert reader.says.startswith("Nothing is painted")
+    lines = reader.figure.locator(".am-stage .dp-bars tr")
+    assert [line[-1] for line in lines.all_inner_texts()] == ["–"] * 10
+    assert reader.figure.locator(".am-stage .dp-best").count() == 0
     reader.button("Reset").click()
     assert reader.now["ink"] == INK[0].flatten().tolist()
 

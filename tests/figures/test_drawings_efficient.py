@@ -41,6 +41,18 @@ def test_the_three_shapes_have_the_cells_that_they_say():
     assert cells == [n * n, band, 2 * n * drawings.RANK]
 
 
+def test_a_pipe_is_as_wide_as_its_memory_is_fast():
+    (picture,) = drawings.memories().drawings
+    thick = [float(v) for v in re.findall(r'd="M146,[\d.]+H274v([\d.]+)H146Z"', picture.svg())]
+    fastest = drawings.MEMORIES[0][2]
+    for wide, (_, _, speed) in zip(thick, drawings.MEMORIES, strict=True):
+        assert wide == max(round(thick[0] * speed / fastest, 1), 1)
+    assert [word for word in texts(picture) if word.endswith("B")] == [
+        "20 MB", "19 TB", "40 GB", "1.5 TB", "12.8 GB",
+    ]  # fmt: skip
+
+
 def test_what_a_drawing_shows_is_said():
-    for picture in (*drawings.walk().drawings, *drawings.shapes().drawings):
+    drawn = drawings.walk(), drawings.shapes(), drawings.memories()
+    for picture in (one for many in drawn for one in many.drawings):
         assert len(picture.says) > 60

@@ -37,4 +37,4 @@ def test_the_arrow_leads_where_the_pattern_is_true():
         said = words(picture)
         assert [w for w in said if w.startswith("after ")] == [f"after {t}" for t in SEQUENCE[:-1]]
     assert f"copy it: next comes {SEQUENCE[FOLLOWS]}" in words(find)
-    assert f"layer 1: who came after a {SEQUENCE[ASKS]}?" in words(find)
+    assert f"b  layer 1: who came after a {SEQUENCE[ASKS]}?" in words(find)

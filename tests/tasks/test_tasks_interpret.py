@@ -207,6 +207,17 @@ def test_evidence_is_in_shares(world, model):
         assert 0 <= first <= 1
 
 
+def test_name_stories_are_about_names_and_end_before_the_pronoun():
+    world = PronounWorld(8)
+    stories = antecedents.name_stories(world, 40)
+    assert len(stories) == 40
+    for ids in stories:
+        words = [world.words[i] for i in ids]
+        assert words[-1] == "."
+        assert words.count(".") == 1
+        assert words[words.index("is") - 1] not in world.men
+
+
 def test_gradient_times_input_by_differences(world, model):
     ids = antecedents.name_stories(PronounWorld(6), 1)[0]
     vectors = model.double().tokens(ids).detach()

@@ -120,7 +120,7 @@ def product() -> Diagram:
 # Of an A100 with 40 GB, as Dao et al. (2022), figure 1, give them: name, size, terabytes a second.
 MEMORIES = (
     ("on the chip", "20 MB", 19.0),
-    ("the GPU's memory", "40 GB", 1.5),
+    ("GPU memory", "40 GB", 1.5),
     ("the computer's", "1 TB and more", 0.0128),
 )
 PIXELS = 3.2  # of a pipe, for each terabyte a second

@@ -17,7 +17,7 @@ def instruments() -> Drawings:
         "the mark, 0.90.",
         height=226,
     )
-    score.text(170, 18, "where does it look?", bold=True)
+    score.text(170, 18, "a  where does it look?", bold=True)
     places = [score.box(8 + 82 * j, 74, word, width=72) for j, word in enumerate(STORY)]
     for j, weight in enumerate(ROW[:-1]):
         x = 44 + 82 * j
@@ -37,7 +37,7 @@ def instruments() -> Drawings:
         "hands over zeros. The loss rises from what it was: that rise is what the head is worth.",
         height=226,
     )
-    worth.text(170, 18, "what is it worth?", bold=True)
+    worth.text(170, 18, "b  what is it worth?", bold=True)
     heads = [
         worth.box(10 + 112 * i, 40, f"head {i}", "(n, d_{head})", role, width=96)
         for i, role in enumerate(("value", "quiet", "value"))
@@ -61,14 +61,14 @@ def two_steps() -> Drawings:
         "and below each but the first stands its note: after 7, after 2, after 9, after 4.",
         height=168,
     )
-    note.text(170, 16, "layer 0: who came before me?", bold=True)
+    note.text(170, 16, "a  layer 0: who came before me?", bold=True)
     find = Diagram(
         "Layer 1: find the note",
         "The same tokens with their notes. From the last 7 an arrow leads to the token whose note "
         "says after 7, the 2. It is copied: the next token is 2.",
         height=168,
     )
-    find.text(170, 16, "layer 1: who came after a 7?", bold=True)
+    find.text(170, 16, "b  layer 1: who came after a 7?", bold=True)
     for picture in (note, find):
         for j, token in enumerate(SEQUENCE):
             marked = picture is find and j == FOLLOWS

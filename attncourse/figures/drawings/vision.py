@@ -58,7 +58,7 @@ def cut() -> Diagram:
             at = f'x="{x}" y="{y}" width="22" height="22"'
             picture.parts.append(f'<rect {at} class="ad-weight" fill-opacity="{ink / 16:.2f}"/>')
             picture.parts.append(f'<rect {at} class="ad-thin" style="stroke:var(--quiet)"/>')
-    picture.text(150, 256, "in reading order, a sentence:", "quiet", size=12)
+    picture.text(150, 256, "in reading order, tokens 1 to 16:", "quiet", size=12)
     for n in range(16):
         r, s = divmod(n, 4)
         for p in range(2):

@@ -18,25 +18,26 @@ let dots, begun = data.chosen, here = 0, last = null, rubbing = false;
 const wide = 4 * side, dotsOf = cell => Array.from({length: 16}, (_, k) => (Math.floor(cell / side) * 4 + (k >> 2)) * wide + cell % side * 4 + k % 4);
 const inkOf = () => cells.map((_, cell) => dotsOf(cell).reduce((sum, at) => sum + dots[at], 0));
 const lay = (cell, ink) => dotsOf(cell).forEach((at, k) => { dots[at] = +(k < ink); });
-const show = (told = "") => {
-  const ink = inkOf(), now = root.now = {ink, ...root.compute({ink})};
+const show = () => {
+  // No image of the training was empty: what the model says of one means nothing.
+  const ink = inkOf(), empty = !Math.max(...ink), now = root.now = {ink, ...root.compute({ink})};
   cells.forEach((cell, i) => {
     cell.style.setProperty("--dark", ink[i] / 16);
     cell.ariaLabel = `row ${Math.floor(i / side)}, column ${i % side}: ink ${ink[i]} of 16`;
     cell.tabIndex = i === here ? 0 : -1;
   });
   tiles.forEach((tile, n) => {
-    tile.style.setProperty("--look", now.looks[n]);
-    tile.title = percent(now.looks[n]);
+    tile.style.setProperty("--look", empty ? 0 : now.looks[n]);
+    tile.title = empty ? "" : percent(now.looks[n]);
     [...tile.children].forEach((dot, i) => dot.style.setProperty("--dark", ink[(Math.floor(n / across) * patch + Math.floor(i / patch)) * side + n % across * patch + i % patch] / 16));
   });
   const best = now.chances.indexOf(Math.max(...now.chances)), most = now.looks.indexOf(Math.max(...now.looks));
   lines.forEach((line, c) => {
-    line.querySelector("i").style.width = `${100 * now.chances[c]}%`;
-    line.cells[2].textContent = percent(now.chances[c]);
-    line.classList.toggle("dp-best", c === best);
+    line.querySelector("i").style.width = `${empty ? 0 : 100 * now.chances[c]}%`;
+    line.cells[2].textContent = empty ? "–" : percent(now.chances[c]);
+    line.classList.toggle("dp-best", c === best && !empty);
   });
-  tell(root, `${told}It reads a ${best}, ${percent(now.chances[best])}. The class token looks most at patch row ${Math.floor(most / across)}, column ${most % across}: ${percent(now.looks[most])}.`);
+  tell(root, empty ? "Nothing is painted yet." : `It reads a ${best}, ${percent(now.chances[best])}. The class token looks most at patch row ${Math.floor(most / across)}, column ${most % across}: ${percent(now.looks[most])}.`);
 };
 const begin = i => {
   begun = i;
@@ -77,6 +78,6 @@ table.onkeydown = event => {
   cells[here].focus();
 };
 part("rub").onclick = () => { rubbing = !rubbing; part("rub").ariaPressed = rubbing; };
-part("clear").onclick = () => { dots.fill(0); show("Empty: paint a digit. "); };
+part("clear").onclick = () => { dots.fill(0); show(); };
 part("anew").onclick = () => begin(begun);
 begin(begun);
