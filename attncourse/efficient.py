@@ -147,10 +147,11 @@ def windowed_attention(
 ) -> Float[Tensor, "*batch n d_v"]:
     """Attention of each token to the ``width`` tokens around it, in O(n · width) time and memory.
 
-    Queries are taken in blocks of ``width`` (at least 64), which share their keys: up to twice as
-    many scores are made as are used. What chapter 5's attention returns under ``sliding_window_mask(n, width)``. width is odd; a
-    window is cut off at the ends and may be wider than the sequence. Raises ``ValueError`` for an
-    even width. Source: Beltagy et al. (2020), Longformer, section 3.1.
+    What chapter 5's attention returns under ``sliding_window_mask(n, width)``. width is odd; a
+    window is cut off at the ends and may be wider than the sequence. Queries are taken in blocks of
+    ``width``, at least 64, which share their keys: that makes twice as many scores as are used, and
+    more for narrow windows. Raises ``ValueError`` for an even width. Source: Beltagy et al. (2020),
+    Longformer, section 3.1.
     """
     if width % 2 == 0:
         raise ValueError(f"width: expected an odd number, got {width}")

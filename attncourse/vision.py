@@ -157,7 +157,8 @@ class VisionTransformer(nn.Module):
         self.class_token = nn.Parameter(0.02 * torch.randn(d_model))
         places = torch.randn(n + 1, d_model)
         self.positions = nn.Parameter(0.02 * places)
-        blocks = [EncoderBlock(d_model, n_heads) for _ in range(n_layers)]
+        sizes = d_model, n_heads
+        blocks = [EncoderBlock(*sizes) for _ in range(n_layers)]
         self.blocks = nn.ModuleList(blocks)
         self.norm = LayerNorm(d_model)
         self.out = nn.Linear(d_model, n_classes)
