@@ -68,12 +68,14 @@ def tiled_attention(
     5 does. Source: Dao et al. (2022), with queries in the outer loop, as in Dao (2024),
     FlashAttention-2, algorithm 1.
     """
-    shape = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    given = query, key, value
+    shape = torch.broadcast_shapes(*(x.shape[:-2] for x in given))
     if mask is not None:
         require_boolean("mask", mask, ALLOWED)
         shape = torch.broadcast_shapes(shape, mask.shape[:-2])
-        mask = mask.expand(*mask.shape[:-2], query.shape[-2], key.shape[-2])
-    parts = (part.expand(*shape, *part.shape[-2:]) for part in (query, key, value))
+        m, n = query.shape[-2], key.shape[-2]
+        mask = mask.expand(*mask.shape[:-2], m, n)
+    parts = (x.expand(*shape, *x.shape[-2:]) for x in given)
     return Tiled.apply(*parts, mask, block)
 
 

@@ -163,7 +163,9 @@ class VisionTransformer(nn.Module):
         self.norm = LayerNorm(d_model)
         self.out = nn.Linear(d_model, n_classes)
 
-    def embed(self, images: Float[Tensor, "*batch c H W"]) -> Float[Tensor, "*batch tokens d"]:
+    def embed(
+        self, images: Float[Tensor, "*batch c side side"]
+    ) -> Float[Tensor, "*batch tokens d"]:
         """The tokens that the first block reads, ``(..., n + 1, d_model)``."""
         size = (self.n_channels, self.image_size, self.image_size)
         if tuple(images.shape[-3:]) != size:
@@ -173,7 +175,9 @@ class VisionTransformer(nn.Module):
         added = self.class_token, self.positions
         return embed_image(images, self.patch, weight, bias, *added)
 
-    def forward(self, images: Float[Tensor, "*batch c H W"]) -> Float[Tensor, "*batch n_classes"]:
+    def forward(
+        self, images: Float[Tensor, "*batch c side side"]
+    ) -> Float[Tensor, "*batch n_classes"]:
         """Logits of the classes, ``(..., n_classes)``, read off the class token."""
         x = self.embed(images)
         for block in self.blocks:

@@ -15,13 +15,16 @@ import pytest
 import torch
 from conftest import ROOT
 
-from attncourse import lookup, mixing, self_attention, tokens
+from attncourse import interpret, kqv, lookup, mixing, self_attention, sequences, tokens, vision
 from attncourse.checks import exercises
 from attncourse.grading.class_.similar import in_one_piece
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 # Chapters whose page has none yet. One that gets it must leave.
-NOT_YET = {*CHAPTERS} - {"tokens", "mixing", "lookup", "self_attention"}
+NOT_YET = {*CHAPTERS} - {
+    *("tokens", "mixing", "lookup", "self_attention"),
+    *("interpret", "vision", "sequences", "efficient"),
+}
 LINES, COLUMNS = range(10, 61), 72
 RNG = np.random.default_rng(5)
 
@@ -41,6 +44,10 @@ def numbers(*shape: int) -> np.ndarray:
 X, Y, A = numbers(5, 3), numbers(7, 3), np.abs(numbers(4, 5))
 Q, K, V, ys = numbers(2, 3), numbers(7, 3), numbers(7, 2), numbers(7)
 IDS, TABLE, ZEROS = np.array([[3, 0, 3], [1, 2, 4]]), numbers(5, 3), np.zeros((1, 3))
+IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(5))
+MAPS = torch.rand(3, 7, 7, generator=torch.Generator().manual_seed(6))
+PATTERN = interpret.previous_token_pattern(7)
+TILED = torch.randn(3, 11, 5, generator=torch.Generator().manual_seed(7))
 SAID = "It's 3.14, isn't it?"
 
 # What to compare, by chapter.
@@ -104,6 +111,45 @@ PIECES: dict[str, list[Piece]] = {
             "[is_permutation_equivariant(f, x) for f in (self_attention, lambda x: x.cumsum(0))]",
             {"x": X},
             lambda: [True, False],
+        ),
+    ],
+    "interpret": [
+        Piece(
+            "head_scores(maps, pattern)",
+            {"maps": MAPS, "pattern": PATTERN},
+            lambda: interpret.head_scores(MAPS[None], PATTERN)[0],
+        ),
+        Piece(  # what each head adds is all that there is
+            "read_with(tokens, W, 2)[1] - sum(read_with(tokens, W, 2, [k])[1] for k in (0, 1))",
+            {},
+            lambda: torch.zeros(6, 8),
+        ),
+    ],
+    "vision": [
+        Piece(
+            "patchify(images, 2)",
+            {"images": IMAGES},
+            lambda: vision.patchify(IMAGES, 2),
+        ),
+        Piece(
+            "net.embed(some)[:, 1:] - net.positions[:, 1:] - net.project(patchify(some, 2))",
+            {},
+            lambda: torch.zeros(64, 16, 32),
+        ),
+    ],
+    "sequences": [
+        Piece(
+            "[encode_cdr3(loop, 15) for loop in loops]",
+            {"loops": ["CASSIRSSYEQYF", "casf"]},
+            lambda: [sequences.encode_cdr3(loop, 15) for loop in ("CASSIRSSYEQYF", "casf")],
+        ),
+        Piece("[looked.sum(-1), looked[0, 8:]]", {}, lambda: [np.ones(4), np.zeros(1)]),
+    ],
+    "efficient": [
+        Piece(
+            "[tiled_attention(*qkv, block=4), tiled_attention(*qkv)]",
+            {"qkv": TILED},
+            lambda: [kqv.scaled_dot_product_attention(*TILED)] * 2,
         ),
     ],
 }

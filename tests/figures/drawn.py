@@ -90,6 +90,7 @@ class Sizes(dict):
         self |= {"n_queries": 3, "q": 3}
         # Images of 6 patches, which with the class token are 7 tokens.
         self |= {"c": 3, "H": 6, "W": 4, "patch": 2, "window": 2, "cpp": 12, "tokens": 7}
+        self |= {"side": 6, "image_size": 6, "n_channels": 3, "n_layers": 2}
 
     def __missing__(self, axis: str) -> int:
         self[axis] = int(axis) if axis.isdigit() else PRIMES[zlib.crc32(axis.encode()) % 8]
