@@ -185,8 +185,8 @@ class GPTConfig:
 class GPT(nn.Module):
     """A decoder-only transformer: token and position, pre-norm blocks, a norm, a score a token.
 
-    Source: Radford et al. (2019), section 2.3; initialisation as in its code: normal, 0.02 wide,
-    and narrower by √(2 · n_layers) where a branch ends.
+    Source: Radford et al. (2019), section 2.3. Weights begin normal, 0.02 wide, and narrower by
+    √(2 · n_layers) where a branch ends, as that section says; the released code does not do so.
     """
 
     def __init__(self, config: GPTConfig):
