@@ -1,5 +1,5 @@
 // Chapter 16's ReceptorClassifier; its block is that of transformer.js.
-const part = partsOf(root), {alphabet, most, loops, motifs, classes, heads} = data, percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
+const part = partsOf(root), {alphabet, turns, most, loops, motifs, classes, heads} = data, percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
 /** Probabilities of the classes, and the pooling query's attention. */
 root.compute = ({loop}) => {
   const letters = [...loop].map(letter => W["letters.weight"][alphabet.indexOf(letter) + 1]);
@@ -10,10 +10,10 @@ root.compute = ({loop}) => {
 /** By how much log p of the answer falls, on average, when a letter is exchanged for four others. */
 root.falls = loop => {
   const {chances} = root.compute({loop}), best = chances.indexOf(Math.max(...chances)), log = p => Math.log(p + 1e-12);
-  return [...loop].map((letter, k) => [4, 8, 12, 16].reduce((sum, turn) => {
+  return [...loop].map((letter, k) => turns.reduce((sum, turn) => {
     const other = alphabet[(alphabet.indexOf(letter) + turn) % 20];
     return sum + log(chances[best]) - log(root.compute({loop: loop.slice(0, k) + other + loop.slice(k + 1)}).chances[best]);
-  }, 0) / 4);
+  }, 0) / turns.length);
 };
 const field = part("loop");
 const write = (name, loop, numbers, lined) => {

@@ -15,6 +15,8 @@ from attncourse.figures.moving.live_model import MOST, packed, percent, rounded
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.sequences import ReceptorClassifier
 
+TURNS = (4, 8, 12, 16)  # how far in the alphabet the letters stand that take another's place
+
 
 class LoopReader(Moving):
     """A loop whose letters can be exchanged, read by the network in the page.
@@ -52,6 +54,7 @@ class LoopReader(Moving):
         chances, looks, falls = read(model, kept, loops[0])
         settings = {
             "alphabet": ALPHABET,
+            "turns": TURNS,
             "most": longest,
             "loops": list(loops),
             "motifs": list(motifs),
@@ -105,14 +108,20 @@ def read(model: "ReceptorClassifier", kept: dict, loop: str):
     """The classes' probabilities, the attention, and the fall of log p by letter."""
     import torch
 
-    from attncourse.tasks.receptor_readers import AttentionReader, ablated
+    from attncourse.sequences import ALPHABET, encode_cdr3
 
-    same = deepcopy(model).cpu().double()
+    same, n = deepcopy(model).cpu().double(), len(loop)
     same.load_state_dict({name: torch.tensor(array) for name, array in kept.items()})
-    reader = AttentionReader(max_length=len(model.positions.table), model=same)
-    chances, n = reader.shares([loop])[0], len(loop)
-    falls = ablated(reader, [loop], [int(chances.argmax())])[0]
-    return chances, reader.weights([loop])[0, :n], falls[:n]
+    changed = [
+        loop[:k] + ALPHABET[(ALPHABET.index(loop[k]) + turn) % 20] + loop[k + 1 :]
+        for k in range(n)
+        for turn in TURNS
+    ]
+    ids = torch.stack([encode_cdr3(one, len(same.positions.table)) for one in [loop, *changed]])
+    with torch.no_grad():
+        p, looks = same(ids).softmax(-1).numpy(), same.weights(ids[:1])[0, :n].numpy()
+    logs = np.log(p[:, p[0].argmax()] + 1e-12)
+    return p[0], looks, logs[0] - logs[1:].reshape(n, len(TURNS)).mean(1)
 
 
 def marked(loop: str, motifs: Sequence[str]) -> set[int]:
