@@ -80,6 +80,8 @@ def test_equal_bytes_and_a_first_state_that_is_causal():
         ((SCORES, VALUES, TOKENS[:4]), "tokens"),
         (([[1, np.nan], [0, 0]], [[1], [1]], ["a", "b"]), "scores"),
         (([[1, 100], [0, 0]], [[1], [1]], ["a", "b"]), "from −99 to 99"),
+        ((SCORES, VALUES, TOKENS, "causal"), "one of All, Causal"),
+        ((SCORES, VALUES, TOKENS, "Blocks", True), "Window of 3, got 'Blocks'"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, message):
@@ -133,6 +135,7 @@ def test_painted_cells_and_layers_are_what_is_shown(reader):
     [
         ("All", torch.ones(N, N, dtype=torch.bool)),
         ("Causal", causal_mask(N)),
+        ("One too wide", torch.ones(N, N, dtype=torch.bool).tril(1)),
         ("Padding", padding_mask([3], N)[0].expand(N, N)),
         ("Window of 3", sliding_window_mask(N, 3)),
         ("Blocks", block_mask(N, 3)),
@@ -203,6 +206,53 @@ def test_dragging_paints_several_cells_alike(reader):
     assert reader.now["mask"] == mask.tolist()
     cell(reader, 0, 2).click()
     assert reader.now["mask"][0] == [True, True, False, True, False]
+
+
+@needs_browser
+def test_brief_the_weights_themselves_are_painted(browser):
+    figure = mask_painter(SCORES, VALUES, TOKENS, "One too wide", brief=True)
+    still = re.findall(r'data-at="w(\d)-(\d)" class="mp-masked"', figure._repr_html_())
+    assert {(int(i), int(j)) for i, j in still} == set(zip(*np.triu_indices(N, 2), strict=True))
+    reader = Reader(browser, figure, width=390)
+    mask = np.tri(N, k=1, dtype=bool)
+    assert reader.says.startswith("One too wide: each token sees the next one")
+    for i, j in ((0, 1), (2, 4)):
+        cell(reader, i, j, "w").click()
+        mask[i, j] = not mask[i, j]
+        assert_same(reader.now, SCORES, VALUES, mask)
+    for key in ("ArrowLeft", "Enter"):  # from the cell that was clicked last
+        reader.page.keyboard.press(key)
+    mask[2, 3] = False
+    assert_same(reader.now, SCORES, VALUES, mask)
+    assert cell(reader, 0, 0, "w").inner_text() == "1.00"
+    reader.button("Causal").click()
+    assert_same(reader.now, SCORES, VALUES, np.tri(N, dtype=bool))
+    assert reader.figure.bounding_box()["height"] <= 560
+    assert reader.wrong == []
+    reader.close()
+
+
+@needs_browser
+def test_a_finger_paints_and_the_page_stays_where_it_is(browser):
+    figure = mask_painter(SCORES, VALUES, TOKENS)
+    reader = Reader(browser, figure, figure, width=390, has_touch=True, is_mobile=True)
+    places = [cell(reader, i, 0).bounding_box() for i in range(N)]
+    x, y = ([p[a] + p[b] / 2 for p in places] for a, b in (("x", "width"), ("y", "height")))
+    touch = reader.page.context.new_cdp_session(reader.page)
+
+    def finger(kind, *points):
+        touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+        reader.page.evaluate("() => new Promise(requestAnimationFrame)")  # moves of a frame are one
+
+    finger("Start", {"x": x[4], "y": y[4]})
+    for a, b in list(zip(x, y, strict=True))[3:0:-1]:
+        finger("Move", {"x": a, "y": b})
+    finger("End")
+    mask = np.tri(N, dtype=bool)
+    mask[1:, 0] = False
+    assert reader.now["mask"] == mask.tolist()
+    assert reader.page.evaluate("() => scrollY") == 0
+    reader.close()
 
 
 @needs_browser

@@ -119,6 +119,7 @@ def test_words_are_never_markup(figure):
         ("heads_off", [MAPS, VALUES, WORDS[:4], W_O], "5 words"),
         ("heads_off", [MAPS, VALUES, "words", W_O], "5 words"),
         ("heads_off", [MAPS, VALUES, WORDS, W_O, ["a"]], "names"),
+        ("heads_off", [MAPS, VALUES, WORDS, W_O, (), [3]], "from 0 to 2"),
         ("heads_off", [MAPS, VALUES, ["a" * 40] * 5, W_O], "letters"),
         ("heads_off", [MAPS, VALUES * math.nan, WORDS, W_O], "NaN"),
         ("heads_off", [np.full((5, 5, 5), 0.2), VALUES, WORDS, W_O], "at most 4"),
@@ -373,6 +374,34 @@ def test_switches_of_heads(opened):
         assert ("All heads are off" in reader.says) != any(on)
     reader.button("All on").click()
     assert_joined(reader.now, MAPS, VALUES, W_O, [True] * 3)
+
+
+@needs_browser
+def test_heads_that_are_off_from_the_start(opened):
+    figure = heads(off=[0, 2])
+    first = re.findall(r"<td[^>]*>([^<]*)</td>", figure._repr_html_())
+    reader = opened(figure)
+    assert_joined(reader.now, MAPS, VALUES, W_O, [False, True, False])
+    shown = control(reader, "concat").locator("tbody td").all_inner_texts()
+    shown += control(reader, "output").locator("tbody td").all_inner_texts()
+    assert [cell for cell in first if cell] == shown  # what stands without a script is the same
+    assert [control(reader, f"switch-{i}").inner_text() for i in range(3)] == ["off", "on", "off"]
+    assert "Off: “head 0”, “head 2”." in reader.says
+    reader.button("All on").click()
+    assert_joined(reader.now, MAPS, VALUES, W_O, [True] * 3)
+
+
+@needs_browser
+def test_the_brief_dial_turns_and_scores_as_the_whole_one(opened):
+    reader = opened(moving.position_dial(s=3, t=20, brief=True))
+    score = reader.now["score"]
+    close(score, roped((0.6, 0.9), 3, 1, 8, 1e4) @ roped((0.9, 0.35), 20, 1, 8, 1e4))
+    reader.button("Both on by 1").click()
+    assert "Query at 4, key at 21," in reader.says
+    close(reader.now["score"], score)
+    control(reader, "s").fill("9")
+    assert abs(reader.now["score"] - score) > 0.01
+    assert reader.figure.locator('.am-stage [data-part="curve"]').count() == 0
 
 
 @needs_browser

@@ -12,8 +12,8 @@ const write = (name, rows, most, more = []) => [...part(name).querySelectorAll("
   [...line.querySelectorAll("td")].forEach((cell, a) => a < rows[i].length ? fill(cell, "value", Math.min(1, rows[i][a] / most), rows[i][a], 1)
     : cell.textContent = `${shown(100 * more[i], 0)} %`);
 });
-let on = names.map(() => true);
-const first = root.compute({maps, values, W_o, on}), most = [strongest(first.concat), strongest(first.whole)];
+let on = data.on;
+const first = root.compute({maps, values, W_o, on: names.map(() => true)}), most = [strongest(first.concat), strongest(first.whole)];
 const show = () => {
   const {concat, output, change} = root.now = root.compute({maps, values, W_o, on}), off = names.filter((_, h) => !on[h]);
   names.forEach((name, h) => {
@@ -28,7 +28,7 @@ const show = () => {
   const largest = change.indexOf(Math.max(...change));
   tell(root, off.length === 0 ? `All ${names.length} heads are on.`
     : off.length === names.length ? "All heads are off: nothing reaches W_o, and the output is 0."
-    : `Off: ${off.join(", ")}. The output of “${tokens[largest]}” changes most, by ${shown(100 * change[largest], 0)} % of its length.`);
+    : `Off: ${off.map(name => `“${name}”`).join(", ")}. The output of “${tokens[largest]}” changes most, by ${shown(100 * change[largest], 0)} % of its length.`);
 };
 names.forEach((_, h) => part(`switch-${h}`).onclick = () => { on = on.map((x, i) => i === h ? !x : x); show(); });
 part("all").onclick = () => { on = on.map(() => true); show(); };

@@ -10,17 +10,24 @@ from attncourse.figures.ink import wide
 from attncourse.figures.moving.controls import button, cell, controls, scrolling, signed
 from attncourse.figures.moving.figure import Moving
 
-WIDE, LINE = 158, 15  # of a map in pixels, two beside each other on a phone; the height of a line
+LEAST, WIDEST = 102, 158  # of a map in pixels: three or two beside each other on a phone
+CELL, LINE = 9, 15  # the width of a cell that a map asks for; the height of a line
+OFF = ' class="am-off"'
 
 
 def heads_off(
-    maps: np.ndarray, values: np.ndarray, tokens: list[str], W_o: np.ndarray, names: list[str] = ()
+    maps: np.ndarray,
+    values: np.ndarray,
+    tokens: list[str],
+    W_o: np.ndarray,
+    names: list[str] = (),
+    off: list[int] = (),
 ) -> Moving:
     """The maps of some heads, their outputs side by side, and ``U = concat(heads) W_o``.
 
     maps: weights, ``(h, n, n)``. values: ``(h, n, d_head)``. tokens: n words. W_o:
-    ``(h·d_head, d_model)``. names: what the heads are called. At most 4 heads, 8 tokens, and 8
-    features in all. A head that is off puts zeros into its columns of the concatenation; the last
+    ``(h·d_head, d_model)``. names: what the heads are called. off: those that it begins without,
+    counted from 0. At most 4 heads, 8 tokens, and 8 features in all. A head that is off puts zeros into its columns of the concatenation; the last
     column says by how much of its length each row of U has changed.
 
     Raises ``ValueError`` for other shapes, for maps whose rows do not sum to 1, and for words that
@@ -44,53 +51,88 @@ def heads_off(
     names = list(names) or [f"head {i}" for i in range(h)]
     if len(names) != h:
         raise ValueError(f"names: expected {h}, one for each head, got {names!r}")
-    concat = np.concatenate(list(A @ V), axis=-1)  # (n, h·d_head)
-    heads = "".join(one_head(i, A[i], tokens, names[i]) for i in range(h))
+    if not set(off) <= set(range(h)):
+        raise ValueError(f"off: expected heads from 0 to {h - 1}, got {list(off)}")
+    on = [i not in off for i in range(h)]
+    outputs = A @ V  # (h, n, d_head)
+    whole = np.concatenate(list(outputs), axis=-1)  # (n, h·d_head)
+    concat = np.concatenate([outputs[i] * on[i] for i in range(h)], axis=-1)
+    change = np.linalg.norm((concat - whole) @ W, axis=1) / lengths(whole @ W)
+    heads = "".join(one_head(i, A[i], tokens, names[i], on[i]) for i in range(h))
+    over = [(escape(name), V.shape[2], on[i]) for i, name in enumerate(names)]
     return Moving(
         "heads_off",
         "Heads, switched off one by one",
         f'<div class="am-row am-heads">{heads}</div>'
         + controls(button("all", "All on"))
         + '<div class="am-row am-tables">'
-        + table("concat", concat, tokens, [(escape(name), V.shape[2]) for name in names])
-        + table("output", concat @ W, tokens, [("times W<sub>o</sub>", W.shape[1])], change=True)
+        + table("concat", concat, tokens, over, strongest(whole))
+        + table(
+            "output",
+            concat @ W,
+            tokens,
+            [("times W<sub>o</sub>", W.shape[1], True)],
+            strongest(whole @ W),
+            change,
+        )  # fmt: skip
         + "</div>",
         "In a browser that runs scripts, a button under each map switches its head off.",
         {"maps": A.tolist(), "values": V.tolist(), "W_o": W.tolist(), "tokens": list(tokens)}
-        | {"names": names},
-        f"All {h} heads are on. Rows of the maps are queries, columns keys, in the same order.",
+        | {"names": names, "on": on},
+        f"On: {', '.join(f'“{name}”' for i, name in enumerate(names) if on[i]) or 'none'}. "
+        "Rows of the maps are queries, columns keys, in the same order.",
     )
 
 
-def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str) -> str:
+def lengths(rows: np.ndarray) -> np.ndarray:
+    """The length of each row, 1 for a row of zeros."""
+    found = np.linalg.norm(rows, axis=1)
+    return np.where(found > 0, found, 1)
+
+
+def strongest(numbers: np.ndarray) -> float:
+    return np.abs(numbers).max() or 1
+
+
+def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str, on: bool) -> str:
     """A head's map, black where the weight is 1, with its switch below."""
     left = max(wide(token, 13) for token in tokens) + 14  # m and w are wider than most
-    across = (WIDE - left - 2) / len(tokens)
+    width = min(WIDEST, max(LEAST, left + 2 + CELL * len(tokens)))
+    across = (width - left - 2) / len(tokens)
     if across < 6:
         raise ValueError(
             f"tokens: expected words of at most 12 letters, got {max(tokens, key=len)!r}"
         )
     says = f"The map of {name}: a row for each query, a column for each key, darker for more."
-    picture = Diagram(f"The map of {name}", says, WIDE, 6 + LINE * len(tokens))
+    picture = Diagram(f"The map of {name}", says, width, 6 + LINE * len(tokens))
     picture.matrix(left, 3, weights, rows=tokens, cell=(across, LINE), form="", shade=True)
     return (
-        f'<div data-part="head-{i}"><p class="am-query">{escape(name)}</p>'
+        f'<div data-part="head-{i}"{"" if on else OFF} style="--wide:{width:g}px">'
+        f'<p class="am-query">{escape(name)}</p>'
         f'<div class="attncourse-diagram">{picture.svg()}</div>'
-        f"{controls(button(f'switch-{i}', 'on', True))}</div>"
+        f"{controls(button(f'switch-{i}', 'on' if on else 'off', on))}</div>"
     )
 
 
-def table(part: str, numbers: np.ndarray, tokens: list[str], over: list, change=False) -> str:
-    """Numbers in coloured cells, a row for each token; over: headings and how far they reach."""
-    strongest = np.abs(numbers).max() or 1
+def table(
+    part: str, numbers: np.ndarray, tokens: list[str], over: list, most: float, change=()
+) -> str:
+    """Numbers in cells as dark as their part of ``most``, a row for each token.
+
+    over: headings, how many columns each reaches over, and whether its head is on. change: by how
+    much of its length each row has changed, for a last column.
+    """
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th>'
-        + "".join(cell("value", x / strongest, signed(x, 1)) for x in row)
-        + ("<td>0 %</td>" if change else "")
+        + "".join(cell("value", x / most, signed(x, 1)) for x in row)
+        + (f"<td>{signed(100 * change[i], 0)} %</td>" if len(change) else "")
         + "</tr>"
-        for token, row in zip(tokens, numbers, strict=True)
+        for i, (token, row) in enumerate(zip(tokens, numbers, strict=True))
     )
-    last = '<th scope="col">change</th>' if change else ""
-    span = "".join(f'<th scope="colgroup" colspan="{m}">{title}</th>' for title, m in over)
+    last = '<th scope="col">change</th>' if len(change) else ""
+    span = "".join(
+        f'<th scope="colgroup" colspan="{m}"{"" if on else OFF}>{title}</th>'
+        for title, m, on in over
+    )
     rows = f"<thead><tr><td></td>{span}{last}</tr></thead><tbody>{lines}</tbody>"
     return f'<div data-part="{part}">{scrolling(rows, part)}</div>'

@@ -2,7 +2,8 @@
 const {scores, values, tokens, presets} = data, part = partsOf(root), n = tokens.length, stage = root.querySelector(".am-stage");
 const say = root.querySelector(".am-say"), table = stage.querySelector(".mp-grid"), at = (kind, i, j) => stage.querySelector(`[data-at="${kind}${i}-${j}"]`);
 const list = names => names.slice(0, -1).join(", ") + (names.length > 1 ? " and " : "") + (names.at(-1) ?? "");
-let mask = presets[1][0], here = [0, 0], drag = null;
+const painted = data.brief ? "w" : "s"; // the grid that is painted on
+let mask = presets[data.first][0], here = [0, 0], drag = null;
 
 root.compute = ({scores, values, mask, layers = 1}) => {
   const weights = scores.map((row, i) => softmax(row, mask[i]));
@@ -12,13 +13,13 @@ root.compute = ({scores, values, mask, layers = 1}) => {
 };
 
 const show = told => {
-  const layers = +part("layers").value, {weights, output, reach, lonely} = root.now = root.compute({scores, values, mask, layers});
+  const layers = +(part("layers")?.value ?? 1), {weights, output, reach, lonely} = root.now = root.compute({scores, values, mask, layers});
   weights.forEach((row, i) => row.forEach((w, j) => {
-    const score = at("s", i, j), weight = at("w", i, j), seen = mask[i][j];
-    for (const cell of [score, weight]) cell.classList.toggle("mp-masked", !seen);
-    score.ariaSelected = seen;
-    score.ariaLabel = `${tokens[i]} asks ${tokens[j]}: score ${shown(scores[i][j], 1)}, ${seen ? "allowed" : "masked"}`;
-    score.tabIndex = i === here[0] && j === here[1] ? 0 : -1;
+    const cell = at(painted, i, j), weight = at("w", i, j), seen = mask[i][j];
+    for (const one of [cell, weight]) one.classList.toggle("mp-masked", !seen);
+    cell.ariaSelected = seen;
+    cell.ariaLabel = `${tokens[i]} asks ${tokens[j]}: score ${shown(scores[i][j], 1)}, ${seen ? "allowed" : "masked"}`;
+    cell.tabIndex = i === here[0] && j === here[1] ? 0 : -1;
     weight.firstChild.style.setProperty("--weight", w);
     weight.lastChild.textContent = shown(w);
   }));
@@ -28,7 +29,7 @@ const show = told => {
     [...known.children].forEach((chip, j) => { chip.className = reach[i][j] ? mask[i][j] ? "mp-direct" : "mp-through" : "mp-never"; });
     known.ariaLabel = list(tokens.filter((_, j) => reach[i][j])) || "nothing";
   });
-  part("layers-now").textContent = layers;
+  if (part("layers")) part("layers-now").textContent = layers;
   buttons.forEach((button, i) => button.ariaPressed = `${presets[i][0]}` === `${mask}`);
   const none = list(lonely.map(i => `“${tokens[i]}”`)), first = told(weights);
   say.textContent = first + (none && ` ${none} ${lonely.length > 1 ? "have" : "has"} no key left: all weights are 0, and what is received is 0.`);
@@ -42,8 +43,8 @@ const paint = (to, allowed) => {
 };
 
 const buttons = pick(root, "preset", i => { mask = presets[i][0]; show(() => presets[i][1]); });
-part("layers").oninput = () => show(() => "Who can know whom: the filled and dashed words below.");
-stage.querySelector(".mp-pair").before(say);
+if (part("layers")) part("layers").oninput = () => show(() => "Who can know whom: the filled and dashed words below.");
+stage.querySelector(".mp-pair")[data.brief ? "after" : "before"](say); // what is painted on stays in its place
 table.setAttribute("role", "grid");
 table.ariaMultiSelectable = true;
 table.onpointerdown = event => {
@@ -68,10 +69,11 @@ table.onkeydown = event => {
   if (!move) return;
   event.preventDefault();
   if (!move.length) return paint(here, !seen(here));
-  at("s", ...here).tabIndex = -1;
+  at(painted, ...here).tabIndex = -1;
   here = here.map((x, axis) => Math.max(0, Math.min(n - 1, x + move[axis])));
-  const next = at("s", ...here);
+  const next = at(painted, ...here);
   next.tabIndex = 0;
   next.focus();
 };
-show(() => "Click a cell or drag over several; or go there with the arrow keys and press space.");
+show(() => data.brief ? presets[data.first][1] + " Click a cell, or drag over several."
+  : "Click a cell or drag over several; or go there with the arrow keys and press space.");

@@ -12,20 +12,25 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
 MOST = 8  # tokens: a phone has room for as many numbers beside each other
-PRESETS = ["All", "Causal", "Padding", "Window of 3", "Blocks", "None"]
+PRESETS = ["All", "Causal", "One too wide", "Padding", "Window of 3", "Blocks", "None"]
+BRIEF = 5  # as many of them where there is one grid alone
 LARGEST = 99  # of a score or a value, for the same reason
 
 
-def mask_painter(scores, values, tokens: Sequence[str]) -> Moving:
+def mask_painter(
+    scores, values, tokens: Sequence[str], start: str = "Causal", brief: bool = False
+) -> Moving:
     """Scores on which a reader paints what may be seen; the weights renormalise at once.
 
     scores: ``(n, n)``, row i of query i, already scaled, n from 2 to 8. values: ``(n, d_v)``, with
-    d_v of 1 or 2. Numbers are from −99 to 99. tokens: n words. It begins with a causal mask, and
-    offers padding (the last third of the keys is hidden), a window of 3 and blocks of n/2 too.
-    Below stand what each token receives, 0 where it has no key, and which tokens can have reached
-    it after 1, 2, … layers: where the product of as many masks is not 0.
+    d_v of 1 or 2. Numbers are from −99 to 99. tokens: n words. start: the mask that it begins with,
+    one of ``PRESETS``: causal, one column wider than that, padding (the last third of the keys is
+    hidden), a window of 3, blocks of n/2. Below stand what each token receives, 0 where it has no
+    key, and which tokens can have reached it after 1, 2, … layers: where the product of as many
+    masks is not 0. brief: the weights alone, which are painted on themselves, and the first masks.
 
-    Raises ``ValueError`` for other sizes and for numbers that are not finite or too large.
+    Raises ``ValueError`` for other sizes, for a start that is not offered, and for numbers that are
+    not finite or too large.
     """
     scores, values = as_floats("scores", scores, "n n"), as_floats("values", values, "n d_v")
     n = len(scores)
@@ -40,25 +45,45 @@ def mask_painter(scores, values, tokens: Sequence[str]) -> Moving:
             raise ValueError(
                 f"{name}: expected numbers from −{LARGEST} to {LARGEST}, got {numbers}"
             )
-    mask = np.tri(n, dtype=bool)
-    weights = np.array([[*softmax(scores[i, : i + 1]), *[0] * (n - 1 - i)] for i in range(n)])
+    names = PRESETS[:BRIEF] if brief else PRESETS
+    if start not in names:
+        raise ValueError(f"start: expected one of {', '.join(names)}, got {start!r}")
+    offered = presets(n)[: len(names)]
+    first = names.index(start)
+    mask, words = np.array(offered[first][0]), offered[first][1]
+    weights = np.array([shared_out(row, seen) for row, seen in zip(scores, mask, strict=True)])
+    if brief:
+        body = f'<div class="mp-pair">{grid("Weights", "w", weights, mask, tokens)}</div>'
+    else:
+        body = (
+            f'<div class="mp-pair">{grid("Scores: what may be seen", "s", scores, mask, tokens)}'
+            f"{grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
+            + controls(slider("layers", "What each token can know after … layers:", 1, n, 1))
+            + knowledge(weights @ values, mask, tokens)
+        )
     return Moving(
         "mask_painter",
         "Paint the mask",
-        controls(choice("preset", "Masks", PRESETS, 1))
-        + f'<div class="mp-pair">{grid("Scores: what may be seen", "s", scores, mask, tokens)}'
-        f"{grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
-        + controls(slider("layers", "What each token can know after … layers:", 1, n, 1))
-        + f"{knowledge(weights @ values, mask, tokens)}",
+        controls(choice("preset", "Masks", names, first)) + body,
         "Where JavaScript runs, the mask can be painted, cell by cell or from presets, and the "
-        "weights follow. Here it is causal: each token sees itself and those before it.",
+        f"weights follow. Here: {words}",
         {
             "scores": scores.tolist(),
             "values": values.tolist(),
             "tokens": list(tokens),
-            "presets": presets(n),
+            "presets": offered,
+            "first": first,
+            "brief": brief,
         },
     )
+
+
+def shared_out(scores: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The weights of one row over the keys that are seen, all 0 where none is."""
+    weights = np.zeros(len(scores))
+    if seen.any():
+        weights[seen] = softmax(scores[seen])
+    return weights
 
 
 def presets(n: int) -> list[tuple[list, str]]:
@@ -68,6 +93,7 @@ def presets(n: int) -> list[tuple[list, str]]:
     masks = {
         "Every token sees every token.": i == i + 0 * j,
         "Causal: each token sees itself and those before it.": j <= i,
+        "One too wide: each token sees the next one, too, which it is to guess.": j <= i + 1,
         f"Padding: the last {n - real} tokens are filling, and nobody sees them.": j + 0 * i < real,
         "Window: each token sees itself and its two neighbours.": abs(i - j) < 2,
         f"Blocks of {half}: each token sees its own block, through any number of layers.": i // half

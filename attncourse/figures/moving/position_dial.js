@@ -18,7 +18,7 @@ const show = () => {
   const s = at("s"), t = at("t"), now = root.now = root.compute({q, k, s, t, pair, d: 2 * hands, base});
   part("s-now").textContent = s;
   part("t-now").textContent = t;
-  now.pace.forEach((_, i) => {
+  if (!data.brief) now.pace.forEach((_, i) => {
     const [sin, cos] = now.encoding.slice(2 * i);
     part(`hand-${i}`).setAttribute("d", `M${44 + 84 * i},56l${28 * sin},${-28 * cos}`);
     part(`clock-${i}`).classList.toggle("am-turns", i === pair);
@@ -30,10 +30,12 @@ const show = () => {
   const scoreAt = distance => dot(turned(q, distance * now.pace[pair]), k);
   const [[a, b], [c, e]] = [now.key, now.query].map(v => v.map(x => 30 * x / Math.hypot(...v)));
   part("arc").firstChild.setAttribute("d", `M${170 + a},${124 - b}A30,30 0 ${a * e - b * c < 0 ? 1 : 0} 0 ${170 + c},${124 - e}`);
-  const line = Array.from({length: 4 * last + 1}, (_, i) => i / 2 - last).map(x => [170 + unit * x, middle - tall * scoreAt(x)]);
-  part("curve").setAttribute("d", `M${line.join("L")}`);
-  part("dot").setAttribute("cx", 170 + unit * (s - t));
-  part("dot").setAttribute("cy", middle - tall * now.score);
+  if (!data.brief) {
+    const line = Array.from({length: 4 * last + 1}, (_, i) => i / 2 - last).map(x => [170 + unit * x, middle - tall * scoreAt(x)]);
+    part("curve").setAttribute("d", `M${line.join("L")}`);
+    part("dot").setAttribute("cx", 170 + unit * (s - t));
+    part("dot").setAttribute("cy", middle - tall * now.score);
+  }
   const angle = Math.atan2(now.query[1], now.query[0]) - Math.atan2(now.key[1], now.key[0]);
   const degrees = ((angle * 180 / Math.PI % 360) + 360) % 360;
   tell(root, `Query at ${s}, key at ${t}, ω = ${names[pair]}: distance s − t = ${shown(s - t, 0)}, `

@@ -24,7 +24,12 @@ UNIT, HIGH, MIDDLE = 2.5, 75, 118  # the curve: a position, the highest score, a
 
 
 def position_dial(
-    q=(0.6, 0.9), k=(0.9, 0.35), s: int = 12, t: int = 5, base: float = 10000.0
+    q=(0.6, 0.9),
+    k=(0.9, 0.35),
+    s: int = 12,
+    t: int = 5,
+    base: float = 10000.0,
+    brief: bool = False,
 ) -> Moving:
     """Hands of the sinusoidal encoding at position s, and a query and a key turned by RoPE.
 
@@ -32,6 +37,7 @@ def position_dial(
     positions of the query and of the key, 0 to 60. base: of the frequencies ``base**(−2i / 8)`` of
     the four hands, radians per position. A reader moves s and t and chooses the frequency by which
     q and k turn; their angle and their score depend on s − t alone, and the curve shows that score.
+    brief: the two arrows alone, without hands and curve.
 
     Raises ``ValueError`` for other vectors, positions or bases.
     """
@@ -50,25 +56,31 @@ def position_dial(
     names = [f"{x:.3g}" for x in pace]
     chosen = 1
     (score,) = scores(pair, [s - t], pace[chosen])
+    moved = [
+        controls(
+            slider("s", '<span class="am-query">query</span> at s', 0, LAST, s),
+            slider("t", '<span class="am-key">key</span> at t', 0, LAST, t),
+            button("back", "Both back by 1"),
+            button("on", "Both on by 1"),
+        ),
+        controls(choice("pace", "turn by ω =", names, chosen)),
+    ]
+    pair_drawn = arrows(pair, s, t, pace[chosen])
+    if brief:
+        body = side_by_side(pictures(pair_drawn), *moved)
+    else:
+        body = side_by_side(pictures(clocks(s, pace, names, chosen)), *moved) + pictures(
+            pair_drawn, curve(pair, s - t, pace[chosen])
+        )
     return Moving(
         "position_dial",
         "Positions turn",
-        side_by_side(
-            pictures(clocks(s, pace, names, chosen)),
-            controls(
-                slider("s", '<span class="am-query">query</span> at s', 0, LAST, s),
-                slider("t", '<span class="am-key">key</span> at t', 0, LAST, t),
-                button("back", "Both back by 1"),
-                button("on", "Both on by 1"),
-            ),
-            controls(choice("pace", "turn by ω =", names, chosen)),
-        )
-        + pictures(arrows(pair, s, t, pace[chosen]), curve(pair, s - t, pace[chosen])),
+        body,
         "In a browser that runs scripts, two sliders move the query and the key to other "
         "positions, and buttons choose how fast they turn.",
         {"q": pair[0].tolist(), "k": pair[1].tolist(), "base": base, "hands": HANDS, "last": LAST}
         | {"chosen": chosen, "names": names, "size": SIZE, "unit": UNIT, "high": HIGH}
-        | {"middle": MIDDLE},
+        | {"middle": MIDDLE, "brief": brief},
         f"Query at {s}, key at {t}: distance s − t = {s - t}, score {signed(score, 3)}.",
     )
 
