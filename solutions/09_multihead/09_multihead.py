@@ -281,8 +281,8 @@ check("multihead.naive_to_batched", naive_to_batched)
 # <!-- facts: explain_heads -->
 #
 # One head of width 64 is replaced by two of width 32, with as many numbers to learn. Explain in
-# three sentences what two heads can report that one cannot, why a wider head does not make up for
-# it, and what each head pays.
+# three sentences what two heads can report that one, with all its weight on two tokens, cannot, why
+# a wider head does not make up for it, and what each head pays.
 #
 # | points | for |
 # | --: | --- |

@@ -127,7 +127,8 @@ def split() -> Drawings:
         height=322,
     )
     cut = memory.reshape(2, 3, 2)
-    for picture in (right, wrong):
+    for picture, letter in ((right, "a"), (wrong, "b")):
+        picture.text(332, 16, letter, size=15, anchor="end", bold=True)
         words = "x, as it lies in memory: (2, 6)"
         blocks(picture, 2, words, memory[:, None], "token", across=162)
     blocks(right, 92, "x.unflatten(-1, (3, 2)): (2, 3, 2)", cut, "token", across=162)

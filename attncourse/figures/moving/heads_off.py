@@ -27,8 +27,9 @@ def heads_off(
 
     maps: weights, ``(h, n, n)``. values: ``(h, n, d_head)``. tokens: n words. W_o:
     ``(h·d_head, d_model)``. names: what the heads are called. off: those that it begins without,
-    counted from 0. At most 4 heads, 8 tokens, and 8 features in all. A head that is off puts zeros into its columns of the concatenation; the last
-    column says by how much of its length each row of U has changed.
+    counted from 0. At most 4 heads, 8 tokens, and 8 features in all. A head that is off puts zeros
+    into its columns of the concatenation; the last column says by how much of its length each row
+    of U has changed.
 
     Raises ``ValueError`` for other shapes, for maps whose rows do not sum to 1, and for words that
     a map has no room for.
@@ -59,6 +60,7 @@ def heads_off(
     concat = np.concatenate([outputs[i] * on[i] for i in range(h)], axis=-1)
     change = np.linalg.norm((concat - whole) @ W, axis=1) / lengths(whole @ W)
     heads = "".join(one_head(i, A[i], tokens, names[i], on[i]) for i in range(h))
+    mixed = [("times W<sub>o</sub>", W.shape[1], True)]
     over = [(escape(name), V.shape[2], on[i]) for i, name in enumerate(names)]
     return Moving(
         "heads_off",
@@ -67,14 +69,7 @@ def heads_off(
         + controls(button("all", "All on"))
         + '<div class="am-row am-tables">'
         + table("concat", concat, tokens, over, strongest(whole))
-        + table(
-            "output",
-            concat @ W,
-            tokens,
-            [("times W<sub>o</sub>", W.shape[1], True)],
-            strongest(whole @ W),
-            change,
-        )  # fmt: skip
+        + table("output", concat @ W, tokens, mixed, strongest(whole @ W), change)
         + "</div>",
         "In a browser that runs scripts, a button under each map switches its head off.",
         {"maps": A.tolist(), "values": V.tolist(), "W_o": W.tolist(), "tokens": list(tokens)}
