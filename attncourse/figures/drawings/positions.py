@@ -65,10 +65,10 @@ def clocks() -> Diagram:
 
 def turned() -> Drawings:
     """A query and a key at two pairs of positions with the same distance: the angle stays."""
-    return beside(*(turned_pair(m, n) for m, n in ((2, 0), (5, 3))))
+    return beside(turned_pair("a", 2, 0), turned_pair("b", 5, 3))
 
 
-def turned_pair(m: int, n: int, rate: float = 0.5, width: int = 210) -> Diagram:
+def turned_pair(letter: str, m: int, n: int, rate: float = 0.5, width: int = 210) -> Diagram:
     """The query at position m and the key at n, turned by ``rate`` radians a position."""
     picture = Diagram(
         f"Query at {m}, key at {n}",
@@ -79,7 +79,7 @@ def turned_pair(m: int, n: int, rate: float = 0.5, width: int = 210) -> Diagram:
         height=206,
     )
     x, y, long = width / 2, 118, 66
-    picture.text(x, 16, f"query at {m}, key at {n}", bold=True)
+    picture.text(x, 16, f"{letter}: query at {m}, key at {n}", bold=True)
     picture.path(f"M{x - long},{y}a{long},{long} 0 1 0 {2 * long},0a{long},{long} 0 1 0 "
                  f"{-2 * long},0", "quiet", thick=1)  # fmt: skip
     ends = []
