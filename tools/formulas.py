@@ -1,7 +1,8 @@
 r"""Formulas in the book's colours: ``\query{Q}\key{K}^\top`` is blue and orange, as in its figures.
 
 On a page each macro is a class that ``attncourse.css`` colours, in light and in dark. A notebook
-has neither the macros nor the style, so there they become plain TeX.
+has neither the macros nor the style, so there they become plain TeX. And a comma or a full stop
+behind a formula stays on its line.
 """
 
 from __future__ import annotations
@@ -60,3 +61,27 @@ def closing(text: str, start: int) -> int:
         if depth == 0 and brace[0] == "}":
             return start + brace.start()
     raise ValueError(f"expected a closing brace, came the end after {text[start:][:20]!r}")
+
+
+# A formula in a line of text, with the signs before and behind it.
+IN_TEXT = re.compile(r'(\(?)(<span class="math notranslate nohighlight">[^<]*</span>)([,.;:!?)]*)')
+
+
+def glued(html: str) -> str:
+    """The page with each formula and the signs at its ends in one piece, which does not break."""
+    return IN_TEXT.sub(one_piece, html)
+
+
+def one_piece(found: re.Match) -> str:
+    ends = found[1] or found[3]
+    return f'<span class="attn-glued">{found[0]}</span>' if ends else found[0]
+
+
+def glue(app, page, template, context, doctree):
+    """Once the page is made."""
+    if "body" in context:
+        context["body"] = glued(context["body"])
+
+
+def setup(app):
+    app.connect("html-page-context", glue)

@@ -15,12 +15,12 @@ import citations
 import code_rows
 import deeper
 import field_guide
+import formulas
 import icons
 import page_head
 import page_plots
 import syllabus
 from course import loaded
-from formulas import MATHJAX
 from navigation import course_map
 from vendor import KEPT, static
 
@@ -61,7 +61,7 @@ def add_libraries(app, config):
     """What the pages load comes with them: nothing is fetched from another host."""
     config.html_static_path += [str(static(KEPT / "static")), str(icons.folder(KEPT))]
     config.templates_path.append(str(TEMPLATES))
-    config.mathjax3_config = (config.mathjax3_config or {}) | MATHJAX
+    config.mathjax3_config = (config.mathjax3_config or {}) | formulas.MATHJAX
 
 
 def drop_thebe(app, page, template, context, doctree):
@@ -101,6 +101,7 @@ def setup(app):
     code_rows.setup(app)
     deeper.setup(app)
     field_guide.setup(app)
+    formulas.setup(app)
     page_plots.setup(app)
     syllabus.setup(app)
     app.connect("config-inited", add_libraries)

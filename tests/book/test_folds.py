@@ -16,6 +16,7 @@ CHAPTERS = settings.load(ROOT).chapters
 NOT_YET = {chapter.stem for chapter in CHAPTERS} - {
     *("tokens", "mixing", "lookup", "self_attention", "llama"),
     *("interpret", "vision", "sequences", "efficient"),
+    *("multihead", "masking", "positions"),
 }
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(

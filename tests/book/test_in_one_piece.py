@@ -15,7 +15,19 @@ import pytest
 import torch
 from conftest import ROOT
 
-from attncourse import interpret, kqv, lookup, mixing, self_attention, sequences, tokens, vision
+from attncourse import (
+    interpret,
+    kqv,
+    lookup,
+    masking,
+    mixing,
+    multihead,
+    positions,
+    self_attention,
+    sequences,
+    tokens,
+    vision,
+)
 from attncourse.checks import exercises
 from attncourse.grading.class_.similar import in_one_piece
 
@@ -24,6 +36,7 @@ CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 NOT_YET = {*CHAPTERS} - {
     *("tokens", "mixing", "lookup", "self_attention"),
     *("interpret", "vision", "sequences", "efficient"),
+    *("multihead", "masking", "positions"),
 }
 LINES, COLUMNS = range(10, 61), 72
 RNG = np.random.default_rng(5)
@@ -49,6 +62,12 @@ MAPS = torch.rand(3, 7, 7, generator=torch.Generator().manual_seed(6))
 PATTERN = interpret.previous_token_pattern(7)
 TILED = torch.randn(3, 11, 5, generator=torch.Generator().manual_seed(7))
 SAID = "It's 3.14, isn't it?"
+HEADS = multihead.MultiHeadAttention(12, 3)
+WIDE = torch.from_numpy(numbers(2, 5, 12)).float()
+LOGITS = torch.from_numpy(numbers(2, 4, 7)).float()
+SEEN = torch.from_numpy(RNG.random((2, 4, 7)) < 0.5)
+SEEN[0, 1] = False  # a query without a key
+PLACES = torch.tensor([0, 3, 11, 40, 5])
 
 # What to compare, by chapter.
 PIECES: dict[str, list[Piece]] = {
@@ -150,6 +169,60 @@ PIECES: dict[str, list[Piece]] = {
             "[tiled_attention(*qkv, block=4), tiled_attention(*qkv)]",
             {"qkv": TILED},
             lambda: [kqv.scaled_dot_product_attention(*TILED)] * 2,
+        ),
+    ],
+    "multihead": [
+        Piece(
+            "[(m := MultiHeadAttention(12, 3)).load_state_dict(state), m(x, mask), m.weights(x)]"
+            "[1:]",
+            {"state": HEADS.state_dict(), "x": WIDE, "mask": torch.ones(5, 5).tril().bool()},
+            lambda: [HEADS(WIDE, mask=masking.causal_mask(5)), HEADS.weights(WIDE)],
+        ),
+        Piece(
+            "[split_heads(x, 3), merge_heads(split_heads(x, 3))]",
+            {"x": WIDE},
+            lambda: [multihead.split_heads(WIDE, 3), WIDE],
+        ),
+    ],
+    "masking": [
+        Piece(
+            "[causal_mask(5), causal_mask(2, 7), padding_mask([3, 7], 7), "
+            "sliding_window_mask(7, 3), sliding_window_mask(7, 2, causal=True)]",
+            {},
+            lambda: [
+                masking.causal_mask(5),
+                masking.causal_mask(2, 7),
+                masking.padding_mask([3, 7], 7),
+                masking.sliding_window_mask(7, 3),
+                masking.sliding_window_mask(7, 2, causal=True),
+            ],
+        ),
+        Piece(
+            "masked_softmax(scores, mask)",
+            {"scores": LOGITS, "mask": SEEN},
+            lambda: masking.masked_softmax(LOGITS, SEEN),
+        ),
+        Piece(
+            "[leak(f, x, causal_mask(5)) "
+            "for f in (lambda x: x.cumsum(0), lambda x: x - x.mean(0))]",
+            {"x": WIDE[0]},
+            lambda: [0.0, 0.2],
+        ),
+    ],
+    "positions": [
+        Piece(
+            "[sinusoidal_encoding(50, 8), rotation_matrix(-3, 8), alibi_bias(4, 5)]",
+            {},
+            lambda: [
+                positions.sinusoidal_encoding(50, 8),
+                positions.rotation_matrix(-3, 8),
+                positions.alibi_bias(4, 5),
+            ],
+        ),
+        Piece(
+            "apply_rope(x, places)",
+            {"x": WIDE, "places": PLACES},
+            lambda: positions.apply_rope(WIDE, PLACES),
         ),
     ],
 }
