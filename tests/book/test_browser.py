@@ -611,6 +611,16 @@ def test_the_search_puts_first_the_chapter_that_a_term_names(reader, term, chapt
     assert reader.errors == []
 
 
+def test_the_search_puts_chapters_before_the_glossary(reader):
+    page = reader.open("search.html?q=softmax")
+    expect(page.locator(".search-summary")).to_contain_text("found")
+    found = [a.get_attribute("href") for a in page.locator("ul.search a").all()]
+    places = [i for i, link in enumerate(found) if "glossary" in link]
+    assert places
+    assert min(places) > max(i for i, link in enumerate(found) if "03_lookup" in link)
+    assert reader.errors == []
+
+
 def test_without_scripts_formulas_are_explained(browser, address):
     quiet = Reader(browser, address, java_script_enabled=False)
     quiet.page.goto(f"{address}/{CHAPTERS[4]}")

@@ -1,4 +1,5 @@
-// How the search ranks what it finds: Sphinx's own rules, and the chapter first that a term names.
+// How the search ranks what it finds: Sphinx's own rules, but the chapter first that a term names, and
+// chapters before the glossary and other pages that are looked things up in.
 
 const stemsOf = (text) => {
   const stemmer = new Stemmer();
@@ -8,7 +9,8 @@ const stemsOf = (text) => {
 var Scorer = {
   /** Gets [docname, title, anchor, description, score, filename], gives the score that counts. */
   score: ([page, title, anchor, , score]) => {
-    if (anchor || !/\d\d_/.test(page)) return score;
+    if (!/\d\d_/.test(page)) return score - 20;
+    if (anchor) return score;
     const asked = stemsOf(new URLSearchParams(location.search).get("q") ?? "");
     // <span class="section-number">10. </span>Masking: what a model must not see
     const named = stemsOf(title.replace(/<[^>]+>/g, "").split(":")[0]);
