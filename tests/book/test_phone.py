@@ -20,6 +20,7 @@ ALL = {chapter.stem for chapter in CHAPTERS}
 DONE = {
     *("tokens", "mixing", "lookup", "self_attention"),
     *("interpret", "vision", "sequences", "efficient"),
+    *("multihead", "masking", "positions"),
 }
 NOT_YET: dict[str, set[str]] = {
     "printed": ALL - DONE - {"llama"},
