@@ -14,7 +14,7 @@ LOOK = (
     ".attncourse-table td{overflow-wrap:anywhere}"
     ".attncourse-table thead th{font-weight:600}.attncourse-table tbody th{font-weight:400}"
     ".attncourse-table .at-number{text-align:right;font-variant-numeric:tabular-nums;"
-    "white-space:nowrap}"
+    "white-space:nowrap}.attncourse-table thead .at-number{white-space:normal}"
 )
 
 
