@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages tidy fresh book pdf slides exercises bench clean
+.PHONY: help demo test quick packages tidy fresh book pdf slides exercises bench clean
 
 # Asked once, when an environment is made: one compiled without profiles takes 1.4 times as long.
 PYTHON ?= $(eval PYTHON := $(or $(shell python3 tools/fastest_python.py),python3))$(PYTHON)
@@ -65,6 +65,9 @@ test: ## everything that must hold: style, contracts, generated files, tests
 	@$(MAKE) --no-print-directory --jobs=2 packages tidy
 	@$(MAKE) --no-print-directory --jobs=2 fresh book
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+quick: tidy ## style, contracts and the tests near what changed, in under three minutes
+	@$(BIN)/python tools/quick.py
 
 tidy: .venv/.stamp # style and contracts
 	@$(BIN)/ruff check --quiet .

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,8 @@ settings.load_profile("course")
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "course"
+WHOLE = 100  # files: so many are no run of a few
+UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
 
 
 def run_tool(name: str, *arguments: object) -> subprocess.CompletedProcess:
@@ -50,6 +54,8 @@ def copy_course(target: Path, *folders: str, source: Path = ROOT) -> Path:
 @pytest.fixture(scope="session")
 def built() -> Path:
     """The built book's folder. `make test` has just built it, so nothing runs here once more."""
+    if UNTIL:
+        pytest.skip("what needs the book is left to make test")
     folder = ROOT / "_build"
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
@@ -125,6 +131,12 @@ def exercise_of(item) -> tuple | None:
     return (item.path, parameters["exercise"].target) if "exercise" in parameters else None
 
 
+def pytest_runtest_setup(item):
+    """In `make quick` no test begins that would keep whoever waits."""
+    if UNTIL and time.time() > UNTIL:
+        pytest.skip("no time: left to make test")
+
+
 def pytest_collection_finish():
     """From now on the collector works, on what tests make; it need not look every 700 objects."""
     gc.collect()
@@ -141,5 +153,24 @@ def pytest_terminal_summary(terminalreporter):
                 terminalreporter.write_line(line)
     from attncourse.model import within_reach
 
+    tell_the_slowest(terminalreporter)
     said = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
     terminalreporter.write_line(f"real model: {said}")
+
+
+def tell_the_slowest(terminalreporter):
+    """Of a whole run: the ten files that took longest, and for `make quick` what each took."""
+    taken: dict[str, float] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration"):
+                file = report.nodeid.partition("::")[0]
+                taken[file] = taken.get(file, 0.0) + report.duration
+    if len(taken) < WHOLE:
+        return
+    slowest = sorted(taken.items(), key=lambda one: -one[1])[:10]
+    told = ", ".join(f"{file.removeprefix('tests/')} {seconds:.0f}" for file, seconds in slowest)
+    terminalreporter.write_line(f"slowest, in seconds: {told}")
+    kept = {file: round(seconds, 1) for file, seconds in sorted(taken.items())}
+    if (ROOT / ".venv").is_dir():
+        (ROOT / ".venv" / "seconds.json").write_text(json.dumps(kept, indent=0), encoding="utf-8")

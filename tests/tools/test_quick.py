@@ -1,0 +1,103 @@
+"""Which tests ``make quick`` runs: those near what changed, for as long as there is time."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import quick
+from conftest import ROOT
+
+IMPORTS = quick.Imports(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("path", "test", "between"),
+    [
+        ("attncourse/checks/trying/watch.py", "tests/checks/test_watch.py", 1),
+        ("attncourse/grading/spreadsheet.py", "tests/grading/test_export.py", 1),
+        ("attncourse/kqv.py", "tests/test_kqv.py", 1),
+        ("attncourse/figures/moving/three_weights.js", "tests/figures/test_moving_figures.py", 2),
+        ("tests/grading/small_course.py", "tests/grading/test_plan.py", 1),
+        ("tests/checks/test_grid.py", "tests/checks/test_grid.py", 0),
+        ("tools/grid.py", "tests/checks/test_grid.py", 1),
+    ],
+)
+def test_a_test_is_as_near_as_there_are_imports_between(path, test, between):
+    assert IMPORTS.near([path])[test] == between
+
+
+def test_what_nobody_imports_reaches_no_test():
+    assert IMPORTS.near(["CHANGELOG.md", "book/assets/attncourse.css"]) == {}
+
+
+def test_the_nearest_are_run_and_the_rest_is_named(monkeypatch):
+    monkeypatch.setattr(quick, "seconds", lambda root, test: 10.0)
+    run, left = quick.chosen(ROOT, ["attncourse/checks/trying/compare.py"], budget=50)
+    assert len(run) == 5
+    assert len(left) > 20
+    near = IMPORTS.near(["attncourse/checks/trying/compare.py"])
+    assert max(near[test] for test in run) <= min(near[test] for test in left)
+    assert not set(run) & set(left)
+
+
+def test_what_takes_longer_than_there_is_time_for_is_left_and_what_fits_is_run(monkeypatch):
+    long = {"tests/test_kqv.py": 1000.0}
+    monkeypatch.setattr(quick, "seconds", lambda root, test: long.get(test, 1.0))
+    run, left = quick.chosen(ROOT, ["tests/test_kqv.py", "tests/test_gpt.py"])
+    assert run == ["tests/test_gpt.py"]
+    assert left == ["tests/test_kqv.py"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "book/05_kqv.md",
+        "solutions/05_kqv/05_kqv.py",
+        "exercises/05_kqv/05_kqv.ipynb",
+        "attncourse/checks/bank/kqv.py",
+    ],
+)
+def test_what_belongs_to_a_chapter_reaches_the_chapter_s_tests(path):
+    assert quick.stems([path]) == ["kqv"]
+    assert "tests/test_kqv.py" in quick.chosen(ROOT, [path])[0]
+
+
+def test_a_whole_run_says_how_long_a_file_takes(tmp_path):
+    quick.taken.cache_clear()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "seconds.json").write_text(json.dumps({"tests/test_a.py": 7.5}))
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_b.py").write_text("@pytest.mark.slow\n")
+    (tmp_path / "tests" / "test_c.py").write_text("")
+    times = [quick.seconds(tmp_path, f"tests/test_{name}.py") for name in "abc"]
+    assert times == [7.5, quick.SLOW, quick.GUESS]
+
+
+def test_what_changed_is_what_git_says_and_what_it_does_not_know(tmp_path):
+    def git(*words):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "kept.py").write_text("")
+    (tmp_path / "old.py").write_text("")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@x.org", "commit", "-m", "one")
+    (tmp_path / "old.py").write_text("x = 1\n")
+    (tmp_path / "new.py").write_text("")
+    assert quick.changed(tmp_path, quick.base(tmp_path)) == ["new.py", "old.py"]
+    with pytest.raises(SystemExit, match="git diff --name-only no-such-commit"):
+        quick.changed(tmp_path, "no-such-commit")
+
+
+def test_a_test_that_would_begin_too_late_is_skipped_and_said(tmp_path):
+    told = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-n", "0"]
+    done = subprocess.run(
+        [*command, "tests/tools/test_fastest_python.py"],
+        cwd=ROOT, env=told, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "no time: left to make test" in done.stdout
+    assert "passed" not in done.stdout
