@@ -29,7 +29,7 @@ from attncourse.figures.style import (
     YELLOW,
     set_style,
 )
-from attncourse.figures.tables import TextTable
+from attncourse.figures.tables import TextTable as Table  # what pages call it
 from attncourse.figures.weights import head_grid, weight_matrix
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
     "Diagram",
     "Matrix",
     "Slider",
-    "TextTable",
+    "Table",
     "attention_view",
     "beside",
     "curve_with_spread",

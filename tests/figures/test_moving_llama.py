@@ -12,7 +12,7 @@ import pytest
 from moving_pages import Reader, needs_browser
 
 from attncourse.byte_pairs import learn_merges, symbols_of
-from attncourse.figures import TextTable, moving
+from attncourse.figures import Table, moving
 from attncourse.figures.moving.block_today import PARTS, counted
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.llama import Llama, LlamaConfig, merge_pairs
@@ -73,8 +73,8 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside(name):
         (lambda: moving.block_today(SIZES | {"d_ff": 0}), "d_ff"),
         (lambda: moving.block_today({}), "d_model"),
         (lambda: moving.block_today(SIZES | {"n_kv_heads": 4}), "divide"),
-        (lambda: TextTable(("a",), []), "2 to 4"),
-        (lambda: TextTable(("a", "b"), [("1",)]), "2 cells"),
+        (lambda: Table(("a",), []), "2 to 4"),
+        (lambda: Table(("a", "b"), [("1",)]), "2 cells"),
     ],
 )
 def test_what_does_not_fit_is_refused(make, message):
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused(make, message):
 
 def test_a_table_is_text_and_markup_stays_text():
     rows = [(("no mask", "10_masking.html"), "1.1"), ((EVIL, EVIL), "−10.0"), ("none", "–")]
-    table = TextTable(("decision", "nats"), rows)
+    table = Table(("decision", "nats"), rows)
     html = table._repr_html_()
     assert "<img" not in html
     assert '<a href="10_masking.html">no mask</a>' in html
