@@ -2,9 +2,10 @@
 
 python benchmarks/disturbed.py [--runs 30] [--seed 1]
 
-Processes of the grading are stopped for 1 to 12 seconds at random, or one of them is killed. Where
-the driver was killed, the next run goes on. It ends after so many runs in a row that gave the
-points of an undisturbed run, or with status 1 after the first that did not.
+Processes of the grading are stopped for 1 to 12 seconds at random, or one of them is killed, or the
+disk is full, or a worker of a Dask cluster goes. Where the grading had no end, the next run goes
+on. It ends after so many runs in a row that gave the points of an undisturbed run, or with status 1
+after the first that did not.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "grading")]
 
-from disturbing import class_of_twelve, disturbances, graded, points  # noqa: E402
+from disturbing import class_of_twelve, disturbances, graded, nothing, points  # noqa: E402
 
 
 def main() -> int:
@@ -27,7 +28,7 @@ def main() -> int:
     dice = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         quiet = class_of_twelve(Path(folder, "quiet"))
-        graded(quiet, lambda grading, dice: [], dice)
+        graded(quiet, nothing, dice)
         expected = points(quiet)
         for number, disturb in enumerate(islice(disturbances(1, 12, 2), options.runs), 1):
             course = class_of_twelve(Path(folder, str(number)))

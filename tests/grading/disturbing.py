@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -9,9 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from itertools import cycle
 from pathlib import Path
 
 import psutil
+from clusters import ENVIRONMENT, cluster
 from small_course import NAME, make_course, small
 
 KINDS = ("driver", "lane", "zygote", "worker")
@@ -55,10 +58,15 @@ def points(course: Path) -> dict[tuple[str, str], float]:
 class Grading:
     """A driver at work, and the processes that it has."""
 
-    def __init__(self, course: Path, *options: str):
+    def __init__(self, course: Path, *options: str, prefix: tuple[str, ...] = ()):
         command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, *options]
         self.process = subprocess.Popen(
-            command, cwd=course, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [*prefix, *command],
+            cwd=course,
+            env=ENVIRONMENT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.began = time.monotonic()
 
@@ -76,14 +84,15 @@ class Grading:
             lanes = [child for pid in lanes for child in children(pid)]
         return lanes
 
-    def end(self) -> int:
-        """Its status, once it has ended."""
+    def end(self, refusal: str = "") -> int:
+        """Its status, once it has ended: well, killed, or with a ``refusal`` that says this."""
         while self.runs():
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(1)
         said = self.process.stderr.read()
         self.process.stderr.close()
-        assert self.process.returncode in (0, -signal.SIGKILL), said
+        refused = bool(refusal) and refusal in said
+        assert refused or self.process.returncode in (0, -signal.SIGKILL), said
         return self.process.returncode
 
 
@@ -120,7 +129,12 @@ def text_of(path: Path) -> str:
 
 # --- disturbances ---------------------------------------------------------------------------------
 
-Disturb = Callable[[Grading, random.Random], list[str]]
+# Grades a course while something happens: what did, and the status.
+Disturb = Callable[..., tuple[list[str], int]]
+
+
+def nothing(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
+    return [], Grading(course, *options).end()
 
 
 def send(number: int, pids: list[int]) -> int:
@@ -136,16 +150,17 @@ def send(number: int, pids: list[int]) -> int:
 def once(kind: str) -> Disturb:
     """Kills one process of a kind at some moment of the grading."""
 
-    def disturb(grading: Grading, dice: random.Random) -> list[str]:
+    def disturb(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
+        grading = Grading(course, *options)
         while grading.runs() and not grading.of_kind("worker"):
             time.sleep(0.01)
         time.sleep(dice.uniform(0, 1))
         for _ in range(1000):
             there = grading.of_kind(kind) if grading.runs() else []
             if there and send(signal.SIGKILL, [dice.choice(there)]):
-                return [f"{kind} killed"]
+                return [f"{kind} killed"], grading.end()
             time.sleep(0.001)
-        return []
+        return [], grading.end()
 
     return disturb
 
@@ -153,8 +168,8 @@ def once(kind: str) -> Disturb:
 def frozen(shortest: float, longest: float, pause: float) -> Disturb:
     """Stops processes of some kinds for so many seconds, again and again."""
 
-    def disturb(grading: Grading, dice: random.Random) -> list[str]:
-        found = []
+    def disturb(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
+        found, grading = [], Grading(course, *options)
         while grading.runs():
             time.sleep(dice.uniform(0, pause))
             kinds = dice.choice([*((kind,) for kind in KINDS), KINDS])
@@ -166,23 +181,58 @@ def frozen(shortest: float, longest: float, pause: float) -> Disturb:
             finally:
                 send(signal.SIGCONT, pids)
             found += [f"{' '.join(kinds)} stopped for {seconds:.1f} s"] if stopped else []
-        return found
+        return found, grading.end()
 
     return disturb
 
 
+def full_disk(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
+    """The course lies on a disk that has room for a part of the results; then there is more."""
+    room = dice.randint(120, 360)
+    disk = course.with_name(f"{course.name}-disk")
+    disk.mkdir()
+    script = (
+        f"mount -t tmpfs -o size={room}k tmpfs '{disk}'; cp -r '{course}/.' '{disk}'; cd '{disk}'\n"
+        f'trap \'cp -r "{disk}/." "{course}"\' EXIT; "$@"; exit'
+    )
+    prefix = (*PRIVATE_MOUNTS, "sh", "-ec", script, "sh")
+    status = Grading(course, *options, prefix=prefix).end(refusal="cannot write")
+    return [f"a disk of {room} kB was full"] if status else [], status
+
+
+PRIVATE_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount")
+
+
+def can_fill_disks() -> bool:
+    """Whether a disk can be had here that nobody else sees."""
+    command = [*PRIVATE_MOUNTS, "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    there = shutil.which(command[0]) is not None
+    return there and not subprocess.run(command, stderr=subprocess.DEVNULL).returncode
+
+
+def worker_goes(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
+    """One of a cluster's two workers ends at some moment of the grading, or is ended."""
+    journal, number = course / "reports" / NAME / "journal.jsonl", dice.randint(2, 8)
+    how = dice.choice((signal.SIGKILL, signal.SIGTERM))
+    with cluster(course.parent, 2) as (address, workers):
+        grading = Grading(course, "--dask", address, *options)
+        while grading.runs() and text_of(journal).count("\n") < number:
+            time.sleep(0.01)
+        if not grading.runs():
+            return [], grading.end()
+        os.killpg(workers[0].pid, how)
+        return [f"a Dask worker got {how.name}"], grading.end()
+
+
 def disturbances(shortest: float, longest: float, pause: float) -> Iterator[Disturb]:
     """Each kind in turn, for ever."""
-    while True:
-        yield frozen(shortest, longest, pause)
-        for kind in KINDS:
-            yield once(kind)
+    disks = [full_disk] if can_fill_disks() else []
+    return cycle([frozen(shortest, longest, pause), *map(once, KINDS), *disks, worker_goes])
 
 
 def graded(course: Path, disturb: Disturb, dice: random.Random, *options: str) -> list[str]:
-    """Grades a course while it is disturbed, again where the driver was killed; what happened."""
-    grading = Grading(course, *options)
-    found = disturb(grading, dice)
-    if grading.end():
+    """Grades a course while it is disturbed, again where that had no end; what happened."""
+    found, status = disturb(course, dice, *options)
+    if status:
         assert Grading(course, *options).end() == 0
     return found

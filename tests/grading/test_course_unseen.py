@@ -1,13 +1,16 @@
 """Where a course lies and from where it is graded makes no difference: no submission sees it."""
 
 import json
+import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from clusters import cluster
 from small_course import NAME, RIGHT, make_course, small
-from test_dask import cluster
 from test_driver import run
 
 from attncourse.grading.jail import jail
@@ -26,6 +29,7 @@ assert not seen, seen
 {RIGHT[1]}
 """
 SPY = SPY.replace("sys_path", "__import__('sys').path")
+MARK = "course-unseen-"  # the beginning of a folder's name
 PLACES = ("/usr", "/usr/src", "/usr/share", "/usr/share/fonts", "/usr/lib", f"{sys.prefix}/lib")
 
 
@@ -37,13 +41,35 @@ def jailed():
 
 @pytest.fixture
 def course(request):
-    """A course in a place that may be part of what Python needs."""
+    """A course in a place that may be part of what Python needs, and none that lies there still."""
+    remove_left_behind()
     try:
-        with tempfile.TemporaryDirectory(dir=request.param, prefix="course-") as folder:
+        with tempfile.TemporaryDirectory(
+            dir=request.param, prefix=f"{MARK}{os.getpid()}-"
+        ) as folder:
             Path(folder).chmod(0o755)
             yield make_course(Path(folder) / "app", ada=small(twice=SPY))
     except OSError:
         pytest.skip(f"{request.param} is not there, or not ours to write to")
+
+
+def remove_left_behind() -> None:
+    """Removes the courses of runs that were killed: this test would see them, now and for ever."""
+    for place in PLACES:
+        for folder in Path(place).glob(f"{MARK}*"):
+            number = folder.name.removeprefix(MARK).split("-")[0]
+            if not (number.isdigit() and Path("/proc", number).exists()):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_course_of_a_run_that_was_killed_is_removed_and_no_other(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys.modules[__name__], "PLACES", (str(tmp_path),))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for name in (f"{MARK}{ended.pid}-a", f"{MARK}old", f"{MARK}{os.getpid()}-b", "other"):
+        (tmp_path / name / "app").mkdir(parents=True)
+    remove_left_behind()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{MARK}{os.getpid()}-b", "other"]
 
 
 def require_unseen(course: Path) -> None:

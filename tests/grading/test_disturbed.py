@@ -4,7 +4,7 @@ import random
 from itertools import islice
 
 import pytest
-from disturbing import class_of_twelve, disturbances, graded, points
+from disturbing import class_of_twelve, disturbances, graded, nothing, points
 
 PLAIN = {"points_add": 2, "hidden_add": 1, "points_twice": 4}
 
@@ -12,7 +12,7 @@ PLAIN = {"points_add": 2, "hidden_add": 1, "points_twice": 4}
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     course = class_of_twelve(tmp_path_factory.mktemp("quiet") / "course")
-    graded(course, lambda grading, dice: [], random.Random(0))
+    graded(course, nothing, random.Random(0))
     found = points(course)
     assert {test: found["s0-0", test] for test in PLAIN} == PLAIN
     assert len(found) == 36
@@ -22,7 +22,7 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.slow
 def test_a_disturbed_class_has_its_points(undisturbed, tmp_path, record_property):
     dice, happened = random.Random(5), []
-    for number, disturb in enumerate(islice(disturbances(1, 3, 3), 5)):
+    for number, disturb in enumerate(islice(disturbances(1, 3, 3), 7)):
         course = class_of_twelve(tmp_path / str(number))
         happened += (found := graded(course, disturb, dice))
         got = points(course)
