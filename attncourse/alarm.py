@@ -18,7 +18,13 @@ class TimeUp(BaseException):
     """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
 
 
-CLOCK = 8.0  # seconds on the clock for one of processor time: then ends what sleeps or waits
+CLOCK = 8.0  # seconds on the clock in which a busy machine may do one second's work
+PAUSE = 30.0  # and in which it may do nothing for a while: so long nobody stops it by chance
+
+
+def idle(seconds: float) -> float:
+    """The seconds on the clock that may pass without work where so many of work are allowed."""
+    return min(CLOCK * seconds, max(PAUSE, 1.5 * seconds))
 
 
 class Clock:
@@ -41,13 +47,20 @@ class Clock:
 class Stopwatch:
     """Holds the processor time that ``used`` tells against a limit of so many seconds.
 
-    Time is up, too, after ``CLOCK`` times as many seconds on the clock: what sleeps, or waits for
-    what may never come, uses no processor.
+    Time is up, too, where the clock leaves that far behind: what sleeps, or waits for what may
+    never come, uses no processor. ``CLOCK`` seconds may pass for each of work, and beside them
+    those of ``idle``, or ``waits`` where the work that is waited for is not seen by ``used``.
     """
 
-    def __init__(self, seconds: float, used: Callable[[], float] = time.process_time):
+    def __init__(
+        self,
+        seconds: float,
+        used: Callable[[], float] = time.process_time,
+        waits: float | None = None,
+    ):
         self.seconds = seconds
         self.used = used
+        self.waits = waits
         self.before, self.began = used(), time.monotonic()
 
     def worked(self) -> float:
@@ -60,7 +73,8 @@ class Stopwatch:
 
     def left(self) -> float:
         """Seconds on the clock in which time cannot be up yet; 0 once it is."""
-        left = min(self.seconds - self.worked(), CLOCK * self.seconds - self.passed())
+        worked, waits = self.worked(), idle(self.seconds) if self.waits is None else self.waits
+        left = min(self.seconds - worked, waits + CLOCK * worked - self.passed())
         return max(left, 0.001) if left > 0 else 0.0
 
     def extend(self, seconds: float) -> None:
@@ -72,7 +86,7 @@ class Stopwatch:
         limit, worked = limit or self.seconds, self.worked()
         if CLOCK * worked >= self.passed():
             return f"{limit:g} s of processor time"
-        return f"{CLOCK * limit:g} s on the clock, with {worked:.1f} s of processor time"
+        return f"{idle(limit):g} s on the clock, with {worked:.1f} s of processor time"
 
 
 def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import pytest
 
 from attncourse import alarm
-from attncourse.alarm import CLOCK, Stopwatch, TimeUp, ready, within
+from attncourse.alarm import CLOCK, Stopwatch, TimeUp, idle, ready, within
 
 SHORT, LONG = 0.05, 20.0  # seconds; nothing here may take long ones
 
@@ -231,11 +231,28 @@ def test_a_stopwatch_says_what_was_up(monkeypatch):
     worked[0] = 2.0
     assert (watch.left(), watch.in_words()) == (0, "2 s of processor time")
     assert watch.in_words(1.5) == "1.5 s of processor time"
-    worked[0], clock[0] = 1.25, 100 + 2 * CLOCK
+    worked[0], clock[0] = 1.25, 100 + idle(2) + CLOCK * 1.25
     assert watch.left() == 0
-    assert watch.in_words() == f"{2 * CLOCK:g} s on the clock, with 1.2 s of processor time"
+    assert watch.in_words() == f"{idle(2):g} s on the clock, with 1.2 s of processor time"
     watch.extend(1)
     assert watch.left() == 1.75
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(0.5, 4), (5, 30), (20, 30), (120, 180)])
+def test_what_sleeps_waits_for_less_than_what_works_may_take(seconds, waits, monkeypatch):
+    """Twice a limit of twenty seconds, once more alone: a class waits a minute for a sleeper."""
+    worked, clock = [0.0], [100.0]
+    monkeypatch.setattr(alarm.time, "monotonic", lambda: clock[0])
+    watch = Stopwatch(seconds, lambda: worked[0])
+    clock[0] += waits - 0.01
+    assert watch.left() > 0
+    clock[0] += 0.01
+    assert watch.left() == 0
+    worked[0] = seconds / 2  # at an eighth of the machine's speed
+    assert watch.left() == min(seconds / 2, CLOCK * seconds / 2)
+    seen = Stopwatch(seconds, lambda: 0.0, waits=CLOCK * seconds)
+    clock[0] += CLOCK * seconds - 1
+    assert seen.left() == min(1, seconds)
 
 
 @pytest.mark.parametrize("worked", [1.2, 3.0, 3.4])

@@ -52,7 +52,7 @@ class Lane:
         instruction, so it says what it begins and how long that may take, and is held to it.
         """
         doing, limit = "its start", START
-        watch = Stopwatch(START, Clock(self.pid).used)
+        watch = Stopwatch(START, Clock(self.pid).used, waits=CLOCK * START)
         try:
             self.connection.settimeout(CLOCK * START)
             send(self.connection, request | dict.fromkeys(BOOKS), [request[b] for b in BOOKS])
@@ -68,7 +68,8 @@ class Lane:
                     self.began = True
                     doing, used = message["begins"], Clock(self.pid).used
                     limit = message["seconds"] / request["limits"]["stretch"]
-                    watch = Stopwatch(message["seconds"] + GRACE, used)
+                    seconds = message["seconds"] + GRACE  # it may have to wait for its worker
+                    watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
                 elif "progress" in message:
                     progress(message["progress"])
                 else:
