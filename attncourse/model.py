@@ -88,12 +88,13 @@ def load(
 def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
     """What ``load`` returns, or None, and one line that says why, where it is not within reach.
 
-    For pages, which show what is kept then.
+    For pages, which show what is kept then, and are no place for the paths of a machine.
     """
     try:
         return load(show=show)
     except NoModel as reason:
-        print(fill(f"What follows is kept, not computed here: {reason}", 68))
+        why = str(reason).replace(str(folder()), "the folder of the model")
+        print(fill(f"What follows is kept, not computed here: {why}", 68))
         return None
 
 

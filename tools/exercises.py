@@ -107,7 +107,7 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
     title, _, rest = cells[0].source.partition("\n")
     badge = course.badge(f"exercises/{chapter.folder}/{chapter.folder}.ipynb")
     cells[0].source = f"{title}\n\n{badge}\n{rest}".rstrip("\n")
-    cells.insert(1, colab.cell(0, "code", course.install(), colab.FOLDED))
+    cells.insert(1, colab.cell(0, "code", course.install(chapter.stem), colab.FOLDED))
     cells[1].id = "install"
     cells += [
         colab.cell(len(cells), "markdown", PROGRESS, {}),

@@ -2,10 +2,14 @@
 
 Of a released version that is the wheel that was published with it: about a megabyte, installed in
 seconds, and no git is needed. One that ends in `.dev` has none, and is built from the branch. A
-newer package than the notebook's stays. What goes wrong is said in one sentence.
+newer package than the notebook's stays. Where a chapter reads the real model, the libraries that it
+takes come with the package. What goes wrong is said in one sentence.
 """
 
 from __future__ import annotations
+
+REAL = ("llama", "circuits", "serving")  # chapters whose notebooks read the real model
+LIBRARIES = ("gguf", "tokenizers", "regex", "filelock")  # the extra [model] of pyproject.toml
 
 CELL = """\
 #@title Install the course's package, where it is missing or old
@@ -46,9 +50,18 @@ def _install(version, source):
 
 
 _install("VERSION", "SOURCE")"""
+WITH_LIBRARIES = {
+    "import re,": "import importlib.util, re,",
+    "number(version):": "number(version) and all(map(importlib.util.find_spec,\n"
+    f"        {LIBRARIES})):",
+    "attncourse @": "attncourse[model] @",
+}
 
 
-def install_cell(url: str, branch: str, version: str) -> str:
+def install_cell(url: str, branch: str, version: str, stem: str = "") -> str:
+    """The cell's source, for a chapter's notebook by its stem."""
     wheel = f"{url}/releases/download/v{version}/attncourse-{version}-py3-none-any.whl"
-    source = f"git+{url}@{branch}" if ".dev" in version else wheel
-    return CELL.replace("VERSION", version).replace("SOURCE", source)
+    source, cell = f"git+{url}@{branch}" if ".dev" in version else wheel, CELL
+    for without, with_them in WITH_LIBRARIES.items() if stem in REAL else ():
+        cell = cell.replace(without, with_them)
+    return cell.replace("VERSION", version).replace("SOURCE", source)

@@ -91,7 +91,7 @@ def test_a_generated_notebook_is_plain_and_begins_with_badge_and_install(path):
     head, install = notebook.cells[:2]
     assert head.source.startswith("# ")
     assert COURSE.badge(path.replace("solutions/", "exercises/")) in head.source
-    assert install.source == COURSE.install()
+    assert install.source == COURSE.install(Path(path).stem.split("_", 1)[1])
     for cell in notebook.cells:
         assert cell.source.strip()
         if cell.cell_type == "code":
@@ -104,7 +104,8 @@ def test_a_chapters_notebook_holds_the_code_of_its_page(folder):
     page = jupytext.read(ROOT / "book" / f"{folder}.md")
     code = [cell.source for cell in page.cells if cell.cell_type == "code"]
     notebook = read(f"book/{folder}.ipynb")
-    assert [c.source for c in notebook.cells if c.cell_type == "code"] == [COURSE.install(), *code]
+    install = COURSE.install(folder.split("_", 1)[1])
+    assert [c.source for c in notebook.cells if c.cell_type == "code"] == [install, *code]
 
 
 @pytest.mark.parametrize("path", TASKS)

@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 import yaml
 from conftest import ROOT, run_tool
-from install_cell import install_cell
+from install_cell import LIBRARIES, REAL, install_cell
 
 from attncourse import STEMS, __version__
 
@@ -50,7 +50,8 @@ def install(tmp_path, monkeypatch, answer=(0, ""), found: str | None = None, **c
         (tmp_path / "attncourse" / "__init__.py").write_text(f'__version__ = "{found}"\n')
     else:
         monkeypatch.setattr(sys, "meta_path", [])
-    exec(install_cell(HERE, "main", cell.get("version", "0.9.0")), {"__name__": "__main__"})
+    source = install_cell(HERE, "main", cell.get("version", "0.9.0"), cell.get("stem", ""))
+    exec(source, {"__name__": "__main__"})
     return asked, "attncourse" in sys.modules
 
 
@@ -76,6 +77,29 @@ def test_a_missing_package_is_the_release_s_wheel_or_without_a_release_built_fro
     assert f'_install("0.9.0", "{wheel("0.9.0")}")' in install_cell(HERE, "main", "0.9.0")
     from_branch = f'_install("0.9.1.dev0", "git+{HERE}@spring")'
     assert from_branch in install_cell(HERE, "spring", "0.9.1.dev0")
+
+
+@pytest.mark.parametrize(("there", "installs"), [(True, False), (False, True)])
+def test_a_notebook_of_the_real_model_brings_its_libraries(tmp_path, monkeypatch, there, installs):
+    def spec(name):
+        return object() if there or name != "tokenizers" else None
+
+    monkeypatch.setattr("importlib.util.find_spec", spec)
+    asked, _ = install(tmp_path, monkeypatch, found="0.9.0", stem="llama")
+    assert [command[-1] for command in asked] == (
+        [f"attncourse[model] @ {wheel('0.9.0')}"] if installs else []
+    )
+
+
+def test_the_libraries_of_the_real_model_are_the_extra():
+    named = [re.match(r"[\w-]+", one)[0] for one in PROJECT["optional-dependencies"]["model"]]
+    assert sorted(named) == sorted(LIBRARIES)
+
+
+def test_notebooks_that_read_the_real_model_are_known():
+    pages = (ROOT / "book").glob("[0-9]*.md")
+    asks = {p.stem[3:] for p in pages if "attncourse.model import" in p.read_text()}
+    assert asks <= set(REAL)
 
 
 RESOLVE = """\
