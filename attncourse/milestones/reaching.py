@@ -9,22 +9,28 @@ from attncourse.milestones.parts import Parts
 from attncourse.milestones.talking import require_answers, talk
 
 PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
+WITH_A_REAL_MODEL = 60.0  # such a milestone is no test, and each trial reads a text
 
 
 class NotYet(AssertionError):
     """A milestone that is not reached. The message says at which gates, and whose part it is."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        return [str(self)]
 
 
 def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     """Trains the milestone's model, made of these parts and ours for the rest; shows its picture.
 
     ``reach("recall", AttentionHead=AttentionHead)``. ``ask``: a question for a model that answers.
-    Raises ``NotYet`` where it cannot do what it
-    must, ``ValueError`` for a milestone or a part that there is not.
+    Raises ``NotYet`` where it cannot do what it must, ``ValueError`` for a milestone or a part that
+    there is not, ``NoModel`` where a real model is asked for and not within reach.
     """
     made = find(name)
     require_answers(made, ask)
-    outcome = run(made, Parts(targets(made, parts), modules()), patience=PATIENCE)
+    patience = WITH_A_REAL_MODEL if made.answer else PATIENCE
+    outcome = run(made, Parts(targets(made, parts), modules()), patience=patience)
     if not outcome.passed:
         raise NotYet(str(outcome))
     print(outcome)

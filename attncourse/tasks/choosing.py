@@ -57,9 +57,10 @@ class Chooser(nn.Module):
         self.without = without
         heads = 1 if without == "heads" else heads
         self.digits = nn.Embedding(DIGITS, d)
-        self.blocks = nn.ModuleList(
-            PartialBlock(d, heads, without, **options) for _ in range(layers)
-        )
+        self.blocks = nn.ModuleList()
+        for _ in range(layers):
+            block = PartialBlock(d, heads, without, **options)
+            self.blocks.append(block)
         self.norm = nn.Identity() if without == "norm" else LayerNorm(d)
         self.read_out = nn.Linear(d, DIGITS)
 

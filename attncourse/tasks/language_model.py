@@ -30,6 +30,7 @@ def train(
     padding_id: int | None = None,
     show: bool | None = None,
     loss: Loss = next_token_loss,
+    look: Callable[[int], None] = lambda step: None,
 ) -> list[float]:
     """Trains the model with Adam, a step for each batch, and returns the loss of every batch.
 
@@ -37,6 +38,7 @@ def train(
     loss and the seconds. ``show`` says whether; unless given, where somebody looks on: in a
     terminal, in Colab and in Jupyter, not while the book is built. Ctrl-C (in a notebook
     *interrupt*) ends the training and keeps the model as it then is. It is left in ``eval()``.
+    ``look`` is called with the number of steps behind it, before each step and at the end.
     Raises ``ValueError`` where there is no batch, or the rate is not above 0.
     """
     batches = batches if isinstance(batches, Tensor | list | tuple) else list(batches)
@@ -51,11 +53,9 @@ def train(
     with bar(len(batches)) if show else nullcontext() as progress:
         try:
             for step, ids in enumerate(batches):
-                adam.zero_grad()
-                cost = loss(model(ids), ids, padding_id)
-                cost.backward()
-                adam.step(height(step, len(batches)))
-                losses.append(cost.item())
+                look(step)
+                share = height(step, len(batches))
+                losses.append(training_step(model, ids, adam, share, padding_id, loss))
                 if progress is not None:
                     progress.update(0, advance=1, loss=losses[-1])
         except KeyboardInterrupt:
@@ -63,7 +63,25 @@ def train(
             print(f"{done}; the model stays as it is", file=sys.stderr)
     model.zero_grad()
     model.eval()
+    look(len(losses))
     return losses
+
+
+def training_step(
+    model: nn.Module,
+    ids: Int[Tensor, "b n"],
+    adam: Adam,
+    share: float = 1.0,
+    padding_id: int | None = None,
+    loss: Loss = next_token_loss,
+) -> float:
+    """One step downhill on the loss of a batch, at a share of the full rate; returns that loss."""
+    logits = model(ids)  # (b, n, n_vocab)
+    cost = loss(logits, ids, padding_id)
+    adam.zero_grad()
+    cost.backward()
+    adam.step(share)
+    return cost.item()
 
 
 def height(step: int, steps: int) -> float:

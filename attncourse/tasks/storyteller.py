@@ -1,5 +1,8 @@
 """The model of chapters 13 and 14: a small GPT that has read pronoun world."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 
 from attncourse.gpt import GPT, GPTConfig
@@ -19,12 +22,20 @@ def storyteller(
 
 
 def taught(
-    world: PronounWorld, seed: int = 0, steps: int = 350, batch: int = 100, rate: float = 0.006
+    world: PronounWorld,
+    seed: int = 0,
+    steps: int = 350,
+    batch: int = 100,
+    rate: float = 0.006,
+    look: Callable[[GPT, int], None] = lambda gpt, step: None,
 ) -> tuple[GPT, list[float]]:
-    """The ``storyteller`` and the loss of each batch that it read, before it learned from it."""
+    """The ``storyteller`` and the loss of each batch that it read, before it learned from it.
+
+    ``look`` is shown the model before each step and at the end, with the number of steps behind it.
+    """
     torch.manual_seed(seed)
     gpt = GPT(GPTConfig(len(world.words), world.longest))
     gpt.initialise(std=0.16)
     batches = world.sample(steps * batch).unflatten(0, (steps, batch))
-    losses = train(gpt, batches, rate=rate, padding_id=PAD)
+    losses = train(gpt, batches, rate=rate, padding_id=PAD, look=partial(look, gpt))
     return gpt, losses

@@ -394,6 +394,21 @@ check("llama.LlamaBlock", LlamaBlock)
 # ### END SOLUTION
 
 # %% [markdown]
+# ## Have it answer you
+#
+# Nothing is graded here. SmolLM2 answers a question through your parts, with ours for the rest. The
+# first time it is fetched, 93 MB. Put this into a cell of its own, and ask what you like:
+#
+# ```python
+# from attncourse.milestones.reaching import reach
+#
+# reach("chat", ask="What is a cat?", merge_pairs=merge_pairs, rms_norm=rms_norm, SwiGLU=SwiGLU,
+#       pairs_from_halves=pairs_from_halves, LlamaBlock=LlamaBlock)
+# ```
+#
+# Add what you wrote in earlier chapters by name, say `apply_rope=apply_rope`.
+
+# %% [markdown]
 # ## Graded cells
 #
 # Nothing to do here. These cells are run when your notebook is graded. The first of each pair

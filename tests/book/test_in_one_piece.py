@@ -16,8 +16,10 @@ import torch
 from conftest import ROOT
 
 from attncourse import (
+    gpt,
     interpret,
     kqv,
+    llama,
     lookup,
     masking,
     mixing,
@@ -26,6 +28,7 @@ from attncourse import (
     self_attention,
     sequences,
     tokens,
+    transformer,
     vision,
 )
 from attncourse.checks import exercises
@@ -34,7 +37,7 @@ from attncourse.grading.class_.similar import in_one_piece
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 # Chapters whose page has none yet. One that gets it must leave.
 NOT_YET = {*CHAPTERS} - {
-    *("tokens", "mixing", "lookup", "self_attention"),
+    *("tokens", "mixing", "lookup", "self_attention", "transformer", "gpt", "llama"),
     *("interpret", "vision", "sequences", "efficient"),
     *("multihead", "masking", "positions"),
 }
@@ -223,6 +226,86 @@ PIECES: dict[str, list[Piece]] = {
             "apply_rope(x, places)",
             {"x": WIDE, "places": PLACES},
             lambda: positions.apply_rope(WIDE, PLACES),
+        ),
+    ],
+}
+
+torch.manual_seed(0)
+ROWS = torch.randn(2, 5, 12)
+LATER = torch.ones(5, 5, dtype=torch.bool).tril()
+BLOCK, LLAMA = transformer.EncoderBlock(12, 3), llama.LlamaBlock(12, 6, 2, 7, 50.0)
+MODEL = gpt.GPT(gpt.GPTConfig(11, 7, d_model=12, n_heads=3)).eval()
+for parameter in (*BLOCK.parameters(), *LLAMA.parameters(), *MODEL.parameters()):
+    torch.nn.init.normal_(parameter, std=0.4)
+STORY = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
+
+
+def state(module: torch.nn.Module, **names: str) -> dict[str, torch.Tensor]:
+    """A module's numbers under the listing's names: no room, and what else is called otherwise."""
+    names = {"attention.": "", "feed_forward.": "", **names}
+    found = {}
+    for name, tensor in module.state_dict().items():
+        for one, other in names.items():
+            name = name.replace(one, other)
+        found[name] = tensor
+    return found
+
+
+def gpt_state() -> dict[str, torch.Tensor]:
+    """The same for a GPT, whose queries, keys and values lie in one matrix there."""
+    found = state(MODEL, blocks="layers", gain="weight")
+    for i in range(2):
+        for kind in ("weight", "bias"):
+            parts = [found.pop(f"layers.{i}.W_{one}.{kind}") for one in "qkv"]
+            found[f"layers.{i}.W_qkv.{kind}"] = torch.cat(parts)
+    table = found.pop("positions.table")
+    found |= {f"layers.2.{kind}": found.pop(f"norm.{kind}") for kind in ("weight", "bias")}
+    del found["out.weight"]  # the table again
+    return found | {"positions.weight": table}
+
+
+PIECES |= {
+    "transformer": [
+        Piece(
+            "[layer_norm(x), layer_norm(x, g, g, 0.3)]",
+            {"x": ROWS, "g": ROWS[0, 0]},
+            lambda: [
+                transformer.layer_norm(ROWS),
+                transformer.layer_norm(ROWS, ROWS[0, 0], ROWS[0, 0], 0.3),
+            ],
+        ),
+        Piece(
+            "[(b := EncoderBlock(12, 3)).load_state_dict(s) and b(x), b(x, mask)]",
+            {"s": state(BLOCK), "x": ROWS, "mask": LATER},
+            lambda: [BLOCK(ROWS), BLOCK(ROWS, LATER)],
+        ),
+    ],
+    "gpt": [
+        Piece(
+            "[(m := GPT(11, 7, 12, 3)).load_state_dict(s) and m(x), next_token_loss(m(x), x)]",
+            {"s": gpt_state(), "x": STORY},
+            lambda: [MODEL(STORY), gpt.next_token_loss(MODEL(STORY), STORY)],
+        ),
+        Piece(  # with the same draws
+            "(m := GPT(11, 7, 12, 3)).load_state_dict(s) and torch.manual_seed(4) "
+            "and generate(m, x, 9)",
+            {"s": gpt_state(), "x": STORY},
+            lambda: torch.manual_seed(4) and gpt.generate(MODEL, STORY, 9, gpt.sample_token),
+        ),
+    ],
+    "llama": [
+        Piece(
+            "[rms_norm(x), rms_norm(x, g, 0.3)]",
+            {"x": ROWS, "g": ROWS[0, 0]},
+            lambda: [llama.rms_norm(ROWS), llama.rms_norm(ROWS, ROWS[0, 0], 0.3)],
+        ),
+        Piece(
+            "(b := LlamaBlock(12, 6, 2, 7, 50.0)).load_state_dict(s) and b(x)",
+            {
+                "s": state(LLAMA, **{"norm_1.gain": "gain_1", "norm_2.gain": "gain_2"}),
+                "x": ROWS,
+            },
+            lambda: LLAMA(ROWS),
         ),
     ],
 }

@@ -605,3 +605,25 @@ def test_a_world_of_markup_stays_words(opened):
     reader.button("Write on").click()
     assert word in reader.figure.inner_text()
     assert reader.page.locator("img").count() == 0
+
+
+@needs_browser
+def test_without_its_heads_the_figure_is_small(opened):
+    """For a first screen: a phone shows figure and controls at once."""
+    reader = opened(live(heads=False), width=390)
+    assert reader.figure.bounding_box()["height"] <= 560
+    assert reader.overflow() == 0
+    assert not reader.figure.locator(".lm-head, .am-stage .lm-rows").first.is_visible()
+    assert reader.figure.locator('.am-stage [data-part="bars"] tr').count() == 5
+    reader.button("Next word").click()
+    assert reader.says.startswith("Drawn: ")
+
+
+@needs_browser
+def test_bars_of_another_story_are_dimmed(opened):
+    reader = opened(live())
+    story = reader.figure.locator('.am-stage [data-part="story"]')
+    bars = reader.figure.locator('.am-stage [data-part="bars"]')
+    for words, opacity in (("the cat", 0.4), ("the doctor", 1)):
+        story.fill(words)
+        assert float(bars.evaluate("bars => getComputedStyle(bars).opacity")) == opacity

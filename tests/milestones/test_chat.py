@@ -13,7 +13,7 @@ from attncourse.milestones import parts as places
 from attncourse.milestones.chat import MILESTONE, Talker, in_halves
 from attncourse.milestones.milestone import MilestoneResult, reached, tried
 from attncourse.milestones.parts import Parts
-from attncourse.milestones.reaching import reach
+from attncourse.milestones.reaching import NotYet, reach
 from attncourse.milestones.talking import shaded, talk
 from attncourse.model import NoModel
 
@@ -167,6 +167,39 @@ def test_smollm2_answers_through_these_parts(real_model, monkeypatch, capsys):
         seen = {gate.name: gate.shut(wrong) for gate in MILESTONE.trained}
     assert "differ from ours by" in seen["SmolLM2's logits"]
     assert "nats a piece" in seen["nats a piece on a text"]
+
+
+def test_a_notebook_shows_a_sentence_and_no_traceback(monkeypatch):
+    from attncourse.milestones import chat
+
+    monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
+    chat.loaded.cache_clear()
+    with pytest.raises(NoModel) as absent:
+        reach("chat", rms_norm=lambda x, gain=None, eps=1e-5: llama.rms_norm(x, gain, eps))
+    assert absent.value._render_traceback_() == [str(absent.value)]
+    with pytest.raises(NotYet) as wrong:
+        reach("chat", rms_norm=centred)
+    (said,) = wrong.value._render_traceback_()
+    assert said.startswith("✗ chat: SmolLM2, a real model, answers a question")
+    assert "✗ rows of one size" in said
+
+
+def test_the_part_to_blame_is_sought_for_a_minute(monkeypatch):
+    """In a notebook; other milestones stand in tests, which have less."""
+    from attncourse.milestones import reaching
+
+    given = {}
+
+    def run(made, parts, patience):
+        given[made.name] = patience
+        raise NotYet
+
+    monkeypatch.setattr(reaching, "run", run)
+    for name in ("chat", "recall"):
+        with pytest.raises(NotYet):
+            reach(name)
+    assert given["chat"] > given["recall"]
+    assert given["recall"] <= 10
 
 
 def test_a_shade_is_between_white_and_orange():

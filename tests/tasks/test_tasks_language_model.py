@@ -146,6 +146,19 @@ def test_the_rate_rises_and_falls_to_0():
     assert all(a >= b for a, b in pairwise(heights[80:]))
 
 
+def test_somebody_may_look_before_each_step_and_at_the_end():
+    seen = []
+
+    def look(step):
+        seen.append((step, mean_loss(model, stories[0], PAD)))
+
+    model, stories = Bigram(len(WORLD.words)), PronounWorld(3).sample(60).split(20)
+    losses = train(model, stories, rate=0.1, padding_id=PAD, show=False, look=look)
+    assert [step for step, _ in seen] == [0, 1, 2, 3]
+    assert seen[0][1] == pytest.approx(losses[0])  # nothing learned yet
+    assert seen[3][1] < seen[1][1] < seen[0][1]
+
+
 def test_a_bar_shows_loss_and_seconds_and_silence_is_kept(capsys):
     train(Bigram(45), batches(), rate=0.1, padding_id=PAD, show=True)
     shown = capsys.readouterr().out

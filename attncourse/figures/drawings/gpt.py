@@ -48,7 +48,7 @@ def chances() -> Diagram:
     picture.text(70, 239, "the rest", anchor="end", size=14)
     picture.path("M80,222h2v24h-2Z", filled=True)
     picture.text(94, 239, "next to 0", size=13, anchor="start")
-    picture.text(150, 296, "a share for every word of the vocabulary", "quiet", size=12)
+    picture.text(150, 296, "a probability for every word that it knows", "quiet", size=12)
     return picture
 
 

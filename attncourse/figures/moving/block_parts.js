@@ -38,9 +38,10 @@ const show = () => {
   part("rows").querySelectorAll("tr").forEach((line, i) =>
     line.querySelectorAll("td").forEach((cell, a) => fill(cell, "value", X[i][a] / most, X[i][a], 3)));
   part("apart").querySelectorAll("td").forEach((cell, i) => {
-    fill(cell, "query", now.apart[i], 100 * now.apart[i], 1);
+    cell.textContent = shown(100 * now.apart[i], 0);
     cell.classList.toggle("am-chosen", i === depth);
   });
+  part("bars").querySelectorAll("i").forEach((bar, i) => { bar.style.height = `${100 * now.apart[i]}%`; });
   names.forEach((name, i) => part(`part-${name}`).ariaPressed = String(on[i]));
   part("depth-now").textContent = depth;
   const there = names.filter((_, i) => on[i]);

@@ -46,11 +46,11 @@ def block_parts(
     shares = [apart(X) for X in rows]
     return Moving(
         "block_parts",
-        "A stack of blocks, part by part",
-        controls(*(button(f"part-{name}", name, False) for name in PARTS))
+        "What is left of the differences between tokens, block by block",
+        controls("Attention, and", *(button(f"part-{name}", name, False) for name in PARTS))
+        + scrolling(by_depth(shares, depth), "how far apart, by depth")
         + controls(slider("depth", "blocks", 0, len(layers), depth))
-        + scrolling(token_rows(rows[depth], tokens), "rows of the tokens")
-        + scrolling(by_depth(shares, depth), "how far apart, by depth"),
+        + scrolling(token_rows(rows[depth], tokens), "rows of the tokens"),
         "In a browser that runs scripts, buttons switch the parts on and a slider sets the depth.",
         {
             "x": x.tolist(),
@@ -119,10 +119,15 @@ def token_rows(X: np.ndarray, tokens: tuple[str, ...]) -> str:
 
 
 def by_depth(shares: list[float], depth: int) -> str:
-    """How far apart the tokens are after each number of blocks, as one line of a table."""
+    """How far apart the tokens are after each number of blocks: a bar and a number for each."""
     heads = "".join(f'<th scope="col">{i}</th>' for i in range(len(shares)))
-    cells = "".join(cell("query", share, f"{100 * share:.1f}") for share in shares)
+    bars = "".join(f'<td><i style="height:{100 * share:.0f}%"></i></td>' for share in shares)
+    chosen = [' class="am-chosen"' if i == depth else "" for i in range(len(shares))]
+    cells = "".join(
+        f"<td{mark}>{100 * share:.0f}</td>" for mark, share in zip(chosen, shares, strict=True)
+    )
     return (
-        f'<thead><tr><th scope="row">after … blocks</th>{heads}</tr></thead>'
-        f'<tbody><tr data-part="apart"><th scope="row">apart, in %</th>{cells}</tr></tbody>'
+        f'<thead><tr><th scope="row">blocks</th>{heads}</tr></thead>'
+        f'<tbody><tr data-part="bars"><td></td>{bars}</tr>'
+        f'<tr data-part="apart"><th scope="row">apart, %</th>{cells}</tr></tbody>'
     )

@@ -55,6 +55,7 @@ const point = i => {
 const show = (drawn = "") => {
   const {typed, wrong} = written(), temperature = +part("temperature").value;
   story.ariaInvalid = !!wrong;
+  part("bars").style.opacity = wrong ? .4 : ""; // they are another story's
   if (wrong) return tell(root, wrong);
   const tokens = [words[data.start], ...typed], numbers = [data.start, ...typed.map(word => ids.get(word))], on = states();
   const moved = tokens.join(" ") !== root.now?.tokens.join(" "), {logits, maps} = root.compute({ids: numbers, on}), chances = chancesOf(logits.at(-1), temperature);

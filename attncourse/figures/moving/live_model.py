@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.gpt import GPT
 
 MOST = 150_000  # numbers of a model: 600 kB of a page
-BARS = 8  # next tokens that are shown
+BARS, FEW_BARS = 8, 5  # next tokens that are shown, with the heads and without
 BEGINNING = "today the doctor is small and cute ."
 
 
@@ -42,7 +42,8 @@ class LiveModel(Moving):
 
     model: a ``GPT`` of at most 150,000 numbers, with exact GELU. world: whose words it knows, such
     as a ``PronounWorld``. beginning: the first words it goes on from. examples: beginnings to
-    choose from. seed: of what is drawn.
+    choose from. seed: of what is drawn. heads: whether the heads are in view; without them the
+    figure is small, and shows fewer words.
 
     Raises ``ValueError`` for any other model, a world of another size, and beginnings that the
     world does not know or that leave no room for a word.
@@ -55,6 +56,7 @@ class LiveModel(Moving):
         beginning: str = BEGINNING,
         examples: Sequence[str] | None = None,
         seed: int = 2,
+        heads: bool = True,
     ):
         kept = numbers_of(model)
         if len(world.words) != model.config.n_vocab:
@@ -71,12 +73,13 @@ class LiveModel(Moving):
                 )
         ids = world.beginning(beginning)
         logits, maps = read(model, kept, ids)
-        tokens, top = [world.words[i] for i in ids], top_tokens(logits, world)
+        shown = BARS if heads else FEW_BARS
+        tokens, top = [world.words[i] for i in ids], top_tokens(logits, world, shown)
         settings = {"words": list(world.words), "start": ids[0], "most": model.max_length}
         settings |= {"heads": [layer.shape[0] for layer in maps], "eps": model.norm.eps}
         settings |= {
             "beginning": beginning,
-            "bars": BARS,
+            "bars": shown,
             "seed": require_count("seed", seed, least=0),
         }
         settings["shapes"] = [[name, *array.shape] for name, array in kept.items()]
@@ -85,14 +88,21 @@ class LiveModel(Moving):
             "A language model at work",
             asked(beginning, examples, world)
             + f'<div class="lm-parts"><div class="lm-next" data-part="bars">{bars(top)}</div>'
-            + f'<div class="lm-rows" data-part="rows">{rows(tokens, maps)}</div></div>'
+            + f"<div{'' if heads else ' hidden'}>"
+            + f'<div class="lm-rows" data-part="rows">{rows(tokens, maps)}</div></div></div>'
+            + f"<div{'' if heads else ' hidden'}>"
             + f'<div class="lm-layers" data-part="maps">{cards(maps)}</div>'
             + controls(
                 "Point at a word; press a map to switch its head off.",
                 button("all", "All heads on"),
+            )
+            + "</div>",
+            "Where JavaScript runs, the beginning is yours, and the model goes on with it"
+            + (
+                ", any token shows where it looks, and every head can be switched off."
+                if heads
+                else "."
             ),
-            "Where JavaScript runs, the beginning is yours, the model goes on with it, any token "
-            "shows where it looks, and every head can be switched off.",
             settings | {"weights": packed(kept.values())},
             f"Likeliest next: “{top[0][0]}”, {percent(top[0][1])}.",
             before=["transformer", "gpt"],
@@ -150,11 +160,11 @@ def read(model: "GPT", kept: dict, ids: list[int]) -> tuple[np.ndarray, list[np.
         return same.out(same.norm(x))[-1].numpy(), maps
 
 
-def top_tokens(logits: np.ndarray, world: World) -> list[tuple[str, float]]:
+def top_tokens(logits: np.ndarray, world: World, count: int) -> list[tuple[str, float]]:
     """The likeliest next tokens and their probabilities."""
     chances = np.exp(logits - logits.max())
     chances /= chances.sum()
-    best = np.argsort(-chances, kind="stable")[:BARS]
+    best = np.argsort(-chances, kind="stable")[:count]
     return [(world.words[i], float(chances[i])) for i in best]
 
 
