@@ -317,7 +317,8 @@ def in_one_piece(course: Course, chapter: Chapter, index: colab.Index) -> str:
     label = f"{chapter.stem}-in-one-piece"
     if not any(b.kind == "label" and b.text == label for b in index.blocks.get(chapter.page, ())):
         return ""
-    return f"[code]({course.site or ''}{chapter.page}.{'html' if course.site else 'md'}#{label})"
+    place = name_of_place(label)  # as the page has it
+    return f"[code]({course.site or ''}{chapter.page}.{'html' if course.site else 'md'}#{place})"
 
 
 def generate(course: Course) -> tuple[dict[str, str], list[str]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from docutils.nodes import make_id
 
 from attncourse import (
     gpt,
@@ -390,6 +391,14 @@ def test_a_listing_can_be_read_and_pasted(stem):
     }
     defined = {getattr(node, "name", "") for node in ast.parse(code).body}
     assert defined & {e.name for e in exercises().values() if e.stem == stem}
+
+
+@pytest.mark.parametrize("stem", sorted({*CHAPTERS} - NOT_YET))
+def test_the_readme_leads_to_it(stem):
+    """By the name that docutils makes of the label."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    place = make_id(f"{stem}-in-one-piece")
+    assert f"/{CHAPTERS[stem].page}.html#{place})" in readme
 
 
 def test_the_package_is_out_of_reach(tmp_path):
