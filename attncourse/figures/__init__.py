@@ -29,8 +29,10 @@ from attncourse.figures.style import (
     YELLOW,
     set_style,
 )
-from attncourse.figures.tables import TextTable as Table  # what pages call it
+from attncourse.figures.tables import TextTable
 from attncourse.figures.weights import head_grid, weight_matrix
+
+Table = TextTable  # what pages call it, most of them
 
 __all__ = [
     "BLACK",
@@ -55,6 +57,7 @@ __all__ = [
     "Matrix",
     "Slider",
     "Table",
+    "TextTable",
     "attention_view",
     "beside",
     "curve_with_spread",
