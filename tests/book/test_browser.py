@@ -355,6 +355,8 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     said = view.locator(".av-say")
     picker = view.locator(".av-pick select")
     picker.select_option(label="query and key")
+    if not view.locator("details[open]").count():
+        view.locator("summary").click()
     grid = view.locator("table.av-grid:visible")
     row = grid.locator("tbody tr").nth(4)
     row.locator("td").nth(2).hover()

@@ -214,7 +214,7 @@ def measured(draws: np.ndarray, width: int, divisor: str) -> dict:
     norm = torch.linalg.matrix_norm(softmax_jacobian(weights), ord=2).item()
     largest, entropy = weights.max().item(), attention_entropy(weights).item()
     return {"scores": scores.numpy(), "weights": weights.numpy(), "largest": largest,
-            "entropy": entropy, "gradient": norm}  # fmt: skip
+            "entropy": entropy, "norm": norm}  # fmt: skip
 
 
 def assert_measured(found: dict, expected: dict) -> None:
@@ -239,7 +239,7 @@ def test_scores_weights_entropy_and_gradient_at_every_width(opened):
 def test_the_gradient_where_weights_are_equal_or_saturated(opened, scores):
     found = opened(moving.width_slider()).compute({"draws": scores, "width": 1, "divisor": 1})
     p = softmax(np.array(scores, dtype=float))
-    close(found["gradient"], np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1])
+    close(found["norm"], np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1])
     assert 0 <= found["entropy"] <= math.log(len(scores)) + 1e-12
 
 
@@ -255,7 +255,7 @@ def test_the_slider_and_the_buttons_of_the_width(opened):
         assert f"Width {2**exponent}, divided by {name}:" in reader.says
         assert f"the largest weight is {expected['largest']:.3f}" in reader.says
         cells = reader.figure.locator(".am-stage .am-chosen").all_inner_texts()
-        assert cells == [f"{expected[what]:.3f}" for what in ("largest", "entropy", "gradient")]
+        assert cells == [f"{expected[what]:.3f}" for what in ("largest", "entropy", "norm")]
         texts = reader.figure.locator(".am-stage [data-part=bars] text").all_text_contents()
         close([float(t.replace("−", "-")) for t in texts[::2]], expected["scores"], 0.051)
         close([float(t) for t in texts[1::2]], expected["weights"], 0.0051)

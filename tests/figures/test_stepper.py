@@ -114,7 +114,20 @@ def test_it_computes_what_the_package_does(reader, sizes):
 
 
 @needs_browser
+def test_the_picture_grows_by_what_each_stage_adds(reader):
+    seen = []
+    for _ in range(5):
+        shown = [n for n in ("X00", "Q00", "q", "k0", "s0", "w0", "v0", "u")
+                 if reader.figure.locator(f'.am-stage [data-at="{n}"]').is_visible()]  # fmt: skip
+        seen.append(shown)
+        reader.button("Next ▸").click()
+    whole = ["X00", "Q00", "q", "k0", "s0", "w0", "v0", "u"]
+    assert seen == [whole[:1], whole[:3], whole[:5], whole[:6], whole]
+
+
+@needs_browser
 def test_typed_numbers_and_the_chosen_token_are_what_is_shown(reader):
+    reader.button("Whole").click()
     numbers = quarters(random_numbers(5))
     for name, matrix in numbers.items():
         for i, j in np.ndindex(np.shape(matrix)):
@@ -136,8 +149,8 @@ def test_typed_numbers_and_the_chosen_token_are_what_is_shown(reader):
 
 @needs_browser
 def test_each_stage_tells_its_arithmetic(reader):
-    told = []
-    for _ in range(5):
+    told = [reader.says]  # it opens on the first stage
+    for _ in range(4):
         reader.button("Next ▸").click()
         told.append(reader.says)
     assert "(1, 0, 0)" in told[0]
@@ -151,6 +164,7 @@ def test_each_stage_tells_its_arithmetic(reader):
 @needs_browser
 @pytest.mark.parametrize("typed", ["", "1e400", "10", "-9.01"])
 def test_a_number_that_is_none_or_huge_gets_a_sentence(reader, typed):
+    reader.button("Whole").click()
     before = reader.now
     cell = reader.figure.get_by_label("W_k, row 0, column 1")
     cell.fill(typed)
@@ -251,7 +265,7 @@ def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(
 def test_the_moving_figures_scripts_are_small_together():
     folder = files("attncourse.figures").joinpath("moving")
     scripts = [file for file in folder.iterdir() if file.name.endswith(".js")]
-    models = ("live_model.js", "transformer.js")  # test_live_model.py
+    models = ("live_model.js", "transformer.js", "line_writer.js")  # which compute whole models
     scripts = [file for file in scripts if file.name not in models]
     carried = [len(lean(file.read_text(encoding="utf-8")).encode()) for file in scripts]
     assert len(carried) > 3

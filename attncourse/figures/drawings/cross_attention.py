@@ -3,11 +3,13 @@
 import numpy as np
 
 from attncourse.figures.diagram import Diagram, Drawings, beside
+from attncourse.figures.moving import Moving, other_sentence
 
 QUESTIONS = ("who?", "did what?")
 WORDS = ("The", "man", "walked", "the", "dog")
 QUERIES = np.array([[2.0, 0.0], [0.0, 3.0]])  # being, action, as worked out on the page
 KEYS = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [1.0, 0.0]])
+VALUES = np.array([[0.0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0]])  # alive, human, deed
 SOURCE, TARGET = 5, 4  # tokens, in the outline of the transformer
 
 
@@ -15,6 +17,13 @@ def weights() -> np.ndarray:
     """The page's map of two questions to five words, ``(2, 5)``."""
     exponentials = np.exp(QUERIES @ KEYS.T / np.sqrt(2))
     return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def ask_the_sentence() -> Moving:
+    """The page's two questions to the five words, one that asks nothing, and any other."""
+    queries = np.vstack([QUERIES, [0.0, 0.0]])
+    features, parts = ("being", "action"), ("alive", "human", "deed")
+    return other_sentence(queries, KEYS, VALUES, (*QUESTIONS, "nothing"), WORDS, features, parts)
 
 
 def two_sequences() -> Drawings:

@@ -2,7 +2,7 @@
 const {tokens, numbers} = data, now = structuredClone(numbers), part = partsOf(root);
 const flow = root.querySelector(".st-flow"), say = root.querySelector(".am-say"), at = name => flow.querySelector(`[data-at="${name}"]`);
 const sums = (a, b) => a.map((x, i) => `${short(x)}·${short(b[i])}`).join(" + ").replaceAll("+ −", "− ");
-let asks = 0, lit = 0, wrong = false;
+let asks = 0, lit = 1, wrong = false;
 
 root.compute = ({X, W_q, W_k, W_v}) => {
   const Q = times(X, W_q), K = times(X, W_k), V = times(X, W_v);
@@ -37,7 +37,10 @@ const show = () => {
     at(`f${j}`).style.strokeWidth = .5 + 6 * w;
   });
   flow.dataset.stage = lit;
-  for (const node of flow.querySelectorAll("[data-lit]")) node.classList.toggle("st-lit", node.dataset.lit.includes(lit));
+  for (const node of flow.querySelectorAll("[data-lit]")) {
+    node.classList.toggle("st-lit", node.dataset.lit.includes(lit));
+    node.classList.toggle("st-later", lit && node.dataset.lit.split(" ")[0] > lit);
+  }
   for (const row of flow.querySelectorAll("[data-row]")) row.classList.toggle("st-asks", +row.dataset.row === asks);
   say.classList.toggle("am-wrong", wrong);
   say.textContent = wrong ? "A marked cell holds no number from −9 to 9. The picture goes on with the last one that it held." : told(root.now);

@@ -37,10 +37,10 @@ def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
         "attention_stepper",
         f"One attention head at work on “{' '.join(tokens)}”",
         controls(choice("asks", "Who asks?", [f"<bdi>{escape(t)}</bdi>" for t in tokens], 0))
-        + controls(choice("stage", "Stage", STAGES, 0), button("next", "Next ▸"))
+        + controls(choice("stage", "Stage", STAGES, 1), button("next", "Next ▸"))
         + f'<div class="st-flow">{left(numbers, views, tokens)}{right(views, tokens)}</div>'
         + controls("Change any number with dots below it.", button("page", "Numbers of the page")),
-        "Where JavaScript runs, buttons light one stage at a time, any token may ask, and all "
+        "Where JavaScript runs, the picture grows by a stage at a time, any token may ask, and all "
         "numbers of X and the three matrices can be changed.",
         {"tokens": list(tokens), "numbers": {k: m.tolist() for k, m in numbers.items()}},
     )
@@ -84,7 +84,7 @@ def left(numbers: dict, views: dict, tokens: Sequence[str]) -> str:
     return (
         f'<div class="st-left"><div class="st-x" data-lit="1">{matrix("X", numbers, tokens)}</div>'
         f'<svg viewBox="0 0 304 28" aria-hidden="true" data-lit="2">{fan}</svg>'
-        f'<div class="st-three"><div class="st-names" aria-hidden="true">{names}</div>'
+        f'<div class="st-three"><div class="st-names" data-lit="2" aria-hidden="true">{names}</div>'
         f"{''.join(columns)}</div></div>"
     )
 
@@ -135,8 +135,9 @@ def right(views: dict, tokens: Sequence[str]) -> str:
     def fan(paths: str, stages: str) -> str:
         return wide("", stages, f'<svg viewBox="0 0 230 28">{paths}</svg>', ' aria-hidden="true"')
 
-    def arrows(sign: str = "↓") -> str:
-        return f'<tr class="st-down" aria-hidden="true"><td></td>{DOWN.replace("↓", sign) * n}</tr>'
+    def arrows(stages: str, sign: str = "↓") -> str:
+        cells = DOWN.replace("↓", sign) * n
+        return f'<tr class="st-down" data-lit="{stages}" aria-hidden="true"><td></td>{cells}</tr>'
 
     shade = [f'<i style="--weight:{w:.4f}"></i><b>{w:.2f}</b>' for w in weights]
     chip = '<span class="st-chip {}" data-at="{}">{}</span>'
@@ -145,14 +146,14 @@ def right(views: dict, tokens: Sequence[str]) -> str:
         '<table class="st-right">'
         + wide("query <i>q</i>", "2 3", chip.format("am-query", "q", vector(Q[0])))
         + fan(out, "3")
-        + f"<tr><td></td>{names}</tr>"
+        + f'<tr data-lit="2 3 4 5"><td></td>{names}</tr>'
         + line("keys <i>k</i>", "3", "am-key", "k", map(vector, K))
-        + arrows()
+        + arrows("3 4 5")
         + line("<i>q</i> · <i>k</i>", "3", "st-plain", "s", map(number, scores))
         + line(f"÷ √{d_k}", "3 4", "st-plain", "c", map(number, scores / sqrt(d_k)))
-        + arrows()
+        + arrows("4 5")
         + line("weights", "4 5", "st-weight", "w", shade)
-        + arrows("×")
+        + arrows("5", "×")
         + line("values <i>v</i>", "5", "am-value", "v", map(vector, V))
         + fan(back, "5")
         + wide("blend <i>u</i>", "5", chip.format("am-value", "u", vector(weights @ V)))

@@ -12,7 +12,7 @@ const slope = p => {
 root.compute = ({draws, width, divisor}) => {
   const scores = draws.map(z => z * Math.sqrt(width) / divisor), weights = softmax(scores);
   const entropy = -weights.reduce((sum, p) => sum + (p && p * Math.log(p)), 0);
-  return {scores, weights, largest: Math.max(...weights), entropy: entropy || 0, gradient: slope(weights)};
+  return {scores, weights, largest: Math.max(...weights), entropy: entropy || 0, norm: slope(weights)};
 };
 const bar = (j, score, weight) => {
   const y = top + j * row + 3, side = score < 0 ? -1 : 1, end = zero + Math.max(-full, Math.min(full, score)) * unit;
@@ -27,16 +27,16 @@ let chosen = 0;
 const show = () => {
   const width = 2 ** part("width").value, d = data.draws;
   const all = [1, Math.sqrt(width), width].map(divisor => root.compute({draws: d, width, divisor}));
-  const {scores, weights, largest, entropy, gradient} = root.now = all[chosen];
+  const {scores, weights, largest, entropy, norm} = root.now = all[chosen];
   part("width-now").textContent = width;
   part("width").setAttribute("aria-valuetext", width);
   part("bars").innerHTML = scores.map((s, j) => bar(j, s, weights[j])).join("");
   root.querySelectorAll(".am-stage .am-measure").forEach((cell, i) => {
-    cell.textContent = shown(all[i % 3][["largest", "entropy", "gradient"][Math.floor(i / 3)]], 3);
+    cell.textContent = shown(all[i % 3][["largest", "entropy", "norm"][Math.floor(i / 3)]], 3);
     cell.classList.toggle("am-chosen", i % 3 === chosen);
   });
   tell(root, `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
-    + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the gradient is ${shown(gradient, 3)}.`);
+    + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the slope of the softmax is ${shown(norm, 3)}.`);
 };
 pick(root, "divisor", i => { chosen = i; show(); });
 part("width").oninput = show;

@@ -96,7 +96,7 @@ def table(draws: np.ndarray, d_k: int) -> str:
     """The three measures, a row each, for the three divisors."""
     columns = [measures(draws * np.sqrt(d_k) / divisor) for divisor in (1, np.sqrt(d_k), d_k)]
     numbers = np.transpose(columns)  # (3 measures, 3 divisors)
-    names = "largest weight", "entropy, nats", "gradient, ‖J‖"
+    names = "largest weight", "entropy, nats", "slope, ‖J‖"
     rows = "".join(
         f'<tr><th scope="row">{name}</th>'
         + "".join(f'<td class="am-measure">{number:.3f}</td>' for number in line)

@@ -1,0 +1,179 @@
+"""Chapter 6: a translator writes a line letter by letter, and shows where each letter looks."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attncourse.arrays import require_finite
+from attncourse.figures.diagram import Diagram
+from attncourse.figures.moving.controls import button, choice, controls, live, pictures, slider
+from attncourse.figures.moving.figure import Moving
+from attncourse.figures.moving.live_model import packed, rounded
+
+if TYPE_CHECKING:  # numpy alone is enough for the other figures
+    from attncourse.tasks.translator import Seq2Seq
+
+MOST, LONGEST = 24, 12  # characters that are read, and that are written, the end included
+WIDE, TOP, BOTTOM, HIGH = 340, 34, 158, 176  # of the picture; where the two rows stand
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+DAY = re.compile(r"(\d+)(?:st|nd|rd|th)?(?: of)? ([a-z]{3})")
+SAYS = (
+    "Two rows of characters: what has been written above, what is read below. Curves lead from the "
+    "letter that is being written to the characters that it looks at, thicker for more weight; "
+    "without attention, one box stands between the rows and passes on all that was read."
+)
+
+
+def line_writer(
+    models: "dict[str, Seq2Seq]", reads: str, writes: str, line: str, examples: Sequence[str] = ()
+) -> Moving:
+    """Translators of dates, chapter 6's ``Seq2Seq``, that write in the page what a reader types.
+
+    models: two or three by their names, with an `AdditiveScore` or without attention; the first is
+    shown first. reads, writes: the characters that they know, in the order of their ids from 1.
+    line: what is read at first; examples: more lines to choose from. The page carries the weights
+    as `live_model` does, and writes the likeliest character each time.
+
+    Raises ``ValueError`` for another number of models, one with another score, and for a line that
+    is empty, longer than 24 characters or holds others than ``reads``.
+    """
+    if not 2 <= len(models) <= 3:
+        raise ValueError(f"models: expected 2 or 3, got {len(models)}")
+    for text in (line, *examples):
+        if not 0 < len(text) <= MOST or set(text) - set(reads):
+            raise ValueError(f"line: expected 1 to {MOST} characters of {reads!r}, got {text!r}")
+    kept = {}
+    for i, (name, model) in enumerate(models.items()):
+        found = {f"{i}.{key}": value for key, value in numbers_of(name, model).items()}
+        require_finite(**found)
+        kept |= {key: rounded(value) for key, value in found.items()}
+    first = next(iter(models))
+    written, weights = written_by(models[first], line, reads, writes)
+    at = first_wrong(written, right(line))
+    return Moving(
+        "line_writer",
+        "A translator writes",
+        controls(
+            f'<label class="lw-field"><span>It reads</span><input type="text" data-part="line" '
+            f'value="{escape(line)}" maxlength="{MOST}" autocomplete="off" autocapitalize="none" '
+            'spellcheck="false"></label>',
+            *(button("example", escape(text)) for text in examples),
+        )
+        + controls(choice("model", "Translator", [escape(name) for name in models], 0))
+        + controls(
+            slider("letter", "letter", 1, max(len(written), 2), at + 1), button("next", "Next ▸")
+        )
+        + pictures(picture(line, written, weights, at)),
+        "Where JavaScript runs, the line that is read is yours, and the translators write it.",
+        {"reads": reads, "writes": writes, "names": list(models), "months": MONTHS}
+        | {"attends": [model.score is not None for model in models.values()]}
+        | {"longest": LONGEST, "wide": WIDE, "top": TOP, "bottom": BOTTOM}
+        | {"shapes": [[key, *value.shape] for key, value in kept.items()]}
+        | {"weights": packed(kept.values())},
+        says(line, written, weights, at),
+        before=["transformer"],
+    )
+
+
+def numbers_of(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
+    """A translator's weights under the names that the script reads them by."""
+    state = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
+    needed = {f"score.{key}.weight" for key in ("W_q", "W_k", "w")}
+    if {key for key in state if key.startswith("score")} not in (set(), needed):
+        raise ValueError(f"{name}: expected a translator with an AdditiveScore or without a score")
+    # Of torch's names, weight_ih_l0_reverse, the script makes ih_reverse.weight.
+    pattern = re.compile(r"(weight|bias)_(ih|hh)_l0(_reverse)?$")
+    return {
+        pattern.sub(lambda m: f"{m[2]}{m[3] or ''}.{m[1]}", key): value
+        for key, value in state.items()
+    }
+
+
+def written_by(model: "Seq2Seq", line: str, reads: str, writes: str):
+    """What a translator writes, and where each letter and the end look, ``(t + 1, n)`` or None."""
+    import torch
+
+    source = torch.tensor([[reads.index(c) + 1 for c in line]])
+    ids = model.translate(source, LONGEST)
+    written = "".join(writes[i - 1] for i in ids[0].tolist() if i)
+    if model.score is None:
+        return written, None
+    with torch.no_grad():
+        return written, model.weights(source, ids[:, : len(written)])[0].numpy()
+
+
+def right(line: str) -> str:
+    """What is to be written for the days that are found in a line: ``03-03 11-18``."""
+    days = [(day, name) for day, name in DAY.findall(line) if name in MONTHS]
+    return " ".join(f"{MONTHS.index(name) + 1:02d}-{int(day):02d}" for day, name in days)
+
+
+def first_wrong(written: str, goal: str) -> int:
+    """The first letter that is not as it should be, or letter 0."""
+    return next((i for i, c in enumerate(written) if goal and c != goal[i : i + 1]), 0)
+
+
+def picture(line: str, written: str, weights: np.ndarray | None, at: int) -> Diagram:
+    """What is written above, what is read below, and what stands between for one letter."""
+    drawing = Diagram("Two rows of characters", SAYS, width=WIDE, height=HIGH)
+    live(drawing, "between", between(line, weights, at))
+    live(drawing, "read", row(line, BOTTOM, -1, ""))
+    live(drawing, "written", row(written[: at + 1], TOP, at, right(line)))
+    return drawing
+
+
+def row(text: str, y: int, at: int, goal: str) -> str:
+    """Characters in a row; the one at ``at`` framed, those that ``goal`` has not underlined."""
+    parts = []
+    for i, character in enumerate(text):
+        x = place(i, max(len(text), LONGEST if at >= 0 else 1))
+        wrong = at >= 0 and goal and character != goal[i : i + 1]
+        if i == at:
+            parts.append(
+                f'<rect class="lw-now" x="{x - 8:.1f}" y="{y - 16}" width="16" height="22" rx="3"/>'
+            )
+        more = ' class="lw-wrong"' if wrong else ""
+        shown = escape(character.replace(" ", "␣"))
+        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle"{more}>{shown}</text>')
+    return "".join(parts)
+
+
+def place(i: int, n: int) -> float:
+    """Where character i of n stands: in the middle of the picture, at most 18 pixels apart."""
+    step = min(18, (WIDE - 8) / n)
+    return WIDE / 2 + (i - (n - 1) / 2) * step
+
+
+def between(line: str, weights: np.ndarray | None, at: int) -> str:
+    """Curves from the letter to what it looks at, or through one vector."""
+    x, n, middle = place(at, LONGEST), len(line), WIDE / 2
+    if weights is None:
+        left, end, low = place(0, n), place(n - 1, n), BOTTOM - 20
+        return (
+            f'<path class="lw-all" d="M{left:.1f},{low}L{middle:g},108L{end:.1f},{low}Z"/>'
+            '<path class="lw-curve" style="stroke-width:4" '
+            f'd="M{middle:g},84C{middle:g},62 {x:.1f},66 {x:.1f},{TOP + 8}"/>'
+            f'<rect class="lw-vector" x="{middle - 56:g}" y="82" width="112" height="26" rx="6"/>'
+            f'<text x="{middle:g}" y="100" text-anchor="middle">one vector</text>'
+        )
+    return "".join(
+        f'<path class="lw-curve" style="stroke-width:{1 + 7 * w:.2f};'
+        f'stroke-opacity:{0.25 + 0.7 * w:.2f}" d="M{x:.1f},{TOP + 8}C{x:.1f},90 '
+        f'{place(j, n):.1f},96 {place(j, n):.1f},{BOTTOM - 16}"/>'
+        for j, w in enumerate(weights[at])
+        if w >= 0.02
+    )
+
+
+def says(line: str, written: str, weights: np.ndarray | None, at: int) -> str:
+    """What was written, whether it is right, and where the letter looks."""
+    goal = right(line)
+    judged = "" if not goal else " That is right." if written == goal else f" Right is {goal}."
+    looks = "Every letter is made of the same vector."
+    if weights is not None:
+        most = int(weights[at].argmax())
+        looks = f"Letter {at + 1} looks most at “{line[most]}”, {weights[at, most]:.2f}."
+    return f"It writes {written}.{judged} {looks}"
