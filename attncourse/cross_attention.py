@@ -105,5 +105,5 @@ class AttentionPooling(nn.Module):
         x: Float[Tensor, "*#batch n d"],
         mask: Bool[Tensor, "*#batch #q #n"] | None = None,
     ) -> Float[Tensor, "*batch q n"]:
-        """The share of each element in each answer, ``(..., n_queries, n)``."""
+        """The weight of each element in each answer, ``(..., n_queries, n)``."""
         return attention_weights(self.queries, self.W_k(x), mask)

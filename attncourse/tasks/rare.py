@@ -2,7 +2,7 @@
 
 After the bags of Ilse, Tomczak and Welling (2018), Attention-based Deep Multiple Instance Learning,
 section 4, of which a few instances decide; here it is one, and the noise has a known size, so that
-the best possible share of right answers is known too.
+the best possible probability of a right answer is known too.
 """
 
 import math
@@ -87,7 +87,7 @@ def layer_by_hand() -> nn.Sequential:
 
 
 def best_answer(ratio: float) -> float:
-    """The largest share of right answers that a signal-to-noise ratio allows, 0.1 to 1.
+    """The largest probability of a right answer that a signal-to-noise ratio allows, 0.1 to 1.
 
     It is the probability that a normal number of mean ``ratio`` exceeds nine of mean 0, all of
     variance 1: ∫ φ(z) Φ(z + ratio)⁹ dz.
@@ -104,7 +104,7 @@ def share(score, n):
 
 
 def ratio(score, n):
-    """Signal to noise after attention pooling with that share, for n ≥ 2; c/√n at a score of 0."""
+    """Signal to noise after attention pooling with that weight, for n ≥ 2; c/√n at a score of 0."""
     a = share(score, n)
     return STRENGTH * a / (a**2 + (1 - a) ** 2 / (n - 1)) ** 0.5
 

@@ -238,7 +238,7 @@ check("scaling.softmax_jacobian", softmax_jacobian)
 # A score is a sum of 512 products of variance 1, so scores spread by $\sqrt{512} \approx 23$, and
 # for most queries the softmax gives nearly all weight to one key. Its Jacobian $\mathrm{diag}(p)
 # - p\,p^\top$ is then close to 0, and hardly any gradient reaches these queries; those whose
-# best keys nearly tie have a large one. Divided by the root, scores have variance 1 at every
+# best keys are not far apart keep theirs. Divided by the root, scores have variance 1 at every
 # width; divided by 512 they have 1/512, and all keys start with nearly equal weights.
 #
 # For the points, in this order: (1) the scores have variance $d_k$, so they spread by about 23;

@@ -17,6 +17,7 @@ NOT_YET = {chapter.stem for chapter in CHAPTERS} - {
     *("tokens", "mixing", "lookup", "self_attention", "transformer", "gpt", "llama"),
     *("interpret", "vision", "sequences", "efficient"),
     *("multihead", "masking", "positions"),
+    *("kqv", "scoring", "scaling", "cross_attention"),
 }
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(

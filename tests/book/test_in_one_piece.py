@@ -17,6 +17,7 @@ from conftest import ROOT
 from docutils.nodes import make_id
 
 from attncourse import (
+    cross_attention,
     gpt,
     interpret,
     kqv,
@@ -26,6 +27,8 @@ from attncourse import (
     mixing,
     multihead,
     positions,
+    scaling,
+    scoring,
     self_attention,
     sequences,
     tokens,
@@ -41,6 +44,7 @@ NOT_YET = {*CHAPTERS} - {
     *("tokens", "mixing", "lookup", "self_attention", "transformer", "gpt", "llama"),
     *("interpret", "vision", "sequences", "efficient"),
     *("multihead", "masking", "positions"),
+    *("kqv", "scoring", "scaling", "cross_attention"),
 }
 LINES, COLUMNS = range(10, 61), 72
 RNG = np.random.default_rng(5)
@@ -72,6 +76,33 @@ LOGITS = torch.from_numpy(numbers(2, 4, 7)).float()
 SEEN = torch.from_numpy(RNG.random((2, 4, 7)) < 0.5)
 SEEN[0, 1] = False  # a query without a key
 PLACES = torch.tensor([0, 3, 11, 40, 5])
+
+
+def drawn(*shape: int) -> torch.Tensor:
+    return torch.from_numpy(numbers(*shape)).float()
+
+
+def made(module: torch.nn.Module) -> torch.nn.Module:
+    """A module whose weights are of order one, to be copied into the listing's own."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(drawn(*parameter.shape))
+    return module
+
+
+def loaded(call: str) -> str:
+    """An expression: a module of the listing, made by a call, with the given state in it."""
+    return f"[made := {call}, made.load_state_dict(state)][0]"
+
+
+BATCH, OTHERS = drawn(2, 5, 3), drawn(2, 7, 4)
+MASK = torch.from_numpy(RNG.random((5, 7)) < 0.6)
+MASK[3] = False  # a query without a key
+HEAD, CROSS = made(kqv.AttentionHead(3, 2, 4)), made(cross_attention.CrossAttention(3, 4, 2, 3))
+POOLING = made(cross_attention.AttentionPooling(3, 2))
+BILINEAR, ADDITIVE = made(scoring.BilinearScore(3, 4)), made(scoring.AdditiveScore(3, 4, 6))
+SCORES = drawn(2, 5, 7)
+WEIGHTS = torch.from_numpy(RNG.dirichlet(np.ones(5), size=3)).float()
 
 # What to compare, by chapter.
 PIECES: dict[str, list[Piece]] = {
@@ -227,6 +258,79 @@ PIECES: dict[str, list[Piece]] = {
             "apply_rope(x, places)",
             {"x": WIDE, "places": PLACES},
             lambda: positions.apply_rope(WIDE, PLACES),
+        ),
+    ],
+    "kqv": [
+        Piece(
+            "[project(x, w), attention_scores(x, x)]",
+            {"x": BATCH, "w": OTHERS[0, :3]},
+            lambda: [
+                kqv.project(BATCH, OTHERS[0, :3]),
+                kqv.attention_scores(BATCH, BATCH),
+            ],
+        ),
+        Piece(
+            "[scaled_dot_product_attention(x, x, v, mask) for mask in (None, m)]",
+            {"x": BATCH, "v": OTHERS[:, :5], "m": MASK[:, :5]},
+            lambda: [
+                kqv.scaled_dot_product_attention(BATCH, BATCH, OTHERS[:, :5], mask)
+                for mask in (None, MASK[:, :5])
+            ],
+        ),
+        Piece(
+            f"{loaded('AttentionHead(3, 2, 4)')}(x, m)",
+            {"x": BATCH, "m": MASK[:, :5], "state": HEAD.state_dict()},
+            lambda: HEAD(BATCH, MASK[:, :5]),
+        ),
+    ],
+    "scoring": [
+        Piece(
+            "[dot_score(x, x), attend(s, v), attend(s, v, m)]",
+            {"x": BATCH, "s": SCORES, "v": OTHERS, "m": MASK},
+            lambda: [
+                scoring.dot_score(BATCH, BATCH),
+                scoring.attend(SCORES, OTHERS),
+                scoring.attend(SCORES, OTHERS, MASK),
+            ],
+        ),
+        Piece(
+            f"{loaded('BilinearScore(3, 4)')}(x, y)",
+            {"x": BATCH, "y": OTHERS, "state": BILINEAR.state_dict()},
+            lambda: BILINEAR(BATCH, OTHERS),
+        ),
+        Piece(
+            f"{loaded('AdditiveScore(3, 4, 6)')}(x, y)",
+            {"x": BATCH, "y": OTHERS, "state": ADDITIVE.state_dict()},
+            lambda: ADDITIVE(BATCH, OTHERS),
+        ),
+        Piece(
+            "BilinearScore(300, 200).W.std() * 60_000**0.5 > 0.9",
+            {},
+            lambda: True,
+        ),
+    ],
+    "scaling": [
+        Piece(
+            "[scale_scores(x, 9), attention_entropy(p), softmax_jacobian(p)]",
+            {"x": BATCH, "p": WEIGHTS},
+            lambda: [
+                scaling.scale_scores(BATCH, 9),
+                scaling.attention_entropy(WEIGHTS),
+                scaling.softmax_jacobian(WEIGHTS),
+            ],
+        ),
+        Piece("abs(score_variance(16, 20_000, 3) / 16 - 1) < 0.05", {}, lambda: True),
+    ],
+    "cross_attention": [
+        Piece(
+            f"[{loaded('CrossAttention(3, 4, 2, 3)')}(x, y, mask) for mask in (None, m)]",
+            {"x": BATCH, "y": OTHERS, "m": MASK, "state": CROSS.state_dict()},
+            lambda: [CROSS(BATCH, OTHERS, mask) for mask in (None, MASK)],
+        ),
+        Piece(
+            f"[{loaded('AttentionPooling(3, 2)')}(x, mask) for mask in (None, m)]",
+            {"x": BATCH, "m": MASK[:2, :5], "state": POOLING.state_dict()},
+            lambda: [POOLING(BATCH, mask) for mask in (None, MASK[:2, :5])],
         ),
     ],
 }
