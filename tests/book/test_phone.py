@@ -21,6 +21,7 @@ DONE = {
     *("tokens", "mixing", "lookup", "self_attention", "transformer", "gpt", "llama"),
     *("interpret", "vision", "sequences", "efficient"),
     *("multihead", "masking", "positions"),
+    *("kqv", "scoring", "scaling", "cross_attention"),
 }
 NOT_YET: dict[str, set[str]] = {
     "printed": ALL - DONE,
