@@ -50,6 +50,10 @@ def scores_loops(query, key):
     return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
 
 
+def scores_by_features(query, key):
+    return sum(query[..., :, None, a] * key[..., None, :, a] for a in range(query.shape[-1]))
+
+
 def scores_broadcast(query, key):
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(dim=-1)
 
@@ -190,6 +194,8 @@ RIGHT = {
         lambda query, key: torch.einsum("...md,...nd->...mn", query, key),
         lambda query, key: query.matmul(key.transpose(-2, -1)),
         lambda query, key: (key @ query.mT).mT,
+        scores_by_features,
+        lambda query, key: (query.double() @ key.double().mT).to(query.dtype),
     ],
     "kqv.scaled_dot_product_attention": [
         attention_big_negative,

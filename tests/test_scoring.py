@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refused import refused
+from test_kqv import RIGHT as CHAPTER_5
 from torch import nn
 from torch.nn import functional as F
 
@@ -22,26 +23,6 @@ from attncourse.tasks.dates import FORMATS, ISO, MONTHS, WEEKDAYS, WRITTEN, date
 from attncourse.tasks.translator import Seq2Seq
 
 # --- right answers in other styles -----------------------------------------------------------
-
-
-def dot_einops(query, key):
-    from einops import einsum
-
-    return einsum(query, key, "... m d, ... n d -> ... m n")
-
-
-def dot_loops(query, key):
-    rows = [[(query[..., i, :] * key[..., j, :]).sum(-1) for j in range(key.shape[-2])]
-            for i in range(query.shape[-2])]  # fmt: skip
-    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
-
-
-def dot_by_features(query, key):
-    return sum(query[..., :, None, a] * key[..., None, :, a] for a in range(query.shape[-1]))
-
-
-def dot_of_columns(query, key):
-    return (key @ query.transpose(-1, -2)).transpose(-1, -2)
 
 
 class BilinearEinops(nn.Module):
@@ -203,14 +184,7 @@ def attend_by_chapter_5(scores, values, mask=None):
 
 
 RIGHT = {
-    "scoring.dot_score": [
-        dot_einops,
-        dot_loops,
-        dot_by_features,
-        dot_of_columns,
-        lambda query, key: torch.einsum("...md,...nd->...mn", query, key),
-        lambda query, key: (query.double() @ key.double().mT).to(query.dtype),
-    ],
+    "scoring.dot_score": CHAPTER_5["kqv.attention_scores"],
     "scoring.BilinearScore": [
         BilinearEinops,
         BilinearKeysFirst,

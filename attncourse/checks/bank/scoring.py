@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import scoring
+from attncourse.checks.bank import kqv
 from attncourse.checks.drivers import with_gradients
 from attncourse.checks.exercise import Between, Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden, masked
@@ -16,7 +17,6 @@ from attncourse.checks.writing.cases import Drawn, Table, hole, normal, once_mor
 from attncourse.checks.writing.mistakes import (
     Attention,
     Score,
-    dot,
     linear,
     made,
     module_class,
@@ -25,12 +25,6 @@ from attncourse.checks.writing.mistakes import (
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, start_case, tensor
 
 # --- cases -----------------------------------------------------------------------------------
-
-DOT_CASES = Table({"query": "... m d", "key": "... n d"}, how=normal)
-DOT_ROWS = standard(DOT_CASES)
-DOT_BY_HAND = Case(
-    (tensor([[2, 0, 1], [0, 1, 3]]), tensor([[1, 2, 0], [3, 1, 1], [0, 0, 2], [1, -1, 1]])),
-)
 
 
 def bilinear_state(rng: Rng, d_q: int, d_k: int) -> State:
@@ -192,36 +186,13 @@ def one_for_all_keys(query, key):
 
 # --- exercises -------------------------------------------------------------------------------
 
-DOT = exercise(
-    scoring.dot_score,
+# Chapter 5's scores under the name that they have among others: asked and judged as there.
+DOT = replace(
+    kqv.SCORES,
+    target="scoring.dot_score",
+    reference=scoring.dot_score,
     section="Chapter 6, “The dot product, and what it takes for granted”",
-    difficulty=1,
     minutes=5,
-    picture=True,
-    criteria=(
-        DOT_CASES.criterion("every query with every key", 2).on(
-            DOT_BY_HAND,
-            row("m=5 n=5 d=3", note="as many queries as keys"),
-            row("m=3 n=7 d=5"),
-        ),
-        DOT_CASES.criterion("one query, one key, one feature, any memory layout", 1).on(
-            row("m=1 n=7 d=5", note="one query"),
-            row("m=7 n=1 d=5", note="one key"),
-            row("m=3 n=5 d=1", note="one feature"),
-            row("m=7 n=3 d=5", turned=True, note="not contiguous in memory"),
-        ),
-        DOT_CASES.criterion("batches", 1).on(
-            *DOT_ROWS.batches,
-            row("m=5 n=7 d=3", batch=(2,), given={"key": Drawn("n d")}, note="one for a batch"),
-        ),
-        DOT_CASES.criterion("float32 and large entries", 1).on(
-            *DOT_ROWS.numbers, once_more(DOT_BY_HAND)
-        ),
-        DOT_CASES.criterion("gradients reach query and key", 1).on(*DOT_ROWS.gradients),
-        unchanged(),
-    ),
-    excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
 )
 
 BILINEAR = exercise(
