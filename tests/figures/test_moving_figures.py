@@ -152,7 +152,7 @@ def test_what_does_not_fit_is_refused(name, arguments, message):
 
 
 def groups(points, near=0.05):
-    """The number of clusters as chapter 4 counts them."""
+    """The number of groups as chapter 4 counts them."""
     label = np.full(len(points), -1)
     for i in range(len(points)):
         if label[i] < 0:
@@ -198,7 +198,7 @@ def test_the_buttons_move_the_points_by_the_kappa_of_the_slider(opened):
         close(on_the_circle(reader), points, 1e-5)
         close(reader.now["weights"], attention_weights(np.sqrt(kappa) * points))
         assert f"{taken} step" in reader.says
-        assert f"{groups(points)} cluster" in reader.says
+        assert f"{groups(points)} group" in reader.says
     reader.button("Back").click()
     close(on_the_circle(reader), CIRCLE, 1e-5)
 

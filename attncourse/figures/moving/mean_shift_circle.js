@@ -1,33 +1,33 @@
 const part = partsOf(root), {middle, radius, hill, near} = data;
-/** One step of attention on unit vectors, and the cluster of each point: all within `near` of its first. */
+/** One step of attention on unit vectors, and the group of each point: all within `near` of its first. */
 root.compute = ({points, kappa}) => {
   const weights = times(points, transposed(points)).map(row => softmax(row.map(s => s * kappa)));
   const output = times(weights, points);
   const moved = output.map((u, i) => { const long = Math.hypot(...u); return long ? u.map(x => x / long) : points[i]; });
-  const cluster = points.map(() => -1);
+  const group = points.map(() => -1);
   let count = 0;
   points.forEach((p, i) => {
-    if (cluster[i] >= 0) return;
-    points.forEach((q, j) => { if (j === i || cluster[j] < 0 && Math.hypot(p[0] - q[0], p[1] - q[1]) < near) cluster[j] = count; });
+    if (group[i] >= 0) return;
+    points.forEach((q, j) => { if (j === i || group[j] < 0 && Math.hypot(p[0] - q[0], p[1] - q[1]) < near) group[j] = count; });
     count++;
   });
-  return {weights, output, moved, cluster, count};
+  return {weights, output, moved, group, count};
 };
 let points = data.points, steps = 0;
 const at = ([x, y]) => [middle + radius * x, middle - radius * y];
 const ring = Array.from({length: 121}, (_, i) => [Math.cos(i * Math.PI / 60), Math.sin(i * Math.PI / 60)]);
 const show = () => {
-  const kappa = Number(part("kappa").value), {output, cluster, count} = root.now = root.compute({points, kappa}), n = points.length;
+  const kappa = Number(part("kappa").value), {output, group, count} = root.now = root.compute({points, kappa}), n = points.length;
   const heights = ring.map(y => points.reduce((sum, p) => sum + Math.exp(kappa * (dot(y, p) - 1)), 0)), top = Math.max(...heights);
   part("hills").setAttribute("d", `M${ring.map((y, i) => at(y.map(x => x * (1 + heights[i] / top * hill / radius)))).join("L")}Z`);
   part("arrows").innerHTML = points.map((p, i) => arrow(...at(p), ...at(output[i]), "value", 1)).join("");
   points.forEach((p, i) => {
-    const [cx, cy] = at(p), r = 4 + 8 * (cluster.filter(c => c === cluster[i]).length - 1) / n;
+    const [cx, cy] = at(p), r = 4 + 8 * (group.filter(c => c === group[i]).length - 1) / n;
     for (const [key, value] of Object.entries({cx, cy, r})) part("points").children[i].setAttribute(key, value);
   });
   const many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   part("kappa-now").textContent = kappa;
-  tell(root, `${many(steps, "step")}, κ = ${kappa}: ${many(n, "point")} in ${many(count, "cluster")}.`);
+  tell(root, `${many(steps, "step")}, κ = ${kappa}: ${many(n, "point")} in ${many(count, "group")}.`);
 };
 const after = many => () => {
   for (let i = 0; i < many; i++) points = root.compute({points, kappa: Number(part("kappa").value)}).moved;

@@ -17,7 +17,7 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
 MIDDLE, RADIUS, HILL = 165, 115, 44  # of the circle, and the highest hill around it, in pixels
-NEAR = 0.05  # how far apart two points of one cluster are, at most
+NEAR = 0.05  # how far apart two points of one group are, at most
 SAYS = (
     "A circle with points on it. An arrow runs from each point to its output, a mean of all points "
     "by their weights. Around the circle a line is the further out the denser the points lie."

@@ -7,7 +7,7 @@ from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import button, controls, live, pictures, side_by_side
 from attncourse.figures.moving.figure import Moving
 
-MIDDLE, REACH = 165, 85  # of the picture, and how far from it the corners are, in pixels
+MIDDLE, REACH = 165, 110  # of the picture, and how far from it the corners are, in pixels
 
 
 def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
