@@ -5,6 +5,7 @@ with one digit or another. The model is built of chapter 12's blocks, with a par
 """
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attncourse.positions import sinusoidal_encoding
@@ -50,7 +51,14 @@ class Chooser(nn.Module):
     there is one head, as wide as all were together.
     """
 
-    def __init__(self, without: str = "", d: int = 16, heads: int = 4, layers: int = 2, **options):
+    def __init__(
+        self,
+        without: str = "",
+        d: int = 16,
+        heads: int = 4,
+        layers: int = 2,
+        pre_norm: bool = True,
+    ):
         super().__init__()
         if without not in ("", *PARTS):
             raise ValueError(f"without: expected one of {', '.join(PARTS)}, got {without!r}")
@@ -59,13 +67,13 @@ class Chooser(nn.Module):
         self.digits = nn.Embedding(DIGITS, d)
         self.blocks = nn.ModuleList()
         for _ in range(layers):
-            block = PartialBlock(d, heads, without, **options)
+            block = PartialBlock(d, heads, without, pre_norm=pre_norm)
             self.blocks.append(block)
         self.norm = nn.Identity() if without == "norm" else LayerNorm(d)
         self.read_out = nn.Linear(d, DIGITS)
 
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.digits(ids)  # (batch, n, d)
+    def forward(self, ids: Int[Tensor, "b n"]) -> Float[Tensor, "b n digits"]:
+        x = self.digits(ids)  # (b, n, d)
         if self.without != "positions":
             x = x + sinusoidal_encoding(ids.shape[1], x.shape[-1])
         for block in self.blocks:

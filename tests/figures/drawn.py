@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import zlib
 from collections.abc import Callable, Iterator
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin
 
 import numpy as np
@@ -18,6 +18,7 @@ from attncourse.shapes import Count, Positive
 
 # What annotations do not tell, in a line by the argument's name.
 BY_NAME: dict[str, Callable[[Draw], Any]] = {
+    "adam": lambda draw: SimpleNamespace(zero_grad=lambda: None, step=lambda share: None),
     "arrays": lambda draw: draw.rng.normal(size=7),
     "axis": lambda draw: draw.one_of(-1, 0),
     "atol": lambda draw: 1e-8,
@@ -25,6 +26,8 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "blocks": lambda draw: torch.randn(*draw.batch, 5, 17).split(draw.one_of(1, 4, 17), -1),
     "branch": lambda draw: draw.one_of(torch.tanh, torch.sin),
     "dropout": lambda draw: 0.0,
+    "config": lambda draw: GPTConfig(11, 9, d_model=12, n_heads=3),
+    "counts": lambda draw: torch.randint(1, 9, (5,)),
     "contexts": lambda draw: [torch.randint(11, (n,)) for n in (3, 7, 1)],
     "encoded": lambda draw: encoded(draw.sizes),
     "f": lambda draw: draw.one_of(
@@ -39,6 +42,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "labels": lambda draw: draw.rng.integers(3, size=9),
     "layer": lambda draw: draw.one_of(0, 1),
     "level": lambda draw: draw.one_of(0.5, 0.9),
+    "losses": lambda draw: torch.rand(5),
     "lengths": lambda draw: torch.randint(0, draw.sizes["max_length"] + 1, draw.batch),
     "model": lambda draw: small_gpt(),
     "n_new": lambda draw: draw.one_of(0, 1, 9),
@@ -60,6 +64,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "test_fraction": lambda draw: draw.one_of(0.2, 0.5),
     "tokens": lambda draw: ("<unk>", *(f"t{i}" for i in range(1, draw.sizes["n"]))),
     "weights": lambda draw: draw.shares(),
+    "without": lambda draw: draw.one_of("", "norm", "residual"),
     "width": lambda draw: (
         6 // draw.sizes["height"] if "height" in draw.sizes else draw.one_of(1, 3, 4, 9)
     ),

@@ -145,6 +145,9 @@ def same_object(theirs: type, ours: type, seed: int) -> dict:
         package = Draw(seed).instance(theirs)
     except ValueError:
         return {}
+    for name, member in vars(theirs).items():
+        if name not in vars(ours) and not name.startswith("__"):
+            setattr(ours, name, member)  # for those that are shown to call
     if "__init__" in vars(ours):
         mine = Draw(seed).instance(ours, like=theirs)
     else:  # only other methods are shown
@@ -155,8 +158,6 @@ def same_object(theirs: type, ours: type, seed: int) -> dict:
         mine.load_state_dict(randomised(package).state_dict())
     runs = {}
     for name, member in vars(theirs).items():
-        if name not in vars(ours) and not name.startswith("__"):
-            setattr(ours, name, member)  # for those that are shown to call
         own = vars(ours).get(name, member) is not member and isinstance(member, FunctionType)
         if own and name[0] != "_" and all(map(can_be_drawn, list(parameters(member))[1:])):
             runs |= same_result(member, vars(ours)[name], seed, (package, mine))
