@@ -90,13 +90,13 @@ class Reader(nn.Module):
 
 @torch.no_grad()
 def distance_named(model: nn.Module, n: int, first: int = 0, batch: int = 200) -> Tensor:
-    """How far back the letter stands that a model names, as shares of its answers, ``(n,)``.
+    """How far back the letter stands that a model names, as fractions of its answers, ``(n,)``.
 
     Counted over positions ``first`` to n − 1; letters that stand later, or not at all in the
-    sequence, count nowhere, so the shares sum to at most 1.
+    sequence, count nowhere, so the fractions sum to at most 1.
     """
     ids = sequences(batch, n, torch.Generator().manual_seed(99))
     said = model(ids).argmax(-1)  # (batch, n)
     here = said[:, :, None] == ids[:, None, :]  # (batch, n, n): who is named
-    shares = [here.diagonal(-far, 1, 2)[:, max(0, first - far) :].sum() for far in range(n)]
-    return torch.stack(shares) / (batch * (n - first))
+    named = [here.diagonal(-far, 1, 2)[:, max(0, first - far) :].sum() for far in range(n)]
+    return torch.stack(named) / (batch * (n - first))

@@ -71,6 +71,13 @@ function nameByText() {
   }
 }
 
+/** The theme's side bar is no landmark, and its logo stands in none. */
+function markSideBar() {
+  const bar = document.querySelector(".bd-sidebar-primary");
+  bar?.setAttribute("role", "complementary");
+  bar?.setAttribute("aria-label", "Book");
+}
+
 /** A link to a folded cell opens it. */
 function unfoldTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -94,6 +101,7 @@ window.addEventListener("afterprint", () => {
 
 document.addEventListener("DOMContentLoaded", () => {
   nameByText();
+  markSideBar();
   unfoldTarget();
   keepCount();
   makeReachable();

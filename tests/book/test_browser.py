@@ -271,6 +271,12 @@ def test_a_page_can_be_used_by_everybody(page):
     assert {key: problems for key, problems in found.items() if problems} == {}
 
 
+def test_all_that_a_page_holds_stands_in_a_landmark(reader):
+    page = reader.open("book/notation.html")
+    page.evaluate(axe())
+    assert page.evaluate(AXE, ["region"]) == []
+
+
 def test_plots_follow_light_and_dark(reader):
     page = reader.open("book/05_kqv.html")
     plot, seen = page.locator(".attn-plot").first, set()

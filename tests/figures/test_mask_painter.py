@@ -224,7 +224,9 @@ def test_brief_the_weights_themselves_are_painted(browser):
         reader.page.keyboard.press(key)
     mask[2, 3] = False
     assert_same(reader.now, SCORES, VALUES, mask)
-    assert cell(reader, 0, 0, "w").inner_text() == "1.00"
+    assert cell(reader, 0, 0, "w").inner_text() == "1.00"  # and the name says what is seen
+    label = cell(reader, 0, 0, "w").get_attribute("aria-label")
+    assert label == "I asks I: weight 1.00, allowed"
     reader.button("Causal").click()
     assert_same(reader.now, SCORES, VALUES, np.tri(N, dtype=bool))
     assert reader.figure.bounding_box()["height"] <= 560

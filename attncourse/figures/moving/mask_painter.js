@@ -18,7 +18,8 @@ const show = told => {
     const cell = at(painted, i, j), weight = at("w", i, j), seen = mask[i][j];
     for (const one of [cell, weight]) one.classList.toggle("mp-masked", !seen);
     cell.ariaSelected = seen;
-    cell.ariaLabel = `${tokens[i]} asks ${tokens[j]}: score ${shown(scores[i][j], 1)}, ${seen ? "allowed" : "masked"}`;
+    const number = data.brief ? `weight ${shown(w)}` : `score ${shown(scores[i][j], 1)}`;
+    cell.ariaLabel = `${tokens[i]} asks ${tokens[j]}: ${number}, ${seen ? "allowed" : "masked"}`;
     cell.tabIndex = i === here[0] && j === here[1] ? 0 : -1;
     weight.firstChild.style.setProperty("--weight", w);
     weight.lastChild.textContent = shown(w);
