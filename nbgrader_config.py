@@ -56,7 +56,7 @@ c.Autograde.autograde_preprocessors = [
 
 # What students wrote is shown and never run, in feedback pages and in the formgrader. They see
 # which tests failed, not the source of the hidden ones.
-c.HTMLExporter.filters = {"markdown2html": "attncourse.grading.nbgrader.feedback.harmless_markdown"}
+c.HTMLExporter.filters = {"markdown2html": "attncourse.grading.nbgrader.markdown.harmless_markdown"}
 c.GenerateFeedback.exporter_class = "attncourse.grading.nbgrader.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = [
     "nbgrader.preprocessors.GetGrades",

@@ -20,16 +20,18 @@ from nbgrader.utils import determine_grade, is_grade
 from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
 from attncourse.grading import harmless
-from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, verdict_html
-from attncourse.grading.nbgrader.feedback import (
-    CleanOutputs,
-    HideTests,
-    clean,
-    mathml,
-    page_markdown,
+from attncourse.grading.nbgrader.autograded import (
+    LONGEST,
+    ROOM,
+    autograded,
+    to_json,
+    verdict_html,
 )
+from attncourse.grading.nbgrader.feedback import CleanOutputs, HideTests
+from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
-from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from attncourse.grading.submission.parts import in_place_of
 
 CANARY = "http://canary.invalid/"
 
@@ -211,7 +213,7 @@ def test_nothing_of_a_submission_gets_in_but_text():
             one["outputs"] = [{"output_type": "stream", "name": "stderr", "text": mark}]
     text = autograded(json.dumps(evil).encode(), task, report_of(task, 1.5))
     assert mark not in text
-    assert "99" not in text
+    assert '"points": 99' not in text
     points = {g: c.metadata.nbgrader.get("points") for g, c in marks(text).items()}
     assert points == {
         **{"points_add": 2, "hidden_add": 1, "written": 3, "plot": 2, "task": 5},
@@ -446,3 +448,45 @@ def test_in_a_browser_nothing_of_a_submission_runs_or_is_fetched(tmp_path, canar
         assert f"<title>{NAME}" in shown
         assert "</script" not in shown.lower()
         assert canary.asked == []
+
+
+# --- what students were given ---------------------------------------------------------------------
+
+
+def by_nbgrader(one: Cell) -> str:
+    """What nbgrader's release leaves of a cell."""
+    from nbformat.notebooknode import from_dict
+    from nbgrader.preprocessors import ClearMarkScheme, ClearSolutions
+
+    content = {**to_json(one), "source": one.source}
+    kernel = {"kernelspec": {"language": "python"}}
+    made = from_dict({"cells": [content], "metadata": kernel})
+    for step in (ClearSolutions(), ClearMarkScheme()):
+        made, _ = step.preprocess(made, {})
+    return made.cells[0].source
+
+
+REGION = "### BEGIN SOLUTION\n{0}x = 1\n{0}### END SOLUTION"
+SCHEME = "=== BEGIN MARK SCHEME ===\ntwo points\n=== END MARK SCHEME ==="
+
+
+ANSWERS = [
+    "",
+    "x = 1",
+    "def f():\n    " + REGION.format("    ") + "\n    return x\n",
+    "def f():\n\t" + REGION.format("\t"),
+    f"{REGION.format('')}\ny = 2\n\n{REGION.format('')}",
+]
+TASKS = [f"Explain.\n{SCHEME}", f"{SCHEME}\nExplain.\n", f"a\n{SCHEME}\nb\n{SCHEME}\n\nc"]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        *(Cell(text, code=True, grade_id="q", solution=True) for text in ANSWERS),
+        *(Cell(text, code=False, grade_id="q", solution=True, grade=True) for text in ANSWERS),
+        *(Cell(text, code=False, grade_id="q", task=True) for text in TASKS),
+    ],
+)
+def test_what_stands_in_an_answers_place_is_what_nbgrader_puts_there(one):
+    assert in_place_of(one) == by_nbgrader(one)

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -396,7 +398,8 @@ def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(small())
     with pytest.raises(UserError, match="ada has handed in again since the report"):
         give_feedback(course, NAME, "ada")
-    assert own_work(place.read_text()) != own_work(autograded(small(), SMALL, graded_add()))
+    now = json.loads(autograded(small(), SMALL, graded_add()))
+    assert own_work(json.loads(place.read_text())) != own_work(now)
 
 
 def test_an_answer_in_text_that_came_after_its_report_gets_no_page(tmp_path):
@@ -441,3 +444,26 @@ def test_a_disk_that_refuses_is_told_once(tmp_path):
     with pytest.raises(UserError) as told:
         give_feedback(course, NAME)
     assert str(told.value).count("cannot write") == 1
+
+
+def test_pages_of_a_class_take_no_nbgrader_and_one_template(tmp_path):
+    """To import the one, or to compile the other for each page, takes longer than all the rest."""
+    course = course_of_two(tmp_path)
+    graded = (("ada", graded_add(), small(add=ADD)), ("bob", made("bob", 2, 1, 4), small()))
+    for student, report, data in graded:
+        place = course / "autograded" / student / NAME / f"{NAME}.ipynb"
+        place.parent.mkdir(parents=True)
+        place.write_text(autograded(data, SMALL, report))
+    code = (
+        "import sys, jinja2\n"
+        "from pathlib import Path\n"
+        "from attncourse.grading.feedback.command import give_feedback\n"
+        "made, compiled = [], jinja2.Environment.compile\n"
+        "jinja2.Environment.compile = lambda *a, **o: made.append(a[3]) or compiled(*a, **o)\n"
+        f"print(*give_feedback(Path({str(course)!r}), {NAME!r}).lines)\n"
+        "assert 'nbgrader' not in sys.modules\n"
+        "assert len(made) == len(set(made)), made"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "2 pages written" in done.stdout

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -61,6 +62,7 @@ def page(
     )
 
 
+@cache
 def template(path: Path) -> Template:
     """A template, with what it needs to write numbers and texts."""
     made = Environment(

@@ -4,6 +4,7 @@ import difflib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from attncourse.grading.class_.page import feedback_page, write_page
 from attncourse.grading.class_.results import StudentResult, class_results, read_report
@@ -15,7 +16,7 @@ from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import Page, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.nbgrader.autograded import autograded, digest
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment
 
@@ -93,7 +94,7 @@ def write(course: Path, assignment: Assignment, r: StudentResult) -> Page:
     if submission.data is None and report.status not in ("unreadable", "missing"):
         raise UserError(f"what {who} handed in is gone ({submission.reason}): put it back")
     before = course / "autograded" / r.student / name / f"{name}.ipynb"
-    if handed_in_again(before, autograded(submission.data or b"", assignment, report)):
+    if handed_in_again(before, submission.data or b"", assignment, report):
         raise UserError(f"{who} has handed in again since the report was made: {again}")
     content = page(assignment, submission.data or b"", r, report)
     replace_file(place, content)
@@ -113,20 +114,24 @@ def no_report(name: str, student: str) -> str:
     return f"there is no report on {who}: attncourse grade {name} --student {who}"
 
 
-def handed_in_again(before: Path, now: str) -> bool:
+def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: Report) -> bool:
     """Whether it is another notebook than the graded one: verdicts would stand beside other work.
 
-    ``before`` is what grading has left in ``autograded/``, ``now`` what it would leave today.
+    ``before`` is what grading has left in ``autograded/``. Where that was made of another file, it
+    is compared with what grading would leave today.
     """
     try:
-        return own_work(before.read_text(encoding="utf-8")) != own_work(now)
+        graded = json.loads(before.read_text(encoding="utf-8"))
+        if graded["metadata"].get("attncourse", {}).get("made_of") == digest(data):
+            return False
+        return own_work(graded) != own_work(json.loads(autograded(data, assignment, report)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False  # there is nothing to compare with
 
 
-def own_work(notebook: str) -> list[str]:
+def own_work(notebook: dict[str, Any]) -> list[str]:
     """What of a graded notebook earns points and is not the instructor's: code, and any answer."""
-    cells = json.loads(notebook)["cells"]
+    cells = notebook["cells"]
     marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
     return [
         "".join(cell["source"])

@@ -11,7 +11,7 @@ from attncourse.grading.errors import Unreadable
 from attncourse.grading.feedback.told import others, told
 from attncourse.grading.harmless import markdown, message
 from attncourse.grading.nbgrader.autograded import score, verdict_html
-from attncourse.grading.nbgrader.feedback import page_markdown
+from attncourse.grading.nbgrader.markdown import page_markdown
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 

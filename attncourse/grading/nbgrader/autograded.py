@@ -4,6 +4,7 @@ Of the submission nothing gets in but the text of its cells, made harmless. The 
 that nbgrader reads, and every output are the instructor's and the judge's.
 """
 
+import hashlib
 import json
 from dataclasses import replace
 from functools import lru_cache
@@ -17,7 +18,7 @@ from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read
-from attncourse.grading.submission.parts import Part
+from attncourse.grading.submission.parts import Part, in_place_of
 from attncourse.grading.submission.plan import in_place
 from attncourse.grading.submission.questions import lines
 
@@ -47,11 +48,16 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
             made[-1]["outputs"] = outputs(cell, report)
     content = {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
-        "metadata": {"kernelspec": KERNEL},
+        "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": digest(notebook)}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def digest(notebook: bytes) -> str:
+    """By which it is seen that a graded notebook was made of this file."""
+    return hashlib.sha256(notebook).hexdigest()
 
 
 def answered(notebook: str) -> dict[str, Any]:
@@ -145,14 +151,7 @@ def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
 @lru_cache(maxsize=8)
 def as_released(assignment: Assignment) -> dict[str, str]:
     """What students were given in the place of the instructor's cells, by grade id."""
-    from nbformat.notebooknode import from_dict
-    from nbgrader.preprocessors import ClearMarkScheme, ClearSolutions
-
-    cells = [{**to_json(cell), "source": cell.source} for cell in assignment.cells if cell.grade_id]
-    notebook = from_dict({"cells": cells, "metadata": {"kernelspec": KERNEL}})
-    for step in (ClearSolutions(), ClearMarkScheme()):
-        notebook, _ = step.preprocess(notebook, {})
-    return {cell.metadata.nbgrader.grade_id: cell.source for cell in notebook.cells}
+    return {cell.grade_id: in_place_of(cell) for cell in assignment.cells if cell.grade_id}
 
 
 def to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:

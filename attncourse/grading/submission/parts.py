@@ -14,8 +14,9 @@ from attncourse.grading.submission.source import is_python, names
 from attncourse.grading.submission.syntax import CellNames, remembered, same_code
 
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
-ANSWER = re.compile(r"^( *).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
+ANSWER = re.compile(r"^([ \t]*).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
+TEXT_STUB = r"\1YOUR ANSWER HERE"
 FENCED = re.compile(r"\A\s*(?:```|~~~)[^\n`]*\n([^`]*?)\n?(?:```|~~~)\s*\Z")  # code in Markdown
 PIECES = 5  # of a cell that was split
 
@@ -161,6 +162,23 @@ def as_released(source: str, *, answer: bool = False) -> str:
         return HIDDEN.sub("", source)
     text, count = ANSWER.subn(STUB, source)
     return text if count else STUB.replace(r"\1", "").replace(r"\n", "\n")
+
+
+def in_place_of(cell: Cell) -> str:
+    """What students find in the place of an instructor's answer or question, to the letter."""
+    stub = STUB if cell.code else TEXT_STUB
+    text, count = ANSWER.subn(stub, cell.source)
+    if cell.solution and not count:
+        text = stub.replace(r"\1", "").replace(r"\n", "\n")
+    kept, scheme = [], False  # for those who score it
+    for line in text.split("\n"):
+        if "BEGIN MARK SCHEME" in line:
+            scheme = True
+        elif "END MARK SCHEME" in line:
+            scheme = False
+        elif not scheme:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 @remembered

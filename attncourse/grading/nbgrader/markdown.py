@@ -1,0 +1,93 @@
+"""Markdown and HTML of a submission's, cleaned: what is left loads nothing and runs nothing.
+
+nbgrader is not imported here: that takes longer than a class's pages.
+"""
+
+import re
+from html import escape, unescape
+from typing import Any
+
+import bleach
+from bleach.css_sanitizer import CSSSanitizer
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from attncourse.grading.harmless import BREAK
+
+TEXT = "a abbr b blockquote br code del em hr i kbd p pre s span strong sub sup u"
+BLOCKS = (
+    "caption dd details div dl dt h1 h2 h3 h4 h5 h6 li ol summary table tbody td th thead tr ul"
+)
+TAGS = {*TEXT.split(), *BLOCKS.split()}
+WEB = re.compile(r"https?://|mailto:|#")
+BOXES = "background border border-collapse border-left color display gap margin max-width padding"
+LINES = "flex-wrap font-family font-size line-height list-style opacity overflow-wrap text-align"
+STYLES = {*BOXES.split(), *LINES.split(), "white-space"}
+FORMULA = re.compile(r'<span class="attncourse-formula(-block)?">(.*?)</span>', re.DOTALL)
+SIZES = re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])")  # of brackets; not known to the converter
+
+
+def clean(html: str, styles: bool = False) -> str:
+    """HTML with text, tables and links to the web; any other markup is shown as it was written.
+
+    With ``styles`` it may also have colours and borders of its own.
+    """
+    allowed = {
+        "*": ["class", "style"] if styles else ["class"],
+        "a": lambda tag, name, value: name == "href" and bool(WEB.match(value)),
+        "details": ["open"],
+        "ol": ["start"],
+    }
+    return bleach.clean(
+        html,
+        tags=TAGS,
+        attributes=allowed,
+        css_sanitizer=CSSSanitizer(allowed_css_properties=STYLES),
+    )
+
+
+def harmless_markdown(source: str) -> str:
+    """Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
+    return clean(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
+
+
+def page_markdown(source: str) -> str:
+    """Markdown as clean HTML with formulas in MathML: a filter for the feedback page."""
+    html = clean(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
+    return FORMULA.sub(lambda found: mathml(unescape(found[2]), bool(found[1])), html)
+
+
+class Renderer(IPythonRenderer):
+    """Markdown without pictures, which would be fetched, and diagrams, which would be run."""
+
+    def image(self, text: str, url: str = "", title: str | None = None) -> str:
+        return text
+
+    def block_mermaidjs(self, code: str) -> str:
+        return f"<pre>{escape(code)}</pre>"
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        return f"<h{level}>{text}</h{level}>\n"
+
+
+class PageRenderer(Renderer):
+    """Marks formulas, so that they can be found again in HTML that was cleaned."""
+
+    def inline_math(self, body: str) -> str:
+        return f'<span class="attncourse-formula">{escape(body)}</span>'
+
+    def block_math(self, body: str) -> str:
+        return f'<span class="attncourse-formula-block">{escape(body)}</span>'
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return self.block_math(f"\\begin{{{name}}}{body}\\end{{{name}}}")
+
+
+def mathml(formula: str, block: bool) -> str:
+    """A formula in MathML; as it is written where that fails."""
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    try:
+        return str(tex2mathml(SIZES.sub("", formula.replace(BREAK, "")), as_block=block))
+    except Exception:  # the converter's own errors, and whatever else a student's TeX leads it to
+        tag = "pre" if block else "code"
+        return f"<{tag}>{escape(formula)}</{tag}>"
