@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -110,12 +111,13 @@ def course():
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests go first: of two workers, none is then left with a long one alone.
+    """Files with slow tests go first, then those of many: no worker is left with a long one alone.
 
     In a file, what tries one exercise runs together, since its cases are drawn once then.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    many = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path not in slow, -many[item.path], item.path))
     at = [number for number, item in enumerate(items) if exercise_of(item)]
     places = {}
     for number in at:

@@ -15,6 +15,7 @@ from attncourse.figures.ink import Place, centre, head, lowered, paint, wide
 from attncourse.figures.theme import beside as file_beside
 from attncourse.figures.theme import modes
 
+NEAR = 8  # pixels from a box, where an arrow begins or ends at it
 WIDEST = 340  # of a drawing, in CSS pixels: what a phone has room for
 
 
@@ -32,6 +33,8 @@ class Diagram:
             raise ValueError(f"width: expected at most {WIDEST}, which a phone shows, got {width}")
         self.title, self.says, self.width, self.height = title, says, width, height
         self.parts: list[str] = []
+        self.boxes: list[tuple[str, Place]] = []
+        self.arrows: list[tuple[Place | tuple[float, float], Place | tuple[float, float]]] = []
 
     def box(self, x, y, label, shape="", role="ink", width=76, height=None) -> Place:
         """A rounded box with a label and, below it, the shape of what is in it."""
@@ -47,7 +50,8 @@ class Diagram:
         self.text(middle, y + (18 if shape else 19), label, role, size=14, bold=True)
         if shape:
             self.text(middle, y + 34, shape, size=12)
-        return Place(x, y, width, height)
+        self.boxes.append((label, Place(x, y, width, height)))
+        return self.boxes[-1][1]
 
     def matrix(
         self, x, y, numbers, role="ink", rows=(), columns=(), *, cell=(34, 24), form="g",
@@ -107,6 +111,7 @@ class Diagram:
 
         bend: how far the middle is pushed to the left of the way, in pixels.
         """
+        self.arrows.append((start, end))
         corners = [centre(start), *via, centre(end)]
         points = [
             start.edge(corners[1]) if isinstance(start, Place) else start,
@@ -166,6 +171,22 @@ class Diagram:
             f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" style="stroke:{colour};fill:{fill}"/>'
         )
         return Place(x - radius, y - radius, 2 * radius, 2 * radius)
+
+    def leads(self) -> list[tuple[str, str]]:
+        """Which box leads to which, by their labels: the arrows between boxes, in their order."""
+        ends = [(self.label_at(start), self.label_at(end)) for start, end in self.arrows]
+        return [(one, other) for one, other in ends if one and other and one != other]
+
+    def label_at(self, where: Place | tuple[float, float]) -> str:
+        """The label of the box at a place or point, or one that touches it; "" if there is none."""
+        x, y = centre(where)
+        for label, box in self.boxes:
+            if (
+                box.x - NEAR <= x <= box.x + box.width + NEAR
+                and box.y - NEAR <= y <= box.y + box.height + NEAR
+            ):
+                return label
+        return ""
 
     def svg(self) -> str:
         """The drawing as one ``<svg>``, which shrinks a little before it leaves its row."""
