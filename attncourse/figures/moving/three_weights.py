@@ -38,7 +38,7 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
         "Three weights, one blend",
         side_by_side(
             pictures(triangle(X, a, centre, unit)),
-            controls("weights", *(field(j, weight) for j, weight in enumerate(a))),
+            controls(*(field(j, weight) for j, weight in enumerate(a))),
             controls(button("share", "Divide by their sum"), button("reset", "Back")),
         ),
         "In a browser that runs scripts, the blend can be dragged and the weights can be typed.",
@@ -51,9 +51,9 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
 def field(j: int, weight: float) -> str:
     """A weight to type, or to change by the arrow keys."""
     return (
-        f'<label>of <span class="am-value">x<sub>{j}</sub></span> '
-        f'<input type="number" step="0.05" min="-2" max="2" data-part="weight-{j}" '
-        f'value="{weight:g}" autocomplete="off"></label>'
+        f'<label><span class="am-value">x<sub>{j}</sub></span> '
+        f'<input type="number" aria-label="weight of x{j}" step="0.05" min="-2" max="2" '
+        f'data-part="weight-{j}" value="{weight:g}" autocomplete="off"></label>'
     )
 
 

@@ -1,5 +1,5 @@
 const {X, shift} = data;
-/** The row of token i: scores, exponentials, shares, each vector times its share, and their sum. */
+/** The row of token i: scores, exponentials, weights, each vector times its weight, and their sum. */
 root.compute = ({X, i, shift}) => {
   const scores = X.map(x => dot(x, X[i])), shares = softmax(scores), top = shift ? Math.max(...scores) : 0;
   const parts = X.map((x, j) => x.map(a => a * shares[j]));
@@ -20,8 +20,8 @@ const show = i => {
     share.lastChild.style.opacity = shares[j];
   });
   const most = shares.indexOf(Math.max(...shares)), name = j => `“${data.tokens[j]}” (${j})`;
-  tell(root, `${name(i)} listens most to ${most === i ? "itself" : name(most)}, with a share of ${shown(shares[most])}. `
-    + `The shares times the vectors add up to its output, ${output.map(x => shown(x)).join(", ")}.`);
+  tell(root, `${name(i)} listens most to ${most === i ? "itself" : name(most)}, with a weight of ${shown(shares[most])}. `
+    + `The weights times the vectors add up to its output, ${output.map(x => shown(x)).join(", ")}.`);
 };
 pick(root, "token", show);
 show(data.chosen);

@@ -1,4 +1,4 @@
-"""Chapter 4: one row of self-attention, worked: dot products, exponentials, shares, the blend."""
+"""Chapter 4: one row of self-attention, worked: dot products, exponentials, weights, the blend."""
 
 from html import escape
 
@@ -60,13 +60,13 @@ def table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
     )
     below = "".join(cell("value", x / strongest, signed(x, 2)) for x in parts.sum(axis=0))
     power = "exp, less the largest" if shift else "exp"
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("score", power, "share"))
-    span = f'<th scope="colgroup" colspan="{X.shape[1]}">share times vector</th>'
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("score", power, "weight"))
+    span = f'<th scope="colgroup" colspan="{X.shape[1]}">weight times vector</th>'
     total = f"<td></td><td>{large(raw.sum())}</td><td>1.00</td>{below}"
     return scrolling(
         f"<thead><tr><td></td>{heads}{span}</tr></thead><tbody>{lines}"
         f'<tr class="am-sum"><th scope="row">sum</th>{total}</tr></tbody>',
-        "scores, exponentials, shares and the blend",
+        "scores, exponentials, weights and the blend",
     )
 
 
