@@ -43,11 +43,11 @@ def test_the_nearest_are_run_and_the_rest_is_named(monkeypatch):
 
 
 def test_what_takes_longer_than_there_is_time_for_is_left_and_what_fits_is_run(monkeypatch):
-    long = {"tests/test_kqv.py": 1000.0}
+    long = {"tests/test_tokens.py": 1000.0}
     monkeypatch.setattr(quick, "seconds", lambda root, test: long.get(test, 1.0))
-    run, left = quick.chosen(ROOT, ["tests/test_kqv.py", "tests/test_gpt.py"])
+    run, left = quick.chosen(ROOT, ["tests/test_tokens.py", "tests/test_gpt.py"])
     assert run == ["tests/test_gpt.py"]
-    assert left == ["tests/test_kqv.py"]
+    assert left == ["tests/test_tokens.py"]
 
 
 @pytest.mark.parametrize(
