@@ -24,7 +24,7 @@ from attncourse.checks.trying.muted import Muted
 from attncourse.checks.trying.outcome import is_unwritten, named_arguments
 from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 
-SLOW = 1.0  # seconds of processor time for all cases, the right answers to them included
+SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
 WIDE = 72  # columns for an array in one line
 ARRAYS = 3  # that an example shows in numbers
 

@@ -147,22 +147,25 @@ def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verd
             with exchanged(names, {name: before}):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
-                return told(wrong, mended, name, names[name], taken)
+                return told(wrong, mended, name, taken)
     return wrong
 
 
-def told(
-    wrong: Verdict, mended: Verdict, name: str, value: Any, taken: tuple[CellRun, Statement]
-) -> Verdict:
+def told(wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]) -> Verdict:
     run, statement = taken
-    mistake = Misconception(
-        f"the name `{name}` was overwritten",
-        f"`{name}` is {kind_of(value)} in your notebook, since `{statement}` in {run.place}. Give "
-        f"that another name, and run again the cell where `{name}` comes from.",
-    )
+    mistake = name_taken(name, str(statement), run.place)
     rest = "" if mended.passed else mended.in_short
     return replace(
         wrong, diagnosis=mistake, symptom="", rest=rest, worth=mended.earned - wrong.earned
+    )
+
+
+def name_taken(name: str, statement: str, place: str) -> Misconception:
+    """The mistake that a statement took a name, wherever it is found."""
+    return Misconception(
+        f"the name `{name}` was overwritten",
+        f"`{statement}` in {place} took the name `{name}`. Give that another name, and run again "
+        f"the cell where `{name}` comes from.",
     )
 
 

@@ -185,7 +185,7 @@ def test_a_library_whose_name_was_taken_is_told_with_the_place(say):
     assert say(ATTENTION, check)[target]["passed"]
     verdict = say("math = 5", ATTENTION, check)[target]
     assert verdict["in_short"] == "the name `math` was overwritten"
-    assert "`math` is an int (5) in your notebook, since `math = 5` in cell [2]." in verdict["text"]
+    assert "`math = 5` in cell [2] took the name `math`. Give that another" in verdict["text"]
     builtin = say("len = 3", OK.replace("return", "assert len(x)\n    return"), CHECK)
     assert builtin["kqv.project"]["in_short"] == "the name `len` was overwritten"
     wrong = "def project(x, weight):\n    math\n    return weight"

@@ -323,7 +323,7 @@ def test_variants_that_never_end_are_given_up(tmp_path):
     """
     began = time.thread_time()
     place("mixing.causal_mean_weights", written(text, "causal_mean_weights", tmp_path))
-    assert time.thread_time() - began < 10 * repairs.SECONDS
+    assert time.thread_time() - began < 10
 
 
 def test_memory_is_bounded_while_variants_run_and_free_afterwards(monkeypatch):

@@ -33,6 +33,9 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return torch.softmax(scores, dim=-1) @ value"""
+ROOTED = ATTENTION.replace("query.shape[-1] ** -0.5", "1 / math.sqrt(query.shape[-1])").replace(
+    "attention_scores(query, key)", "query @ key.mT"
+)
 FINISHED = """\
 import torch.nn.functional as F
 def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
@@ -262,6 +265,36 @@ CASES = [
     of("asks", BODY.format("input('?')"), says=NOBODY),
     of("stops", BODY.format("breakpoint()"), says=DEBUGGER),
     of("stops-in-pdb", f"import pdb\n{BODY.format('pdb.set_trace()')}", says=DEBUGGER),
+    # a name that something else has taken
+    *(
+        Case(
+            name,
+            {"helper": (cell,), "scaled_dot_product_attention": (source,)},
+            says,
+        )
+        for name, cell, source, says in [
+            ("taken", "math = 5", ROOTED, "name `math` was overwritten"),
+            (
+                "taken-by-a-loop",
+                "for torch in (1, 2):\n    pass",
+                ROOTED,
+                "name `torch` was overwritten",
+            ),
+            (
+                "taken-built-in",
+                "sum = 3",
+                ROOTED.replace("mask is not", "sum and mask is not").replace(
+                    "    scores =", "    sum([])\n    scores =", 1
+                ),
+                "name `sum` was overwritten",
+            ),
+            ("taken-and-wrong", "math = 5", ROOTED.replace("dim=-1", "dim=-2"), ""),
+        ]
+    ),
+    Case(
+        "not-taken",
+        {"helper": ("math = 5\nimport math",), "scaled_dot_product_attention": (ROOTED,)},
+    ),
     # what calls others
     *(
         Case(name, {"attention_scores": scores, "scaled_dot_product_attention": (caller,)})
@@ -305,16 +338,19 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
     said = played(ran, tmp_path)["said"]
     report = check_cells(Path("05_kqv.ipynb"), data, read_cells(data), Limits.of(60))
     told = {v["target"]: v for v in report.verdicts}
-    for name in filled.keys() - {"file", "helper"}:
+    asked = filled.keys() - {"file", "helper"}
+    for name in asked:
         mine, graded = said[f"kqv.{name}"], report.cells[f"kqv.{name}"]
         if case.less:
             assert mine["earned"] == 0 < graded.points
         else:
             assert mine["earned"] == graded.points
         verdict = told.get(f"kqv.{name}", {"text": ""})
-        if len(filled) == 1:
+        if len(asked) == 1:
             assert case.says in mine["text"]
             assert case.says in " ".join([verdict["text"], graded.message, *report.notes])
+        if "overwritten" in case.says:
+            assert mine["in_short"] == verdict["misconception"] == f"the {case.says}"
         if mine["given"]:  # one rule, one sentence
             short = verdict["misconception"] or verdict["symptom"] or verdict["reason"]
             same = (verdict["given"], short, verdict["text"].splitlines()[0])

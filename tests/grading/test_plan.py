@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
 from small_course import solution as answer
 
+from attncourse.checks.reading.cells import KEEPS
 from attncourse.grading.judge.desk import binds
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
@@ -268,11 +269,13 @@ def test_ipythons_lines_are_taken_out_and_noted():
     source = "%matplotlib inline\nif x:\n    !ls -l\nfiles = !ls\nprint?\ny = 5 % 3"
     plain, changed = without_magics(source)
     assert plain == "pass\nif x:\n    pass\nfiles = None\npass\ny = 5 % 3"
-    assert changed == ("!ls -l", "files = !ls", "print?")
+    assert changed == tuple(f"{x} was not run" for x in ("!ls -l", "files = !ls", "print?"))
     assert without_magics('text = """\n%d items\n"""') == ('text = """\n%d items\n"""', ())
     assert without_magics("%%bash\nrm -r x")[0] == "\n"
     assert without_magics("%%time\nx = 1") == ("\nx = 1", ())
     assert without_magics("%time x = 1") == ("x = 1", ())
+    assert without_magics("%%timeit\nx = 1") == ("\nx = 1", (KEEPS,))
+    assert without_magics("%%timeit\nf(1)") == ("\nf(1)", ())  # which keeps nothing
 
 
 @pytest.mark.parametrize(
@@ -306,7 +309,8 @@ def test_what_stands_in_their_place(source, plain):
 @pytest.mark.parametrize("mark", ['"', "'"])
 def test_a_line_is_read_through_once(mark):
     began = time.process_time()
-    assert without_magics(f"!ls\n{mark}" + f"\\{mark}" * 10_000 + "\\\n!ls\n")[1] == ("!ls",)
+    source = f"!ls\n{mark}" + f"\\{mark}" * 10_000 + "\\\n!ls\n"
+    assert without_magics(source)[1] == ("!ls was not run",)
     assert time.process_time() - began < 0.2
 
 

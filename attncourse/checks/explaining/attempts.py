@@ -62,9 +62,6 @@ class Attempt:
         except Exception:
             return None
 
-    def all_trials(self) -> tuple[Trial, ...]:
-        return tuple(self.trial(number) for number in range(len(self.cases)))
-
 
 @lru_cache(maxsize=8)
 def mistakes(exercise: Exercise, seed: int) -> tuple[Attempt, ...]:

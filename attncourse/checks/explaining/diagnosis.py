@@ -60,8 +60,7 @@ class Answer(Protocol):
 def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: Answer) -> Finding:
     """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
 
-    What is told holds in fresh draws of all cases as well: in one at least, and in as many more as
-    there is time for. What hangs is not called again.
+    What is told holds in fresh draws of all cases as well. What hangs is not called again.
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
@@ -70,18 +69,16 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
     def fresh() -> Iterator[Search]:
         for number in range(FRESH if answer.ended else 0):
             if number == len(draws):
-                if draws and search.is_late():
-                    return
                 other = seed + 1 + number
-                draws.append(Search(exercise, answer.again(other), other))
+                draws.append(Search(exercise, answer.again(other), other, search.effort))
+                draws[-1].effort.trials += 2 * len(trials)  # the answer's, and those of ours
             yield draws[number]
 
     search = Search(exercise, trials, seed)
     for claim in claims(search, answer):
-        with search.resting():
-            if all(claim.holds(other) for other in fresh()):
-                return claim.finding
-        if search.is_late():
+        if all(claim.holds(other) for other in fresh()):
+            return claim.finding
+        if search.effort.is_over():
             break
     return Finding()
 
@@ -147,7 +144,7 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
                 continue  # either may be another mistake
             first, second = second, first
         rest = "" if search.rivals(second, first) else second.misconception.name
-        finding = Finding(first.misconception, rest, second.all_trials())
+        finding = Finding(first.misconception, rest, search.all_trials(second))
         yield Claim(finding, Search.exactly, (together(*pair, search.seed),))
     # A mistake and a change of its result: only where the right result changed is not simpler.
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
@@ -157,8 +154,7 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(finding, lambda s, a: s.changed_in(a) == how, (attempt,))
     # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
     # before the search of the code, which takes long and finds where, not what.
-    with search.resting():
-        whole = first_that_holds(trials)
+    whole = first_that_holds(trials)
     looks = Finding()
     if whole:
         told = "" if whole.mistake else whole.text
@@ -172,8 +168,7 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(looks, looks_so)
     # One change of the code that makes everything right: a place says more than any description of
     # the result, so it comes before all that follow.
-    with search.resting():
-        place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
+    place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
     if place:
         if whole and whole.text.startswith("the result is"):
             seen = replace(place, explanation=f"T{whole.text[1:]}. {place.explanation}")

@@ -17,6 +17,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise, Misconception
 from attncourse.checks.explaining.changes import CURES, Change, changes
+from attncourse.checks.explaining.effort import calls_in
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trying.trials import FRESH, Trial, numbers_in, problem_with, trials_of
 from attncourse.checks.trying.watch import Forbidden, forbidding
@@ -26,7 +27,9 @@ try:
 except ImportError:  # Windows
     resource = None
 
-SECONDS = 0.4  # of processor time for all variants, and as much again for one that seems right
+CALLS = 1_200_000  # for all variants, and as much again for one that seems right
+MADE = 1500  # calls that making a variant counts as
+LAST = 6.0  # seconds of processor time after which no variant is tried, whatever was counted
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
 LONGEST = 70  # characters of a line that are shown
@@ -71,8 +74,9 @@ def repaired(
     # Most variants fall at the first case: one that is wrong, and quickly tried.
     order = sorted(trials, key=lambda t: (not t.stands_out, numbers_in(t)))
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
-    ends = time.thread_time() + SECONDS
-    hung = 0
+    ends = time.thread_time() + LAST
+    each = calls_in(lambda: run(limited, implementation, order[0].case, watched=False))
+    hung = spent = 0
 
     def mends() -> bool:
         """Whether the definition as it is now is right in these cases, and in fresh ones."""
@@ -80,24 +84,30 @@ def repaired(
             variant = source.made()
         except Exception:
             return False
-        nonlocal hung
+        nonlocal hung, spent
+        spent += MADE
         refused()  # what a variant before called
         for trial in order:
             outcome = run(limited, variant, trial.case, watched=False)
             hung += outcome.kind == "hung"
+            spent += each
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
                 return False
-            if time.thread_time() > ends + SECONDS:
+            if is_over(2):
                 return False
         for more in range(1, 1 + FRESH):
             for trial in trials_of(limited, variant, seed + more):
-                if trial.stands_out or time.thread_time() > ends + SECONDS:
+                spent += each
+                if trial.stands_out or is_over(2):
                     return False
         return not refused()
 
+    def is_over(times: int = 1) -> bool:
+        return spent > times * CALLS or time.thread_time() > ends
+
     def first_that_mends() -> Change | None:
         for change in changes(source.definition):
-            if time.thread_time() > ends or hung > 1:
+            if is_over() or hung > 1:
                 return None
             with change.applied():
                 if mends():

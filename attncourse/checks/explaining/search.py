@@ -3,9 +3,7 @@
 Every question that ``diagnosis`` asks is a method that answers it for the cases of one draw.
 """
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 
@@ -20,6 +18,7 @@ from attncourse.checks.explaining.attempts import (
     sizes,
     together,
 )
+from attncourse.checks.explaining.effort import Effort
 from attncourse.checks.explaining.options import branches, options_of
 from attncourse.checks.explaining.symptoms import (
     changed_throughout,
@@ -34,42 +33,43 @@ from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, numbers_in
 
-SECONDS = 1.0  # of processor time for what takes many tries
-LONGEST = 2.4  # for all, fresh draws and changes of the code included: then what is known is said
-FIRST = 8  # of the likeliest mistakes, which are tried however long that takes
+FIRST = 8  # of the likeliest mistakes, which are tried however much has been tried before
 ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
 
 
 class Search:
     """A search among the mistakes of an exercise for what an implementation did."""
 
-    def __init__(self, exercise: Exercise, trials: tuple[Trial, ...], seed: int):
+    def __init__(
+        self,
+        exercise: Exercise,
+        trials: tuple[Trial, ...],
+        seed: int,
+        within: Effort | None = None,
+    ):
         self.exercise = exercise
         self.trials = trials
+        self.effort = Effort(exercise, seed, within)
+        self.tried: set[tuple[Attempt, int]] = set()
         self.seed = seed
         self.attempts = mistakes(exercise, seed)
         self.compared: dict[tuple[Attempt, int], bool] = {}
-        self.began = self.started = time.thread_time()
         self.wrong = [i for i, t in enumerate(trials) if t.stands_out]
         self.right = [i for i, t in enumerate(trials) if not t.stands_out]
         # What tells most first: of the same numbers, as many as possible.
         self.telling = [i for i in self.wrong if tells(trials[i])]
         self.order = [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
-    def in_time(self, share: float = 1.0) -> bool:
-        """Whether there is time left, of which a search may use a share with those before it."""
-        return time.thread_time() < self.started + share * SECONDS and not self.is_late()
+    def trial(self, attempt: Attempt, i: int) -> Trial:
+        """What an attempt makes of a case. Of what others have asked for, too, it counts as tried:
+        what is said must not depend on them."""
+        if (attempt, i) not in self.tried:
+            self.tried.add((attempt, i))
+            self.effort.trials += 1
+        return attempt.trial(i)
 
-    def is_late(self) -> bool:
-        """Whether all has taken so long that what is known by now has to do."""
-        return time.thread_time() > self.began + LONGEST
-
-    @contextmanager
-    def resting(self) -> Iterator[None]:
-        """What is done meanwhile takes none of the search's time."""
-        began = time.thread_time()
-        yield
-        self.started += time.thread_time() - began
+    def all_trials(self, attempt: Attempt) -> tuple[Trial, ...]:
+        return tuple(self.trial(attempt, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
         """Whether anything is known that returns what it returned, or raises what it raised."""
@@ -92,11 +92,12 @@ class Search:
     def agrees(self, attempt: Attempt, i: int) -> bool:
         """Whether both do the same in a case, or both are right."""
         if (attempt, i) not in self.compared:
+            self.effort.compared += 1
             self.compared[attempt, i] = self.compare(attempt, i)
         return self.compared[attempt, i]
 
     def compare(self, attempt: Attempt, i: int) -> bool:
-        other, trial = attempt.trial(i), self.trials[i]
+        other, trial = self.trial(attempt, i), self.trials[i]
         if not trial.stands_out:
             return not other.stands_out
         if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
@@ -130,7 +131,7 @@ class Search:
     def called(self, attempt: Attempt) -> tuple[Trial, ...]:
         """The trials as they would be if the attempt answered where nothing was returned."""
         return tuple(
-            t if is_value(t) else replace(t, outcome=attempt.trial(i).outcome)
+            t if is_value(t) else replace(t, outcome=self.trial(attempt, i).outcome)
             for i, t in enumerate(self.trials)
         )
 
@@ -138,7 +139,7 @@ class Search:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
         for where, there in branches(self.trials):
             for attempt in self.attempts:
-                if not self.in_time(0.3):
+                if not self.effort.is_left(0.3):
                     return None
                 if all(self.agrees(attempt, i) for i in [*self.order_in(there), *there]):
                     return attempt, where
@@ -156,7 +157,7 @@ class Search:
     def members(self) -> Iterator[Attempt]:
         """Mistakes of the exercise's families: all that are listed, or the one that fits."""
         for m in self.exercise.misconceptions:
-            if m.family is None or not self.in_time():
+            if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
                 yield from self.fitted(m, m.family)
@@ -192,6 +193,8 @@ class Search:
         Infinite where it returns no array of that shape.
         """
         got = as_numbers(self.trials[i].outcome.value).astype(float)
+        self.effort.glances += 1
+        self.effort.compared += 1
         made = Attempt(self.exercise, m, wrong, self.seed).glance(i)
         value = None if made is None else as_numbers(made)
         if value is None or value.shape != got.shape:
@@ -204,7 +207,7 @@ class Search:
 
     def fits(self, attempt: Attempt) -> bool:
         """Whether an attempt is right wherever the implementation is."""
-        return not any(attempt.trial(i).stands_out for i in self.right)
+        return not any(self.trial(attempt, i).stands_out for i in self.right)
 
     def two_at_once(self) -> Iterator[tuple[Attempt, Attempt]]:
         """Two mistakes of one composition that together do the same everywhere.
@@ -213,11 +216,11 @@ class Search:
         """
         composed = [a for a in self.likeliest() if a.parts is not None]
         probe, hidden = self.order[0], []
-        seen = [a for a in composed if a.trial(probe).stands_out]
+        seen = [a for a in composed if self.trial(a, probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
         for a, b in product(seen, composed):  # one of the two shows in the first case
-            if not self.in_time(0.6):
+            if not self.effort.is_left(0.6):
                 break
             both = together(a, b, self.seed)
             if both is None or not self.hints_at(both, probe) or not self.exactly(both):
@@ -238,7 +241,9 @@ class Search:
         return any(
             self.hints_at(both, self.order[0])
             and self.exactly(both)
-            and not all(same(a.trial(i).outcome, one.trial(i).outcome) for i in self.order)
+            and not all(
+                same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in self.order
+            )
             for a in self.attempts
             if a.misconception.name not in own
             and a.parts is not None
@@ -252,7 +257,7 @@ class Search:
         some = small[:: max(1, len(small) // 4)][:4]
         votes = dict.fromkeys(self.attempts, 0)
         for place, i in enumerate(some):
-            for attempt in self.attempts if place < 2 or self.in_time(0.4) else ():
+            for attempt in self.attempts if place < 2 or self.effort.is_left(0.4) else ():
                 votes[attempt] += self.agrees(attempt, i)
         return sorted(self.attempts, key=lambda a: -votes[a])
 
@@ -260,20 +265,22 @@ class Search:
         """Whether an attempt returns in one case what the implementation returned."""
         if self.trials[i].outcome.kind != "value":
             return self.agrees(attempt, i)
+        self.effort.glances += 1
+        self.effort.compared += 1
         value = attempt.glance(i)
         got = self.trials[i].outcome.value
         return value is not None and difference(got, value, brief=True) is None
 
     def damage(self, attempt: Attempt) -> int:
         """In how many cases a mistake shows."""
-        return sum(t.stands_out for t in attempt.all_trials())
+        return sum(t.stands_out for t in self.all_trials(attempt))
 
     def in_different_cases(self) -> tuple[Attempt, Attempt] | None:
         """Two mistakes of which in every case one does the same and the other does not show."""
         first = self.order[0]
         for a in [a for a in self.attempts if self.agrees(a, first) and self.fits(a)]:
             for b in self.attempts:
-                if not self.in_time(0.8):
+                if not self.effort.is_left(0.8):
                     return None
                 if self.are_apart(a, b):
                     return sorted((a, b), key=lambda one: -self.damage(one))
@@ -286,7 +293,8 @@ class Search:
             and self.fits(b)
             and all(
                 any(
-                    self.agrees(one, i) and (self.agrees(other, i) or not other.trial(i).stands_out)
+                    self.agrees(one, i)
+                    and (self.agrees(other, i) or not self.trial(other, i).stands_out)
                     for one, other in ((a, b), (b, a))
                 )
                 for i in self.order
@@ -300,7 +308,7 @@ class Search:
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
         for attempt in () if digits_alone(self.trials) else self.attempts:
-            if not self.in_time():
+            if not self.effort.is_left():
                 return None
             if over := self.lies_beneath(attempt):
                 return attempt, over
@@ -314,19 +322,19 @@ class Search:
             return ""
         if not any(self.shows(attempt, i) for i in values):
             return ""
-        raised = [i for i, t in enumerate(attempt.all_trials()) if t.outcome.kind != "value"]
+        raised = [i for i, t in enumerate(self.all_trials(attempt)) if t.outcome.kind != "value"]
         found = lies_over(self.beside(attempt))
         return found.text if found and all(self.agrees(attempt, i) for i in raised) else ""
 
     def shows(self, attempt: Attempt, i: int) -> bool:
         """Whether a mistake shows in the result of a case: one in gradients alone does not."""
-        trial = attempt.trial(i)
+        trial = self.trial(attempt, i)
         return trial.outcome.kind != "value" or any(not p.right for p in pairs((trial,)))
 
     def changed(self) -> tuple[Attempt, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
         for attempt in self.attempts:
-            if not self.in_time(0.7):
+            if not self.effort.is_left(0.7):
                 return None
             if words := self.changed_in(attempt):
                 return attempt, words
@@ -355,7 +363,7 @@ class Search:
         """
         best, most = None, 0.0
         for place, attempt in enumerate(self.likeliest()):
-            if place >= FIRST and not self.in_time():
+            if place >= FIRST and not self.effort.is_left():
                 break
             share = self.explained(attempt, most)
             if share > most:
@@ -388,7 +396,7 @@ class Search:
         others = [
             i
             for i in self.wrong
-            if i not in agreed and is_value(self.trials[i]) and attempt.trial(i).stands_out
+            if i not in agreed and is_value(self.trials[i]) and self.trial(attempt, i).stands_out
         ]
         usual = set().union(*(asked_for(self.trials[i]) for i in agreed))
         others = [i for i in others if asked_for(self.trials[i]) <= usual]
@@ -420,7 +428,7 @@ class Search:
 
         Of an answer that cannot be used, the message says why: there only the same will do.
         """
-        a, b = self.trials[i].outcome, attempt.trial(i).outcome
+        a, b = self.trials[i].outcome, self.trial(attempt, i).outcome
         alike = a.kind == b.kind == "raised" and a.error is b.error
         return self.agrees(attempt, i) or (alike and not issubclass(a.error, Unusable))
 
@@ -443,9 +451,9 @@ class Search:
         """The trials as if what the attempt does were right."""
         numbers = range(len(self.trials)) if numbers is None else numbers
         return tuple(
-            replace(self.trials[i], expected=attempt.trial(i).outcome)
+            replace(self.trials[i], expected=self.trial(attempt, i).outcome)
             for i in numbers
-            if attempt.trial(i).outcome.kind == "value"
+            if self.trial(attempt, i).outcome.kind == "value"
         )
 
     def mended(self, attempt: Attempt) -> tuple[Trial, ...]:

@@ -358,11 +358,12 @@ SQUEEZED = "the result is the expected one without its axes of length 1"
 
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     """What alone is wrong has more batch axes, or fewer, than what is right."""
+    more = [*zip(trials, batch_axes(trials), strict=True)]
     wrong, right = (
-        {batch_axes(t, trials) for t in trials if t.wrong is bad and t.case.raises is None}
+        {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
         for bad in (True, False)
     )
-    told = [t.case.note + t.criterion.name for t in trials if t.wrong and batch_axes(t, trials)]
+    told = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
     if not wrong or not right or wrong & right or not all("batch" in text for text in told):
         return None
     if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
@@ -381,13 +382,13 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
-def batch_axes(trial: Trial, trials: tuple[Trial, ...]) -> int:
-    """By how many axes the arguments of a case exceed the smallest case."""
-    return max((ndim - least(name, trials) for name, ndim in axes_of(trial)), default=0)
-
-
-def least(name: object, trials: tuple[Trial, ...]) -> int:
-    return min(ndim for t in trials for other, ndim in axes_of(t) if other == name)
+def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
+    """By how many axes the arguments of each case exceed the smallest case."""
+    least: dict[object, int] = {}
+    for trial in trials:
+        for name, ndim in axes_of(trial):
+            least[name] = min(ndim, least.get(name, ndim))
+    return [max((ndim - least[n] for n, ndim in axes_of(t)), default=0) for t in trials]
 
 
 def axes_of(trial: Trial) -> list[tuple[object, int]]:

@@ -17,6 +17,7 @@ from attncourse.grading.judge.findings import Findings, agreed
 from attncourse.grading.judge.follow import follow_ons
 from attncourse.grading.judge.marking import make_report
 from attncourse.grading.judge.outcomes import StepOutcome, outcome_of
+from attncourse.grading.judge.overwritten import overwritten
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.workers import Refused, Workers
@@ -117,13 +118,14 @@ class Bench:
         doubted = set(first["cut"])
         known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
         found = agreed(known, doubted, Checker(steps, means, heard, doubted).run())
-        followed, cut = [], set(found.cut)
+        taken, followed, cut = [], [], set(found.cut)
         if request["final"] or not cut:
+            taken, once = overwritten(found, means)
             followed, again = follow_ons(found, means)
-            cut |= {len(steps)} if again else set()  # behind them all
+            cut |= {len(steps)} if once or again else set()  # behind them all
         self.begins("the report", limits.cell)
         notes = [*reading.notes, *mended]
-        report = make_report(found, assignment, request["student"], notes, followed)
+        report = make_report(found, assignment, request["student"], notes, followed, taken)
         self.workers.end_all()
         met = limits_met(found, limits, budget, self.workers.most_used())
         report = replace(report, limits=met, version=number)

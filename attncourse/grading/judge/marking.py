@@ -8,6 +8,7 @@ from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.follow import Followed
 from attncourse.grading.judge.lacking import because, is_nowhere, not_imported, why_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.overwritten import Overwritten
 from attncourse.grading.judge.points import hides, judge_cell, unpaid
 from attncourse.grading.judge.remarks import (
     NEEDS,
@@ -33,12 +34,16 @@ def make_report(
     student: str,
     notes: list[str],
     followed: Collection[Followed] = (),
+    taken: Collection[Overwritten] = (),
 ) -> Report:
     """The report on a run, without its times.
 
-    ``followed`` are the answers that call wrong ones.
+    ``followed`` are the answers that call wrong ones, ``taken`` those that use a name which
+    something else has taken.
     """
     tests, lacking = found.tests(), not_imported(found)
+    for one in taken:
+        tests |= one.outcomes
     for one in followed:
         tests |= {g: provided(outcome, one.given) for g, outcome in one.outcomes.items()}
     tests = {grade_id: o and because(o, lacking) for grade_id, o in tests.items()}

@@ -1,0 +1,153 @@
+"""Answers that are wrong because a cell took a name which they use: `math = 5`, say.
+
+As in a notebook's check, an answer is tried once more with what the name stood for before, and
+where it is better then, that is what happened. What earns points is the first run alone.
+"""
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attncourse.checks.exercise import Misconception
+from attncourse.checks.reading.cells import Statement
+from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
+from attncourse.checks.standing import GIVES, name_taken
+from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.checker import Checker, Means
+from attncourse.grading.judge.findings import Findings
+from attncourse.grading.judge.follow import LEAST, answers_of, wrong_answers
+from attncourse.grading.judge.late import touched
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.report import exercise_of
+from attncourse.grading.submission.plan import Step
+from attncourse.grading.submission.syntax import bound_names, parse
+
+BUILT_IN = "import builtins as _builtins\n{name} = _builtins.{name}"
+BEGINS = ("  ✗", "  ✓", "  –")  # a criterion's line
+MOST = 3  # names that are tried for an answer
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A name that a statement of a step took, and the source that gave it before."""
+
+    name: str
+    statement: str
+    place: str
+    before: str
+
+    @property
+    def mistake(self) -> Misconception:
+        return name_taken(self.name, self.statement, self.place)
+
+
+@dataclass(frozen=True)
+class Overwritten:
+    """An answer that is better where a name means what it meant: its tests, told so."""
+
+    name: str
+    outcomes: dict[str, StepOutcome]
+
+
+def overwritten(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
+    """The wrong answers of a run that use a taken name, and whether another run was cut."""
+    told, cut = [], False
+    names = answers_of(means.assignment)
+    for name in wrong_answers(found, means.assignment):
+        first = {t: o for t, o in found.tests().items() if exercise_of(t) == name}
+        if not any(verdict["failed"] for o in first.values() if o for verdict in o.verdicts):
+            continue
+        for taken in [t for t in taken_names(name, found.steps) if t.name not in names][:MOST]:
+            if found.trouble or means.budget.left() < LEAST:
+                break
+            rest = Budget(means.budget.left())
+            again = Checker(put_back(name, taken, found.steps), replace(means, budget=rest)).run()
+            means.budget.gone += rest.gone
+            cut |= bool(again.cut)
+            if earned(again.tests()) > earned(first):
+                pairs = {t: (o, again.tests()[t]) for t, o in first.items()}
+                outcomes = {t: retold(*pair, taken.mistake) for t, pair in pairs.items()}
+                told.append(Overwritten(name, outcomes))
+                break
+    return told, cut
+
+
+def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
+    """The names that an answer uses and that something else has taken before its tests."""
+    end = first_test(name, steps)
+    given: dict[str, str] = {}
+    taken: dict[str, Taken] = {}
+    for step in steps[:end]:
+        for node in getattr(parse(step.source), "body", ()) if step.kind != "test" else ():
+            bound = bound_names(ast.Module([node], []))
+            if isinstance(node, GIVES):
+                given |= dict.fromkeys(bound, ast.unparse(node))
+                taken = {n: one for n, one in taken.items() if n not in bound}
+                continue
+            for one in bound:
+                built_in = BUILT_IN.format(name=one) if hasattr(builtins, one) else ""
+                if before := given.get(one, built_in):
+                    taken[one] = Taken(one, str(Statement(node)), step.name, before)
+    used = used_by(name, steps[:end])
+    yield from (one for n, one in sorted(taken.items()) if n in used)
+
+
+def used_by(name: str, steps: Sequence[Step]) -> set[str]:
+    """The names that an answer's cell reads, itself or through others."""
+    own = [touched(step.source) for step in steps if step.kind != "test"]
+    todo, seen = [name], set()
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            todo += [n for cell in own if one in cell.changes for n in cell.reads]
+    return seen - {name}
+
+
+def first_test(name: str, steps: Sequence[Step]) -> int:
+    tests = [n for n, s in enumerate(steps) if s.kind == "test" and exercise_of(s.grade_id) == name]
+    return min(tests, default=len(steps))
+
+
+def put_back(name: str, taken: Taken, steps: Sequence[Step]) -> list[Step]:
+    """The steps with what a name meant in front of an answer's tests, and no tests but these."""
+    at = first_test(name, steps)
+    kept = [s for s in steps[at:] if s.kind != "test" or exercise_of(s.grade_id) == name]
+    own = [s for s in steps[:at] if s.kind != "test"]
+    return [*own, Step(f"cell {name}", taken.before), *kept]
+
+
+def earned(tests: dict[str, StepOutcome | None]) -> int:
+    return sum(verdict["earned"] for o in tests.values() if o for verdict in o.verdicts)
+
+
+def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Misconception) -> Any:
+    """What came of a test, with the taken name for what happened."""
+    if first is None or again is None or len(first.verdicts) != len(again.verdicts):
+        return first
+    pairs = zip(first.verdicts, again.verdicts, strict=True)
+    return replace(first, verdicts=[told_so(v, mended, mistake) for v, mended in pairs])
+
+
+def told_so(
+    verdict: dict[str, Any], mended: dict[str, Any], mistake: Misconception
+) -> dict[str, Any]:
+    if not verdict["failed"] or mended["earned"] <= verdict["earned"]:
+        return verdict
+    rest = mended["misconception"] or mended["symptom"] or mended["reason"]
+    said = {
+        "misconception": mistake.name,
+        "explanation": mistake.explanation,
+        "symptom": "",
+        "rest": "" if mended["passed"] else rest,
+        "worth": mended["earned"] - verdict["earned"],
+        "guide": "",
+    }
+    criteria = tuple(CriterionVerdict(**c) for c in verdict["criteria"])
+    whole = Verdict(verdict["target"], criteria, verdict["seed"], diagnosis=mistake)
+    whole = replace(whole, rest=said["rest"], worth=said["worth"])
+    head, *lines = verdict["text"].splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith(BEGINS)), len(lines))
+    return verdict | said | {"text": "\n".join([head, *whole.told, *lines[start:]])}

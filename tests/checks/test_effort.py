@@ -1,0 +1,96 @@
+"""How much a diagnosis tries is counted: what it says does not depend on a machine's load."""
+
+import time
+
+import pytest
+import torch
+
+from attncourse.checks import exercises
+from attncourse.checks.exercise import parts_of
+from attncourse.checks.explaining import effort, search
+from attncourse.checks.explaining.effort import USUAL, Effort, calls_in
+from attncourse.checks.judging import judge
+
+MEAN = exercises()["self_attention.attention_weights"]
+ROPE = exercises()["positions.apply_rope"]
+
+
+def two_at_once(exercise):
+    """An answer with two mistakes of its exercise."""
+    parts = [found for m in exercise.misconceptions if (found := parts_of(m.wrong))]
+    first = parts[0]
+    return next(
+        first.compose(**first.chosen, **other.chosen)
+        for other in parts
+        if other.compose is first.compose and not other.chosen.keys() & first.chosen.keys()
+    )
+
+
+def said(exercise, answer, seed=11):
+    verdict = judge(exercise, answer, seed)
+    return verdict.in_short, verdict.rest, [c.follows for c in verdict.criteria]
+
+
+@pytest.mark.parametrize("exercise", [MEAN, ROPE], ids=lambda e: e.target)
+def test_a_slow_machine_says_the_same(exercise, monkeypatch):
+    answers = [exercise.misconceptions[-1].wrong, two_at_once(exercise)]
+    before = [said(exercise, answer) for answer in answers]
+    clock = time.thread_time
+    monkeypatch.setattr(time, "thread_time", lambda: 8 * clock())
+    assert [said(exercise, answer) for answer in answers] == before
+
+
+def test_what_others_have_tried_before_changes_nothing():
+    cold = said(ROPE, two_at_once(ROPE), 12)
+    for m in ROPE.misconceptions:
+        judge(ROPE, m.wrong, 12)
+    assert said(ROPE, two_at_once(ROPE), 12) == cold
+
+
+def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
+    seeds = []
+    made = search.Search.__init__
+
+    def noted(self, exercise, trials, seed, within=None):
+        seeds.append(seed)
+        made(self, exercise, trials, seed, within)
+
+    monkeypatch.setattr(search.Search, "__init__", noted)
+    clock = time.thread_time
+    monkeypatch.setattr(time, "thread_time", lambda: 8 * clock())
+    assert judge(ROPE, ROPE.misconceptions[0].wrong, 40).diagnosis
+    assert seeds == [40, 41, 42, 43]
+
+
+def test_calls_are_counted_and_rounded():
+    def many(n):
+        for _ in range(n):
+            len("")
+
+    few, more = calls_in(lambda: many(100)), calls_in(lambda: many(101))
+    assert few == more  # which lie within a rounding
+    assert calls_in(lambda: many(1000)) > 8 * few
+    assert calls_in(lambda: torch.ones(2) + 1) < 50
+
+
+def test_who_profiles_is_left_alone():
+    import cProfile
+
+    profile = cProfile.Profile()
+    profile.enable()
+    number = calls_in(lambda: len(""))
+    profile.disable()
+    assert number == USUAL
+
+
+def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
+    whole = Effort(ROPE, 5)
+    part = Effort(ROPE, 6, whole)
+    assert whole.is_left()
+    part.trials = 10**6
+    assert part.spent > effort.ALL
+    assert whole.is_over()
+    assert not whole.is_left()
+    late = Effort(ROPE, 5)
+    monkeypatch.setattr(time, "thread_time", lambda: 1e9)
+    assert late.is_over()
