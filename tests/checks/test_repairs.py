@@ -387,3 +387,48 @@ def test_a_call_without_arguments_is_no_obstacle():
     """``np.sum()`` is wrong, and what is wrong is varied."""
     definition = ast.parse("def f(x, w):\n    return np.sum() + (x * w).sum(-1)").body[0]
     assert any("a matrix product" in change.words for change in changes(definition))
+
+
+# --- two in one line, and an axis of length 1 ----------------------------------------------------
+
+
+def test_two_slips_in_one_line_are_told_with_both_pieces(tmp_path):
+    text = """
+        def window_weights(n, width):
+            if width % 2 == 0:
+                raise ValueError("odd")
+            i = np.arange(n)
+            near = abs(i[:, None] - i) < width // 1
+            return near / near.sum(1, keepdims=True)
+    """
+    found = place("mixing.window_weights", written(text, "window_weights", tmp_path))
+    assert found.name == "two slips in one line"
+    assert found.explanation == (
+        "With another number in place of `1` and with another comparison in "
+        "`abs(i[:, None] - i) < width // 1` every result is right."
+    )
+
+
+ALONG_ONE = {
+    "scoring.attend": """
+        def attend(scores, values, mask=None):
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -torch.inf)
+            weights = torch.softmax(scores.unsqueeze(-1), -1).squeeze(-1).nan_to_num()
+            return weights @ values
+    """,
+    "kqv.scaled_dot_product_attention": """
+        def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
+            scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -torch.inf)
+            return scores[..., None].softmax(dim=-1)[..., 0].nan_to_num() @ value
+    """,
+}
+
+
+@pytest.mark.parametrize("target", ALONG_ONE)
+def test_a_softmax_along_an_axis_of_length_1_has_its_name(target, tmp_path):
+    found = place(target, written(ALONG_ONE[target], target.split(".")[1], tmp_path))
+    assert found.name == "a softmax along an axis of length 1"
+    assert found.explanation.startswith("There every weight is 1.")

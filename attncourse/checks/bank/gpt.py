@@ -40,6 +40,9 @@ from attncourse.checks.writing.modules import tensor
 # --- cases: next_token_loss ------------------------------------------------------------------
 
 
+UNLIKELY = -3.0  # what is added to a target's logit
+
+
 @dataclass(frozen=True)
 class Read(Table):
     """Logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
@@ -67,6 +70,9 @@ class Read(Table):
             ids = ids.where(torch.arange(n) < (n - shorter)[..., None].clamp(min=1), pad)
         if row.turned:
             ids = torch.from_numpy(np.asfortranarray(ids.numpy()))
+        came = ids[..., 1:, None]  # unlikely, so that a guard of 1e-10 shows in every draw
+        less = case.args[0].new_full(came.shape, UNLIKELY)
+        case.args[0][..., :-1, :].scatter_add_(-1, came, less)
         named = {} if pad is None else {"padding_id": pad}
         return replace(case, args=(*case.args, ids), kwargs={**case.kwargs, **named})
 

@@ -468,8 +468,10 @@ SINUSOIDAL = exercise(
             Your sines have the wrong sign: you take those of −t · base^(−2i/d). The minus belongs
             to the exponent alone.""").by(turn=lambda angles: -angles),
         slip("""all sines, then all cosines
-            You put the sines into the first half and the cosines into the second. They take turns
-            here: sine in column 2i, cosine in column 2i + 1.""").by(join=in_blocks),
+            You put the sines into one half and the cosines into the other. They take turns here:
+            sine in column 2i, cosine in column 2i + 1.""")
+        .by(join=in_blocks)
+        .by(join=lambda sin, cos: in_blocks(cos, sin)),
         slip("""a pair is not sine and cosine
             Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1.
             Yours are exchanged, or hold the same function twice.""")

@@ -1,12 +1,13 @@
 """The place of a mistake that nobody foresaw: the one change in the code that mends everything.
 
-The answer's source is varied, one change at a time (another number, name, operator, order), and
-each variant runs on the cases. Where one is right in every case, and in fresh ones, the change says
-where the mistake is and of what kind. It is not told in full: what belongs there is the student's
-to find.
+The answer's source is varied, one change at a time (another number, name, operator, order) and then
+two in one line, and each variant runs on the cases. Where one is right in every case, and in fresh
+ones, the change says where the mistake is and of what kind. It is not told in full: what belongs
+there is the student's to find.
 """
 
 import ast
+import copy
 import inspect
 import linecache
 import time
@@ -15,9 +16,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from attncourse.checks.exercise import Exercise, Misconception
-from attncourse.checks.explaining.changes import CURES, Change, changes
+from attncourse.checks.explaining.changes import (
+    CURES,
+    FUNCTION,
+    NAME,
+    NUMBER,
+    OPERATOR,
+    Change,
+    called,
+    changes,
+)
 from attncourse.checks.explaining.effort import calls_in
+from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trying.trials import FRESH, Trial, numbers_in, problem_with, trials_of
 from attncourse.checks.trying.watch import Forbidden, forbidding
@@ -28,10 +41,18 @@ except ImportError:  # Windows
     resource = None
 
 CALLS = 1_200_000  # for all variants, and as much again for one that seems right
+PAIRS = 800_000  # for two changes at a time
+STATEMENTS = 15  # of a definition in which two changes are tried
+LISTED = 15_000  # calls that a list of changes counts as
 MADE = 1500  # calls that making a variant counts as
 LAST = 6.0  # seconds of processor time after which no variant is tried, whatever was counted
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
+LOOKS = 8  # cases in which a softmax is looked at
+SLIPS = (NUMBER, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
+TWO = "two slips in one line"
+LONE = "a softmax along an axis of length 1"
+ALONG = "A softmax shares a 1 among the numbers along its axis: that has to be the keys' axis."
 LONGEST = 70  # characters of a line that are shown
 OUTSIDE = {"open", "exec", "eval", "compile", "input", "os", "sys", "shutil", "subprocess", "Path"}
 
@@ -63,7 +84,10 @@ class Source:
 def repaired(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> Misconception | None:
-    """The mistake that one change in the code of ``implementation`` mends; None if none does."""
+    """The mistake that one change in the code of ``implementation`` mends, or two in one line.
+
+    None if none does.
+    """
     if hasattr(type(implementation), "attncourse_outcomes"):
         return None  # it lives in another process
     told = any(t.outcome.error is Forbidden for t in trials)  # that is the mistake
@@ -76,7 +100,7 @@ def repaired(
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
     ends = time.thread_time() + LAST
     each = calls_in(lambda: run(limited, implementation, order[0].case, watched=False))
-    hung = spent = 0
+    hung, spent, allowed = 0, 0, CALLS
 
     def mends() -> bool:
         """Whether the definition as it is now is right in these cases, and in fresh ones."""
@@ -93,34 +117,111 @@ def repaired(
             spent += each
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
                 return False
-            if is_over(2):
+            if is_over(CALLS):
                 return False
         for more in range(1, 1 + FRESH):
             for trial in trials_of(limited, variant, seed + more):
                 spent += each
-                if trial.stands_out or is_over(2):
+                if trial.stands_out or is_over(CALLS):
                     return False
         return not refused()
 
-    def is_over(times: int = 1) -> bool:
-        return spent > times * CALLS or time.thread_time() > ends
+    def is_over(more: int = 0) -> bool:
+        return spent > allowed + more or time.thread_time() > ends
 
-    def first_that_mends() -> Change | None:
+    def first_that_mends() -> tuple[Change, ...]:
         for change in changes(source.definition):
             if is_over() or hung > 1:
-                return None
+                return ()
             with change.applied():
                 if mends():
-                    return change
-        return None
+                    return (change,)
+        return ()
+
+    def first_two_that_mend() -> tuple[Change, ...]:
+        nonlocal allowed, spent
+        spent, allowed = 0, PAIRS
+        for statement in plain_lines(source.definition):
+            for one in slips(source.definition, statement):
+                spent += LISTED
+                with one.applied():
+                    for other in slips(source.definition, statement):
+                        if is_over() or hung > 1:
+                            return ()
+                        if SLIPS.index(other.kind) < SLIPS.index(one.kind):
+                            continue  # tried the other way round
+                        with other.applied():
+                            if mends():
+                                return one, other
+        return ()
 
     try:
         with bounded_memory() as bounded, forbidding(exercise.forbids) as refused:
             # Wrong for another reason than what stands in the definition, if that alone is right.
-            change = None if not bounded or mends() else first_that_mends()
+            right = not bounded or mends()
+            found = () if right else first_that_mends() or first_two_that_mend()
+            lone = bool(found) and is_lone(source, found[0], lambda f: run_all(limited, f, order))
     except MemoryError:  # also while an error is put into words
         return None
-    return in_words(source, change) if change else None
+    return in_words(source, found, lone) if found else None
+
+
+def plain_lines(definition: ast.AST) -> list[ast.stmt]:
+    """The statements without others in them; none of a long definition."""
+    found = [s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
+    return found if len(found) <= STATEMENTS else []
+
+
+def slips(definition: ast.AST, statement: ast.stmt) -> list[Change]:
+    """The changes of a statement that people need two of, the likeliest first."""
+    there = {id(node) for node in ast.walk(statement)} - {id(statement)}
+    found = [c for c in changes(definition) if c.kind in SLIPS and id(c.node) in there]
+    return sorted(found, key=lambda change: SLIPS.index(change.kind))
+
+
+def run_all(exercise: Exercise, function: Callable, trials: list[Trial]) -> None:
+    for trial in trials[:LOOKS]:
+        run(exercise, function, trial.case, watched=False)
+
+
+def is_lone(source: Source, change: Change, use: Callable[[Callable], None]) -> bool:
+    """Whether the softmax at which a change stands gives nothing but ones: each number by itself.
+
+    Then the axis that it runs along is 1 long.
+    """
+    if not any(is_softmax(node) for node in ast.walk(change.node)):
+        around = [n for n in ast.walk(source.definition) if is_softmax(n)]
+        if not any(change.node is inner for one in around for inner in ast.walk(one)):
+            return False
+    seen: list[bool] = []
+
+    def look(weights: Any) -> Any:
+        array = as_numbers(weights)
+        ones = array is not None and (array == 1) | np.isnan(array)  # hidden, it is no number
+        seen.append(array is not None and array.size > 1 and bool(ones.all()))
+        return weights
+
+    definition = Looked().visit(copy.deepcopy(source.definition))
+    named = {**source.names, Looked.NAME: look}
+    watching = replace(source, definition=ast.fix_missing_locations(definition), names=named)
+    use(watching.made())
+    return bool(seen) and all(seen)
+
+
+class Looked(ast.NodeTransformer):
+    """Has every softmax of a definition handed on through a function of this name."""
+
+    NAME = "_attncourse_look"
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not is_softmax(node):
+            return node
+        return ast.Call(ast.Name(self.NAME, ast.Load()), [node], [])
+
+
+def is_softmax(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and called(node) == "softmax"
 
 
 @contextmanager
@@ -144,17 +245,21 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def in_words(source: Source, change: Change) -> Misconception:
+def in_words(source: Source, found: tuple[Change, ...], lone: bool = False) -> Misconception:
     """The mistake in words, without what mends it."""
-    line = source.line(change.node)
+    line = source.line(found[0].node)
     line = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
-    piece = source.text(change.node)
-    if isinstance(change.node, ast.stmt) or len(piece.splitlines()) > 1:
-        piece = line
-    there = "" if 2 * len(piece) > len(line) else f", in the line `{line}`,"
-    words = change.words.format(f"`{piece}`")
-    cure = CURES.get(change.kind, "")
-    return Misconception(change.kind, f"{words}{there} every result is right. {cure}".strip())
+    pieces = [source.text(change.node) for change in found]
+    if isinstance(found[0].node, ast.stmt) or any(len(p.splitlines()) > 1 for p in pieces):
+        pieces = [line] * len(found)
+    there = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
+    first, *more = (c.words.format(f"`{p}`") for c, p in zip(found, pieces, strict=True))
+    words = " and ".join([first, *(text[0].lower() + text[1:] for text in more)])
+    cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
+    told = " ".join([f"{words}{there} every result is right.", *filter(None, cures)])
+    if lone:
+        return Misconception(LONE, f"There every weight is 1. {told} {ALONG}")
+    return Misconception(found[0].kind if not more else TWO, told)
 
 
 # --- the source of an answer ---------------------------------------------------------------------

@@ -381,8 +381,9 @@ def cells_of(matrix: np.ndarray, top: float) -> list[list[str]]:
 def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
     rows = "".join("<tr>" + "".join(cell_html(x, top) for x in row) + "</tr>" for row in matrix)
     return (
-        f'<table style="border-collapse:collapse;font-size:80%"><caption>{title} '
-        f"{matrix.shape[0]} × {matrix.shape[1]}</caption>{rows}</table>"
+        '<table style="border-collapse:collapse;font-size:80%">'
+        f'<caption style="white-space:nowrap">{title} {matrix.shape[0]} × {matrix.shape[1]}</caption>'
+        f"{rows}</table>"
     )
 
 

@@ -115,9 +115,7 @@ def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
         and want.dtype == np.float64
         and numbers(got, want.astype(np.float32), brief=True) is None
     ):
-        return Problem(
-            "dtype", "returned float32 where the arguments are float64: precision was lost"
-        )
+        return Problem("dtype", "returned float32, expected float64: precision was lost")
     with np.errstate(all="ignore"):
         error = float(np.abs(got.astype(float) - want.astype(float)).max())
     if want.dtype == np.float64 and error <= PRECISE * scale_of(want):
@@ -169,6 +167,7 @@ def shown(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
 
 def indent(array: np.ndarray) -> str:
     """An array as text, rounded for reading, each line indented."""
+    array = np.where(array == 0, array.dtype.type(0), array)  # not −0
     text = np.array2string(array, precision=4, suppress_small=True, floatmode="maxprec")
     return "\n".join("    " + line for line in text.splitlines())
 

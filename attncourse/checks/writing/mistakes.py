@@ -612,6 +612,13 @@ NOT_ADDED_UP = slip("""the products are not added up
     You multiply every query with every key, feature by feature, and leave it at that: shape (...,
     m, n, d). A dot product adds the products up: `.sum(-1)`.
 """).by(compare=lambda q, k: q.unsqueeze(-2) * k.unsqueeze(-3))
+ADDED_UP_ELSEWHERE = (
+    slip("""the products are added up along another axis
+        You multiply every query with every key, feature by feature, and add up over keys or over
+        queries. A dot product adds up over the features, which are last: `.sum(-1)`.""")
+    .by(compare=lambda q, k: (q.unsqueeze(-2) * k.unsqueeze(-3)).sum(-2))
+    .by(compare=lambda q, k: (q.unsqueeze(-2) * k.unsqueeze(-3)).sum(-3))
+)
 A_DISTANCE = (
     slip("""a distance in place of a product
     You compare by distance, perhaps with a minus sign. A score here is the dot product: multiply
@@ -671,6 +678,7 @@ OF_A_DOT_PRODUCT = (
     *OF_A_SCORE,
     A_DISTANCE,
     NOT_ADDED_UP,
+    ADDED_UP_ELSEWHERE,
     FEATURES_COMPARED,
     OTHER_SEQUENCES,
 )
