@@ -382,8 +382,8 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
     rows = "".join("<tr>" + "".join(cell_html(x, top) for x in row) + "</tr>" for row in matrix)
     return (
         '<table style="border-collapse:collapse;font-size:80%">'
-        f'<caption style="white-space:nowrap">{title} {matrix.shape[0]} × {matrix.shape[1]}</caption>'
-        f"{rows}</table>"
+        f'<caption style="white-space:nowrap">{title} '
+        f"{matrix.shape[0]} × {matrix.shape[1]}</caption>{rows}</table>"
     )
 
 
