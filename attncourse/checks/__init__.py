@@ -100,7 +100,7 @@ def examined(
     hear: Callable[[Verdict], None] | None = None,
 ) -> Verdict:
     """What ``examine`` returns; ``hear`` gets the points early, where nothing can change them."""
-    from attncourse.checks.judging import judge
+    from attncourse.checks.judging import judge, passes
 
     fresh = seed is None
     if fresh and _seeds:
@@ -117,7 +117,7 @@ def examined(
 
     def is_right(other: Exercise, there: Callable) -> bool:
         there = settled(other, there, around)
-        return standing(other, there, around) is None and judge(other, there).passed
+        return standing(other, there, around) is None and passes(other, there)
 
     @cache
     def others() -> tuple[Exercise, ...]:

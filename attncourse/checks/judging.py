@@ -156,6 +156,11 @@ def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
     return sum(c.earned for c in criteria)
 
 
+def passes(exercise: Exercise, implementation: Callable) -> bool:
+    """Whether an answer is right on fresh cases; nobody looks for a mistake."""
+    return points(exercise, implementation, secrets.randbits(32)) == exercise.points
+
+
 def with_consequences(
     criteria: tuple[CriterionVerdict, ...], found: Finding, mended: tuple[CriterionVerdict, ...]
 ) -> tuple[CriterionVerdict, ...]:
