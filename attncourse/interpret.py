@@ -22,28 +22,51 @@ from attncourse.arrays import require_count
 from attncourse.gpt import GPT
 from attncourse.masking import causal_mask
 from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_boolean, require_ids, require_whole_numbers
+from attncourse.tensors import require_boolean, require_whole_numbers
 
 
 @torch.no_grad()
-def attention_maps(model: GPT, ids: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch l h n n"]:
+def residual_stream(
+    model: nn.Module, ids: Int[Tensor, "*batch n"]
+) -> Float[Tensor, "l_and_1 *batch n d_model"]:
+    """What runs from block to block while a model reads ids: before the first, after each.
+
+    ids: ``(..., n)``. Returns ``(layers + 1, ..., n, d_model)``. The model is a ``GPT``, or another
+    whose ``blocks`` are called one after the other. Raises ``ValueError`` for ids that the model
+    does not read.
+    """
+    require_gpt(model)
+    stream: list[Tensor] = []
+    hooks = [
+        model.blocks[0].register_forward_pre_hook(lambda block, given: stream.append(given[0]))
+    ]
+    for block in model.blocks:
+        hooks.append(block.register_forward_hook(lambda block, given, x: stream.append(x)))
+    try:
+        model(ids)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(stream)
+
+
+@torch.no_grad()
+def attention_maps(
+    model: nn.Module, ids: Int[Tensor, "*batch n"]
+) -> Float[Tensor, "*batch l h n n"]:
     """The weights of every head of every layer while the model reads ids.
 
     ids: ``(..., n)``. Returns ``(..., layers, heads, n, n)``; row i of a map belongs to token i and
-    sums to 1. Raises ``ValueError`` for ids that the model does not read.
+    sums to 1. The model is a ``GPT``, or another of pre-norm blocks. Raises ``ValueError`` for ids
+    that the model does not read.
     """
-    require_gpt(model)
-    require_ids(ids, model.config.n_vocab, longest=model.max_length)
-    n = ids.shape[-1]
-    mask = causal_mask(n).to(ids.device)
-    places = torch.arange(n, device=ids.device)
-    x = model.positions(model.tokens(ids), places)  # (..., n, d_model)
+    stream = residual_stream(model, ids)
+    mask = causal_mask(ids.shape[-1]).to(ids.device)
     maps = []
-    for block in model.blocks:
+    for block, x in zip(model.blocks, stream, strict=False):
         read = block.norm_1(x)
         weights = block.attention.weights(read, mask=mask)
         maps.append(weights)  # (..., h, n, n)
-        x = block(x, mask)
     return torch.stack(maps, dim=-4)
 
 
@@ -188,10 +211,10 @@ def head_output(model: GPT, layer: int, ids: Tensor) -> Tensor:
     return handed[0]
 
 
-def require_gpt(model: GPT) -> None:
-    """Raises ``ValueError`` for what is no ``GPT``."""
+def require_gpt(model: nn.Module) -> None:
+    """Raises ``ValueError`` for what has no blocks."""
     if not isinstance(model, nn.Module) or not hasattr(model, "blocks"):
-        raise ValueError(f"model: expected a GPT, got {type(model).__name__}")
+        raise ValueError(f"model: expected a GPT or a Llama, got {type(model).__name__}")
 
 
 def require_head(model: GPT, layer: int, head: int) -> None:
