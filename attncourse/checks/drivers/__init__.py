@@ -4,7 +4,7 @@ A grader runs these beside the submission, in its process, and finds them by nam
 is one of ``DRIVERS``, or a ``partial`` of one. They know no right answer.
 """
 
-from attncourse.checks.drivers.ablation import call_on_gpt, logits_of_changed
+from attncourse.checks.drivers.ablation import call_on_gpt, call_on_llama, logits_of_changed
 from attncourse.checks.drivers.blocks import (
     added_in_training,
     call_module_activated,
@@ -88,6 +88,7 @@ __all__ = [
     "call_module_with_gradients",
     "call_on_function",
     "call_on_gpt",
+    "call_on_llama",
     "call_on_model",
     "call_seeded",
     "call_with_each_gradient",
@@ -146,6 +147,7 @@ DRIVERS = {
         call_on_function,
         orders_tried,
         call_on_gpt,
+        call_on_llama,
         logits_of_changed,
         numbers_drawn,
         call_on_model,

@@ -9,12 +9,23 @@ from typing import Any
 from attncourse.checks.drivers.modules import put, type_of_modules
 from attncourse.checks.trying.outcome import Unusable
 
+FOUND = "what is returned"
 COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
 
 
 def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
     """The implementation on a ``GPT`` of these tensors, and on the other arguments."""
     return implementation(gpt_of(config, tensors), *args)
+
+
+def call_on_llama(implementation: Callable, config: dict, args, **tensors) -> dict[str, Any]:
+    """The implementation on a ``Llama`` of these tensors, and what that says of the ids then."""
+    import torch
+
+    model = llama_of(config, tensors)
+    found = implementation(model, *args)
+    with torch.no_grad():
+        return {FOUND: found, MODEL: model(args[0])}
 
 
 def logits_of_changed(
@@ -46,6 +57,18 @@ def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
     from attncourse.gpt import GPT, GPTConfig
 
     model = GPT(GPTConfig(**config))
+    for name, value in tensors.items():
+        put(model, name, value)
+    if config.get("tied", True):
+        model.out.weight = model.tokens.weight
+    return model.eval()
+
+
+def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
+    """A ``Llama`` in ``eval()`` whose parameters are the tensors themselves, as ``gpt_of``."""
+    from attncourse.llama import Llama, LlamaConfig
+
+    model = Llama(LlamaConfig(**config))
     for name, value in tensors.items():
         put(model, name, value)
     if config.get("tied", True):

@@ -1,0 +1,935 @@
+"""The exercises of chapter 19: masks that keep a sink, edges that are cut, a lens, a patch.
+
+The model of ``patched`` is chapter 18's, with weights of order one, three layers, and fewer heads
+of keys and values than of queries.
+"""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+
+from attncourse import circuits
+from attncourse.checks.bank.masking import OF_WHAT_COMES_BACK, band, returned
+from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
+from attncourse.checks.drivers import call_on_llama
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.mistakes import made, slip
+from attncourse.checks.modules import State, spread, tensor
+from attncourse.llama import Llama, LlamaConfig
+
+
+def as_it_is(value):
+    return value
+
+
+# --- cases: sink_mask ----------------------------------------------------------------------------
+
+SINK_BY_HAND = Case((6, 2, 1))
+
+
+def refused(args: tuple, note: str) -> Case:
+    return Case(args, note=note, raises=ValueError)
+
+
+# --- cases: cut_edges ----------------------------------------------------------------------------
+
+
+def some_edges(*edges: tuple[int, int]):
+    """These edges, in an order that is drawn."""
+
+    def drawn(rng: Rng) -> list[tuple[int, int]]:
+        return [edges[i] for i in rng.permutation(len(edges))]
+
+    return drawn
+
+
+def whole_row(query: int, n: int) -> tuple[tuple[int, int], ...]:
+    return tuple((query, key) for key in range(n))
+
+
+EDGE_CASES = Table({"scores": "... m n"})
+EDGE_ROWS = standard(EDGE_CASES)
+TWO = [(0, 1), (3, 2)]
+# Two of one row, one whose turned pair is there too, none in the first or the last row.
+SEVERAL = [(1, 2), (1, 4), (3, 0), (2, 3)]
+
+
+def with_edges(edges, *rows):
+    """The table's cases, each with these edges behind its scores."""
+
+    def cases(rng: Rng) -> list[Case]:
+        found = []
+        for one in EDGE_CASES(*rows)(rng):
+            m, n = one.args[0].shape[-2:]
+            kept = [(query % m, key % n) for query, key in edges]
+            found.append(Case((one.args[0], list(dict.fromkeys(kept))), note=one.note, use=one.use))
+        return found
+
+    return cases
+
+
+EDGE_BY_HAND = Case(
+    (tensor([[0, 0, 0], [math.log(2), 0, 0]]), [(0, 1), (1, 2)]), note="one edge of each row"
+)
+EMPTY_ROW = Case((tensor([[1, 2, 3], [0, 5, 1]]), [(1, 0), (1, 1), (1, 2)]), note="a whole row")
+ONE_KEY = Case((tensor([[1], [2]]), [(1, 0)]), note="one key")
+
+
+def hidden_keys(rng: Rng) -> list[Case]:
+    """Scores under a causal mask, −∞ above the diagonal."""
+    cases = []
+    for n, edges in ((5, [(4, 0), (2, 1)]), (4, [(0, 0), (3, 3)])):
+        scores = spread(rng, n, n)
+        scores[torch.ones(n, n, dtype=torch.bool).triu(1)] = -math.inf
+        cases.append(Case((scores, edges), note="−∞ above the diagonal"))
+    return cases
+
+
+# --- cases: logit_lens ---------------------------------------------------------------------------
+
+
+def gains(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.uniform(0.5, 1.5, shape)
+
+
+LENS_CASES = Table({"hidden": "... d", "gain": Drawn("d", gains), "table": "n_vocab d"})
+LENS_FLOATS = Table({"hidden": "... d", "gain": "d", "table": "n_vocab d"})
+LENS_ROWS, LENS_EACH = standard(LENS_CASES), standard(LENS_FLOATS)
+LENS_BY_HAND = Case((tensor([[3, 4], [0, 2]]), tensor([1, 2]), tensor([[1, 0], [0, 1], [1, 1]])))
+READ = row("d=5 n_vocab=7", batch=(3,))
+FAR = {"hidden": Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 5)}
+
+# --- cases: patched ------------------------------------------------------------------------------
+
+SIZES = {
+    "n_vocab": 13, "max_length": 16, "d_model": 12, "n_heads": 3, "n_kv_heads": 1, "n_layers": 3,
+    "d_ff": 7, "base": 100.0,
+}  # fmt: skip
+
+
+def state_of_llama(rng: Rng, config: dict) -> State:
+    """Parameters of order one for a ``Llama``; of tied layers the first one's."""
+    with torch.random.fork_rng():
+        shapes = {name: p.shape for name, p in Llama(LlamaConfig(**config)).named_parameters()}
+    state = {}
+    for name, shape in shapes.items():
+        numbers = rng.uniform(0.4, 1.2, shape)
+        if not name.endswith("gain"):
+            numbers = numbers * rng.choice([-1, 1], shape) / 2
+        state[name] = tensor(numbers)
+    return state
+
+
+def patch_case(
+    rng: Rng, layer: int, position: int, on: tuple[int, ...] = (7,), note: str = "", **changed
+) -> Case:
+    """The patch of one vector; ``raises`` and other ids may be among what is changed."""
+    raises, lengths = changed.pop("raises", None), changed.pop("lengths", (on, on))
+    config = SIZES | changed
+    clean, corrupted = (ids_of(rng, config["n_vocab"], shape) for shape in lengths)
+    told = ", ".join(f"{key}={value!r}" for key, value in config.items())
+    return Case(
+        kwargs={"config": config, "args": (clean, corrupted, layer, position)}
+        | state_of_llama(rng, config),
+        use=call_on_llama,
+        note=note,
+        raises=raises,
+        shown=f"patched(model, clean, corrupted, {layer}, {position}), "
+        f"model = Llama(LlamaConfig({told}))",
+    )
+
+
+def ids_of(rng: Rng, n_vocab: int, shape: tuple[int, ...]) -> torch.Tensor:
+    return torch.from_numpy(rng.integers(0, n_vocab, shape))
+
+
+# --- decisions: sink_mask ------------------------------------------------------------------------
+
+
+def whole_numbers(n, width, n_sinks):
+    if width < 1 or n_sinks < 0:
+        raise ValueError("expected a width of 1 or more and no negative number of sinks")
+    return width, n_sinks
+
+
+@composition
+def keeping(
+    refuse=whole_numbers,
+    near=lambda n, width, n_sinks: band(n, n, 1 - width, 0),
+    first=lambda n, n_sinks: (torch.arange(n) < n_sinks).expand(n, n),
+    together=lambda near, first: near | first,
+    reach=lambda mask: mask.tril(),
+    **back,
+):
+    """``sink_mask`` made of decisions."""
+
+    def sink_mask(n, width, n_sinks):
+        width, n_sinks = refuse(n, width, n_sinks)
+        mask = together(near(n, width, n_sinks), first(n, n_sinks))
+        return returned(reach(mask), **back)
+
+    return sink_mask
+
+
+# --- decisions: cut_edges ------------------------------------------------------------------------
+
+
+def everywhere(scores, edges):
+    """A mask that is False at the edges, for every map of the batch."""
+    mask = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    for query, key in edges:
+        mask[query, key] = False
+    return mask.expand(scores.shape)
+
+
+def softmax(scores):
+    """Rows that sum to 1, and 0 where there is no key."""
+    left = (scores > -math.inf).any(-1, keepdim=True)
+    weights = scores.masked_fill(~left, 0).softmax(-1)
+    return weights.masked_fill(~left, 0)
+
+
+@composition
+def cutting(
+    pairs=list,
+    see=everywhere,
+    hide=lambda scores, left: scores.masked_fill(~left, -math.inf),
+    normalize=softmax,
+    after=lambda weights, left: weights,
+):
+    """``cut_edges`` made of decisions."""
+
+    def cut_edges(scores, edges):
+        left = see(scores, pairs(edges))
+        return after(normalize(hide(scores, left)), left)
+
+    return cut_edges
+
+
+def afterwards(after: Callable, normalize: Callable = softmax) -> dict[str, Any]:
+    """Options: the whole softmax first, then something is done to the weights."""
+    return {"hide": lambda scores, left: scores, "normalize": normalize, "after": after}
+
+
+def whole(axis: int) -> dict[str, Any]:
+    """Options: every entry of the edges' rows or columns is cut."""
+
+    def see(scores, edges):
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool)
+        for edge in edges:
+            if axis:
+                mask[:, edge[1]] = False
+            else:
+                mask[edge[0]] = False
+        return mask.expand(scores.shape)
+
+    return {"see": see}
+
+
+def turned_round(edges):
+    return [(key, query) for query, key in edges]
+
+
+def in_square(see):
+    """Edges that the map does not have are left out, as a mask of another shape would."""
+
+    def seen(scores, edges):
+        m, n = scores.shape[-2:]
+        return see(scores, [(i, j) for i, j in edges if i < m and j < n])
+
+    return seen
+
+
+def filled(number: float) -> dict[str, Any]:
+    return {
+        "hide": lambda scores, left: scores.masked_fill(~left, number),
+        "normalize": lambda scores: scores.softmax(-1),
+    }
+
+
+def first_map_alone(scores, edges):
+    mask = torch.ones(scores.shape, dtype=torch.bool)
+    maps = mask.reshape(-1, *scores.shape[-2:])
+    for query, key in edges:
+        maps[0, query, key] = False
+    return mask
+
+
+# --- decisions: logit_lens -----------------------------------------------------------------------
+
+
+@composition
+def reading(
+    centre=as_it_is,
+    average=lambda squares: squares.mean(-1, keepdim=True),
+    eps=1e-5,
+    root=lambda size: size.sqrt(),
+    divide=lambda hidden, size: hidden / size,
+    scale=lambda normed, gain: gain * normed,
+    rows=as_it_is,
+    say=lambda normed, table: normed @ table.mT,
+    finish=as_it_is,
+):
+    """``logit_lens`` made of decisions."""
+
+    def logit_lens(hidden, gain, table):
+        x = centre(hidden)
+        size = root(average(x.square()) + eps)
+        return finish(say(scale(divide(x, size), gain), rows(table)))
+
+    return logit_lens
+
+
+def mean_off(x):
+    return x - x.mean(-1, keepdim=True)
+
+
+# --- decisions: patched --------------------------------------------------------------------------
+
+
+def there(model, clean, corrupted, layer, position):
+    if not 0 <= layer < len(model.blocks) or not 0 <= position < corrupted.shape[-1]:
+        raise ValueError("there is no such layer or position")
+    if clean.shape != corrupted.shape:
+        raise ValueError("expected two runs of one length")
+    return layer, position
+
+
+def unchecked(model, clean, corrupted, layer, position):
+    return layer, position
+
+
+def streams(model, ids):
+    """What runs before the first block, and after each."""
+    x = model.tokens(ids)
+    found = [x]
+    for block in model.blocks:
+        x = block(x)
+        found.append(x)
+    return found
+
+
+def one_vector(x, taken, position):
+    x = x.clone()
+    x[..., position, :] = taken[..., position, :]
+    return x
+
+
+def in_place(x, taken, position):
+    x[..., position, :] = taken[..., position, :]
+    return x
+
+
+def from_place(shift: Callable):
+    """The vector of another position is taken."""
+
+    def put(x, taken, position):
+        x = x.clone()
+        x[..., position, :] = taken[..., shift(position, x.shape[-2]), :]
+        return x
+
+    return put
+
+
+def to_place(shift: Callable):
+    """Another position gets its own vector of the clean run."""
+    return lambda x, taken, position: one_vector(x, taken, shift(position, x.shape[-2]))
+
+
+def everything(x, taken, position):
+    return taken
+
+
+def from_there_on(x, taken, position):
+    return torch.cat([x[..., :position, :], taken[..., position:, :]], dim=-2)
+
+
+def up_to_there(x, taken, position):
+    return torch.cat([taken[..., : position + 1, :], x[..., position + 1 :, :]], dim=-2)
+
+
+def added(x, taken, position):
+    x = x.clone()
+    x[..., position, :] += taken[..., position, :]
+    return x
+
+
+def halved(x, taken, position):
+    x = x.clone()
+    x[..., position, :] = (x[..., position, :] + taken[..., position, :]) / 2
+    return x
+
+
+def first_of_batch(x, taken, position):
+    x = x.clone()
+    x[..., position, :] = taken.reshape(-1, *taken.shape[-2:])[0, position]
+    return x
+
+
+def batch_for_sequence(x, taken, position):
+    x = x.clone()
+    x[position] = taken[position]
+    return x
+
+
+def after_block(layer, n_layers):
+    return [layer + 1]
+
+
+@composition
+def patching(
+    refuse=there,
+    runs=lambda clean, corrupted: (clean, corrupted),
+    taken_from=streams,
+    where=after_block,
+    put=one_vector,
+    norm=lambda model, x: model.norm(x),
+    finish=as_it_is,
+    leave=lambda model, layer, position, taken: None,
+):
+    """``patched`` made of decisions; ``where`` names streams, 0 before all blocks."""
+
+    def patched(model, clean, corrupted, layer, position):
+        layer, position = refuse(model, clean, corrupted, layer, position)
+        clean, corrupted = runs(clean, corrupted)
+        with torch.no_grad():
+            taken = taken_from(model, clean)
+            places = where(layer, len(model.blocks))
+            x = model.tokens(corrupted)
+            for i in range(len(model.blocks) + 1):
+                x = model.blocks[i - 1](x) if i else x
+                x = put(x, taken[i], position) if i in places else x
+            leave(model, layer, position, taken)
+            return finish(model.out(norm(model, x)))
+
+    return patched
+
+
+def hook_stays(model, layer, position, taken):
+    """The hook that puts the vector in is never removed."""
+    vector = taken[layer + 1][..., position, :]
+
+    def hook(block, given, x):
+        x = x.clone()
+        if x.shape[-2] > position:
+            x[..., position, :] = vector
+        return x
+
+    model.blocks[layer].register_forward_hook(hook)
+
+
+def what_is_added(model, ids):
+    """In place of each stream what its block has added to it."""
+    found = streams(model, ids)
+    return [found[0], *(after - before for before, after in pairwise(found))]
+
+
+def last_norms(model, ids):
+    return [model.norm(x) for x in streams(model, ids)]
+
+
+def no_answer(layer, n_layers):
+    return []
+
+
+# --- exercises -----------------------------------------------------------------------------------
+
+SINK = exercise(
+    circuits.sink_mask,
+    section="Chapter 19, “Most of it falls on the first token”",
+    difficulty=1,
+    minutes=10,
+    picture=True,
+    criteria=(
+        Criterion("the last width keys, and the first ones", 3).on(
+            lambda rng: [
+                SINK_BY_HAND,
+                Case((7, 3, 2)),
+                Case((int(rng.integers(8, 12)), int(rng.integers(2, 4)), 1)),
+                Case((17, 4, 3), note="many tokens"),
+            ]
+        ),
+        Criterion("width 1, no sinks, and more of either than tokens", 2).on(
+            lambda rng: [
+                Case((5, 1, 1), note="width 1"),
+                Case((5, 1, 0), note="width 1, no sinks"),
+                Case((6, 3, 0), note="no sinks"),
+                Case((4, 9, 1), note="a window wider than the sequence"),
+                Case((4, 2, 7), note="more sinks than tokens"),
+                Case((1, 1, 1), note="one token"),
+                Case((2, 1, 1), note="two tokens"),
+                once_more(SINK_BY_HAND),
+            ]
+        ),
+        Criterion("a width below 1, or sinks below 0: ValueError", 1).on(
+            lambda rng: [
+                refused((5, 0, 1), "width 0"),
+                refused((5, -2, 1), "a negative width"),
+                refused((5, 2, -1), "a negative number of sinks"),
+            ]
+        ),
+    ),
+    excludes=(("*", "What it is given are three whole numbers."),),
+    misconceptions=made(
+        keeping,
+        *OF_WHAT_COMES_BACK,
+        slip("""a sink inside the window is lost
+            Where the window reaches the first tokens, yours forbids them: an exclusive *or*, or a
+            sum that is compared with 1. A key is allowed by either of the two, `window | first`.
+        """)
+        .by(together=lambda near, first: near ^ first)
+        .by(together=lambda near, first: near & ~first | first & ~near),
+        slip("""a sink inside the window counts twice
+            You add the two masks, so that a first token inside the window is 2. A mask is boolean:
+            `window | first`.""")
+        .by(together=lambda near, first: near.int() + first.int(), reach=lambda mask: mask.tril())
+        .by(together=lambda near, first: near.float() + first.float()),
+        slip("""only what is both
+            You allow what is in the window *and* among the first. It is one or the other: `|`.
+        """).by(together=lambda near, first: near & first),
+        slip("""the sinks are seen by tokens before them
+            The first rows see tokens that come later: with two sinks the first token would see the
+            second. The whole mask is causal, sinks included.""").by(reach=as_it_is),
+        slip("""no sinks
+            Your mask is the window alone. The first `n_sinks` columns are True as well, for every
+            token that comes after them.""")
+        .by(first=lambda n, n_sinks: torch.zeros(n, n, dtype=torch.bool))
+        .by(
+            first=lambda n, n_sinks: (torch.arange(n)[:, None] < n_sinks).expand(n, n),
+        ),
+        slip("""always one sink
+            You keep the first token, whatever `n_sinks` says: as many are kept as it says, and with
+            0 none.""")
+        .by(first=lambda n, n_sinks: (torch.arange(n) < 1).expand(n, n))
+        .by(first=lambda n, n_sinks: (torch.arange(n) < max(n_sinks, 1)).expand(n, n)),
+        slip("""one sink too many or too few
+            The sinks are columns 0 … n_sinks − 1: `j < n_sinks`.""")
+        .by(first=lambda n, n_sinks: (torch.arange(n) <= n_sinks).expand(n, n))
+        .by(first=lambda n, n_sinks: (torch.arange(n) < n_sinks - 1).expand(n, n))
+        .by(first=lambda n, n_sinks: (torch.arange(n) == n_sinks).expand(n, n)),
+        slip("""the n_sinks-th token alone
+            You keep one column. All of the first `n_sinks` are kept: `[:, :n_sinks]`.""").by(
+            first=lambda n, n_sinks: (torch.arange(n) == n_sinks - 1).expand(n, n)
+        ),
+        slip("""the sinks stand at the end
+            You keep the last tokens of the sequence. The sinks are the first ones, columns 0 …
+            n_sinks − 1.""").by(
+            first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n)
+        ),
+        slip("""the sinks are taken from the window
+            Your window is narrower by the sinks. They come on top: `width` keys that end with the
+            token itself, and the first ones besides.""")
+        .by(near=lambda n, width, n_sinks: band(n, n, 1 - max(width - n_sinks, 1), 0))
+        .by(near=lambda n, width, n_sinks: band(n, n, 1 - width + n_sinks, 0)),
+        slip("""the window has another reach
+            The window holds the token itself and width − 1 before it: `0 <= i − j < width`.""")
+        .by(near=lambda n, width, n_sinks: band(n, n, -width, 0))
+        .by(near=lambda n, width, n_sinks: band(n, n, 2 - width, 0))
+        .by(near=lambda n, width, n_sinks: band(n, n, -width, -1))
+        .by(near=lambda n, width, n_sinks: band(n, n, -(width // 2), 0))
+        .by(near=lambda n, width, n_sinks: band(n, n, 1 - width, -1))
+        .by(near=lambda n, width, n_sinks: band(n, n, -math.inf, 0)),
+        slip("""the window looks ahead
+            Your window reaches to both sides, or forward. It ends with the token: the mask is
+            causal.""")
+        .by(near=lambda n, width, n_sinks: band(n, n, -(width // 2), width // 2), reach=as_it_is)
+        .by(near=lambda n, width, n_sinks: band(n, n, 1 - width, width - 1), reach=as_it_is)
+        .by(near=lambda n, width, n_sinks: band(n, n, 0, width - 1), reach=as_it_is),
+        slip("""rows and columns are exchanged
+            Your mask is the transpose: row i is the query, column j the key.""").by(
+            form=lambda mask: mask.T
+        ),
+        slip("""nothing is refused
+            A window of no token and a negative number of sinks make no sense: raise a
+            `ValueError`.""")
+        .by(refuse=lambda n, width, n_sinks: (width, n_sinks))
+        .by(refuse=lambda n, width, n_sinks: (max(width, 1), max(n_sinks, 0))),
+        slip("""what is right is refused
+            A window may be wider than the sequence, there may be more sinks than tokens, and
+            n_sinks = 0 is a window without any.""")
+        .by(
+            refuse=lambda n, width, n_sinks: (
+                whole_numbers(n, width, n_sinks - 1) and (width, n_sinks)
+            )
+        )
+        .by(
+            refuse=lambda n, width, n_sinks: (
+                whole_numbers(n, min(width, n - width + 1), n_sinks) and (width, n_sinks)
+            )
+        ),
+    ),
+)
+
+EDGES = exercise(
+    circuits.cut_edges,
+    section="Chapter 19, “Cut one edge”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        Criterion("without these edges, the rest of each row sums to 1", 3).on(
+            lambda rng: [
+                EDGE_BY_HAND,
+                *with_edges(SEVERAL, row("m=5 n=7"), row("m=6 n=6"))(rng),
+                *with_edges(TWO, row("m=4 n=5"))(rng),
+            ]
+        ),
+        Criterion("a row without a key left is 0", 2).on(
+            lambda rng: [
+                EMPTY_ROW,
+                ONE_KEY,
+                *with_edges(whole_row(2, 4), row("m=3 n=4", batch=(2,), note="a whole row"))(rng),
+            ]
+        ),
+        Criterion("keys that are hidden already stay hidden", 1).on(hidden_keys),
+        Criterion("batches", 1).on(with_edges(SEVERAL, *EDGE_ROWS.batches)),
+        Criterion("no edge, one query, float32, large and small scores", 1).on(
+            lambda rng: [
+                *with_edges([], row("m=3 n=5", note="no edge"))(rng),
+                *with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
+                *with_edges(SEVERAL, *EDGE_ROWS.numbers)(rng),
+                once_more(EDGE_BY_HAND),
+            ]
+        ),
+        Criterion("gradients reach the scores", 1).on(with_edges(SEVERAL, *EDGE_ROWS.gradients)),
+        unchanged(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        cutting,
+        slip("""cut without renormalising
+            You set the weights to 0 after the softmax, and what is left of a row sums to less than
+            1. Cut the scores (−∞) before the softmax, or divide by what is left.""").by(
+            afterwards(lambda weights, left: weights * left)
+        ),
+        slip("""a row without a key gives NaN
+            Where no key is left you divide 0 by 0, or take the softmax of nothing but −∞. Such a
+            row is 0.""")
+        .by(normalize=lambda scores: scores.softmax(-1))
+        .by(
+            afterwards(
+                lambda weights, left: weights * left / (weights * left).sum(-1, keepdim=True)
+            )
+        ),
+        slip("""a low number in place of −∞
+            Your cut scores are low, but a row that has nothing else becomes a softmax of them. A
+            row without a key is 0.""")
+        .by(filled(-1e9))
+        .by(filled(torch.finfo(torch.float32).min)),
+        slip("""a score of 0 is no cut
+            You set the scores to 0, and e⁰ = 1 is a weight like others. A weight of 0 needs a score
+            of −∞.""").by(filled(0.0)),
+        slip("""key and query exchanged
+            An edge is (query, key), row and column. You cut (key, query).""").by(
+            pairs=turned_round, see=in_square(everywhere)
+        ),
+        slip("""both directions are cut
+            You cut (i, j) and (j, i). An edge leads from one query to one key; the other way round
+            is another edge.""").by(
+            pairs=lambda edges: [*edges, *turned_round(edges)], see=in_square(everywhere)
+        ),
+        slip("""whole rows or columns are cut
+            You cut everything that these queries look at, or all that looks at these keys. One
+            entry each: `mask[query, key]`.""")
+        .by(whole(1))
+        .by(whole(0))
+        .by(
+            see=lambda scores, edges: everywhere(
+                scores, [(i, j) for i, _ in edges for _, j in edges]
+            )
+        ),
+        slip("""only one edge
+            You cut the first or the last of the edges. All of them go.""")
+        .by(pairs=lambda edges: list(edges)[:1])
+        .by(pairs=lambda edges: list(edges)[-1:]),
+        slip("""all but the edges
+            You keep the edges and cut the rest: the mask is inverted.""").by(
+            see=lambda scores, edges: ~everywhere(scores, edges)
+        ),
+        slip("""nothing is cut
+            Your result is the softmax of the scores. Did the cut reach what you return?
+            `masked_fill` makes a new tensor, `masked_fill_` would change it in place.""").by(
+            pairs=lambda edges: []
+        ),
+        slip("""only the first map is cut
+            You cut the edges in the first map of the batch. They are cut in every one: index from
+            the end, `[..., query, key]`.""").by(see=first_map_alone),
+        slip("""softmax over the queries
+            Your columns sum to 1. Each row is a query, and its weights over the keys sum to 1:
+            `dim=-1`.""").by(normalize=lambda scores: softmax(scores.mT).mT),
+        slip("""the scores come back
+            You return scores. Asked for are weights: their softmax over the keys.""").by(
+            normalize=as_it_is
+        ),
+        slip("""what was cut is shared out evenly
+            You give what an edge had to the others of its row in equal parts. The others keep their
+            proportions: divide by what is left.""").by(
+            afterwards(
+                lambda weights, left: (
+                    weights * left
+                    + left
+                    * (weights * ~left).sum(-1, keepdim=True)
+                    / left.sum(-1, keepdim=True).clamp(min=1)
+                )
+            )
+        ),
+        slip("""computed in float32
+            You turn the scores into float32, which keeps seven digits of float64. Stay in the dtype
+            of the scores.""").by(
+            hide=lambda scores, left: scores.float().masked_fill(~left, -math.inf)
+        ),
+        slip("""the scores are changed
+            You write −∞ into the caller's scores: `masked_fill_`, or an assignment. Work on a copy,
+            or use `masked_fill`.""").by(
+            hide=lambda scores, left: scores.masked_fill_(~left, -math.inf)
+        ),
+    ),
+)
+
+LENS = exercise(
+    circuits.logit_lens,
+    section="Chapter 19, “Who knew it when”",
+    difficulty=1,
+    minutes=8,
+    criteria=(
+        LENS_CASES.criterion("the norm, then the table", 3).on(
+            LENS_BY_HAND,
+            READ,
+            row("d=5 n_vocab=11"),
+            row("d=7 n_vocab=7", batch=(7,), note="as many tokens as features and words"),
+            READ.but(given=FAR, note="rows far from 0"),
+        ),
+        LENS_CASES.criterion("batches", 1).on(*LENS_ROWS.batches),
+        LENS_CASES.criterion(
+            "one feature, one word, float32, large and small entries, zeros", 1
+        ).on(
+            row("d=1 n_vocab=3", batch=(2,), note="one feature"),
+            row("d=4 n_vocab=1", batch=(3,), note="one word"),
+            READ.but(zero=("hidden",), note="rows of zeros"),
+            READ.but(factor={"hidden": 0.003}, note="entries near eps"),
+            *LENS_ROWS.numbers,
+            once_more(LENS_BY_HAND),
+        ),
+        LENS_FLOATS.criterion("gradients reach all three", 1).on(*LENS_EACH.gradients),
+        unchanged(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    misconceptions=made(
+        reading,
+        slip("""no final norm
+            You multiply the stream by the table as it is. The model normalises before its last
+            layer: `rms_norm(hidden, gain)`.""")
+        .by(divide=lambda hidden, size: hidden)
+        .by(divide=lambda hidden, size: hidden, scale=lambda normed, gain: normed),
+        slip("""the gain is left out
+            You normalise without the gain. The final norm's gain belongs to it: `rms_norm(hidden,
+            gain)`.""").by(scale=lambda normed, gain: normed),
+        slip("""the mean is taken off
+            You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it
+            in.""").by(centre=mean_off),
+        slip("""the norm runs over another axis
+            You normalise over the tokens, or all numbers together. Each vector is normalised by
+            itself, over its features: axis −1.""")
+        .by(average=lambda squares: squares.mean(-2, keepdim=True) if squares.ndim > 1 else squares)
+        .by(average=lambda squares: squares.mean()),
+        slip("""rows of length 1
+            You divide by the length of a vector, the root of the *sum* of squares. An RMS norm
+            divides by the root of their mean.""").by(
+            average=lambda squares: squares.sum(-1, keepdim=True)
+        ),
+        slip("""divided by the mean square
+            You divide by the mean square itself. It is its root that has the unit of the
+            vector.""").by(root=as_it_is),
+        slip("""another eps
+            Your norm adds another number than 1e-5, or none, under its root. It is chapter 18's
+            `rms_norm` as it stands.""")
+        .by(eps=1e-6)
+        .by(eps=0.0)
+        .by(eps=1e-8),
+        slip("""the table is normalised too
+            You normalise the rows of the table, or compare by cosine. The last layer is a plain
+            product, in which long rows count more.""")
+        .by(rows=lambda table: torch.nn.functional.normalize(table, dim=-1))
+        .by(rows=lambda table: torch.nn.functional.rms_norm(table, table.shape[-1:], eps=1e-5)),
+        slip("""the table is not transposed
+            A row of the table belongs to a word, so the logits are `… @ table.T`. You multiply by
+            the table itself.""").by(say=lambda normed, table: normed @ table),
+        slip("""probabilities come back
+            You return probabilities or their logs. Asked for are logits, before any softmax.""")
+        .by(finish=lambda logits: logits.softmax(-1))
+        .by(finish=lambda logits: logits.log_softmax(-1)),
+        slip("""words come back
+            You return the likeliest word. Asked for is a logit for each.""").by(
+            finish=lambda logits: logits.argmax(-1)
+        ),
+        slip("""the last token alone
+            You return the logits of the last row. Every vector of `hidden` has its own.""").by(
+            finish=lambda logits: logits[..., -1, :] if logits.ndim > 1 else logits
+        ),
+        slip("""1 + gain
+            You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1.
+        """).by(scale=lambda normed, gain: (1 + gain) * normed),
+        slip("""gain is added
+            You add gain. The normalised vector is multiplied by it.""").by(
+            scale=lambda normed, gain: normed + gain
+        ),
+        slip("""the gain comes before the norm
+            You multiply by gain and normalise then. The norm comes first: `gain · (x / rms)`.
+        """).by(
+            centre=lambda x: x,
+            scale=lambda normed, gain: torch.nn.functional.rms_norm(
+                gain * normed, normed.shape[-1:], eps=1e-5
+            ),
+        ),
+        slip("""computed in float32
+            You turn the numbers into float32, which keeps seven digits of float64. Stay in the
+            dtype of `hidden`.""").by(
+            centre=lambda x: x.float(),
+            say=lambda normed, table: normed.float() @ table.float().mT,
+        ),
+    ),
+)
+
+
+def patches(rng: Rng) -> list[Case]:
+    return [
+        patch_case(rng, 1, 3),
+        patch_case(rng, 0, 4, on=(6,)),
+        patch_case(rng, 2, 5, on=(6,), note="after the last block, at the last position"),
+        patch_case(rng, 1, 0, on=(5,), note="at the first position"),
+    ]
+
+
+PATCH = exercise(
+    circuits.patched,
+    section="Chapter 19, “Where the answer is”",
+    difficulty=3,
+    minutes=25,
+    limit=10.0,
+    criteria=(
+        Criterion("one vector of the clean run in the corrupted one", 4).on(patches),
+        Criterion("a batch, other models", 1).on(
+            lambda rng: [
+                patch_case(rng, 1, 2, on=(2, 5), note="a batch of 2"),
+                patch_case(rng, 0, 1, on=(4, 4), note="a batch of 4, four tokens"),
+                patch_case(rng, 0, 2, on=(5,), n_layers=1, note="one layer"),
+                patch_case(rng, 2, 1, on=(4,), n_heads=2, n_kv_heads=2, tied=False),
+                patch_case(rng, 1, 0, on=(1,), note="one token"),
+            ]
+        ),
+        Criterion("a layer or position that does not exist: ValueError", 1).on(
+            lambda rng: [
+                patch_case(rng, 3, 0, note="a layer too many", raises=ValueError),
+                patch_case(rng, -1, 0, note="layer −1", raises=ValueError),
+                patch_case(rng, 0, 7, note="a position too many", raises=ValueError),
+                patch_case(rng, 0, -1, note="position −1", raises=ValueError),
+            ]
+        ),
+        unchanged(),
+    ),
+    excludes=(("*", "What it is given is a model and sequences of ids."),),
+    misconceptions=made(
+        patching,
+        slip("""patched the wrong way round
+            You run `clean` with a vector of `corrupted`. It is the corrupted run that is asked for,
+            with one vector of the clean one in it.""").by(
+            runs=lambda clean, corrupted: (corrupted, clean)
+        ),
+        slip("""nothing is patched
+            Your logits are those of the corrupted run as it is. A hook has to *return* what should
+            run on, and a copy that is changed has to be used.""").by(where=no_answer),
+        slip("""the clean run comes back
+            You return the logits of `clean`, or put its whole stream in place. One vector alone
+            comes from it.""")
+        .by(put=everything)
+        .by(where=lambda layer, n: [n], put=everything),
+        slip("""before the block, not after it
+            You exchange what goes *into* block `layer`. It is what comes out of it: a forward hook,
+            not a pre-hook.""").by(where=lambda layer, n: [layer]),
+        slip("""another layer
+            You exchange the vector after another block. Layers count from 0, `model.blocks[layer]`.
+        """)
+        .by(where=lambda layer, n: [min(layer + 2, n)])
+        .by(where=lambda layer, n: [n - layer])
+        .by(where=lambda layer, n: [n]),
+        slip("""in every layer from there on
+            You put the clean vector in after each of the later blocks as well. After block `layer`
+            alone: what the later ones make of it is the question.""")
+        .by(where=lambda layer, n: range(layer + 1, n + 1))
+        .by(where=lambda layer, n: range(n + 1))
+        .by(where=lambda layer, n: range(layer + 2)),
+        slip("""another position
+            You exchange the vector at another position: the one after, the one before, the last, or
+            all up to it or from it on.""")
+        .by(put=to_place(lambda position, n: min(position + 1, n - 1)))
+        .by(put=to_place(lambda position, n: max(position - 1, 0)))
+        .by(put=to_place(lambda position, n: n - 1))
+        .by(put=from_there_on)
+        .by(put=up_to_there),
+        slip("""the vector of another position
+            At `position` you put the vector that the clean run has somewhere else. It has its own
+            there.""")
+        .by(put=from_place(lambda position, n: n - 1))
+        .by(put=from_place(lambda position, n: 0))
+        .by(put=from_place(lambda position, n: min(position + 1, n - 1))),
+        slip("""added, not put in its place
+            You add the clean vector, or average the two. It takes the place of the other.""")
+        .by(put=added)
+        .by(put=halved),
+        slip("""what the block adds, not the stream
+            You take what the block *added* in the clean run. The residual stream is all that runs
+            on after it, x with everything that was added so far.""").by(taken_from=what_is_added),
+        slip("""a vector that is normalised
+            You take the stream through the final norm. It is taken as it runs from block to
+            block.""").by(taken_from=last_norms),
+        slip("""no final norm
+            Between the last block and the last layer stands the model's norm: `model.out(
+            model.norm(x))`.""").by(norm=lambda model, x: x),
+        slip("""the hook stays
+            The model goes on patching after your function has returned. Remove the hook, also where
+            the run fails: `try … finally: hook.remove()`.""").by(leave=hook_stays),
+        slip("""the last token's logits alone
+            You return the last row, or probabilities. Logits for every position are asked for,
+            `(..., n, n_vocab)`.""")
+        .by(finish=lambda logits: logits[..., -1, :])
+        .by(finish=lambda logits: logits.softmax(-1))
+        .by(finish=lambda logits: logits.log_softmax(-1)),
+        slip("""positions are looked up in the batch
+            `x[position]` is a sequence where there is a batch. Positions are on the last axis but
+            one: `x[..., position, :]`.""").by(put=batch_for_sequence),
+        slip("""the first sequence for all
+            You put the first sequence's vector into all of them. Each gets its own.""").by(
+            put=first_of_batch
+        ),
+        slip("""what does not exist is let through
+            A negative layer or position counts from the end in Python, and one that is too large
+            gives another error, or none. Here each is a `ValueError`.""")
+        .by(refuse=unchecked)
+        .by(
+            refuse=lambda model, clean, corrupted, layer, position: (
+                min(layer, len(model.blocks) - 1),
+                min(position, corrupted.shape[-1] - 1),
+            )
+        ),
+        slip("""what exists is refused
+            The first and the last of layers and positions exist, and a sequence may have one token.
+        """)
+        .by(
+            refuse=lambda model, clean, corrupted, layer, position: (
+                there(model, clean, corrupted, layer, position + 1) and (layer, position)
+            )
+        )
+        .by(
+            refuse=lambda model, clean, corrupted, layer, position: (
+                there(model, clean, corrupted, layer + 1, position) and (layer, position)
+            )
+        ),
+    ),
+)
+
+EXERCISES = (SINK, EDGES, LENS, PATCH)
+
+VARIANTS = ()

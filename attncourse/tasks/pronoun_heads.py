@@ -1,0 +1,235 @@
+"""Chapter 19: does a head of a real model find what a pronoun stands for, and who needs it?
+
+Twenty-five openings with two nouns, each read with the pronoun of one and of the other: the first
+noun and the nearest are right in half of the fifty sentences each, and what a head or the model
+thinks of a noun by itself cancels.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attncourse.circuits import Head, without_edges, without_heads
+from attncourse.interpret import attention_maps
+from attncourse.llama import Llama
+
+if TYPE_CHECKING:
+    from attncourse.byte_pairs import BytePairs
+
+OPENINGS = {
+    "number": (
+        ("the man", "saw", "the cats", "He", "They"),
+        ("the girls", "followed", "the boy", "They", "He"),
+        ("the queen", "heard", "the birds", "She", "They"),
+        ("the dogs", "found", "the woman", "They", "She"),
+        ("the teacher", "met", "the students", "She", "They"),
+        ("the horses", "watched", "the farmer", "They", "He"),
+    ),
+    "gender": (
+        ("the boy", "met", "the queen", "He", "She"),
+        ("the mother", "called", "the king", "She", "He"),
+        ("the uncle", "visited", "the girl", "He", "She"),
+        ("the sister", "found", "the brother", "She", "He"),
+        ("the husband", "heard", "the wife", "He", "She"),
+        ("the princess", "followed", "the man", "She", "He"),
+    ),
+    "names": (
+        ("Anna", "met", "Peter", "She", "He"),
+        ("John", "called", "Maria", "He", "She"),
+        ("Sarah", "visited", "David", "She", "He"),
+        ("Thomas", "saw", "Mary", "He", "She"),
+        ("Alice", "heard", "Robert", "She", "He"),
+        ("Paul", "found", "Laura", "He", "She"),
+        ("Emma", "followed", "James", "She", "He"),
+    ),
+    "thing": (
+        ("the woman", "bought", "the lamp", "She", "It"),
+        ("the book", "surprised", "the man", "It", "He"),
+        ("the girl", "cleaned", "the chair", "She", "It"),
+        ("the car", "missed", "the boy", "It", "He"),
+        ("the king", "opened", "the door", "He", "It"),
+        ("the letter", "reached", "the aunt", "It", "She"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is read up to the pronoun, where its noun and the other stand, and what is asked."""
+
+    kind: str
+    text: str
+    first: bool  # whether the pronoun's noun is the first of the two
+    ids: Tensor
+    noun: int
+    other: int
+    question: Tensor  # ids that go on from there, up to the word that is asked for
+    right: int
+    wrong: int
+
+    @property
+    def pronoun(self) -> int:
+        return len(self.ids) - 1
+
+
+def sentences(words: "BytePairs") -> list[Sentence]:
+    """The fifty sentences, in pairs with one opening."""
+    return [
+        sentence(words, kind, opening, first)
+        for kind, openings in OPENINGS.items()
+        for opening in openings
+        for first in (True, False)
+    ]
+
+
+def sentence(words: "BytePairs", kind: str, opening: Sequence[str], first: bool) -> Sentence:
+    """One of them. Raises ``ValueError`` for a noun of several tokens, or one that comes twice."""
+    one, verb, two, *pronouns = opening
+    pronoun = pronouns[0 if first else 1]
+    text = f"Today {one} {verb} {two}. {pronoun}"
+    ids = words.encode(text)
+    places = [place_of(words, ids, noun) for noun in (one, two)]
+    noun, other = places if first else places[::-1]
+    asked = words.encode(", that is," + ("" if kind == "names" else " the"))
+    return Sentence(kind, text, first, ids, noun, other, asked, int(ids[noun]), int(ids[other]))
+
+
+def place_of(words: "BytePairs", ids: Tensor, noun: str) -> int:
+    """Where the last word of a noun stands."""
+    token = words.encode(" " + noun.split()[-1])
+    places = (ids == token[0]).nonzero().flatten().tolist()
+    if len(token) != 1 or len(places) != 1:
+        raise ValueError(f"{noun!r}: expected one token that stands once in the sentence")
+    return places[0]
+
+
+# --- where heads look -------------------------------------------------------------------------
+
+
+def looks(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s 2 l h"]:
+    """The attention of each head from the pronoun to its noun, and to the other."""
+    rows = []
+    for one in asked:
+        row = attention_maps(model, one.ids)[..., -1, :]  # (l, h, n)
+        rows.append(torch.stack([row[..., one.noun], row[..., one.other]]))
+    return torch.stack(rows)
+
+
+def hits(found: Float[Tensor, "s 2 l h"]) -> Float[Tensor, "s l h"]:
+    """Whether the noun gets more than the other, 1 or 0."""
+    return (found[:, 0] > found[:, 1]).double()
+
+
+def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int = 0) -> float:
+    """How often the best head of half of the openings is right in the other half, on average."""
+    right = hits(found).flatten(1).numpy().reshape(-1, 2, found.shape[-2] * found.shape[-1])
+    weight = found[:, 0].flatten(1).numpy().reshape(right.shape)
+    rng, kept = np.random.default_rng(seed), []
+    for _ in range(draws):
+        order = rng.permutation(len(right))
+        half, rest = order[: len(order) // 2], order[len(order) // 2 :]
+        # Of heads that are right equally often, the one that looks there most.
+        score = right[half].mean((0, 1)) + 1e-3 * weight[half].mean((0, 1))
+        kept.append(right[rest].mean((0, 1))[score.argmax()])
+    return float(np.mean(kept))
+
+
+# --- what it is worth -------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def gaps(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s"]:
+    """log p(noun) − log p(other) for what comes after *He, that is, the*, in nats."""
+    texts = [torch.cat([one.ids, one.question]) for one in asked]
+    n = max(map(len, texts))
+    # What is behind a text's end is seen by nobody before it.
+    ids = torch.stack([torch.cat([text, text.new_zeros(n - len(text))]) for text in texts])
+    last = torch.tensor([len(text) - 1 for text in texts])
+    logits = model(ids)[torch.arange(len(ids)), last]
+    right = torch.tensor([one.right for one in asked])
+    wrong = torch.tensor([one.wrong for one in asked])
+    return (logits.gather(1, right[:, None]) - logits.gather(1, wrong[:, None]))[:, 0]
+
+
+def gap_without(
+    model: Llama, asked: Sequence[Sentence], change: AbstractContextManager
+) -> Float[Tensor, "s"]:
+    """The gaps while the model is changed."""
+    with change:
+        return gaps(model, asked)
+
+
+def gaps_without_edge(
+    model: Llama, asked: Sequence[Sentence], head: Head, to: str = "noun"
+) -> Float[Tensor, "s"]:
+    """The gaps with one entry of one head's map cut: from the pronoun to its noun, or the other."""
+    found = []
+    for one in asked:
+        edge = one.pronoun, getattr(one, to)
+        found.append(gap_without(model, [one], without_edges(model, {head: [edge]})))
+    return torch.cat(found)
+
+
+def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = None) -> dict:
+    """What the page shows of it; of what the model is without a head, for these heads alone."""
+    asked = sentences(words)
+    found = looks(model, asked)
+    right = hits(found)
+    as_it_is = gaps(model, asked)
+    every = [(layer, head) for layer in range(found.shape[2]) for head in range(found.shape[3])]
+    best = right.mean(0).flatten() + 1e-3 * found[:, 0].mean(0).flatten()
+    finders = [every[i] for i in best.argsort(descending=True)[:8].tolist()]
+    off = {
+        name_of(head): gap_without(model, asked, without_heads(model, [head])).mean().item()
+        for head in (every if heads is None else heads)
+    }
+    return {
+        "sentences": [{"kind": one.kind, "text": one.text, "first": one.first} for one in asked],
+        "finders": [
+            {
+                "head": name_of(head),
+                "hits": [int(x) for x in right[:, head[0], head[1]]],
+                "noun": round(found[:, 0, head[0], head[1]].mean().item(), 3),
+                "other": round(found[:, 1, head[0], head[1]].mean().item(), 3),
+            }
+            for head in finders
+        ],
+        "hits_of_all": [round(x, 2) for x in right.mean(0).flatten().tolist()],
+        "chosen_on_half": round(chosen_on_half(found), 3),
+        "gap": [round(x, 2) for x in as_it_is.tolist()],
+        "gap_without_head": {name: round(gap, 3) for name, gap in off.items()},
+        "gap_without_edge": {
+            name_of(head): {
+                to: round(gaps_without_edge(model, asked, head, to).mean().item(), 3)
+                for to in ("noun", "other")
+            }
+            for head in (finders[:4] if heads is None else heads)
+        },
+        "gap_without_finders": {
+            str(n): round(
+                gap_without(model, asked, without_heads(model, finders[:n])).mean().item(), 3
+            )
+            for n in (2, 4, 8)
+        },
+        "gap_without_random": [
+            round(gap_without(model, asked, without_heads(model, some)).mean().item(), 3)
+            for some in drawn(every, finders, 8, 10 if heads is None else 1)
+        ],
+    }
+
+
+def drawn(every: Sequence[Head], but: Sequence[Head], n: int, times: int, seed: int = 0):
+    """So many draws of n heads that are not among some."""
+    rng, rest = np.random.default_rng(seed), [head for head in every if head not in but]
+    return [[rest[i] for i in rng.choice(len(rest), n, replace=False)] for _ in range(times)]
+
+
+def name_of(head: Head) -> str:
+    """Layer and head with a point between them: 13.8."""
+    return f"{head[0]}.{head[1]}"

@@ -1,0 +1,165 @@
+"""Chapter 19: what the first token is for, tried on texts as long as a page.
+
+Most of most rows of the real model falls on the first token. Here it is hidden, exchanged, silenced
+and kept beyond a window, in nats a token.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attncourse.circuits import sink_mask
+from attncourse.gpt import next_token_loss
+from attncourse.interpret import attention_maps
+from attncourse.llama import Llama
+
+if TYPE_CHECKING:
+    from attncourse.byte_pairs import BytePairs
+
+WIDTHS = (4, 8, 16, 32, 64)
+FIRST_WORDS = ("Once", "And", "Seven", "Perhaps", "Water", ".", "<|im_start|>", "<|endoftext|>")
+SKIPPED = 1  # the first word is exchanged: what is compared begins behind it
+
+TEXTS = {
+    "a story": (
+        "On the last day of autumn a boy found a map in his grandmother's kitchen, folded into an "
+        "old cookery book. It showed the village, the river and, behind the mill, a small red "
+        "cross. He asked her what it was. She laughed and said that his grandfather had drawn it "
+        "when they were both ten years old, and that nobody had ever gone to look. So the two of "
+        "them put on their coats and walked down to the water. The mill had lost its roof, and "
+        "birch trees grew where the wheel had been. They counted forty steps from the door, as the "
+        "map said, and began to dig with a spoon and a garden trowel. After an hour the spoon "
+        "struck something hard. It was a tin box, red with rust. Inside there were two marbles, a "
+        "whistle, and a letter that said: whoever finds this must come to tea. The grandmother "
+        "read it twice. Then she blew the whistle, and its sound was so clear that a dog on the "
+        "other side of the river began to bark. They carried the box home and put the kettle on."
+    ),
+    "an explanation": (
+        "A bicycle stays upright because its rider steers. When it begins to fall to the left, the "
+        "front wheel is turned a little to the left as well, and the wheels come back under the "
+        "weight. Most people do this without knowing it. For a long time it was thought that the "
+        "spinning wheels keep a bicycle from falling, as a top is kept, but this effect is small: "
+        "bicycles have been built in which a second wheel turns the other way and cancels it, and "
+        "they can be ridden all the same. Another part of the answer is the fork. It is built so "
+        "that the wheel touches the ground behind the line around which it is steered, as the "
+        "wheels of a shopping cart do, and so it follows the direction of travel. A bicycle that "
+        "is pushed and let go can keep itself upright for a surprising distance. It leans, steers "
+        "into the lean, straightens up and leans to the other side, each time a little less, until "
+        "it is too slow for the steering to help. Then it falls like anything else that stands on "
+        "two points."
+    ),
+}
+
+
+@torch.no_grad()
+def nats(model: Llama, ids: Tensor, mask: Tensor | None = None, after: int = SKIPPED) -> float:
+    """The mean loss on the tokens behind the first ``after``, in nats."""
+    logits = model(ids, mask=mask)
+    return float(next_token_loss(logits[after:], ids[after:]))
+
+
+def kept_token(n: int, width: int, token: int) -> Tensor:
+    """A causal window that keeps one token further on, which is not the first."""
+    mask = sink_mask(n, width, 0)
+    mask[token:, token] = True
+    return mask
+
+
+def hidden_first(n: int) -> Tensor:
+    """Nobody but the first token sees the first token."""
+    mask = torch.ones(n, n, dtype=torch.bool).tril()
+    mask[1:, 0] = False
+    return mask
+
+
+def windows(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[dict]:
+    """Nats a token by width: the window alone, with one and with four first tokens, with another.
+
+    *Another* is the fifth token, kept in place of the first.
+    """
+    n = len(ids)
+    kinds: dict[str, Callable[[int], Tensor]] = {
+        "window": lambda width: sink_mask(n, width, 0),
+        "one more": lambda width: sink_mask(n, width + 1, 0),
+        "first": lambda width: sink_mask(n, width, 1),
+        "first four": lambda width: sink_mask(n, width, 4),
+        "another": lambda width: kept_token(n, width, 4),
+    }
+    return [
+        {"width": width}
+        | {name: round(nats(model, ids, mask(width)), 3) for name, mask in kinds.items()}
+        for width in widths
+    ]
+
+
+def first_shares(model: Llama, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The mean attention of later tokens to each of the first four, ``(layers, 4)``."""
+    stream_mask = mask
+    maps = []
+    x = model.tokens(ids)
+    with torch.no_grad():
+        for block in model.blocks:
+            weights = block.attention.weights(block.norm_1(x), stream_mask)
+            maps.append(weights[:, 8:, :4].mean((0, 1)))
+            x = block(x, stream_mask)
+    return torch.stack(maps)
+
+
+def without_value(model: Llama, position: int):
+    """Hooks that set the values of one token to 0 in every layer; returns what removes them."""
+
+    def silence(W_v, given, value: Tensor) -> Tensor:
+        value = value.clone()
+        value[..., position, :] = 0
+        return value
+
+    hooks = [block.attention.W_v.register_forward_hook(silence) for block in model.blocks]
+    return lambda: [hook.remove() for hook in hooks]
+
+
+def silenced(model: Llama, ids: Tensor, position: int) -> float:
+    """Nats a token where one token's values are 0 in every layer."""
+    remove = without_value(model, position)
+    try:
+        return nats(model, ids)
+    finally:
+        remove()
+
+
+def measured(
+    model: Llama,
+    words: "BytePairs",
+    widths: Sequence[int] = WIDTHS,
+    first_words: Sequence[str] = FIRST_WORDS,
+    longest: int | None = None,
+) -> dict:
+    """What the page shows of it, for each text; ``longest`` cuts the texts."""
+    found = {}
+    for name, text in TEXTS.items():
+        ids = words.encode(text)[:longest]
+        hidden = hidden_first(len(ids))
+        maps = attention_maps(model, ids)[..., 8:, :1].mean(-2)[..., 0]  # (l, h)
+        found[name] = {
+            "tokens": len(ids),
+            "whole": round(nats(model, ids), 3),
+            "windows": windows(model, ids, widths),
+            "first": {
+                word: round(nats(model, torch.cat([words.encode(word), ids[1:]])), 3)
+                for word in first_words
+            },
+            "hidden": round(nats(model, ids, hidden), 3),
+            "value": {str(i): round(silenced(model, ids, i), 3) for i in (0, 1, 4, 16)},
+            "to_first": [[round(x, 3) for x in row] for row in maps.tolist()],
+            "shares": {
+                "as it is": shares(first_shares(model, ids)),
+                "hidden": shares(first_shares(model, ids, hidden)),
+            },
+        }
+    return {"texts": TEXTS, "found": found}
+
+
+def shares(of_layers: Tensor) -> list[float]:
+    """The mean over the layers of the attention to each of the first tokens."""
+    return [round(x, 3) for x in of_layers.mean(0).tolist()]

@@ -1,0 +1,82 @@
+"""Chapter 19's kept results, made anew with the real model.
+
+    python benchmarks/circuits.py                 all of it, half an hour of one core
+    python benchmarks/circuits.py --only sinks    one experiment; the others stay as they are
+    python benchmarks/circuits.py --maps          the explorer's maps alone
+
+Writes ``attncourse/data/circuits.json`` and ``book/assets/real_heads.js``.
+"""
+
+import argparse
+import datetime
+import json
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attncourse.model import FILE, NAME, VERSION, load
+from attncourse.tasks import explored, facts, professions, pronoun_heads, said_twice, sinks
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "attncourse" / "data" / "circuits.json"
+MAPS = ROOT / "book" / "assets" / "real_heads.js"
+EXPERIMENTS = {
+    "professions": lambda model, words: professions.measured(model, words),
+    "facts": lambda model, words: facts.measured(model, words),
+    "said_twice": lambda model, words: said_twice.measured(model),
+    "sinks": lambda model, words: sinks.measured(model, words),
+    "pronouns": lambda model, words: pronoun_heads.measured(model, words),
+}
+
+
+def about() -> dict[str, str]:
+    """Where what is kept comes from."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "model": f"SmolLM2-135M-Instruct, {FILE.name} of {NAME} {VERSION}",
+        "licence": "Apache 2.0 (the model), MIT (the texts and results)",
+        "versions": f"Python {platform.python_version()}, torch {version('torch')}",
+        "command": "python benchmarks/circuits.py",
+    }
+
+
+def script(model: Any, words: Any, sentences=explored.SENTENCES) -> str:
+    """The maps as a script, which a page may load from a folder, too."""
+    sizes = {"layers": len(model.blocks), "heads": model.config.n_heads}
+    kept = {
+        "about": about(),
+        **sizes,
+        "sentences": [explored.explored(model, words, *one) for one in sentences],
+    }
+    return f"window.attncourseRealHeads = {json.dumps(kept, separators=(',', ':'))};\n"
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--only", choices=EXPERIMENTS, action="append")
+    asked.add_argument("--maps", action="store_true")
+    given = asked.parse_args()
+    torch.set_num_threads(1)
+    model, words = load()
+    MAPS.write_text(script(model, words), encoding="utf-8")
+    print(f"{MAPS.name}: {MAPS.stat().st_size / 1e3:.0f} kB", flush=True)
+    if given.maps:
+        return
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    for name, measured in EXPERIMENTS.items():
+        if given.only and name not in given.only:
+            continue
+        began = time.process_time()
+        kept |= {"about": about(), name: measured(model, words)}
+        print(f"{name}: {time.process_time() - began:.0f} s", flush=True)
+        text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+        KEPT.write_text(text.replace('},{"', '},\n{"') + "\n", encoding="utf-8")
+    print(f"{KEPT.name}: {KEPT.stat().st_size / 1e3:.0f} kB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
