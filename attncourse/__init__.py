@@ -25,6 +25,7 @@ STEMS = (  # the chapters, in the book's order
     "sequences",
     "efficient",
     "llama",
+    "circuits",
 )
 
 MILESTONES = {  # after which chapter a model can be trained that is made of one's own parts

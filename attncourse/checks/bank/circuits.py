@@ -14,11 +14,11 @@ import torch
 
 from attncourse import circuits
 from attncourse.checks.bank.masking import OF_WHAT_COMES_BACK, band, returned
-from attncourse.checks.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.drivers import call_on_llama
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.mistakes import made, slip
-from attncourse.checks.modules import State, spread, tensor
+from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
+from attncourse.checks.writing.mistakes import made, slip
+from attncourse.checks.writing.modules import State, spread, tensor
 from attncourse.llama import Llama, LlamaConfig
 
 
@@ -500,7 +500,8 @@ SINK = exercise(
         .by(first=lambda n, n_sinks: torch.zeros(n, n, dtype=torch.bool))
         .by(
             first=lambda n, n_sinks: (torch.arange(n)[:, None] < n_sinks).expand(n, n),
-        ),
+        )
+        .by(first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n)),
         slip("""always one sink
             You keep the first token, whatever `n_sinks` says: as many are kept as it says, and with
             0 none.""")
@@ -514,11 +515,6 @@ SINK = exercise(
         slip("""the n_sinks-th token alone
             You keep one column. All of the first `n_sinks` are kept: `[:, :n_sinks]`.""").by(
             first=lambda n, n_sinks: (torch.arange(n) == n_sinks - 1).expand(n, n)
-        ),
-        slip("""the sinks stand at the end
-            You keep the last tokens of the sequence. The sinks are the first ones, columns 0 …
-            n_sinks − 1.""").by(
-            first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n)
         ),
         slip("""the sinks are taken from the window
             Your window is narrower by the sinks. They come on top: `width` keys that end with the

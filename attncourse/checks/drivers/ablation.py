@@ -19,13 +19,13 @@ def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
 
 
 def call_on_llama(implementation: Callable, config: dict, args, **tensors) -> dict[str, Any]:
-    """The implementation on a ``Llama`` of these tensors, and what that says of the ids then."""
+    """The implementation on a ``Llama`` of these tensors, and what that says of other ids then."""
     import torch
 
     model = llama_of(config, tensors)
     found = implementation(model, *args)
     with torch.no_grad():
-        return {FOUND: found, MODEL: model(args[0])}
+        return {FOUND: found, MODEL: model(args[1])}
 
 
 def logits_of_changed(

@@ -11,6 +11,7 @@ from attncourse.figures.moving.digit_painter import DigitPainter
 from attncourse.figures.moving.family_split import family_split
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.four_bits import four_bits
+from attncourse.figures.moving.head_explorer import head_explorer
 from attncourse.figures.moving.heads_off import heads_off
 from attncourse.figures.moving.induction_steps import induction_steps
 from attncourse.figures.moving.kept_answers import kept_answers
@@ -44,6 +45,7 @@ __all__ = [
     "block_today",
     "family_split",
     "four_bits",
+    "head_explorer",
     "heads_off",
     "induction_steps",
     "kept_answers",

@@ -1,0 +1,105 @@
+"""Chapter 19: the maps of all heads of a real model, to sort and to look at one by one."""
+
+from collections.abc import Sequence
+from html import escape
+
+from attncourse.figures.moving.controls import controls
+from attncourse.figures.moving.figure import Moving
+
+SCRIPT = "real_heads.js"  # in the book's static folder: the other sentences, loaded when seen
+ORDERS = {
+    "pronoun": "the pronoun’s noun",
+    "previous": "the word before",
+    "first": "the first token",
+    "induction": "what came next last time",
+    "layer": "layer and head",
+}
+
+
+def head_explorer(
+    one: dict,
+    layers: int,
+    heads: int,
+    sentences: Sequence[str] = (),
+    order: str = "pronoun",
+    query: int | None = None,
+) -> Moving:
+    """A sentence, all heads' maps as a field, and one head's weights as arcs over the words.
+
+    one: a sentence as ``explored`` gives it: ``tokens``, ``maps`` (lower triangles, a byte for each
+    weight, base 64) and ``pair``, where pronoun and noun stand, or None. sentences: the texts that
+    the book's script holds, of which this is the first; without the script only it can be read.
+    order: by what the field is sorted. query: the token whose weights are shown, the pronoun unless
+    given.
+
+    Raises ``ValueError`` for maps of another size, another order, and a query that is not there.
+    """
+    from base64 import b64decode
+
+    tokens, n = list(one["tokens"]), len(one["tokens"])
+    held = b64decode(one["maps"])
+    if len(held) != layers * heads * n * (n + 1) // 2:
+        raise ValueError(
+            f"maps: expected a byte for each of {layers} · {heads} · {n} · {n + 1} / 2 weights, "
+            f"got {len(held)}"
+        )
+    if order not in ORDERS or (order == "pronoun" and not one["pair"]):
+        raise ValueError(f"order: expected one of {', '.join(ORDERS)}, got {order!r}")
+    query = (one["pair"][0] if one["pair"] else n - 1) if query is None else query
+    if not 0 <= query < n:
+        raise ValueError(f"query: expected a token from 0 to {n - 1}, got {query}")
+    first = best_for_pair(held, n, one["pair"]) if one["pair"] else 0
+    options = "".join(
+        f'<option value="{i}">{escape(text)}</option>' for i, text in enumerate(sentences)
+    )
+    sorts = "".join(
+        f'<option value="{key}"{" selected" * (key == order)}>{escape(words)}</option>'
+        for key, words in ORDERS.items()
+    )
+    return Moving(
+        "head_explorer",
+        f"{layers * heads} heads of a real model",
+        controls(f'<select data-part="sentence" aria-label="Sentence">{options}</select>')
+        + f'<div class="he-words" data-part="words">{shaded(held, n, first, query, tokens)}</div>'
+        + controls(
+            f'<label>sorted by <select data-part="order">{sorts}</select></label>',
+            '<label class="am-slider"><span data-part="name">head</span><input type="range" '
+            f'data-part="rank" min="1" max="{layers * heads}" step="1" value="1" '
+            'aria-label="Which head, by its place in this order" autocomplete="off"></label>',
+        )
+        + '<div class="he-field" data-part="field" role="img" aria-label="All maps, the first in '
+        'this order at the top left"></div>',
+        "In a browser that runs scripts, any head can be chosen, and any word of the sentence.",
+        {
+            "layers": layers,
+            "heads": heads,
+            "one": {"tokens": tokens, "pair": one["pair"], "maps": one["maps"]},
+            "order": order,
+            "query": query,
+            "script": SCRIPT,
+        },
+        f"Head {first // heads}.{first % heads}: the darker a word, the more "
+        f"“{tokens[query].strip()}” looks at it.",
+    )
+
+
+def weights(held: bytes, n: int, head: int, query: int) -> list[float]:
+    """A row of one head's map, as it is kept."""
+    start = head * (n * (n + 1) // 2) + query * (query + 1) // 2
+    return [step / 255 for step in held[start : start + query + 1]]
+
+
+def best_for_pair(held: bytes, n: int, pair: Sequence[int]) -> int:
+    """The head that looks most from the pronoun to its noun."""
+    count = len(held) // (n * (n + 1) // 2)
+    return max(range(count), key=lambda head: weights(held, n, head, pair[0])[pair[1]])
+
+
+def shaded(held: bytes, n: int, head: int, query: int, tokens: Sequence[str]) -> str:
+    """The sentence, each word on a ground as strong as its weight."""
+    row = weights(held, n, head, query) + [0.0] * n
+    return "".join(
+        f'<span{" class=am-query" * (i == query)} style="background:color-mix(in srgb,var(--key) '
+        f'{row[i] * 60:.0f}%,transparent)">{escape(token)}</span>'
+        for i, token in enumerate(tokens)
+    )
