@@ -64,18 +64,32 @@ def main() -> None:
     model, words = load()
     MAPS.write_text(script(model, words), encoding="utf-8")
     print(f"{MAPS.name}: {MAPS.stat().st_size / 1e3:.0f} kB", flush=True)
-    if given.maps:
-        return
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    keep(kept | {"about": about(), "explorer": first_sentence(model, words)})
     for name, measured in EXPERIMENTS.items():
-        if given.only and name not in given.only:
+        if given.maps or (given.only and name not in given.only):
             continue
         began = time.process_time()
-        kept |= {"about": about(), name: measured(model, words)}
+        kept = json.loads(KEPT.read_text(encoding="utf-8"))
+        keep(kept | {"about": about(), name: measured(model, words)})
         print(f"{name}: {time.process_time() - began:.0f} s", flush=True)
-        text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
-        KEPT.write_text(text.replace('},{"', '},\n{"') + "\n", encoding="utf-8")
     print(f"{KEPT.name}: {KEPT.stat().st_size / 1e3:.0f} kB", flush=True)
+
+
+def first_sentence(model: Any, words: Any) -> dict:
+    """What the explorer shows before its script has come, and where there is none."""
+    return {
+        "layers": len(model.blocks),
+        "heads": model.config.n_heads,
+        "one": explored.explored(model, words, *explored.SENTENCES[0]),
+        "texts": [text for text, _, _ in explored.SENTENCES],
+    }
+
+
+def keep(what: dict) -> None:
+    """Writes the file, a line for each part of it."""
+    text = json.dumps(what, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    KEPT.write_text(text.replace('},{"', '},\n{"') + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

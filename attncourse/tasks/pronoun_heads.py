@@ -6,7 +6,6 @@ thinks of a noun by itself cancels.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attncourse.circuits import Head, without_edges, without_heads
-from attncourse.interpret import attention_maps
+from attncourse.interpret import attention_maps, residual_stream
 from attncourse.llama import Llama
 
 if TYPE_CHECKING:
@@ -144,25 +143,42 @@ def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int 
 
 
 @torch.no_grad()
-def gaps(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s"]:
-    """log p(noun) − log p(other) for what comes after *He, that is, the*, in nats."""
+def gaps(
+    model: Llama, asked: Sequence[Sentence], stream: Tensor | None = None, layer: int = 0
+) -> Float[Tensor, "s"]:
+    """log p(noun) − log p(other) for what comes after *He, that is, the*, in nats.
+
+    stream: what runs from block to block where nothing is changed, of which the model goes on
+    before ``layer``; read anew unless given.
+    """
+    ids, last = prompts(asked)
+    x = model.tokens(ids) if stream is None else stream[layer]
+    for block in model.blocks[layer:]:
+        x = block(x)
+    logits = model.out(model.norm(x[torch.arange(len(ids)), last]))
+    right = torch.tensor([[one.right] for one in asked])
+    wrong = torch.tensor([[one.wrong] for one in asked])
+    return (logits.gather(1, right) - logits.gather(1, wrong))[:, 0]
+
+
+def prompts(asked: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
+    """What is read, of one length, and the place of each last token of its own.
+
+    What is behind a text's end is seen by nobody before it.
+    """
     texts = [torch.cat([one.ids, one.question]) for one in asked]
     n = max(map(len, texts))
-    # What is behind a text's end is seen by nobody before it.
     ids = torch.stack([torch.cat([text, text.new_zeros(n - len(text))]) for text in texts])
-    last = torch.tensor([len(text) - 1 for text in texts])
-    logits = model(ids)[torch.arange(len(ids)), last]
-    right = torch.tensor([one.right for one in asked])
-    wrong = torch.tensor([one.wrong for one in asked])
-    return (logits.gather(1, right[:, None]) - logits.gather(1, wrong[:, None]))[:, 0]
+    return ids, torch.tensor([len(text) - 1 for text in texts])
 
 
 def gap_without(
-    model: Llama, asked: Sequence[Sentence], change: AbstractContextManager
-) -> Float[Tensor, "s"]:
-    """The gaps while the model is changed."""
-    with change:
-        return gaps(model, asked)
+    model: Llama, asked: Sequence[Sentence], heads: Sequence[Head], stream: Tensor | None = None
+) -> float:
+    """The mean gap while these heads are switched off."""
+    first = 0 if stream is None else min(layer for layer, _ in heads)
+    with without_heads(model, heads):
+        return round(gaps(model, asked, stream, first).mean().item(), 3)
 
 
 def gaps_without_edge(
@@ -172,7 +188,8 @@ def gaps_without_edge(
     found = []
     for one in asked:
         edge = one.pronoun, getattr(one, to)
-        found.append(gap_without(model, [one], without_edges(model, {head: [edge]})))
+        with without_edges(model, {head: [edge]}):
+            found.append(gaps(model, [one]))
     return torch.cat(found)
 
 
@@ -181,14 +198,11 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
     asked = sentences(words)
     found = looks(model, asked)
     right = hits(found)
-    as_it_is = gaps(model, asked)
+    stream = residual_stream(model, prompts(asked)[0])
+    as_it_is = gaps(model, asked, stream, len(model.blocks))
     every = [(layer, head) for layer in range(found.shape[2]) for head in range(found.shape[3])]
     best = right.mean(0).flatten() + 1e-3 * found[:, 0].mean(0).flatten()
     finders = [every[i] for i in best.argsort(descending=True)[:8].tolist()]
-    off = {
-        name_of(head): gap_without(model, asked, without_heads(model, [head])).mean().item()
-        for head in (every if heads is None else heads)
-    }
     return {
         "sentences": [{"kind": one.kind, "text": one.text, "first": one.first} for one in asked],
         "finders": [
@@ -203,7 +217,10 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
         "hits_of_all": [round(x, 2) for x in right.mean(0).flatten().tolist()],
         "chosen_on_half": round(chosen_on_half(found), 3),
         "gap": [round(x, 2) for x in as_it_is.tolist()],
-        "gap_without_head": {name: round(gap, 3) for name, gap in off.items()},
+        "gap_without_head": {
+            name_of(head): gap_without(model, asked, [head], stream)
+            for head in (every if heads is None else heads)
+        },
         "gap_without_edge": {
             name_of(head): {
                 to: round(gaps_without_edge(model, asked, head, to).mean().item(), 3)
@@ -212,13 +229,10 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
             for head in (finders[:4] if heads is None else heads)
         },
         "gap_without_finders": {
-            str(n): round(
-                gap_without(model, asked, without_heads(model, finders[:n])).mean().item(), 3
-            )
-            for n in (2, 4, 8)
+            str(n): gap_without(model, asked, finders[:n], stream) for n in (2, 4, 8)
         },
         "gap_without_random": [
-            round(gap_without(model, asked, without_heads(model, some)).mean().item(), 3)
+            gap_without(model, asked, some, stream)
             for some in drawn(every, finders, 8, 10 if heads is None else 1)
         ],
     }
