@@ -10,6 +10,7 @@ import torch
 from drawn import randomised
 from torch import nn
 
+from attncourse.checks import examine
 from attncourse.circuits import (
     cut_edges,
     gap_interval,
@@ -274,3 +275,167 @@ def test_bad_input_gets_a_clear_error(case):
     call, said = BAD[case]
     with pytest.raises(ValueError, match=re.escape(said)):
         call()
+
+
+# --- right answers in other styles ---------------------------------------------------------------
+
+
+def sinks_by_loops(n, width, n_sinks):
+    if width < 1:
+        raise ValueError("width")
+    if n_sinks < 0:
+        raise ValueError("n_sinks")
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    for i in range(n):
+        for j in range(i + 1):
+            mask[i, j] = i - j < width or j < n_sinks
+    return mask
+
+
+def sinks_by_slices(n, width, n_sinks):
+    if not (width > 0 and n_sinks >= 0):
+        raise ValueError("expected a window")
+    mask = torch.ones(n, n).tril() - torch.ones(n, n).tril(-width)
+    mask[:, :n_sinks] = 1
+    return mask.tril().bool()
+
+
+def sinks_by_numpy(n, width, n_sinks):
+    if min(width - 1, n_sinks) < 0:
+        raise ValueError("expected a window")
+    i, j = np.indices((n, n))
+    return torch.from_numpy((j <= i) & ((i < j + width) | (j < n_sinks)))
+
+
+def edges_after_softmax(scores, edges):
+    weights = scores.softmax(-1)
+    keep = torch.ones_like(weights)
+    for query, key in edges:
+        keep[..., query, key] = 0
+    left = weights * keep
+    total = left.sum(-1, keepdim=True)
+    return torch.where(total > 0, left / torch.where(total > 0, total, 1), 0)
+
+
+def edges_by_rows(scores, edges):
+    m, n = scores.shape[-2:]
+    rows = []
+    for i in range(m):
+        keys = [j for j in range(n) if (i, j) not in set(edges)]
+        row = torch.zeros_like(scores[..., i, :])
+        if keys:
+            share = scores[..., i, keys].softmax(-1).nan_to_num(0.0)
+            row = row.index_add(-1, torch.tensor(keys), share)
+        rows.append(row)
+    return torch.stack(rows, dim=-2)
+
+
+def edges_by_index(scores, edges):
+    cut = scores.clone()
+    if edges:
+        query, key = torch.tensor(edges).T
+        cut[..., query, key] = -math.inf
+    return cut.softmax(-1).nan_to_num(0.0)
+
+
+def edges_by_exponentials(scores, edges):
+    mask = torch.ones_like(scores)
+    for query, key in edges:
+        mask[..., query, key] = 0
+    hidden = scores.masked_fill(mask == 0, -math.inf)
+    top = hidden.detach().amax(-1, keepdim=True)
+    top = top.masked_fill(top == -math.inf, 0)
+    e = (hidden - top).exp()
+    total = e.sum(-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1)
+
+
+def lens_by_library(hidden, gain, table):
+    return torch.nn.functional.linear(
+        torch.nn.functional.rms_norm(hidden, hidden.shape[-1:], gain, 1e-5), table
+    )
+
+
+def lens_by_einsum(hidden, gain, table):
+    size = torch.sqrt((hidden**2).mean(-1) + 1e-5)
+    return torch.einsum("...d,d,vd->...v", hidden, gain, table) / size[..., None]
+
+
+def lens_into_the_table(hidden, gain, table):
+    normed = hidden * torch.rsqrt(hidden.pow(2).mean(dim=-1, keepdim=True) + 1e-5)
+    return normed @ (table * gain).T
+
+
+def there(model, corrupted, layer, position):
+    if layer not in range(len(model.blocks)) or position not in range(corrupted.shape[-1]):
+        raise ValueError("no such place")
+
+
+def patched_by_hooks(model, clean, corrupted, layer, position):
+    there(model, corrupted, layer, position)
+    kept = {}
+    block = model.blocks[layer]
+    hook = block.register_forward_hook(lambda m, a, x: kept.update(x=x[..., position, :].clone()))
+    model(clean)
+    hook.remove()
+
+    def put(module, given, x):
+        x = x.clone()
+        x[..., position, :] = kept["x"]
+        return x
+
+    hook = block.register_forward_hook(put)
+    try:
+        return model(corrupted).detach()
+    finally:
+        hook.remove()
+
+
+def patched_before_the_next(model, clean, corrupted, layer, position):
+    """Block by block; the vector is exchanged by a mask over the positions."""
+    there(model, corrupted, layer, position)
+    one, other = model.tokens(clean), model.tokens(corrupted)
+    here = (torch.arange(corrupted.shape[-1]) == position)[:, None]
+    for i, block in enumerate(model.blocks):
+        one, other = block(one), block(other)
+        if i == layer:
+            other = torch.where(here, one, other)
+    return model.out(model.norm(other))
+
+
+def patched_in_one_batch(model, clean, corrupted, layer, position):
+    there(model, corrupted, layer, position)
+
+    def put(module, given, x):
+        one, other = x.unbind(0)
+        parts = other[..., :position, :], one[..., position, None, :], other[..., position + 1 :, :]
+        return torch.stack([one, torch.cat(parts, dim=-2)])
+
+    hook = model.blocks[layer].register_forward_hook(put)
+    try:
+        return model(torch.stack([clean, corrupted]))[1]
+    finally:
+        hook.remove()
+
+
+RIGHT = {
+    "circuits.sink_mask": [sinks_by_loops, sinks_by_slices, sinks_by_numpy],
+    "circuits.cut_edges": [
+        edges_after_softmax,
+        edges_by_rows,
+        edges_by_index,
+        edges_by_exponentials,
+    ],
+    "circuits.logit_lens": [lens_by_library, lens_by_einsum, lens_into_the_table],
+    "circuits.patched": [patched_by_hooks, patched_before_the_next, patched_in_one_batch],
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [(target, answer) for target, answers in RIGHT.items() for answer in answers],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_other_right_answers_pass(target, answer, seed):
+    verdict = examine(target, answer, seed=seed)
+    assert verdict.passed, str(verdict)

@@ -92,8 +92,8 @@ check("circuits.sink_mask", sink_mask)
 # again. A row without any key left is 0, never NaN. Scores may hold −∞ where a mask has hidden a key:
 # it stays hidden.
 #
-# *Fine print:* numbers come in float64 and in float32; no score exceeds another of its row by more
-# than 50, but where all are large.
+# *Fine print:* numbers come in float64 and in float32; no cut score exceeds those left in its row by
+# more than 50.
 #
 # <!-- hints: cut_edges -->
 #

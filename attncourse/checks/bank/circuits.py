@@ -586,7 +586,8 @@ EDGES = exercise(
             lambda rng: [
                 *with_edges([], row("m=3 n=5", note="no edge"))(rng),
                 *with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
-                *with_edges(SEVERAL, *EDGE_ROWS.numbers)(rng),
+                *with_edges(SEVERAL, EDGE_ROWS.single)(rng),
+                *with_edges([], *EDGE_ROWS.extreme)(rng),  # cut scores never stand far above
                 once_more(EDGE_BY_HAND),
             ]
         ),
