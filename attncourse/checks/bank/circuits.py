@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from attncourse import circuits
-from attncourse.checks.bank.masking import OF_WHAT_COMES_BACK, band, returned
+from attncourse.checks.bank.masking import MADE, OF_WHAT_COMES_BACK, band, returned
 from attncourse.checks.drivers import call_on_llama
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
 from attncourse.checks.writing.mistakes import made, slip
 from attncourse.checks.writing.modules import State, spread, tensor
@@ -929,4 +930,19 @@ PATCH = exercise(
 
 EXERCISES = (SINK, EDGES, LENS, PATCH)
 
-VARIANTS = ()
+VARIANTS = (
+    forbidden(
+        {"sink_mask": MADE},
+        """
+            True where query i may attend to key j → True where query i may not attend to key j
+            Two masks, joined with `|`: the window, and the first columns below the diagonal
+            → Two masks of what is allowed, joined with `|`: the window, and the first columns below
+                the diagonal; then all of it negated, `~(… | …)`
+            sink_mask(6, 2, 1).sum(-1) → (~sink_mask(6, 2, 1)).sum(-1)
+            `window | first` → `~(window | first)`
+            columns are True as well → columns are False as well
+        """,
+        explanation="Your answer takes True for allowed, as the book and its published answers do. "
+        "In this assignment a mask is True where attention is forbidden.",
+    ),
+)
