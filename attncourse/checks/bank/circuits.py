@@ -454,7 +454,7 @@ SINK = exercise(
                 Case((17, 4, 3), note="many tokens"),
             ]
         ),
-        Criterion("width 1, no sinks, and more of either than tokens", 2).on(
+        Criterion("width 1, no sinks, and more of either than tokens", 1).on(
             lambda rng: [
                 Case((5, 1, 1), note="width 1"),
                 Case((5, 1, 0), note="width 1, no sinks"),
@@ -474,7 +474,6 @@ SINK = exercise(
             ]
         ),
     ),
-    excludes=(("*", "What it is given are three whole numbers."),),
     misconceptions=made(
         keeping,
         *OF_WHAT_COMES_BACK,
@@ -577,14 +576,14 @@ EDGES = exercise(
         Criterion("a row without a key left is 0", 2).on(
             lambda rng: [
                 EMPTY_ROW,
-                ONE_KEY,
                 *with_edges(whole_row(2, 4), row("m=3 n=4", batch=(2,), note="a whole row"))(rng),
             ]
         ),
         Criterion("keys that are hidden already stay hidden", 1).on(hidden_keys),
         Criterion("batches", 1).on(with_edges(SEVERAL, *EDGE_ROWS.batches)),
-        Criterion("no edge, one query, float32, large and small scores", 1).on(
+        Criterion("no edge, one query or key, float32, large and small scores", 1).on(
             lambda rng: [
+                ONE_KEY,
                 *with_edges([], row("m=3 n=5", note="no edge"))(rng),
                 *with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
                 *with_edges(SEVERAL, EDGE_ROWS.single)(rng),
@@ -707,6 +706,8 @@ LENS = exercise(
             row("d=1 n_vocab=3", batch=(2,), note="one feature"),
             row("d=4 n_vocab=1", batch=(3,), note="one word"),
             READ.but(zero=("hidden",), note="rows of zeros"),
+            READ.but(zero=("gain",), note="a gain of 0"),
+            READ.but(zero=("table",), note="a table of zeros"),
             READ.but(factor={"hidden": 0.003}, note="entries near eps"),
             *LENS_ROWS.numbers,
             once_more(LENS_BY_HAND),
