@@ -17,6 +17,7 @@ from conftest import ROOT
 from docutils.nodes import make_id
 
 from attncourse import (
+    circuits,
     cross_attention,
     gpt,
     interpret,
@@ -39,13 +40,6 @@ from attncourse.checks import exercises
 from attncourse.grading.class_.similar import in_one_piece
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
-# Chapters whose page has none yet. One that gets it must leave.
-NOT_YET = {*CHAPTERS} - {
-    *("tokens", "mixing", "lookup", "self_attention", "transformer", "gpt", "llama"),
-    *("interpret", "vision", "sequences", "efficient"),
-    *("multihead", "masking", "positions"),
-    *("kqv", "scoring", "scaling", "cross_attention"),
-}
 LINES, COLUMNS = range(10, 61), 72
 RNG = np.random.default_rng(5)
 
@@ -413,6 +407,32 @@ PIECES |= {
             lambda: LLAMA(ROWS),
         ),
     ],
+    "circuits": [
+        Piece(
+            "[sink_mask(7, 2, 1), sink_mask(3, 9, 0)]",
+            {},
+            lambda: [circuits.sink_mask(7, 2, 1), circuits.sink_mask(3, 9, 0)],
+        ),
+        Piece(
+            "[cut_edges(s, [(0, 1), (4, 2)]), cut_edges(s[..., :1], [(0, 0)])]",
+            {"s": ROWS},
+            lambda: [
+                circuits.cut_edges(ROWS, [(0, 1), (4, 2)]),
+                circuits.cut_edges(ROWS[..., :1], [(0, 0)]),
+            ],
+        ),
+        Piece(
+            "logit_lens(x, g, t)",
+            {"x": ROWS, "g": ROWS[0, 0], "t": ROWS[1]},
+            lambda: circuits.logit_lens(ROWS, ROWS[0, 0], ROWS[1]),
+        ),
+        Piece(
+            "[torch.allclose(patched(toy, one, two, 2, 2)[2], toy(one)[2]),"
+            " torch.allclose(patched(toy, one, two, 0, 0), toy(two))]",
+            {},
+            lambda: [True, True],
+        ),
+    ],
 }
 
 # What the empty process does: the listing, then the expressions, with no package to import.
@@ -466,16 +486,13 @@ def assert_same(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("stem", CHAPTERS)
 def test_a_chapter_stands_in_one_piece(stem, tmp_path):
     code = listing(stem)
-    if stem in NOT_YET:
-        assert not code, f"{stem} stands in one piece: take it out of NOT_YET"
-        return
     said, found = run_alone(code, [piece[:2] for piece in PIECES[stem]], tmp_path)
     assert said.strip(), "the listing ends with a call, and shows what it returns"
     for piece, result in zip(PIECES[stem], found, strict=True):
         assert_same(result, piece.expected())
 
 
-@pytest.mark.parametrize("stem", sorted({*CHAPTERS} - NOT_YET))
+@pytest.mark.parametrize("stem", CHAPTERS)
 def test_a_listing_can_be_read_and_pasted(stem):
     page = (ROOT / f"{CHAPTERS[stem].page}.md").read_text(encoding="utf-8")
     label = f"\n({stem}-in-one-piece)=\n```{{code-cell}} ipython3\n---\nmystnb:\n"
@@ -497,7 +514,7 @@ def test_a_listing_can_be_read_and_pasted(stem):
     assert defined & {e.name for e in exercises().values() if e.stem == stem}
 
 
-@pytest.mark.parametrize("stem", sorted({*CHAPTERS} - NOT_YET))
+@pytest.mark.parametrize("stem", CHAPTERS)
 def test_the_readme_leads_to_it(stem):
     """By the name that docutils makes of the label."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
