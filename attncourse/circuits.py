@@ -44,8 +44,9 @@ def sink_mask(n: Count, width: Count, n_sinks: int) -> Bool[Tensor, "n n"]:
     sinks. Source: Xiao et al. (2024), section 3.2.
     """
     require_count("n_sinks", n_sinks, least=0)
+    window = sliding_window_mask(n, width, causal=True)
     first = torch.arange(n) < n_sinks  # (n,)
-    return sliding_window_mask(n, width, causal=True) | (causal_mask(n) & first)
+    return window | (causal_mask(n) & first)
 
 
 @shaped
