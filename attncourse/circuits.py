@@ -59,8 +59,7 @@ def cut_edges(
     scores: ``(..., m, n)``, whose softmax over the keys would be the whole map. Returns
     ``(..., m, n)``. Raises ``ValueError`` for an edge that the map does not have.
     """
-    m, n = scores.shape[-2:]
-    left = edges_left(edges, m, n).to(scores.device)
+    left = edges_left(edges, *scores.shape[-2:]).to(scores.device)
     return masked_softmax(scores, left & (scores != -math.inf))
 
 

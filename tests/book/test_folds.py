@@ -12,13 +12,6 @@ from conftest import ROOT
 from attncourse.checks import exercises
 
 CHAPTERS = settings.load(ROOT).chapters
-# Chapters whose page still prints what an exercise asks for. One that folds all of it must leave.
-NOT_YET = {chapter.stem for chapter in CHAPTERS} - {
-    *("tokens", "mixing", "lookup", "self_attention", "transformer", "gpt", "llama"),
-    *("interpret", "vision", "sequences", "efficient"),
-    *("multihead", "masking", "positions"),
-    *("kqv", "scoring", "scaling", "cross_attention"),
-}
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(
     r'code_prompt_show: "One way to write it, which exercises? (.*?) asks? of you: '
@@ -67,11 +60,7 @@ def faults(page: str, numbers: dict[str, str], targets: set[str]) -> list[str]:
 def test_what_an_exercise_asks_for_is_folded(chapter):
     page = (ROOT / f"{chapter.page}.md").read_text(encoding="utf-8")
     targets = {e.name for e in exercises().values() if e.stem == chapter.stem}
-    said = faults(page, numbers_of(chapter), targets)
-    if chapter.stem in NOT_YET:
-        assert said, f"{chapter.page} folds all of it: take {chapter.stem!r} out of NOT_YET"
-    else:
-        assert said == []
+    assert faults(page, numbers_of(chapter), targets) == []
 
 
 FOLD = """```{code-cell} ipython3

@@ -29,6 +29,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "config": lambda draw: GPTConfig(11, 9, d_model=12, n_heads=3),
     "counts": lambda draw: torch.randint(1, 9, (5,)),
     "contexts": lambda draw: [torch.randint(11, (n,)) for n in (3, 7, 1)],
+    "edges": lambda draw: [(0, 0)],
     "encoded": lambda draw: encoded(draw.sizes),
     "f": lambda draw: draw.one_of(
         lambda X: X * X + X.sum(-2)[..., None, :], lambda X: X.cumsum(-2)
