@@ -228,6 +228,10 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
             }
             for head in (finders[:4] if heads is None else heads)
         },
+        "gap_without_random_edge": {
+            name_of(head): round(gaps_without_edge(model, asked, head).mean().item(), 3)
+            for head in drawn(every, finders, 10 if heads is None else 1, 1)[0]
+        },
         "gap_without_finders": {
             str(n): gap_without(model, asked, finders[:n], stream) for n in (2, 4, 8)
         },

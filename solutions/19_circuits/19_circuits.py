@@ -242,27 +242,29 @@ check("circuits.patched", patched)
 #
 # In fifty sentences of the chapter, head 9.4 looks more at the noun that the pronoun stands for than
 # at the other one in 49. A friend writes: *head 9.4 is how the model understands pronouns.* Say in
-# three or four sentences what the chapter measured that speaks against this, what it would take to
-# support it, and what the 49 of 50 do show.
+# three sentences what the chapter measured that speaks against this, what it would take to support it
+# (an intervention, and what it is compared with), and what the 49 of 50 do show.
 #
 # | points | for |
 # | --: | --- |
 # | 1 | what speaks against it |
-# | 2 | an intervention, with its control, that would support it |
+# | 1 | an intervention that would support it |
+# | 1 | what this intervention is compared with |
 # | 1 | what the count does show |
 #
 # Write your answer in place of the line below: double-click this cell.
 #
 # ### BEGIN SOLUTION
 # Without the head the model prefers the right noun as much as with it, so what it says does not hang
-# on this head. To support the sentence one would switch the head off, or cut its one edge from the
-# pronoun to the noun, and find that the preference falls by more than it does without as many heads
-# or edges drawn at random. The 49 of 50 show that one can read the noun off this head's map: the
-# information is there, by whatever way it came, and others may carry it as well.
+# on this head alone. To support the sentence one would switch the head off, or cut its one edge from
+# the pronoun to the noun, and find that the preference falls by more than it does without as many
+# heads or edges drawn at random. The 49 of 50 show that in such sentences one can read the noun off
+# this head's map: the information is there, by whatever way it came, and other heads may carry it too.
 #
 # For the points, in this order: (1) switched off or cut, it costs next to nothing; (1) an
-# intervention on the head or its edge, measured in what the model says, (1) compared with random
-# heads or edges; (1) the map describes: what is looked at, which is not what is used.
+# intervention on the head or its edge, measured in what the model says (another one counts as well,
+# such as carrying what the head writes from one run into another), (1) compared with random heads or
+# edges; (1) the map describes: what is looked at, which is not by itself what is needed.
 # ### END SOLUTION
 
 # %% [markdown]

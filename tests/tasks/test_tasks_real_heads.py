@@ -140,6 +140,16 @@ def test_what_is_several_tokens_is_refused():
         explored.explored(small(), words, "a b c", "She", "b")
 
 
+def test_random_edges_are_those_of_heads_that_are_drawn_among_the_others():
+    held = kept("circuits")["pronouns"]
+    finders = [tuple(map(int, one["head"].split("."))) for one in held["finders"]]
+    every = [(layer, head) for layer in range(30) for head in range(9)]
+    some = pronoun_heads.drawn(every, finders, 10, 1)[0]
+    assert len(set(some)) == 10
+    assert not set(some) & set(finders)
+    assert set(held["gap_without_random_edge"]) == set(map(pronoun_heads.name_of, some))
+
+
 # --- with the real model -------------------------------------------------------------------------
 
 
