@@ -439,3 +439,54 @@ RIGHT = {
 def test_other_right_answers_pass(target, answer, seed):
     verdict = examine(target, answer, seed=seed)
     assert verdict.passed, str(verdict)
+
+
+def plain_without_edges(scores, edges):
+    """A row of nothing but −∞ is NaN where no edge is cut."""
+    return edges_by_exponentials(scores, edges) if edges else scores.softmax(-1)
+
+
+def sinks_are_queries(n, width, n_sinks):
+    if width < 1 or n_sinks < 0:
+        raise ValueError("no such mask")
+    i, j = torch.arange(n)[:, None], torch.arange(n)
+    return (j <= i) & ((i - j < width) | (i < n_sinks))
+
+
+def patched_with_a_hook_left(model, clean, corrupted, layer, position):
+    """The hook that listens to the first run goes on listening."""
+    there(model, corrupted, layer, position)
+    model.blocks[layer].register_forward_hook(lambda block, given, x: None)
+    return patched_by_hooks(model, clean, corrupted, layer, position)
+
+
+def patched_and_cleared(model, clean, corrupted, layer, position):
+    """Somebody else's hooks go, too."""
+    found = patched_by_hooks(model, clean, corrupted, layer, position)
+    model.blocks[layer]._forward_hooks.clear()
+    return found
+
+
+def patched_at_negatives(model, clean, corrupted, layer, position):
+    """Only what is too large is refused."""
+    n_layers, n = len(model.blocks), corrupted.shape[-1]
+    if layer >= n_layers or position >= n:
+        raise ValueError("no such place")
+    return patched_by_hooks(model, clean, corrupted, layer % n_layers, position % n)
+
+
+NAMED = [
+    ("circuits.cut_edges", plain_without_edges, "a row without a key gives NaN"),
+    ("circuits.sink_mask", sinks_are_queries, "the sinks are queries"),
+    ("circuits.patched", patched_with_a_hook_left, "the hooks are others afterwards"),
+    ("circuits.patched", patched_and_cleared, "the hooks are others afterwards"),
+    ("circuits.patched", patched_at_negatives, "what is to be refused is not"),
+]
+
+
+@pytest.mark.parametrize(("target", "answer", "name"), NAMED)
+def test_wrong_answers_are_told_their_mistake(target, answer, name):
+    verdict = examine(target, answer, seed=1)
+    assert not verdict.passed
+    assert verdict.diagnosis, str(verdict)
+    assert verdict.diagnosis.name == name

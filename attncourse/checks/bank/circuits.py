@@ -6,6 +6,7 @@ of keys and values than of queries.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -77,6 +78,11 @@ EDGE_BY_HAND = Case(
     (tensor([[0, 0, 0], [math.log(2), 0, 0]]), [(0, 1), (1, 2)]), note="one edge of each row"
 )
 EMPTY_ROW = Case((tensor([[1, 2, 3], [0, 5, 1]]), [(1, 0), (1, 1), (1, 2)]), note="a whole row")
+NO_KEY = tensor([[-math.inf, -math.inf, -math.inf], [0, 5, -math.inf]])
+HIDDEN_ROWS = [
+    Case((NO_KEY, []), note="a row of −∞, no edge"),
+    Case((NO_KEY, [(0, 1)]), note="a row of −∞, an edge of it"),
+]
 ONE_KEY = Case((tensor([[1], [2]]), [(1, 0)]), note="one key")
 
 
@@ -128,13 +134,14 @@ def state_of_llama(rng: Rng, config: dict) -> State:
 def patch_case(
     rng: Rng, layer: int, position: int, on: tuple[int, ...] = (7,), note: str = "", **changed
 ) -> Case:
-    """The patch of one vector; ``raises`` and other ids may be among what is changed."""
+    """The patch of one vector; ``raises``, ``hooks`` and other ids may be among what is changed."""
     raises, lengths = changed.pop("raises", None), changed.pop("lengths", (on, on))
+    hooks = changed.pop("hooks", False)
     config = SIZES | changed
     clean, corrupted = (ids_of(rng, config["n_vocab"], shape) for shape in lengths)
     told = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return Case(
-        kwargs={"config": config, "args": (clean, corrupted, layer, position)}
+        kwargs={"config": config, "args": (clean, corrupted, layer, position), "hooks": hooks}
         | state_of_llama(rng, config),
         use=call_on_llama,
         note=note,
@@ -174,6 +181,17 @@ def keeping(
         return returned(reach(mask), **back)
 
     return sink_mask
+
+
+def last_by_slice(n, n_sinks):
+    """``[:, -n_sinks:]``, which is every column where n_sinks is 0."""
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    mask[:, -n_sinks:] = True
+    return mask
+
+
+def causal_columns(n, n_sinks):
+    return (torch.arange(n) < n_sinks).expand(n, n).tril()
 
 
 # --- decisions: cut_edges ------------------------------------------------------------------------
@@ -252,6 +270,44 @@ def filled(number: float) -> dict[str, Any]:
     }
 
 
+def over_all(weights):
+    total = weights.sum((-2, -1), keepdim=True)
+    return weights / total.masked_fill(total == 0, 1)
+
+
+def low_throughout(number: float) -> dict[str, Any]:
+    """Options as of ``filled``, for keys that were hidden before, too."""
+    return filled(number) | {
+        "hide": lambda scores, left: scores.masked_fill(~left | scores.isneginf(), number)
+    }
+
+
+def nan_where(empty: Callable):
+    """NaN in the rows without a key for which ``empty(left)`` holds."""
+
+    def after(weights, left):
+        return weights.masked_fill(empty(left) & (weights.sum(-1, keepdim=True) == 0), math.nan)
+
+    return after
+
+
+def two_lists(edges):
+    """``zip(*edges)`` gives nothing to unpack where there is no edge."""
+    queries, keys = zip(*edges, strict=True)
+    return list(zip(queries, keys, strict=True))
+
+
+def shared_by(choose: Callable):
+    """What was cut goes in equal parts to the others, those that ``choose`` says."""
+
+    def after(weights, left):
+        others = choose(weights, left)
+        cut = (weights * ~left).sum(-1, keepdim=True)
+        return weights * left + others * cut / others.sum(-1, keepdim=True).clamp(min=1)
+
+    return afterwards(after)
+
+
 def first_map_alone(scores, edges):
     mask = torch.ones(scores.shape, dtype=torch.bool)
     maps = mask.reshape(-1, *scores.shape[-2:])
@@ -283,6 +339,20 @@ def reading(
         return finish(say(scale(divide(x, size), gain), rows(table)))
 
     return logit_lens
+
+
+def eps_outside(hidden, size):
+    return hidden / (hidden.square().mean(-1, keepdim=True).sqrt() + 1e-5)
+
+
+def over_deviation(correction: int):
+    return lambda hidden, size: (
+        hidden / (hidden.var(-1, correction=correction, keepdim=True) + 1e-5).sqrt()
+    )
+
+
+def normed_to(x):
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5)
 
 
 def mean_off(x):
@@ -388,7 +458,9 @@ def patching(
     taken_from=streams,
     where=after_block,
     put=one_vector,
+    run=lambda block, x, change: change(block(x)),
     norm=lambda model, x: model.norm(x),
+    rows=lambda logits, position: logits,
     finish=as_it_is,
     leave=lambda model, layer, position, taken: None,
 ):
@@ -402,10 +474,12 @@ def patching(
             places = where(layer, len(model.blocks))
             x = model.tokens(corrupted)
             for i in range(len(model.blocks) + 1):
-                x = model.blocks[i - 1](x) if i else x
-                x = put(x, taken[i], position) if i in places else x
+                change = (
+                    partial(put, taken=taken[i], position=position) if i in places else as_it_is
+                )
+                x = run(model.blocks[i - 1], x, change) if i else change(x)
             leave(model, layer, position, taken)
-            return finish(model.out(norm(model, x)))
+            return finish(rows(model.out(norm(model, x)), position))
 
     return patched
 
@@ -421,6 +495,45 @@ def hook_stays(model, layer, position, taken):
         return x
 
     model.blocks[layer].register_forward_hook(hook)
+
+
+def first_hook_stays(model, layer, position, taken):
+    """The hook that kept the clean vector is never removed."""
+    kept = []
+    model.blocks[layer].register_forward_hook(lambda block, given, x: kept.append(x))
+
+
+def all_hooks_go(model, layer, position, taken):
+    """With its own hook goes every other."""
+    model.blocks[layer]._forward_hooks.clear()
+
+
+def in_attention(block, x, change):
+    x = x + change(block.attention(block.norm_1(x)))
+    return x + block.feed_forward(block.norm_2(x))
+
+
+def in_feed_forward(block, x, change):
+    x = x + block.attention(block.norm_1(x))
+    return x + change(block.feed_forward(block.norm_2(x)))
+
+
+def part_of(run: Callable) -> dict[str, Any]:
+    """Options: what a part of the block returns is exchanged, in place of the stream."""
+
+    def taken_from(model, ids):
+        found = streams(model, ids)
+        kept = [found[0]]
+        for block, x in zip(model.blocks, found, strict=False):
+            run(block, x, lambda part: kept.append(part) or part)
+        return kept
+
+    return {"run": run, "taken_from": taken_from}
+
+
+def by_index(model, clean, corrupted, layer, position):
+    """Negative ones count from the end, what is too large is an ``IndexError``."""
+    return range(len(model.blocks))[layer], range(corrupted.shape[-1])[position]
 
 
 def what_is_added(model, ids):
@@ -450,6 +563,7 @@ SINK = exercise(
             lambda rng: [
                 SINK_BY_HAND,
                 Case((7, 3, 2)),
+                Case((9, 2, 4), note="more sinks than the window holds"),
                 Case((int(rng.integers(8, 12)), int(rng.integers(2, 4)), 1)),
                 Case((17, 4, 3), note="many tokens"),
             ]
@@ -496,12 +610,19 @@ SINK = exercise(
             second. The whole mask is causal, sinks included.""").by(reach=as_it_is),
         slip("""no sinks
             Your mask is the window alone. The first `n_sinks` columns are True as well, for every
-            token that comes after them.""")
-        .by(first=lambda n, n_sinks: torch.zeros(n, n, dtype=torch.bool))
-        .by(
-            first=lambda n, n_sinks: (torch.arange(n)[:, None] < n_sinks).expand(n, n),
-        )
-        .by(first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n)),
+            token that comes after them.""").by(
+            first=lambda n, n_sinks: torch.zeros(n, n, dtype=torch.bool)
+        ),
+        slip("""the sinks are queries
+            You let the first tokens see all that is before them: rows. A sink is a key that the
+            others see, a column: `torch.arange(n) < n_sinks`.""").by(
+            first=lambda n, n_sinks: (torch.arange(n)[:, None] < n_sinks).expand(n, n)
+        ),
+        slip("""the last tokens are kept
+            You keep the last `n_sinks` columns. The sinks are at the beginning: `[:, :n_sinks]`.
+        """)
+        .by(first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n))
+        .by(first=last_by_slice),
         slip("""always one sink
             You keep the first token, whatever `n_sinks` says: as many are kept as it says, and with
             0 none.""")
@@ -534,7 +655,25 @@ SINK = exercise(
             causal.""")
         .by(near=lambda n, width, n_sinks: band(n, n, -(width // 2), width // 2), reach=as_it_is)
         .by(near=lambda n, width, n_sinks: band(n, n, 1 - width, width - 1), reach=as_it_is)
-        .by(near=lambda n, width, n_sinks: band(n, n, 0, width - 1), reach=as_it_is),
+        .by(near=lambda n, width, n_sinks: band(n, n, 0, width - 1), reach=as_it_is)
+        .by(
+            near=lambda n, width, n_sinks: band(n, n, 1 - width, width - 1),
+            first=causal_columns,
+            reach=as_it_is,
+        )
+        .by(
+            near=lambda n, width, n_sinks: band(n, n, -(width // 2), width // 2),
+            first=causal_columns,
+            reach=as_it_is,
+        ),
+        slip("""a token does not see itself
+            Your diagonal is False, `j < i`. The window holds the token itself, and a first token
+            that does not see itself sees nothing.""")
+        .by(reach=lambda mask: mask.tril(-1))
+        .by(
+            near=lambda n, width, n_sinks: band(n, n, -width, -1),
+            reach=lambda mask: mask.tril(-1),
+        ),
         slip("""rows and columns are exchanged
             Your mask is the transpose: row i is the query, column j the key.""").by(
             form=lambda mask: mask.T
@@ -556,6 +695,11 @@ SINK = exercise(
             refuse=lambda n, width, n_sinks: (
                 whole_numbers(n, min(width, n - width + 1), n_sinks) and (width, n_sinks)
             )
+        )
+        .by(
+            refuse=lambda n, width, n_sinks: (
+                whole_numbers(n, width, min(n_sinks, n - n_sinks)) and (width, n_sinks)
+            )
         ),
     ),
 )
@@ -576,6 +720,7 @@ EDGES = exercise(
         Criterion("a row without a key left is 0", 2).on(
             lambda rng: [
                 EMPTY_ROW,
+                *HIDDEN_ROWS,
                 *with_edges(whole_row(2, 4), row("m=3 n=4", batch=(2,), note="a whole row"))(rng),
             ]
         ),
@@ -610,15 +755,21 @@ EDGES = exercise(
             afterwards(
                 lambda weights, left: weights * left / (weights * left).sum(-1, keepdim=True)
             )
-        ),
+        )
+        .by(after=nan_where(lambda left: left.all()))
+        .by(after=nan_where(lambda left: left.any(-1, keepdim=True))),
         slip("""a low number in place of −∞
             Your cut scores are low, but a row that has nothing else becomes a softmax of them. A
             row without a key is 0.""")
         .by(filled(-1e9))
-        .by(filled(torch.finfo(torch.float32).min)),
+        .by(filled(torch.finfo(torch.float32).min))
+        .by(low_throughout(-1e9))
+        .by(low_throughout(torch.finfo(torch.float32).min)),
         slip("""a score of 0 is no cut
             You set the scores to 0, and e⁰ = 1 is a weight like others. A weight of 0 needs a score
-            of −∞.""").by(filled(0.0)),
+            of −∞.""")
+        .by(filled(0.0))
+        .by(hide=lambda scores, left: scores.masked_fill(~left, 0.0)),
         slip("""key and query exchanged
             An edge is (query, key), row and column. You cut (key, query).""").by(
             pairs=turned_round, see=in_square(everywhere)
@@ -663,16 +814,29 @@ EDGES = exercise(
         ),
         slip("""what was cut is shared out evenly
             You give what an edge had to the others of its row in equal parts. The others keep their
-            proportions: divide by what is left.""").by(
-            afterwards(
-                lambda weights, left: (
-                    weights * left
-                    + left
-                    * (weights * ~left).sum(-1, keepdim=True)
-                    / left.sum(-1, keepdim=True).clamp(min=1)
-                )
+            proportions: divide by what is left.""")
+        .by(shared_by(lambda weights, left: left))
+        .by(shared_by(lambda weights, left: left & (weights > 0))),
+        slip("""divided by the sum of the map
+            You divide by the sum of all the weights that are left. Each row is divided by its own:
+            `.sum(-1, keepdim=True)`.""")
+        .by(afterwards(lambda weights, left: over_all(weights * left)))
+        .by(afterwards(lambda weights, left: over_all(weights * left) * weights.shape[-2])),
+        slip("""hidden keys come back
+            You put another score where −∞ was, and the key that it hid has a weight again. A score
+            of −∞ stays −∞.""").by(
+            hide=lambda scores, left: scores.masked_fill(scores.isneginf(), 0).masked_fill(
+                ~left, -math.inf
             )
         ),
+        slip("""an empty list of edges stops it
+            `edges` may be empty, and `zip(*edges)` gives nothing to unpack then: nothing is cut.
+            A loop over the edges has no such case.""").by(pairs=two_lists),
+        slip("""no tensor comes back
+            You return a NumPy array, or lists. The weights are a torch tensor, through which
+            gradients can flow: stay with torch operations.""")
+        .by(after=lambda weights, left: weights.detach().numpy())
+        .by(after=lambda weights, left: weights.tolist()),
         slip("""computed in float32
             You turn the scores into float32, which keeps seven digits of float64. Stay in the dtype
             of the scores.""").by(
@@ -733,6 +897,7 @@ LENS = exercise(
             You normalise over the tokens, or all numbers together. Each vector is normalised by
             itself, over its features: axis −1.""")
         .by(average=lambda squares: squares.mean(-2, keepdim=True) if squares.ndim > 1 else squares)
+        .by(average=lambda squares: squares.mean(-min(squares.ndim, 2), keepdim=True))
         .by(average=lambda squares: squares.mean()),
         slip("""rows of length 1
             You divide by the length of a vector, the root of the *sum* of squares. An RMS norm
@@ -742,6 +907,15 @@ LENS = exercise(
         slip("""divided by the mean square
             You divide by the mean square itself. It is its root that has the unit of the
             vector.""").by(root=as_it_is),
+        slip("""divided by the standard deviation
+            You divide by the standard deviation, in which each row's mean is taken off. An RMS norm
+            divides by the root of the mean square, mean left in.""")
+        .by(divide=over_deviation(1))
+        .by(divide=over_deviation(0)),
+        slip("""eps is added after the root
+            You add eps to the root. It belongs under it: `(mean_square + eps).sqrt()`.""").by(
+            divide=eps_outside
+        ),
         slip("""another eps
             Your norm adds another number than 1e-5, or none, under its root. It is chapter 18's
             `rms_norm` as it stands.""")
@@ -752,7 +926,7 @@ LENS = exercise(
             You normalise the rows of the table, or compare by cosine. The last layer is a plain
             product, in which long rows count more.""")
         .by(rows=lambda table: torch.nn.functional.normalize(table, dim=-1))
-        .by(rows=lambda table: torch.nn.functional.rms_norm(table, table.shape[-1:], eps=1e-5)),
+        .by(rows=normed_to),
         slip("""the table is not transposed
             A row of the table belongs to a word, so the logits are `… @ table.T`. You multiply by
             the table itself.""").by(say=lambda normed, table: normed @ table),
@@ -777,12 +951,21 @@ LENS = exercise(
         ),
         slip("""the gain comes before the norm
             You multiply by gain and normalise then. The norm comes first: `gain · (x / rms)`.
-        """).by(
-            centre=lambda x: x,
-            scale=lambda normed, gain: torch.nn.functional.rms_norm(
-                gain * normed, normed.shape[-1:], eps=1e-5
-            ),
+        """)
+        .by(scale=lambda normed, gain: normed_to(gain * normed))
+        .by(
+            divide=lambda hidden, size: hidden, scale=lambda hidden, gain: normed_to(gain * hidden)
         ),
+        slip("""the logits are normalised
+            You multiply by the table first and normalise the logits. It is the vector that is
+            normalised, before its product with the table.""")
+        .by(divide=lambda hidden, size: hidden, finish=normed_to)
+        .by(finish=normed_to),
+        slip("""no tensor comes back
+            You return a NumPy array, or lists. Logits are a torch tensor, through which gradients
+            can flow: stay with torch operations.""")
+        .by(finish=lambda logits: logits.detach().numpy())
+        .by(finish=lambda logits: logits.tolist()),
         slip("""computed in float32
             You turn the numbers into float32, which keeps seven digits of float64. Stay in the
             dtype of `hidden`.""").by(
@@ -810,12 +993,12 @@ PATCH = exercise(
     limit=10.0,
     criteria=(
         Criterion("one vector of the clean run in the corrupted one", 4).on(patches),
-        Criterion("a batch, other models", 1).on(
+        Criterion("a batch, other models, and no hook is left", 1).on(
             lambda rng: [
                 patch_case(rng, 1, 2, on=(2, 5), note="a batch of 2"),
                 patch_case(rng, 0, 1, on=(4, 4), note="a batch of 4, four tokens"),
-                patch_case(rng, 0, 2, on=(5,), n_layers=1, note="one layer"),
-                patch_case(rng, 2, 1, on=(4,), n_heads=2, n_kv_heads=2, tied=False),
+                patch_case(rng, 0, 2, on=(5,), n_layers=1, hooks=True, note="one layer"),
+                patch_case(rng, 2, 1, on=(4,), n_heads=2, n_kv_heads=2, tied=False, hooks=True),
                 patch_case(rng, 1, 0, on=(1,), note="one token"),
             ]
         ),
@@ -852,8 +1035,19 @@ PATCH = exercise(
             You exchange the vector after another block. Layers count from 0, `model.blocks[layer]`.
         """)
         .by(where=lambda layer, n: [min(layer + 2, n)])
-        .by(where=lambda layer, n: [n - layer])
-        .by(where=lambda layer, n: [n]),
+        .by(where=lambda layer, n: [n - layer]),
+        slip("""nothing is computed from it
+            You exchange what comes after the last block, or the logits, so that no block sees the
+            clean vector. It goes in after block `layer`; all that follows is computed anew.
+        """).by(where=lambda layer, n: [n]),
+        slip("""the token is exchanged
+            You put the clean token's id, or its embedding, among the corrupted ones. The vector is
+            the one that comes out of block `layer`.""").by(where=lambda layer, n: [0]),
+        slip("""a part of the block
+            Your hook sits on the block's attention or on its feed-forward layer. What these return
+            is added to the stream; the stream is what the block itself returns.""")
+        .by(part_of(in_attention))
+        .by(part_of(in_feed_forward)),
         slip("""in every layer from there on
             You put the clean vector in after each of the later blocks as well. After block `layer`
             alone: what the later ones make of it is the question.""")
@@ -890,10 +1084,18 @@ PATCH = exercise(
         slip("""the hook stays
             The model goes on patching after your function has returned. Remove the hook, also where
             the run fails: `try … finally: hook.remove()`.""").by(leave=hook_stays),
-        slip("""the last token's logits alone
-            You return the last row, or probabilities. Logits for every position are asked for,
-            `(..., n, n_vocab)`.""")
+        slip("""the hooks are others afterwards
+            A hook that kept the clean vector is still there after your function has returned, or
+            hooks that somebody else had set are gone. Remove your own: `hook.remove()`.""")
+        .by(leave=first_hook_stays)
+        .by(leave=all_hooks_go),
+        slip("""one token's logits alone
+            You return the row of the last token, or of the one at `position`. Logits for every
+            position are asked for, `(..., n, n_vocab)`.""")
         .by(finish=lambda logits: logits[..., -1, :])
+        .by(rows=lambda logits, position: logits[..., position, :]),
+        slip("""probabilities come back
+            You return probabilities or their logs. Asked for are logits, before any softmax.""")
         .by(finish=lambda logits: logits.softmax(-1))
         .by(finish=lambda logits: logits.log_softmax(-1)),
         slip("""positions are looked up in the batch
@@ -907,6 +1109,7 @@ PATCH = exercise(
             A negative layer or position counts from the end in Python, and one that is too large
             gives another error, or none. Here each is a `ValueError`.""")
         .by(refuse=unchecked)
+        .by(refuse=by_index)
         .by(
             refuse=lambda model, clean, corrupted, layer, position: (
                 min(layer, len(model.blocks) - 1),

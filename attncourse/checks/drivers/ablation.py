@@ -11,6 +11,7 @@ from attncourse.checks.trying.outcome import Unusable
 
 FOUND = "what is returned"
 COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
+HOOKS = "the blocks have the hooks that they had before"
 
 
 def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
@@ -18,14 +19,33 @@ def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
     return implementation(gpt_of(config, tensors), *args)
 
 
-def call_on_llama(implementation: Callable, config: dict, args, **tensors) -> dict[str, Any]:
-    """The implementation on a ``Llama`` of these tensors, and what that says of other ids then."""
+def call_on_llama(
+    implementation: Callable, config: dict, args, hooks: bool = False, **tensors
+) -> dict[str, Any]:
+    """The implementation on a ``Llama`` of these tensors, and what that says of other ids then.
+
+    hooks: each block has one of somebody else's, which does nothing, and told is whether it is
+    still there, and no other.
+    """
     import torch
 
     model = llama_of(config, tensors)
+    if hooks:
+        for block in model.blocks:
+            block.register_forward_hook(lambda block, given, x: None)
+    before = hooks_of(model)
     found = implementation(model, *args)
+    same = {HOOKS: hooks_of(model) == before} if hooks else {}
     with torch.no_grad():
-        return {FOUND: found, MODEL: model(args[1])}
+        return {FOUND: found, MODEL: model(args[1])} | same
+
+
+def hooks_of(model: Any) -> list[dict]:
+    """The hooks of every part of the model, before and after it runs."""
+    parts = list(model.modules())
+    return [
+        dict(hooks) for part in parts for hooks in (part._forward_hooks, part._forward_pre_hooks)
+    ]
 
 
 def logits_of_changed(

@@ -470,7 +470,8 @@ def facts(trials: tuple[Trial, ...]) -> Symptom | None:
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every result is right, but some gradients are not."""
     wrong = [t for t in trials if t.wrong]
-    if not wrong or not all(isinstance(t.outcome.value, dict) for t in wrong):
+    told = [value for t in wrong for value in (t.outcome.value, t.expected.value)]
+    if not wrong or not all(isinstance(value, dict) for value in told):  # None: it was to raise
         return None
     if not all(p.right for p in pairs(tuple(wrong))):
         return None
