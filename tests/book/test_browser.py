@@ -379,11 +379,20 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"
 
 
-def test_the_first_page_has_a_sentence_to_touch_in_its_first_screen(reader):
+def test_the_first_page_has_a_real_head_to_touch_in_its_first_screen(reader):
     page = reader.open(PAGES[0])
     figure = page.locator(".attncourse-moving").first
     box = figure.bounding_box()
     assert box["y"] + box["height"] <= WIDE["height"]
+    said = figure.locator(".am-say")
+    expect(said).to_contain_text("“She” looks at “cat”")
+    page.wait_for_function("() => window.attncourseRealHeads")
+    figure.locator("[data-part=sentence]").select_option("1")
+    expect(said).to_contain_text("“It” looks at")
+
+
+def test_the_first_page_has_a_sentence_to_touch(reader):
+    figure = reader.open(PAGES[0]).locator(".attncourse-moving[data-figure=playground]")
     said = figure.locator(".am-say")
     expect(said).to_contain_text("“it” listens most to “sushi”")
     figure.locator(".pg-chip").first.click()

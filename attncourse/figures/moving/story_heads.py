@@ -166,9 +166,8 @@ def switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) -> str:
             )
         )
         lit = "false" if (layer, head) == off else "true"
-        said = f"head {layer}.{head}: looks {look:.2f}, costs {nats(cost)}"
         parts += (
-            f'<button type="button" data-part="head" aria-pressed="{lit}" aria-label="{said}">'
+            f'<button type="button" data-part="head" aria-pressed="{lit}">'
             f"<strong>{layer}.{head}</strong>{lines}</button>"
         )
     return parts
