@@ -197,6 +197,17 @@ check("circuits.logit_lens", logit_lens)
 
 
 # %% nbgrader={"grade_id": "patched", "solution": true}
+def small_llama(seed=0, **sizes):
+    """A small Llama with random weights of order one, to try things out on."""
+    torch.manual_seed(seed)
+    config = {"n_vocab": 11, "max_length": 8, "d_model": 12, "n_heads": 3, "n_kv_heads": 1}
+    model = Llama(LlamaConfig(**config | {"n_layers": 2, "d_ff": 7} | sizes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.5)
+    return model
+
+
 def patched(model, clean, corrupted, layer, position):
     ### BEGIN SOLUTION
     if not 0 <= layer < len(model.blocks):
@@ -226,8 +237,7 @@ def patched(model, clean, corrupted, layer, position):
 # `(True, True)`:
 
 # %%
-torch.manual_seed(0)
-small = Llama(LlamaConfig(11, 8, d_model=12, n_heads=3, n_kv_heads=1, n_layers=2, d_ff=7))
+small = small_llama()
 one, other = torch.tensor([1, 2, 3, 4]), torch.tensor([1, 5, 3, 4])
 out = patched(small, one, other, layer=1, position=3)
 torch.allclose(out[3], small(one)[3]), torch.allclose(out[:3], small(other)[:3])
@@ -337,25 +347,26 @@ examine("circuits.patched", patched).earned
 # %% nbgrader={"grade_id": "hidden_patched", "grade": true, "locked": true, "points": 1}
 # One more test of patched.
 ### BEGIN HIDDEN TESTS
-model = Llama(LlamaConfig(17, 12, d_model=16, n_heads=4, n_kv_heads=2, n_layers=3, d_ff=9))
-state = {name: torch.randn_like(p) / 3 for name, p in model.state_dict().items()}
+given, model = small_llama(n_layers=3), Llama(LlamaConfig(11, 8, 12, 3, 1, 3, 7)).eval()
+state = {name: torch.randn(p.shape) / 2 for name, p in model.state_dict().items()}
 state["out.weight"] = state["tokens.weight"]
+given.load_state_dict(state)
 model.load_state_dict(state)
-one, other = torch.randint(17, (6,)), torch.randint(17, (6,))
+one, other = torch.randint(11, (6,)), torch.randint(11, (6,))
 first, second = model.tokens(one), model.tokens(other)
 for block in list(model.blocks)[:2]:
     first, second = block(first), block(second)
 second = second.clone()
 second[2] = first[2]
 expected = model.out(model.norm(model.blocks[2](second)))
-before = model(other)
-out = patched(model, one.clone(), other.clone(), 1, 2)
-assert out.shape == (6, 17), "logits for every position should come back, (n, n_vocab)"
+before = given(other)
+out = patched(given, one.clone(), other.clone(), 1, 2)
+assert out.shape == (6, 11), "logits for every position should come back, (n, n_vocab)"
 assert torch.allclose(out, expected, atol=1e-3), (
     "the vector after block 1 at position 2 should come from the clean run, and the last block "
     "should compute with it"
 )
-assert torch.allclose(model(other), before, atol=1e-4), (
+assert torch.allclose(given(other), before, atol=1e-4), (
     "the model should say afterwards what it said before"
 )
 ### END HIDDEN TESTS
