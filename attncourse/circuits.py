@@ -26,7 +26,6 @@ from attncourse.arrays import require_count
 from attncourse.interpret import require_head, residual_stream
 from attncourse.llama import rms_norm
 from attncourse.masking import causal_mask, masked_softmax, sliding_window_mask
-from attncourse.sequences import bootstrap_interval
 from attncourse.shapes import Count, shaped
 
 Edge = tuple[int, int]  # of a map: (query, key)
@@ -221,9 +220,14 @@ def gap_interval(
             f"gaps: expected one for each of two templates or more, and as many of the baseline, "
             f"got shapes {gaps.shape} and {base.shape}"
         )
-    more = gaps - base
-    low, high = bootstrap_interval(np.mean, more, level=level, n_resamples=n_resamples, rng=rng)
-    return float(more.mean()), low, high
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
+    require_count("n_resamples", n_resamples)
+    more = gaps - base  # (n,)
+    rng = np.random.default_rng() if rng is None else rng
+    rows = rng.integers(len(more), size=(n_resamples, len(more)))  # templates, drawn anew
+    low, high = np.quantile(more[rows].mean(-1), [(1 - level) / 2, (1 + level) / 2])
+    return float(more.mean()), float(low), float(high)
 
 
 # --- refusals -------------------------------------------------------------------------------------

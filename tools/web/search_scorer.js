@@ -9,7 +9,7 @@ const stemsOf = (text) => {
 var Scorer = {
   /** Gets [docname, title, anchor, description, score, filename], gives the score that counts. */
   score: ([page, title, anchor, , score]) => {
-    if (!/\d\d_/.test(page)) return score - 20;
+    if (!/\d\d_/.test(page)) return score - 200;
     if (anchor) return score;
     const asked = stemsOf(new URLSearchParams(location.search).get("q") ?? "");
     // <span class="section-number">10. </span>Masking: what a model must not see
