@@ -484,6 +484,8 @@ class MisspeltHead(nn.Module):
     def __init__(self, d_model, d_k, d_v=None, bias=False):
         super().__init__()
         self.W_q = nn.Linear(d_model, d_k, bias=bias)
+        self.W_k = nn.Linear(d_model, d_k, bias=bias)
+        self.W_v = nn.Linear(d_model, d_k if d_v is None else d_v, bias=bias)
 
     def weights(self, x, mask=None):
         return self.w_q(x)

@@ -656,7 +656,7 @@ def test_keys_move_what_the_mouse_moves(opened):
     reader = opened(heads())
     control(reader, "switch-2").focus()
     reader.page.keyboard.press("Space")
-    assert "Off: head 2." in reader.says
+    assert "Off: “head 2”." in reader.says
 
 
 @needs_browser
