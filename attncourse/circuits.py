@@ -164,7 +164,7 @@ def logit_lens(
 @torch.no_grad()
 def patched(
     model: nn.Module,
-    clean: Int[Tensor, "*batch n"],
+    clean: Tensor,
     corrupted: Int[Tensor, "*batch n"],
     layer: int,
     position: int,

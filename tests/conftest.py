@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import json
@@ -9,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,6 +20,9 @@ from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
 os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
+# IPython keeps its history in a database that two processes do not share: each has its own.
+os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="attncourse-ipython-")
+atexit.register(shutil.rmtree, os.environ["IPYTHONDIR"], ignore_errors=True)
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile("course", deadline=None)  # a busy machine is no mistake
 settings.load_profile("course")

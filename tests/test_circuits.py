@@ -307,6 +307,16 @@ def sinks_by_numpy(n, width, n_sinks):
     return torch.from_numpy((j <= i) & ((i < j + width) | (j < n_sinks)))
 
 
+def sinks_by_rows(n, width, n_sinks):
+    if width <= 0 or n_sinks <= -1:
+        raise ValueError("expected a window")
+    rows = []
+    for i in range(n):
+        seen = {*range(max(0, i - width + 1), i + 1), *range(min(n_sinks, i + 1))}
+        rows.append([j in seen for j in range(n)])
+    return torch.tensor(rows)
+
+
 def edges_after_softmax(scores, edges):
     weights = scores.softmax(-1)
     keep = torch.ones_like(weights)
@@ -366,6 +376,11 @@ def lens_into_the_table(hidden, gain, table):
     return normed @ (table * gain).T
 
 
+def lens_word_by_word(hidden, gain, table):
+    x = hidden / (hidden.square().mean(-1, keepdim=True) + 1e-5) ** 0.5 * gain
+    return torch.stack([(x * row).sum(-1) for row in table], dim=-1)
+
+
 def there(model, corrupted, layer, position):
     if layer not in range(len(model.blocks)) or position not in range(corrupted.shape[-1]):
         raise ValueError("no such place")
@@ -418,16 +433,43 @@ def patched_in_one_batch(model, clean, corrupted, layer, position):
         hook.remove()
 
 
+def patched_by_difference(model, clean, corrupted, layer, position):
+    """What differs at the one place is added there."""
+    there(model, corrupted, layer, position)
+    streams = []
+    for ids in (clean, corrupted):
+        x = model.tokens(ids)
+        for block in list(model.blocks)[: layer + 1]:
+            x = block(x)
+        streams.append(x)
+    here = torch.zeros(corrupted.shape[-1], 1, dtype=streams[0].dtype)
+    here[position] = 1
+    x = streams[1] * (1 - here) + streams[0] * here
+    for block in list(model.blocks)[layer + 1 :]:
+        x = block(x)
+    return model.out(model.norm(x))
+
+
 RIGHT = {
-    "circuits.sink_mask": [sinks_by_loops, sinks_by_slices, sinks_by_numpy],
+    "circuits.sink_mask": [sinks_by_loops, sinks_by_slices, sinks_by_numpy, sinks_by_rows],
     "circuits.cut_edges": [
         edges_after_softmax,
         edges_by_rows,
         edges_by_index,
         edges_by_exponentials,
     ],
-    "circuits.logit_lens": [lens_by_library, lens_by_einsum, lens_into_the_table],
-    "circuits.patched": [patched_by_hooks, patched_before_the_next, patched_in_one_batch],
+    "circuits.logit_lens": [
+        lens_by_library,
+        lens_by_einsum,
+        lens_into_the_table,
+        lens_word_by_word,
+    ],
+    "circuits.patched": [
+        patched_by_hooks,
+        patched_before_the_next,
+        patched_in_one_batch,
+        patched_by_difference,
+    ],
 }
 
 
