@@ -63,7 +63,7 @@ def attention_maps(
     stream = residual_stream(model, ids)
     mask = causal_mask(ids.shape[-1]).to(ids.device)
     maps = []
-    for block, x in zip(model.blocks, stream, strict=False):
+    for block, x in zip(model.blocks, stream[:-1], strict=True):
         read = block.norm_1(x)
         weights = block.attention.weights(read, mask=mask)
         maps.append(weights)  # (..., h, n, n)

@@ -5,10 +5,11 @@ exchanged, silenced and kept beyond a window, in nats a token.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attncourse.circuits import sink_mask
 from attncourse.gpt import next_token_loss
@@ -94,38 +95,29 @@ def windows(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[d
     ]
 
 
+@torch.no_grad()
 def first_shares(model: Llama, ids: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mean attention of later tokens to each of the first four, ``(layers, 4)``."""
-    stream_mask = mask
-    maps = []
-    x = model.tokens(ids)
-    with torch.no_grad():
-        for block in model.blocks:
-            weights = block.attention.weights(block.norm_1(x), stream_mask)
-            maps.append(weights[:, 8:, :4].mean((0, 1)))
-            x = block(x, stream_mask)
-    return torch.stack(maps)
-
-
-def without_value(model: Llama, position: int):
-    """Hooks that set the values of one token to 0 in every layer; returns what removes them."""
-
-    def silence(W_v, given, value: Tensor) -> Tensor:
-        value = value.clone()
-        value[..., position, :] = 0
-        return value
-
-    hooks = [block.attention.W_v.register_forward_hook(silence) for block in model.blocks]
-    return lambda: [hook.remove() for hook in hooks]
+    found, x = [], model.tokens(ids)
+    for block in model.blocks:
+        weights = block.attention.weights(block.norm_1(x), mask)
+        found.append(weights[:, 8:, :4].mean((0, 1)))
+        x = block(x, mask)
+    return torch.stack(found)
 
 
 def silenced(model: Llama, ids: Tensor, position: int) -> float:
     """Nats a token where one token's values are 0 in every layer."""
-    remove = without_value(model, position)
-    try:
+
+    def silence(W_v: nn.Module, given: tuple, value: Tensor) -> Tensor:
+        value = value.clone()
+        value[..., position, :] = 0
+        return value
+
+    with ExitStack() as hooks:
+        for block in model.blocks:
+            hooks.callback(block.attention.W_v.register_forward_hook(silence).remove)
         return nats(model, ids)
-    finally:
-        remove()
 
 
 def measured(

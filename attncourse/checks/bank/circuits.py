@@ -134,14 +134,18 @@ def state_of_llama(rng: Rng, config: dict) -> State:
 def patch_case(
     rng: Rng, layer: int, position: int, on: tuple[int, ...] = (7,), note: str = "", **changed
 ) -> Case:
-    """The patch of one vector; ``raises``, ``hooks`` and other ids may be among what is changed."""
+    """The patch of one vector; ``raises`` and ``afterwards`` may be among what is changed."""
     raises, lengths = changed.pop("raises", None), changed.pop("lengths", (on, on))
-    hooks = changed.pop("hooks", False)
+    afterwards = changed.pop("afterwards", False)
     config = SIZES | changed
     clean, corrupted = (ids_of(rng, config["n_vocab"], shape) for shape in lengths)
     told = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return Case(
-        kwargs={"config": config, "args": (clean, corrupted, layer, position), "hooks": hooks}
+        kwargs={
+            "config": config,
+            "args": (clean, corrupted, layer, position),
+            "afterwards": afterwards,
+        }
         | state_of_llama(rng, config),
         use=call_on_llama,
         note=note,
@@ -554,7 +558,7 @@ def no_answer(layer, n_layers):
 
 SINK = exercise(
     circuits.sink_mask,
-    section="Chapter 19, “Most of it falls on the first token”",
+    section="Chapter 19, “Much of it falls on the first token”",
     difficulty=1,
     minutes=10,
     picture=True,
@@ -992,14 +996,20 @@ PATCH = exercise(
     minutes=25,
     limit=10.0,
     criteria=(
-        Criterion("one vector of the clean run in the corrupted one", 4).on(patches),
-        Criterion("a batch, other models, and no hook is left", 1).on(
+        Criterion("one vector of the clean run in the corrupted one", 3).on(patches),
+        Criterion("a batch, other models", 1).on(
             lambda rng: [
                 patch_case(rng, 1, 2, on=(2, 5), note="a batch of 2"),
                 patch_case(rng, 0, 1, on=(4, 4), note="a batch of 4, four tokens"),
-                patch_case(rng, 0, 2, on=(5,), n_layers=1, hooks=True, note="one layer"),
-                patch_case(rng, 2, 1, on=(4,), n_heads=2, n_kv_heads=2, tied=False, hooks=True),
+                patch_case(rng, 0, 2, on=(5,), n_layers=1, note="one layer"),
+                patch_case(rng, 2, 1, on=(4,), n_heads=2, n_kv_heads=2, tied=False),
                 patch_case(rng, 1, 0, on=(1,), note="one token"),
+            ]
+        ),
+        Criterion("the model stays as it is, and no hook is left behind", 1).on(
+            lambda rng: [
+                patch_case(rng, 0, 2, on=(5,), afterwards=True),
+                patch_case(rng, 1, 3, on=(2, 6), n_heads=2, n_kv_heads=2, afterwards=True),
             ]
         ),
         Criterion("a layer or position that does not exist: ValueError", 1).on(

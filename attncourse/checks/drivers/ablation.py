@@ -20,24 +20,25 @@ def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
 
 
 def call_on_llama(
-    implementation: Callable, config: dict, args, hooks: bool = False, **tensors
-) -> dict[str, Any]:
-    """The implementation on a ``Llama`` of these tensors, and what that says of other ids then.
+    implementation: Callable, config: dict, args, afterwards: bool = False, **tensors
+) -> Any:
+    """The implementation on a ``Llama`` of these tensors, and on the other arguments.
 
-    hooks: each block has one of somebody else's, which does nothing, and told is whether it is
-    still there, and no other.
+    afterwards: each block has a hook of somebody else's, which does nothing, and told are also what
+    the model says of other ids then, and whether its hooks are those that it had.
     """
     import torch
 
     model = llama_of(config, tensors)
-    if hooks:
-        for block in model.blocks:
-            block.register_forward_hook(lambda block, given, x: None)
+    if not afterwards:
+        return implementation(model, *args)
+    for block in model.blocks:
+        block.register_forward_hook(lambda block, given, x: None)
     before = hooks_of(model)
     found = implementation(model, *args)
-    same = {HOOKS: hooks_of(model) == before} if hooks else {}
+    same = hooks_of(model) == before
     with torch.no_grad():
-        return {FOUND: found, MODEL: model(args[1])} | same
+        return {FOUND: found, MODEL: model(args[1]), HOOKS: same}
 
 
 def hooks_of(model: Any) -> list[dict]:
