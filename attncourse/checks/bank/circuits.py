@@ -135,10 +135,9 @@ def patch_case(
     rng: Rng, layer: int, position: int, on: tuple[int, ...] = (7,), note: str = "", **changed
 ) -> Case:
     """The patch of one vector; ``raises`` and ``afterwards`` may be among what is changed."""
-    raises, lengths = changed.pop("raises", None), changed.pop("lengths", (on, on))
-    afterwards = changed.pop("afterwards", False)
+    raises, afterwards = changed.pop("raises", None), changed.pop("afterwards", False)
     config = SIZES | changed
-    clean, corrupted = (ids_of(rng, config["n_vocab"], shape) for shape in lengths)
+    clean, corrupted = (ids_of(rng, config["n_vocab"], on) for _ in range(2))
     told = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return Case(
         kwargs={
