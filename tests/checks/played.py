@@ -37,6 +37,7 @@ def run_all(cells: Iterable[str]) -> dict[str, dict]:
     from IPython.core.interactiveshell import InteractiveShell
 
     sys.modules["__main__"].__dict__.clear()
+    InteractiveShell.clear_instance()  # of a test before: it would go on where that one was
     shell = InteractiveShell.instance()
     checks.seen.clear()
     checks.cells_here()

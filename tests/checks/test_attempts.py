@@ -165,6 +165,7 @@ def test_other_names_that_are_not_there_are_pythons_business(tmp_path):
         ("import math as project", "`project` is a module"),
         ("x = torch.ones(2, 2)\nproject = project(x, x)", "`project = project(x, x)` in cell [3]"),
         ("del project", "`project` is no longer there: cell [3] deletes it"),
+        ("In = project = torch.ones(3)", "`In = project = torch.ones(3)` in cell [3] took its"),
     ],
 )
 def test_a_name_that_was_taken_is_told_with_the_place(say, cell, why):

@@ -28,6 +28,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "dropout": lambda draw: 0.0,
     "config": lambda draw: GPTConfig(11, 9, d_model=12, n_heads=3),
     "counts": lambda draw: torch.randint(1, 9, (5,)),
+    "clean": lambda draw: torch.randint(3, (*draw.batch, draw.sizes["n"])),
     "contexts": lambda draw: [torch.randint(11, (n,)) for n in (3, 7, 1)],
     "edges": lambda draw: [(0, 0)],
     "encoded": lambda draw: encoded(draw.sizes),

@@ -212,7 +212,7 @@ class CellRuns:
         self.ipython = weakref.ref(ipython)
         self.runs: list[CellRun] = []
         self.open: list[CellRun] = []  # that have not ended: a magic may run a cell inside of one
-        history = ipython.user_ns.get("In") or [""]
+        history = self.history
         for number, raw in enumerate(history[1:-1], 1):
             self.add(number, raw, "").unseen = True
         if len(history) > 1:  # which imports this
@@ -226,6 +226,12 @@ class CellRuns:
         ipython = self.ipython()
         return ipython.user_ns if ipython else {}
 
+    @property
+    def history(self) -> list[str]:
+        """IPython's own ``In``, from 1 on: a notebook may call something else so."""
+        manager = getattr(self.ipython(), "history_manager", None)
+        return manager.input_hist_parsed if manager else [""]
+
     def add(self, number: int, raw: str, cell: str) -> CellRun:
         run = CellRun(number, raw, *python_of(raw, self.ipython()), cell)
         names = self.names
@@ -235,7 +241,7 @@ class CellRuns:
 
     def begins(self, info: Any) -> None:
         cell = getattr(info, "cell_id", "") or ""
-        self.open.append(self.add(len(self.names.get("In", ())), info.raw_cell or "", cell))
+        self.open.append(self.add(len(self.history), info.raw_cell or "", cell))
 
     def ends(self, result: Any) -> None:
         if self.open:
@@ -243,7 +249,7 @@ class CellRuns:
                 result, "error_in_exec", None
             )
             run = self.open.pop()
-            run.number = len(self.names.get("In", ())) - 1  # it is written down by now
+            run.number = len(self.history) - 1  # it is written down by now
             run.end(error, self.names)
 
     def newest(self, name: str) -> CellRun | None:
