@@ -45,6 +45,8 @@ def panels(
     axes = np.empty(n, dtype=object)
     for number, (place, _) in enumerate(zip(places.flat, axes, strict=False)):
         place.set_gid(f"{PANEL}_{number}")
+        # A figure is trimmed to what it holds, but panels below each other stay equally wide.
+        place.get_tightbbox = lambda *_, box=place.bbox, **__: box
         axes[number] = place.add_subplot()
         if number and sharex:
             axes[number].sharex(axes[0])

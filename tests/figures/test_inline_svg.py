@@ -252,6 +252,20 @@ def flow(text: str, width: float) -> list[list[float]]:
     return found
 
 
+def test_panels_below_each_other_have_their_axes_below_each_other():
+    fig, axes = panels(4, columns=2)
+    for ax in axes:
+        ax.imshow(np.eye(3))
+        ax.set(ylabel="output", title="four")
+    fig.canvas.draw()
+    shown = [ax.get_window_extent().x0 - ax.figure.bbox.x0 for ax in axes]
+    assert np.ptp(shown) < 1
+    found = BeautifulSoup(inline(svg_of(fig), "f", "four"), "html.parser").find_all("svg")
+    left, _, wide, _ = np.array([[float(v) for v in one["viewbox"].split()] for one in found]).T
+    assert np.ptp(wide) < 0.2  # points
+    assert left[1] - left[0] == pytest.approx(wide[0], abs=0.2)
+
+
 @settings(deadline=None, max_examples=12)
 @given(st.integers(2, 6), st.integers(1, 4), st.floats(1.5, 3.4))
 def test_panels_never_stand_more_beside_each_other_than_asked(n, columns, width):
