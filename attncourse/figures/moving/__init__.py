@@ -7,6 +7,7 @@ what they share: `moving.js` (softmax attention, checked input), `moving.css`, t
 from attncourse.figures.moving.attention_stepper import attention_stepper
 from attncourse.figures.moving.block_parts import block_parts
 from attncourse.figures.moving.block_today import block_today
+from attncourse.figures.moving.cache_pages import cache_pages
 from attncourse.figures.moving.digit_painter import DigitPainter
 from attncourse.figures.moving.family_split import family_split
 from attncourse.figures.moving.figure import Moving
@@ -43,6 +44,7 @@ __all__ = [
     "attention_stepper",
     "block_parts",
     "block_today",
+    "cache_pages",
     "family_split",
     "four_bits",
     "head_explorer",

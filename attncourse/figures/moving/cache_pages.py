@@ -1,0 +1,244 @@
+"""Chapter 20: a cache that many questions share, reserved for the longest or given out in pages."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attncourse.arrays import require_count
+from attncourse.figures.diagram import Diagram
+from attncourse.figures.moving.controls import choice, controls, live, pictures, slider
+from attncourse.figures.moving.figure import Moving
+
+WAYS = ("reserved", "pages", "shared")
+LABELS = ("the longest reserved", "pages", "pages, one beginning")
+CELL, LEFT, TOP = (10, 14), 10, 6  # of a page, in pixels; where the cells begin
+CURVES = (34, 8, 296, 74)  # left, top, width and height of the curves' field
+
+
+def a_day(n: int = 120, seed: int = 20, common: int = 96) -> list[tuple[int, int, int]]:
+    """Questions as (step at which it comes, its tokens, tokens of its answer), by a seed.
+
+    All begin with the same ``common`` tokens. Gaps between them are exponential, 2.5 steps
+    on average; lengths are lognormal, cut at 120 and 290 tokens.
+    """
+    rng = np.random.default_rng(seed)
+    comes = np.floor(rng.exponential(2.5, n).cumsum()).astype(int)
+    asks = common + np.clip(rng.lognormal(3.3, 0.7, n), 4, 120).astype(int)
+    answers = np.clip(rng.lognormal(4.0, 0.8, n), 8, 290).astype(int)
+    return [tuple(map(int, one)) for one in zip(comes, asks, answers, strict=True)]
+
+
+def simulated(
+    questions: Sequence[tuple[int, int, int]],
+    way: str,
+    rows: int,
+    longest: int,
+    page: int,
+    common: int,
+    steps: int,
+) -> list[dict]:
+    """What the cache holds after each step, and who waits.
+
+    A step gives each question that is being answered one token. Then the next in the queue come
+    in, as long as there is room: for the longest (``reserved``), or for the tokens they have and
+    one more. Where no page is left for a token, the question that came in last goes back to the
+    head of the queue, keeps what it has written, and reads it again later.
+
+    Returns for each step ``held``, a list of (question, its pages in the order of its tokens,
+    tokens), and ``waiting``, a list of questions.
+    """
+    across, shared = longest // page, common // page if way == "shared" else 0
+    free = list(range(shared, rows * across))
+    running: list[dict] = []
+    queue: list[dict] = []
+    days = []
+
+    def wanted(tokens: int) -> int:
+        return across if way == "reserved" else -(-tokens // page)
+
+    def leave(one: dict) -> None:
+        running.remove(one)
+        free.extend(one["pages"][shared:])
+        free.sort()
+
+    def grow(one: dict, tokens: int) -> bool:
+        more = wanted(tokens) - len(one["pages"])
+        if more > len(free):
+            return False
+        one["pages"] += free[: max(more, 0)]
+        del free[: max(more, 0)]
+        return True
+
+    for step in range(steps):
+        queue += [
+            {"number": i, "tokens": asks, "end": asks + answers}
+            for i, (comes, asks, answers) in enumerate(questions)
+            if comes == step
+        ]
+        for one in [one for one in running if one["tokens"] == one["end"]]:
+            leave(one)
+        for one in list(running):
+            while one in running and not grow(one, one["tokens"] + 1):
+                last = running[-1]
+                leave(last)
+                queue.insert(0, last)
+            one["tokens"] += one in running
+        while queue:
+            queue[0]["pages"] = list(range(shared))
+            if not grow(queue[0], queue[0]["tokens"] + 1):
+                break
+            running.append(queue.pop(0))
+        days.append(
+            {
+                "held": [(one["number"], list(one["pages"]), one["tokens"]) for one in running],
+                "waiting": [one["number"] for one in queue],
+            }
+        )
+    return days
+
+
+def cache_pages(
+    questions: Sequence[tuple[int, int, int]],
+    way: str = "reserved",
+    step: int = 180,
+    rows: int = 9,
+    longest: int = 512,
+    page: int = 16,
+    common: int = 96,
+    steps: int = 300,
+) -> Moving:
+    """A cache as a field of pages: who holds which, how much of it is filled, and who waits.
+
+    questions: as `a_day` gives them, each at most ``longest`` tokens with its answer. way: how room
+    is given, one of ``reserved``, ``pages``, ``shared``. step: the one shown first, of ``steps``.
+    rows: how many reservations the room holds. page: tokens on a page, which divides longest.
+    common: tokens with which every question begins.
+
+    Raises ``ValueError`` for another way, a step that is not there, pages that do not divide a
+    reservation, and questions that do not fit.
+    """
+    for name, count in (("rows", rows), ("longest", longest), ("page", page), ("steps", steps)):
+        require_count(name, count)
+    if way not in WAYS:
+        raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
+    if longest % page:
+        raise ValueError(f"page: expected a divisor of {longest}, got {page}")
+    if not 0 <= step < steps:
+        raise ValueError(f"step: expected a whole number from 0 to {steps - 1}, got {step}")
+    for comes, asks, answers in questions:
+        if comes < 0 or asks < max(common, 1) or answers < 1 or asks + answers > longest:
+            raise ValueError(
+                f"questions: expected (step, at least {common} tokens, answer) of at most "
+                f"{longest} tokens, got {(comes, asks, answers)}"
+            )
+    days = {w: simulated(questions, w, rows, longest, page, common, steps) for w in WAYS}
+    now, across = days[way][step], longest // page
+    width, height = CELL
+    field = Diagram(
+        "The cache",
+        f"{rows} rows of {across} pages, each of {page} tokens. Filled pages are solid.",
+        width=2 * LEFT + across * width,
+        height=TOP + rows * (height + 2),
+    )
+    live(field, "field", filled(now, way, rows, across, page, common))
+    curves = Diagram(
+        "Questions that wait",
+        "Three curves over the steps, how many questions wait: one for each way to give out room.",
+        height=108,
+    )
+    left, top, wide, tall = CURVES
+    most = max(1, *(len(day["waiting"]) for each in days.values() for day in each))
+    curves.text(left, top + tall + 18, "0", "quiet", size=13)
+    curves.text(left + wide / 2, top + tall + 18, "who waits, by step", "quiet", size=13)
+    curves.text(left + wide - 4, top + tall + 18, str(steps), "quiet", size=13)
+    curves.text(left - 6, top + 10, str(most), "quiet", size=13, anchor="end")
+    curves.path(f"M{left},{top}v{tall}h{wide}", "quiet", thick=1)
+    live(curves, "curves", lines(days, way, step, most))
+    return Moving(
+        "cache_pages",
+        "One cache, many questions",
+        controls(choice("way", "room:", list(LABELS), WAYS.index(way)))
+        + controls(slider("step", "step", 0, steps - 1, step))
+        + pictures(field, curves)
+        + controls(slider("who", "question", 1, max(len(now["held"]), 1), len(now["held"])))
+        + legend(),
+        "In a browser that runs scripts, one can move through the day, choose how room is given "
+        "out, and see which pages a question holds.",
+        {
+            "questions": [list(one) for one in questions],
+            "room": {"rows": rows, "longest": longest, "page": page, "common": common},
+            "steps": steps,
+            "way": way,
+            "cell": [*CELL, LEFT, TOP],
+            "curves": [*CURVES, most],
+        },
+        told(now, way, rows * longest, page),
+    )
+
+
+def legend() -> str:
+    """What the colours of a page mean."""
+    kinds = (("query", "tokens"), ("key", "one question"), ("value", "shared"))
+    squares = [f'<i style="--here:var(--{role})"></i>{words}' for role, words in kinds]
+    squares.append('<i class="cp-empty"></i>reserved')
+    return f'<p class="cp-legend">{"".join(f"<span>{one}</span>" for one in squares)}</p>'
+
+
+def tokens_on(now: dict, page: int) -> dict[int, int]:
+    """How many tokens each page holds, of the pages that anybody has."""
+    found: dict[int, int] = {}
+    for _, pages, tokens in now["held"]:
+        for k, at in enumerate(pages):
+            found[at] = min(page, max(tokens - k * page, 0))
+    return found
+
+
+def told(now: dict, way: str, room: int, page: int) -> str:
+    """What the figure says of a step."""
+    share = sum(tokens_on(now, page).values()) / room
+    n, waits = len(now["held"]), len(now["waiting"])
+    text = f"{n} questions are answered, {waits} wait. Tokens fill {100 * share:.0f} % of the room."
+    if not now["held"]:
+        return text
+    number, pages, tokens = now["held"][-1]
+    used = -(-tokens // page)
+    where = f"{used} of its {len(pages)} pages" if way == "reserved" else f"{used} pages"
+    return f"{text} Question {number + 1}: {tokens} tokens in {where}."
+
+
+def filled(now: dict, way: str, rows: int, across: int, page: int, common: int) -> str:
+    """The cells: outlines, what is reserved hatched, and tokens as high as the page is full."""
+    (width, height), held = CELL, tokens_on(now, page)
+    shared = common // page if way == "shared" else 0
+    own = set(now["held"][-1][1]) if now["held"] else set()
+    parts = []
+    for at in range(rows * across):
+        x, y = LEFT + at % across * width, TOP + at // across * (height + 2)
+        kind = "cp-free" if at not in held else "cp-mine" if at in own else "cp-held"
+        parts.append(
+            f'<rect class="{kind}" x="{x}" y="{y}" width="{width - 1}" height="{height}"/>'
+        )
+        high = height * held.get(at, 0) / page
+        if high:
+            role = "value" if at < shared else "key" if at in own else "query"
+            parts.append(
+                f'<rect class="cp-full" x="{x}" y="{y + height - high:.2f}" width="{width - 1}" '
+                f'height="{high:.2f}" style="fill:var(--{role})"/>'
+            )
+    return "".join(parts)
+
+
+def lines(days: dict[str, list[dict]], way: str, step: int, most: int) -> str:
+    """How many wait, step by step, for each way; a mark at the step."""
+    left, top, wide, tall = CURVES
+
+    def at(i: int, day: dict) -> tuple[float, float]:
+        return left + wide * i / (steps - 1), top + tall * (1 - len(day["waiting"]) / most)
+
+    steps, parts = len(days[way]), []
+    for name, each in days.items():
+        points = "L".join("{:.1f},{:.1f}".format(*at(i, day)) for i, day in enumerate(each))
+        kind = "cp-now" if name == way else "cp-other"
+        parts.append(f'<path class="{kind}" d="M{points}"/>')
+    x, y = at(step, days[way][step])
+    return "".join(parts) + f'<circle class="cp-mark" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
