@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -209,24 +209,33 @@ class GPT(nn.Module):
         self.initialise()
 
     def forward(
-        self, ids: Int[Tensor, "*batch n"], cache: Sequence[Cache] | None = None
+        self,
+        ids: Int[Tensor, "*batch n"],
+        cache: Sequence[Cache] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        positions: Int[Tensor, "... n"] | None = None,
     ) -> Float[Tensor, "*batch n n_vocab"] | tuple[Tensor, list[Cache]]:
         """Logits for the token after each of ids, ``(..., n, n_vocab)``.
 
         cache: what was returned for the tokens before, a pair for each block, or an empty list at
-        the beginning. With it the ids are the new ones, and (logits, cache) is returned.
+        the beginning. With it the ids are the new ones, and (logits, cache) is returned. mask:
+        ``(..., n, n)``, causal unless given; it goes without a cache. positions: ``(..., n)``,
+        whole, from c on unless given.
         Raises ``ValueError`` for ids outside the vocabulary, and for more than ``max_length``.
         """
         past = cache[0][0].shape[-2] if cache else 0
         n = ids.shape[-1]
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
-        places = torch.arange(past, past + n, device=ids.device)
-        x = self.positions(self.tokens(ids), places)  # (..., n, d_model)
+        if positions is None:
+            positions = torch.arange(past, past + n, device=ids.device)
+        x = self.positions(self.tokens(ids), positions)  # (..., n, d_model)
         if cache is None:
-            mask = causal_mask(n).to(ids.device)
+            mask = causal_mask(n).to(ids.device) if mask is None else mask
             for block in self.blocks:
                 x = block(x, mask)
             return self.out(self.norm(x))
+        if mask is not None:
+            raise ValueError("mask: expected none with a cache, which is for causal attention")
         old, new = cache or [None] * len(self.blocks), []
         for block, one in zip(self.blocks, old, strict=True):
             x, kept = cached_block(block, x, one)

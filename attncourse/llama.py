@@ -169,14 +169,14 @@ class RotaryAttention(nn.Module):
         self,
         x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "..."] | None = None,
-        positions: Shaped[Tensor, "n"] | None = None,
+        positions: Shaped[Tensor, "... n"] | None = None,
         cache: Cache | tuple[()] | None = None,
     ) -> Float[Tensor, "*batch n d_model"] | tuple[Tensor, Cache]:
         """The output for every token of x, ``(..., n, d_model)``.
 
-        positions: ``(n,)``, 0 … n − 1 unless given. cache: keys, turned, and values of the tokens
-        before, ``(..., h_kv, c, d_head)`` each, or () at the beginning; with it positions go on
-        from c, and (output, cache) is returned.
+        positions: ``(n,)`` or ``(..., n)``, 0 … n − 1 unless given. cache: keys, turned, and values
+        of the tokens before, ``(..., h_kv, c, d_head)`` each, or () at the beginning; with it
+        positions go on from c, and (output, cache) is returned.
         """
         query, key, value = self.views(x, positions, cache)
         mask = self.allowed(mask, query, key)
@@ -191,7 +191,7 @@ class RotaryAttention(nn.Module):
         self,
         x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "..."] | None = None,
-        positions: Shaped[Tensor, "n"] | None = None,
+        positions: Shaped[Tensor, "... n"] | None = None,
     ) -> Float[Tensor, "*batch h n n"]:
         """A map for each head, ``(..., h, n, n)``."""
         query, key, _ = self.views(x, positions)
@@ -209,6 +209,8 @@ class RotaryAttention(nn.Module):
             past = cache[0].shape[-2] if cache else 0
             places = torch.arange(x.shape[-2], device=x.device)
             positions = past + places
+        if positions.ndim > 1:  # each sequence its own, the same for all heads
+            positions = positions.unsqueeze(-2)
         query = apply_rope(query, positions, self.base)
         key = apply_rope(key, positions, self.base)
         if cache:
@@ -258,7 +260,7 @@ class LlamaBlock(nn.Module):
         self,
         x: Float[Tensor, "*#batch n d_model"],
         mask: Bool[Tensor, "..."] | None = None,
-        positions: Shaped[Tensor, "n"] | None = None,
+        positions: Shaped[Tensor, "... n"] | None = None,
         cache: Cache | tuple[()] | None = None,
     ) -> Float[Tensor, "*batch n d_model"] | tuple[Tensor, Cache]:
         """The sequence after this block, ``(..., n, d_model)``; with a cache, that and the cache.
@@ -313,24 +315,25 @@ class Llama(nn.Module):
         ids: Int[Tensor, "*batch n"],
         cache: Sequence[Cache] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
+        positions: Shaped[Tensor, "... n"] | None = None,
     ) -> Float[Tensor, "*batch n n_vocab"] | tuple[Tensor, list[Cache]]:
         """Logits for the token after each of ids, ``(..., n, n_vocab)``.
 
         cache: what was returned for the c tokens before, a pair for each block, or an empty list at
         the beginning. With it the ids are the new ones, and (logits, cache) is returned. mask:
-        ``(..., n, c + n)``, causal unless given. Raises ``ValueError`` for ids outside the
-        vocabulary, and for more than ``max_length``.
+        ``(..., n, c + n)``, causal unless given. positions: ``(..., n)``, from c on unless given.
+        Raises ``ValueError`` for ids outside the vocabulary, and for more than ``max_length``.
         """
         past = cache[0][0].shape[-2] if cache else 0
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
         x = self.tokens(ids)  # (..., n, d_model)
         if cache is None:
             for block in self.blocks:
-                x = block(x, mask)
+                x = block(x, mask, positions)
             return self.out(self.norm(x))
         new = []
         for block, old in zip(self.blocks, cache or [()] * len(self.blocks), strict=True):
-            x, kept = block(x, mask, cache=old)
+            x, kept = block(x, mask, positions, cache=old)
             new.append(kept)
         return self.out(self.norm(x)), new
 

@@ -57,7 +57,7 @@ def rotation_matrix(k: float, d: Count, base: Positive = 10000.0) -> Float[Tenso
 
 @shaped
 def apply_rope(
-    x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "n"], base: Positive = 10000.0
+    x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "... n"], base: Positive = 10000.0
 ) -> Float[Tensor, "*batch n d"]:
     """Queries or keys, each turned by its position, pair by pair (rotary position embedding).
 
@@ -65,12 +65,13 @@ def apply_rope(
     ``x[2i] cos a - x[2i + 1] sin a`` and ``x[2i] sin a + x[2i + 1] cos a``. The dot product of a
     query and a key that are both turned depends on their positions only by the difference.
 
-    x: ``(..., n, d)``. positions: ``(n,)``, whole or not, negative too. Returns ``(..., n, d)`` in
-    the dtype of x. Raises ``ValueError`` for an odd d, and where there is not one finite position
-    for each token. Source: Su et al. (2021), section 3.4.2.
+    x: ``(..., n, d)``. positions: ``(n,)``, whole or not, negative too; with batch axes of x in
+    front where sequences have their own. Returns ``(..., n, d)`` in the dtype of x. Raises
+    ``ValueError`` for an odd d, and where there is not one finite position for each token.
+    Source: Su et al. (2021), section 3.4.2.
     """
-    require_positions(positions, n=x.shape[-2])
-    places = positions.to("cpu", torch.float64)[:, None]  # (n, 1)
+    require_positions(positions, x)
+    places = positions.to("cpu", torch.float64)[..., None]  # (n, 1)
     angles = places * frequencies(x.shape[-1], base)  # (n, 1) * (d/2,)
     cos, sin = angles.cos().to(x), angles.sin().to(x)  # (n, d/2)
     first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d/2)
@@ -111,16 +112,17 @@ class LearnedPositions(nn.Module):
 
     @shaped
     def forward(
-        self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "n"] | None = None
+        self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "... n"] | None = None
     ) -> Float[Tensor, "*batch n d"]:
-        """``x + table[positions]``; the positions are 0 to n - 1 unless given, as whole numbers.
+        """``x + table[positions]``; the positions are 0 to n - 1 unless given, as whole numbers,
+        ``(n,)`` or with batch axes of x in front.
 
         Raises ``ValueError`` for a position that has no row, and where x does not fit the table.
         """
         rows = len(self.table)
         if positions is None:
             positions = torch.arange(x.shape[-2], device=x.device)
-        require_positions(positions, n=x.shape[-2])
+        require_positions(positions, x)
         if positions.is_floating_point():
             raise ValueError(f"positions: expected whole numbers, got dtype {positions.dtype}")
         low, high = int(positions.min()), int(positions.max())
@@ -140,17 +142,25 @@ def frequencies(d: int, base: float) -> Float[Tensor, " pairs"]:
     return base ** (-2 * pair / d)
 
 
-def require_positions(positions: Tensor, n: int) -> None:
-    """Raises ``ValueError`` unless ``positions`` is a tensor of n finite numbers."""
+def require_positions(positions: Tensor, x: Tensor) -> None:
+    """Raises ``ValueError`` unless ``positions`` has a finite number for each token of x, the same
+    for all sequences of a batch or their own."""
     if not isinstance(positions, Tensor):
         raise ValueError(f"positions: expected a torch tensor, got {type(positions).__name__}")
     if positions.dtype == torch.bool or positions.is_complex():
         raise ValueError(f"positions: expected real numbers, got dtype {positions.dtype}")
-    if tuple(positions.shape) != (n,):
+    *batch, n = x.shape[:-1]
+    try:
+        fits = positions.shape[-1:] == (n,)
+        positions.expand(*batch, n)
+    except RuntimeError:
+        fits = False
+    if not fits:
         raise ValueError(
             f"positions: expected one for each of the {n} tokens, shape ({n},), "
             f"got {tuple(positions.shape)}"
         )
     if not positions.isfinite().all():
-        where = int((~positions.isfinite()).nonzero()[0])
-        raise ValueError(f"positions: expected finite numbers, got {positions[where]} at {where}")
+        where = tuple((~positions.isfinite()).nonzero()[0].tolist())
+        where, got = where[0] if len(where) == 1 else where, positions[where]
+        raise ValueError(f"positions: expected finite numbers, got {got} at {where}")
