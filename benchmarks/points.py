@@ -13,12 +13,12 @@ from itertools import islice
 
 from attncourse import STEMS
 from attncourse.checks import chapter
-from attncourse.checks.exercise import Between, Misconception
+from attncourse.checks.exercise import Between, Mistake
 from attncourse.checks.judging import points
 
 
-def ways_of(mistake: Misconception) -> Iterator[Callable]:
-    """The wrong answers of a misconception."""
+def ways_of(mistake: Mistake) -> Iterator[Callable]:
+    """The wrong answers of a mistake."""
     if mistake.wrong is not None:
         yield mistake.wrong
     yield from mistake.also
@@ -37,7 +37,7 @@ def main() -> None:
     tried = varied = 0
     for exercise in (e for stem in options.stems for e in chapter(stem)):
         lines = []
-        answers = [(m.name, way) for m in exercise.misconceptions for way in ways_of(m)]
+        answers = [(m.name, way) for m in exercise.mistakes for way in ways_of(m)]
         for name, way in answers:
             earned = Counter(points(exercise, way, draw) for draw in range(options.draws))
             if len(earned) > 1:

@@ -48,7 +48,7 @@ def of_tests(exercise: Exercise) -> list[Callable]:
 
 def known(exercise: Exercise, each: int, rng: random.Random) -> Iterator[Answer]:
     """Some of the mistakes of its bank, and pairs of those that go together."""
-    every = [(m.name, w) for m in exercise.misconceptions for w in (m.wrong, *m.also)]
+    every = [(m.name, w) for m in exercise.mistakes for w in (m.wrong, *m.also)]
     chosen = rng.sample(every, min(each, len(every)) if each else len(every))
     yield from chosen
     parts = [(name, found) for name, wrong in every if (found := parts_of(wrong))]

@@ -506,7 +506,7 @@ def gap_is_small(scores, mask) -> bool:
 
 @pytest.mark.parametrize("target", RIGHT)
 def test_weights_alone_are_lost_where_only_weights_is_missing(target):
-    (missing,) = (m for m in exercises()[target].misconceptions if m.name == "weights is missing")
+    (missing,) = (m for m in exercises()[target].mistakes if m.name == "weights is missing")
     verdict = examine(target, missing.wrong, seed=0)
     assert verdict.possible - verdict.earned == 2
 

@@ -540,7 +540,7 @@ def test_a_module_that_does_not_fit_is_told_in_words(answer, said):
 
 def test_weights_alone_are_lost_where_only_weights_is_missing():
     (missing,) = (
-        m for m in exercises()["kqv.AttentionHead"].misconceptions if m.name == "weights is missing"
+        m for m in exercises()["kqv.AttentionHead"].mistakes if m.name == "weights is missing"
     )
     verdict = examine("kqv.AttentionHead", missing.wrong, seed=0)
     assert verdict.possible - verdict.earned == 2

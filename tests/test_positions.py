@@ -604,6 +604,6 @@ def test_positions_stay_where_float32_angles_are_right(seed):
 
 def test_rope_in_float32_loses_the_point_for_precision_and_no_other():
     exercise = exercises()["positions.apply_rope"]
-    (loose,) = (m for m in exercise.misconceptions if m.name == "angles in float32")
+    (loose,) = (m for m in exercise.mistakes if m.name == "angles in float32")
     verdict = examine(exercise.target, loose.wrong, seed=0)
     assert verdict.possible - verdict.earned == 1

@@ -700,7 +700,7 @@ def test_pytorch_s_own_layer_is_no_answer(target):
 def test_every_wrong_block_is_told_by_its_name_on_another_seed():
     """A sample: the rest is in test_diagnosis.py."""
     exercise = exercises()["transformer.EncoderBlock"]
-    for misconception in exercise.misconceptions[2:27:6]:
-        assert parts_of(misconception.wrong)
-        verdict = examine(exercise.target, misconception.wrong, seed=77)
-        assert verdict.diagnosis.name == misconception.name
+    for mistake in exercise.mistakes[2:27:6]:
+        assert parts_of(mistake.wrong)
+        verdict = examine(exercise.target, mistake.wrong, seed=77)
+        assert verdict.diagnosis.name == mistake.name

@@ -19,7 +19,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
-from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
+from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.provided import given_right_ones, wrong_ones
 from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.showing.board import Board
@@ -45,7 +45,7 @@ __all__ = [
     "CheckFailed",
     "Criterion",
     "Exercise",
-    "Misconception",
+    "Mistake",
     "Verdict",
     "check",
     "examine",

@@ -77,7 +77,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Misconception:
+class Mistake:
     """A usual mistake: a wrong implementation, its name, and the sentences that put it right.
 
     ``family`` are the same mistake with other numbers, ``also`` other ways to make it. What is
@@ -139,7 +139,7 @@ class Exercise:
     reference: Callable
     section: str
     criteria: tuple[Criterion, ...]
-    misconceptions: tuple[Misconception, ...]
+    mistakes: tuple[Mistake, ...]
     difficulty: int
     minutes: int
     forbids: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.exercise import Exercise, Mistake
 
 FILE = Path(__file__).with_name("index.json")
 
@@ -60,15 +60,15 @@ def address_of(page: str) -> str:
     return site + page if site and page else ""
 
 
-def guide_address(exercise: Exercise, mistake: Misconception | None) -> str:
+def guide_address(exercise: Exercise, mistake: Mistake | None) -> str:
     """The field guide's entry on a mistake; empty for one that has none."""
     place = guide_place(exercise, mistake)
     return address_of(f"book/field_guide.html#{place}") if place else ""
 
 
-def guide_place(exercise: Exercise, mistake: Misconception | None) -> str:
+def guide_place(exercise: Exercise, mistake: Mistake | None) -> str:
     """The id of the entry. A number tells names apart that differ in signs alone."""
-    names = [m.name for m in exercise.misconceptions]
+    names = [m.name for m in exercise.mistakes]
     if mistake is None or mistake.name not in names:
         return ""
     places = [name_of_place(f"{exercise.target} {name}") for name in names]

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.exercise import Case, Criterion, Exercise, Misconception
+from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.explaining.defaults import other_default
 from attncourse.checks.explaining.diagnosis import Finding, diagnose
 from attncourse.checks.explaining.ignoring import ignored
@@ -81,14 +81,14 @@ class Asked:
     def again(self, seed: int) -> tuple[Trial, ...]:
         return try_out(self.exercise, self.implementation, seed)
 
-    def default(self, trials: tuple[Trial, ...]) -> Misconception | None:
+    def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
         try:
             return other_default(self.exercise, self.implementation, trials) if self.ended else None
         except TimeUp:
             self.ended = False
             return None
 
-    def place(self) -> Misconception | None:
+    def place(self) -> Mistake | None:
         mend = partial(repaired, self.exercise, self.implementation, self.trials, self.seed)
         return mend() if self.ended else None
 
@@ -146,7 +146,7 @@ def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Fin
     trials = try_out(exercise.published, implementation, seed)
     if any(t.stands_out for t in trials):
         return None
-    return Finding(exercise.misconceptions[0])
+    return Finding(exercise.mistakes[0])
 
 
 def points(exercise: Exercise, implementation: Callable, seed: int) -> int:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
 from attncourse.checks.reading.cells import (
     NOT_THERE,
@@ -160,9 +160,9 @@ def told(wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, State
     )
 
 
-def name_taken(name: str, statement: str, place: str) -> Misconception:
+def name_taken(name: str, statement: str, place: str) -> Mistake:
     """The mistake that a statement took a name, wherever it is found."""
-    return Misconception(
+    return Mistake(
         f"the name `{name}` was overwritten",
         f"`{statement}` in {place} took the name `{name}`. Give that another name, and run again "
         f"the cell where `{name}` comes from.",

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-SCHEMA = 2
+SCHEMA = 3
 UNFORESEEN = " passes its check, but "  # in a note on a hidden test that fails all the same
 
 
@@ -23,12 +23,12 @@ class Report:
     """One submission's grade. Everything in it is plain data: text, numbers, lists, dicts.
 
     ``status``: "graded", "interrupted" (some of it could not be run to its end), "unreadable" or
-    "missing". ``cells`` are the graded cells by grade id. ``misconceptions`` are pairs
+    "missing". ``cells`` are the graded cells by grade id. ``mistakes`` are pairs
     (target, name) in the order they were seen. ``notes`` are sentences that can be forwarded to
     the student, ``attention`` says why a person should look. ``verdicts`` are dicts with the keys
     ``cell`` (the grade id of the test it was made in), ``target``, ``passed``, ``earned``,
     ``possible``, ``criteria`` (a list of name, passed, earned, possible, message),
-    ``misconception``, ``explanation``, ``failed`` (names of criteria), ``reason``, ``seed`` and
+    ``mistake``, ``explanation``, ``failed`` (names of criteria), ``reason``, ``seed`` and
     ``text``. With ``seed`` the whole report can be made again. ``limits`` has, for each limit
     that was measured, ``limit``, ``used`` and ``met``. ``sandbox`` is False for a run with
     --unsafe-no-sandbox. Of a file that holds both sides of a merge conflict, ``version`` is the
@@ -39,7 +39,7 @@ class Report:
     assignment: str
     status: str
     cells: dict[str, CellResult]
-    misconceptions: tuple[tuple[str, str], ...] = ()
+    mistakes: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     attention: tuple[str, ...] = ()
     verdicts: tuple[dict[str, Any], ...] = field(default=(), repr=False)
@@ -72,9 +72,9 @@ def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Rep
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
 
 
-def seen(misconceptions: Iterable[tuple[str, str]]) -> list[str]:
-    """Misconceptions as they are shown, each behind the name of its exercise."""
-    return [f"{target.split('.')[-1]}: {name}" for target, name in misconceptions]
+def seen(mistakes: Iterable[tuple[str, str]]) -> list[str]:
+    """Mistakes as they are shown, each behind the name of its exercise."""
+    return [f"{target.split('.')[-1]}: {name}" for target, name in mistakes]
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def from_json(data: dict[str, Any]) -> Report:
         raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")
     given = {name: value for name, value in data.items() if name != "schema"}
     given["cells"] = {name: CellResult(**cell) for name, cell in data["cells"].items()}
-    given["misconceptions"] = tuple((target, name) for target, name in data["misconceptions"])
+    given["mistakes"] = tuple((target, name) for target, name in data["mistakes"])
     for name in ("notes", "attention", "verdicts"):
         given[name] = tuple(given[name])
     return Report(**given)

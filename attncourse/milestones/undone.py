@@ -66,9 +66,9 @@ class UndoneDecision:
     entry: tuple[str, str] | None = None
 
 
-def mistake(target: str, name: str) -> Any:
+def mistaken(target: str, name: str) -> Any:
     """The wrong implementation of a mistake that the checks know."""
-    found = [m.wrong for m in exercises()[target].misconceptions if m.name == name]
+    found = [m.wrong for m in exercises()[target].mistakes if m.name == name]
     if not found or found[0] is None:
         raise ValueError(f"{target}: the checks know no mistake called {name!r}")
     return found[0]
@@ -76,7 +76,7 @@ def mistake(target: str, name: str) -> Any:
 
 def option(target: str, name: str, decision: str) -> Callable:
     """The wrong option that makes a mistake of a composition."""
-    return parts_of(mistake(target, name)).chosen[decision]
+    return parts_of(mistaken(target, name)).chosen[decision]
 
 
 def attention(**options: Any) -> Places:
@@ -85,16 +85,16 @@ def attention(**options: Any) -> Places:
     return {"scaled_dot_product_attention": lambda q, k, v, mask: made.output(q, k, v, mask)}
 
 
-def of_attention(name: str, stem: str, slip: mistakes.Slip) -> UndoneDecision:
-    entry = ("kqv.scaled_dot_product_attention", slip.name)
-    return UndoneDecision(name, stem, lambda model: attention(**slip.ways[0]), entry)
+def of_attention(name: str, stem: str, recipe: mistakes.Recipe) -> UndoneDecision:
+    entry = ("kqv.scaled_dot_product_attention", recipe.name)
+    return UndoneDecision(name, stem, lambda model: attention(**recipe.ways[0]), entry)
 
 
 def by_mistake(name: str, place: str, target: str, called: str) -> UndoneDecision:
     return UndoneDecision(
         name,
         target.split(".")[0],
-        lambda model: {place: mistake(target, called)},
+        lambda model: {place: mistaken(target, called)},
         (target, called),
     )
 

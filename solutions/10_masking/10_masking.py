@@ -409,7 +409,7 @@ mask = A.abs() > A.abs().median()
 case = leak_case("linear_mix", torch.randn(5, 2).double(), mask, A=A, W=W)
 criteria = (Criterion("the largest masked entry of A times that of W", 1, lambda rng: [case]),)
 exercise = exercises()["masking.leak"]
-exercise = replace(exercise, reference=by_hand, criteria=criteria, misconceptions=())  # no name
+exercise = replace(exercise, reference=by_hand, criteria=criteria, mistakes=())  # no name
 assert judge(exercise, leak, 0).passed, (
     "for f(x) = A x W it should be the largest masked |A_ij| times the largest |W_ca|"
 )

@@ -1,4 +1,4 @@
-"""The field guide: every misconception once, its own code, links that lead somewhere."""
+"""The field guide: every mistake once, its own code, links that lead somewhere."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ import yaml
 from conftest import ROOT, copy_course, run_tool
 from field_guide import check_source, listing, symptoms, wrong_lines
 
-from attncourse.checks import Misconception, exercises
+from attncourse.checks import Mistake, exercises
 from attncourse.checks.judging import judge
 
 ALL = exercises()
-WRONG = [(e, m) for e in ALL.values() for m in e.misconceptions]
+WRONG = [(e, m) for e in ALL.values() for m in e.mistakes]
 NAMES = [f"{e.target}: {m.name}" for e, m in WRONG]
-each = pytest.mark.parametrize(("exercise", "misconception"), WRONG, ids=NAMES)
+each = pytest.mark.parametrize(("exercise", "mistake"), WRONG, ids=NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,9 @@ def without_defaults(signature: inspect.Signature) -> inspect.Signature:
 
 
 @each
-def test_the_wrong_line_is_the_misconceptions_own_code(exercise, misconception):
-    code = wrong_lines.wrong_line(exercise, misconception).code
-    chosen = wrong_lines.options(misconception)
+def test_the_wrong_line_is_the_mistakes_own_code(exercise, mistake):
+    code = wrong_lines.wrong_line(exercise, mistake).code
+    chosen = wrong_lines.options(mistake)
     if chosen:
         pieces = [wrong_lines.option_code(*option) for option in chosen.items()]
         below = [line for option in chosen.values() for line in wrong_lines.lines_below(option)]
@@ -98,7 +98,7 @@ def test_the_wrong_line_is_the_misconceptions_own_code(exercise, misconception):
         return
     module = checks_of(exercise)
     first, *helpers = re.split(r"\n\n(?=def |class )", code)
-    wrong = misconception.wrong
+    wrong = mistake.wrong
     if "<locals>" in wrong.__qualname__:  # its own names are not there
         assert textwrap.indent(first, "    ") in textwrap.dedent(inspect.getsource(wrong))
     else:
@@ -151,12 +151,12 @@ def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
     """What is shown of each mistake is of the exercise; of the first, what its verdict says."""
     criteria = [listing.prose(c.name) for c in exercise.criteria]
     shown = [one for one in entries if one.target == exercise.target]
-    assert len(shown) == len(exercise.misconceptions)
+    assert len(shown) == len(exercise.mistakes)
     for one in shown:
         assert one.symptom in symptoms.SYMPTOMS, one.id
         assert fails_first(one) in criteria, one.id
         assert re.search("<p>It |<p>[A-Z]|attn-pair", one.html.partition("Fails first")[2]), one.id
-    verdict = judge(exercise, exercise.misconceptions[0].wrong, wrong_lines.SEED)
+    verdict = judge(exercise, exercise.mistakes[0].wrong, wrong_lines.SEED)
     first = next(c.name for c in verdict.criteria if not c.passed)
     assert fails_first(shown[0]) == listing.prose(first)
 
@@ -183,11 +183,11 @@ def test_no_right_answer_is_shown(entries):
         kept = tree.body[1:] if ast.get_docstring(tree) else tree.body
         bodies[exercise.target] = "\n".join(ast.unparse(statement) for statement in kept)
     page = text_of("\n".join(one.html for one in entries))
-    for exercise, misconception in WRONG:
-        line = wrong_lines.wrong_line(exercise, misconception)
+    for exercise, mistake in WRONG:
+        line = wrong_lines.wrong_line(exercise, mistake)
         shown = ast.unparse(ast.parse(line.code))
         assert bodies[exercise.target] not in shown
-        for name in wrong_lines.helpers_of(exercise, misconception):
+        for name in wrong_lines.helpers_of(exercise, mistake):
             assert not wrong_lines.passes(exercise, getattr(checks_of(exercise), name))
     for name in ("cosine", "forward_right", "really_equivariant"):
         assert not re.search(rf"\bdef {name}\b", page)
@@ -214,11 +214,11 @@ def test_a_right_helper_is_told_from_a_wrong_one(monkeypatch):
     assert not wrong_lines.is_right(cosine, module, "dots")
 
 
-def test_a_misconception_that_is_written_nowhere_is_found_by_its_code():
+def test_a_mistake_that_is_written_nowhere_is_found_by_its_code():
     exercise = ALL["mixing.mix"]
-    made = replace(exercise.misconceptions[1], name="made in a loop", explanation="…")
+    made = replace(exercise.mistakes[1], name="made in a loop", explanation="…")
     assert wrong_lines.wrong_line(exercise, made).code == "product = np.dot(A, X)"
-    lost = Misconception("lost", "…", len)
+    lost = Mistake("lost", "…", len)
     with pytest.raises(LookupError, match=r"mixing\.mix: lost: the source of its `wrong`"):
         wrong_lines.wrong_line(exercise, lost)
 
@@ -226,7 +226,7 @@ def test_a_misconception_that_is_written_nowhere_is_found_by_its_code():
 def test_nothing_on_it_depends_on_the_machine_or_the_run(entries):
     by_stem = {exercise.stem: exercise for exercise in ALL.values()}  # the last of each chapter
     for exercise in by_stem.values():
-        again = listing.distinct(listing.entry(exercise, m) for m in exercise.misconceptions)
+        again = listing.distinct(listing.entry(exercise, m) for m in exercise.mistakes)
         assert again == [one for one in entries if one.target == exercise.target]
     for one in entries:
         assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|site-packages", one.html), one.id
@@ -247,7 +247,7 @@ def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries
 
 
 @pytest.mark.slow
-def test_every_misconception_is_on_the_page_once_and_every_link_resolves(built):
+def test_every_mistake_is_on_the_page_once_and_every_link_resolves(built):
     built_pages = built / "book"
     page = (built_pages / "field_guide.html").read_text(encoding="utf-8")
     article = page[page.index("<article") : page.index("</article>")]
@@ -259,8 +259,8 @@ def test_every_misconception_is_on_the_page_once_and_every_link_resolves(built):
     shown = [text_of(name) for _, name in heads]
     assert shown == [name for _, name in expected]
     words = on_one_line(text_of(article))
-    for _, misconception in WRONG:
-        assert on_one_line(text_of(listing.with_code(misconception.explanation))) in words
+    for _, mistake in WRONG:
+        assert on_one_line(text_of(listing.with_code(mistake.explanation))) in words
     ids = ids_on(built_pages / "field_guide.html")
     assert len(set(ids)) == len(ids)
     levels = [int(level) for level in re.findall(r"<h(\d)[ >]", article)]

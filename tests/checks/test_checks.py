@@ -1,4 +1,4 @@
-"""The checks against their banks: every misconception is caught, named and told apart."""
+"""The checks against their banks: every mistake is caught, named and told apart."""
 
 import copy
 import importlib
@@ -31,7 +31,7 @@ def dealt(answers: list[tuple]) -> list[tuple]:
     return [(exercise, answer, next(turns[exercise.target])) for exercise, answer in answers]
 
 
-WRONG = dealt([(e, m) for e in ALL.values() for m in e.misconceptions])
+WRONG = dealt([(e, m) for e in ALL.values() for m in e.mistakes])
 
 
 def right_answers() -> list:
@@ -59,20 +59,20 @@ def test_reference_passes(exercise, seed):
     assert verdict.earned == verdict.possible == exercise.points
 
 
-@pytest.mark.parametrize(("exercise", "misconception", "seed"), WRONG, ids=name)
-def test_misconception_is_caught_and_named_in_few_lines(exercise, misconception, seed):
-    verdict = judge(exercise, misconception.wrong, seed)
+@pytest.mark.parametrize(("exercise", "mistake", "seed"), WRONG, ids=name)
+def test_mistake_is_caught_and_named_in_few_lines(exercise, mistake, seed):
+    verdict = judge(exercise, mistake.wrong, seed)
     COUNTS["wrong"] += 1
     COUNTS["caught"] += not verdict.passed
     assert not verdict.passed
     assert verdict.diagnosis is not None, verdict
-    assert verdict.diagnosis.name == misconception.name
+    assert verdict.diagnosis.name == mistake.name
     COUNTS["named"] += 1
     lines = str(verdict).splitlines()
     assert len(lines) <= LINES, "\n".join(lines)
     failing = [c.name for c in verdict.criteria if not c.passed and not c.waits]
     assert [name for name in failing if name not in str(verdict)] == []
-    assert lines[1] == f"What happened: {sentence(misconception.name)}"
+    assert lines[1] == f"What happened: {sentence(mistake.name)}"
 
 
 @pytest.mark.parametrize(("exercise", "implementation", "seed"), RIGHT, ids=name)
@@ -129,7 +129,7 @@ def hands_over_a_function(case: Case) -> bool:
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)
 def test_bank_is_large_enough(exercise):
-    names = [m.name for m in exercise.misconceptions]
+    names = [m.name for m in exercise.mistakes]
     assert len(set(names)) == len(names) >= 4
     assert len([f for e, f, _ in RIGHT if e is exercise]) >= 4
 
@@ -145,7 +145,7 @@ def test_counts(record_property):
     """The power of the checks, in one line that the run ends with: what the tests above saw."""
     record_property(
         "summary",
-        "checks: {caught} caught and {named} named of {wrong} misconceptions, "
+        "checks: {caught} caught and {named} named of {wrong} mistakes, "
         "{accepted} accepted of {right} right answers, {0} exercises".format(len(ALL), **COUNTS),
     )
     assert COUNTS["caught"] == COUNTS["named"] == COUNTS["wrong"]

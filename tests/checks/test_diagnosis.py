@@ -19,10 +19,10 @@ ALL = exercises()
 COMPOSITIONS = {
     (e.target, parts.compose.__qualname__): (e, parts.compose)
     for e in ALL.values()
-    for m in e.misconceptions
+    for m in e.mistakes
     if (parts := parts_of(m.wrong))
 }
-FAMILIES = [(e, m) for e in ALL.values() for m in e.misconceptions if m.family]
+FAMILIES = [(e, m) for e in ALL.values() for m in e.mistakes if m.family]
 DOUBLES = 2  # of each exercise
 
 
@@ -42,23 +42,23 @@ def test_a_composition_of_right_options_is_right(exercise, compose):
     assert verdict.passed, verdict.full
 
 
-@pytest.mark.parametrize(("exercise", "misconception"), FAMILIES, ids=ids)
-def test_a_member_of_a_family_has_its_name(exercise, misconception):
-    values = misconception.family.values
+@pytest.mark.parametrize(("exercise", "mistake"), FAMILIES, ids=ids)
+def test_a_member_of_a_family_has_its_name(exercise, mistake):
+    values = mistake.family.values
     if isinstance(values, Between):
         sign, ends = (-1, [-v for v in values]) if values.low < 0 else (1, values)
         low, high = sorted(map(math.log, ends))
         values = [sign * math.exp(low + part * (high - low)) for part in (0.35, 0.62)]
     for value in values:
-        verdict = judge(exercise, misconception.family.make(value), 3)
+        verdict = judge(exercise, mistake.family.make(value), 3)
         assert not verdict.passed, value
         assert verdict.diagnosis is not None, (value, verdict.full)
-        assert verdict.diagnosis.name == misconception.name, (value, verdict.full)
+        assert verdict.diagnosis.name == mistake.name, (value, verdict.full)
 
 
 def doubles(exercise):
     """Pairs of mistakes of one composition, spread over all there are."""
-    composed = [m for m in exercise.misconceptions if parts_of(m.wrong)]
+    composed = [m for m in exercise.mistakes if parts_of(m.wrong)]
     found = []
     for a, b in combinations(composed, 2):
         one, other = parts_of(a.wrong), parts_of(b.wrong)
@@ -92,9 +92,7 @@ def test_two_mistakes_at_once_are_named(record_property):
 
 def test_the_rest_is_what_is_wrong_after_mending():
     attend = next(c for (t, n), (_, c) in COMPOSITIONS.items() if t.endswith("product_attention"))
-    mistakes = {
-        m.name: parts_of(m.wrong) for m in ALL["kqv.scaled_dot_product_attention"].misconceptions
-    }
+    mistakes = {m.name: parts_of(m.wrong) for m in ALL["kqv.scaled_dot_product_attention"].mistakes}
     inverted, unscaled = mistakes["the mask is inverted"], mistakes["no scale"]
     verdict = examine(
         "kqv.scaled_dot_product_attention", attend(**inverted.chosen, **unscaled.chosen), seed=2
@@ -115,7 +113,7 @@ def test_the_rest_is_what_is_wrong_after_mending():
     ],
 )
 def test_a_mistake_is_known_beneath_one_that_any_exercise_knows(lay, rest):
-    known, found = ALL["kqv.project"].misconceptions, []
+    known, found = ALL["kqv.project"].mistakes, []
     for m in known:
         verdict = examine("kqv.project", lay(m.wrong), seed=4)
         assert verdict.diagnosis is not None, verdict.full

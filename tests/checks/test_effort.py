@@ -17,7 +17,7 @@ ROPE = exercises()["positions.apply_rope"]
 
 def two_at_once(exercise):
     """An answer with two mistakes of its exercise."""
-    parts = [found for m in exercise.misconceptions if (found := parts_of(m.wrong))]
+    parts = [found for m in exercise.mistakes if (found := parts_of(m.wrong))]
     first = parts[0]
     return next(
         first.compose(**first.chosen, **other.chosen)
@@ -33,7 +33,7 @@ def said(exercise, answer, seed=11):
 
 @pytest.mark.parametrize("exercise", [MEAN, ROPE], ids=lambda e: e.target)
 def test_a_slow_machine_says_the_same(exercise, monkeypatch):
-    answers = [exercise.misconceptions[-1].wrong, two_at_once(exercise)]
+    answers = [exercise.mistakes[-1].wrong, two_at_once(exercise)]
     before = [said(exercise, answer) for answer in answers]
     clock = time.thread_time
     monkeypatch.setattr(time, "thread_time", lambda: 8 * clock())
@@ -42,7 +42,7 @@ def test_a_slow_machine_says_the_same(exercise, monkeypatch):
 
 def test_what_others_have_tried_before_changes_nothing():
     cold = said(ROPE, two_at_once(ROPE), 12)
-    for m in ROPE.misconceptions:
+    for m in ROPE.mistakes:
         judge(ROPE, m.wrong, 12)
     assert said(ROPE, two_at_once(ROPE), 12) == cold
 
@@ -58,7 +58,7 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
     monkeypatch.setattr(search.Search, "__init__", noted)
     clock = time.thread_time
     monkeypatch.setattr(time, "thread_time", lambda: 8 * clock())
-    assert judge(ROPE, ROPE.misconceptions[0].wrong, 40).diagnosis
+    assert judge(ROPE, ROPE.mistakes[0].wrong, 40).diagnosis
     assert seeds == [40, 41, 42, 43]
 
 

@@ -27,7 +27,7 @@ def told(exercise) -> dict[str, str]:
     owed = {f"cases hold {c}": "whole numbers" for c in cells if c.startswith("integers in ")}
     if "float32" in cells and exercise.stem not in NUMPY:
         owed["results keep their dtype"] = "float64"
-    guards = [m.name for m in exercise.misconceptions if "guard" in f"{m.name} {m.explanation}"]
+    guards = [m.name for m in exercise.mistakes if "guard" in f"{m.name} {m.explanation}"]
     owed |= {name: "guard" for name in guards}
     if any("ValueError" in c.name for c in exercise.criteria):
         owed["something is refused"] = "ValueError"

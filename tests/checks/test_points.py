@@ -31,7 +31,7 @@ def test_a_wrong_answer_earns_the_same_on_two_draws(exercise):
     dealt = cycle(DRAWS[(first - DRAWS[0] + n) % len(DRAWS)] for n in range(6))
     found = [
         (m.name, {points(exercise, m.wrong, next(dealt)) for _ in range(2)})
-        for m in exercise.misconceptions
+        for m in exercise.mistakes
         if m.wrong is not None
     ]
     FOUND[exercise.target] = found

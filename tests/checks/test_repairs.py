@@ -249,7 +249,7 @@ def test_the_verdict_says_where_and_not_what():
     assert "-1" not in numbers.explanation
 
 
-def test_two_slips_have_no_one_place():
+def test_two_mistakes_have_no_one_place():
     def project(x, weight):
         product = (x @ weight).clamp(min=-0.5)
         return product.cumsum(-1).tanh()
@@ -305,7 +305,7 @@ def test_answers_without_a_source_and_unwritten_ones_have_no_place():
 
 
 def test_answers_of_the_package_are_not_varied():
-    wrong = ALL["kqv.project"].misconceptions[0].wrong
+    wrong = ALL["kqv.project"].mistakes[0].wrong
     assert place("kqv.project", wrong) is None
 
 
@@ -392,7 +392,7 @@ def test_a_call_without_arguments_is_no_obstacle():
 # --- two in one line, and an axis of length 1 ----------------------------------------------------
 
 
-def test_two_slips_in_one_line_are_told_with_both_pieces(tmp_path):
+def test_two_mistakes_in_one_line_are_told_with_both_pieces(tmp_path):
     text = """
         def window_weights(n, width):
             if width % 2 == 0:
@@ -402,7 +402,7 @@ def test_two_slips_in_one_line_are_told_with_both_pieces(tmp_path):
             return near / near.sum(1, keepdims=True)
     """
     found = place("mixing.window_weights", written(text, "window_weights", tmp_path))
-    assert found.name == "two slips in one line"
+    assert found.name == "two mistakes in one line"
     assert found.explanation == (
         "With another number in place of `1` and with another comparison in "
         "`abs(i[:, None] - i) < width // 1` every result is right."

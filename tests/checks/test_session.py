@@ -150,6 +150,6 @@ def test_the_index_knows_every_exercise():
 
 
 def test_every_mistake_has_a_place_of_its_own_in_the_guide():
-    found = [guide_place(e, m) for e in exercises().values() for m in e.misconceptions]
+    found = [guide_place(e, m) for e in exercises().values() for m in e.mistakes]
     assert len(set(found)) == len(found)
     assert guide_place(exercises()["mixing.mix"], None) == ""

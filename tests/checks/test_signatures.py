@@ -118,7 +118,7 @@ def without_scale(parameters):
 
 @pytest.mark.parametrize("name", ["the mask is inverted", "no scale", "softmax over the queries"])
 def test_a_mistake_beneath_another_signature_is_told_after_it(name):
-    wrong = next(m.wrong for m in ATTEND.misconceptions if m.name == name)
+    wrong = next(m.wrong for m in ATTEND.mistakes if m.name == name)
     verdict = judge(ATTEND, with_parameters(wrong, without_scale), 1)
     assert verdict.diagnosis.name == "the signature is another one"
     assert verdict.rest == name

@@ -29,7 +29,7 @@ def no_place(monkeypatch):
 def test_a_mistake_that_fresh_cases_refute_is_not_named(target):
     """It does what a mistake does on the cases of one seed, and something else on all others."""
     exercise = ALL[target]
-    mistake = exercise.misconceptions[0]
+    mistake = exercise.mistakes[0]
     known = [case.args for _, case, _ in draw(exercise, 3)]
 
     def answer(*args, **kwargs):
@@ -100,7 +100,7 @@ def test_an_answer_for_exactly_one_batch_axis():
 
 @pytest.mark.parametrize("target", SOME)
 def test_of_one_mistake_all_that_fails_behind_the_first_follows(target):
-    for mistake in ALL[target].misconceptions[:4]:
+    for mistake in ALL[target].mistakes[:4]:
         verdict = judge(ALL[target], mistake.wrong, 5)
         failed = [c for c in verdict.criteria if not c.passed and not c.waits]
         assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]

@@ -81,16 +81,16 @@ def test_published_answers_fail_and_are_told_why(one, variant):
 
 @pytest.mark.parametrize(("one", "variant"), ALL, ids=name)
 def test_mistakes_made_in_the_variant_are_caught(one, variant):
-    kept = {m.name for m in one.published.misconceptions} - set(variant.adapters[one.name].drops)
-    assert {m.name for m in one.misconceptions} == kept | {variant.published}
-    some = one.misconceptions[:: 6 if variant.adapters[one.name].methods else 1]  # modules are slow
+    kept = {m.name for m in one.published.mistakes} - set(variant.adapters[one.name].drops)
+    assert {m.name for m in one.mistakes} == kept | {variant.published}
+    some = one.mistakes[:: 6 if variant.adapters[one.name].methods else 1]  # modules are slow
     for mistake in some:
         if mistake.wrong is not None:
             assert any(t.stands_out for t in trials_of(one, mistake.wrong, SEED)), mistake.name
 
 
 # All of them take minutes, and are named in the published convention, by the same search.
-NAMED = [(one, m) for one, _ in ALL for m in one.misconceptions if m.wrong is not None][::16]
+NAMED = [(one, m) for one, _ in ALL for m in one.mistakes if m.wrong is not None][::16]
 
 
 @pytest.mark.parametrize(("one", "mistake"), NAMED, ids=name)
@@ -101,7 +101,7 @@ def test_mistakes_made_in_the_variant_are_named(one, mistake):
 def test_two_mistakes_at_once_are_found_in_a_variant():
     one = exercise("positions.apply_rope", "halves")
     names = {"turned the other way", "the slowest pair first"}
-    parts = [parts_of(m.wrong) for m in one.misconceptions if m.name in names]
+    parts = [parts_of(m.wrong) for m in one.mistakes if m.name in names]
     both = parts[0].compose(**parts[0].chosen, **parts[1].chosen)
     verdict = judge(one, both, SEED)
     assert {verdict.diagnosis.name, verdict.rest} == names
@@ -118,7 +118,7 @@ def test_a_published_answer_that_refuses_in_words_of_its_own_is_told_why():
 
 def test_what_the_checks_say_is_said_for_the_variant():
     one = exercise("masking.masked_softmax", "forbidden")
-    ignored = next(m for m in one.misconceptions if m.name == "the mask is ignored")
+    ignored = next(m for m in one.mistakes if m.name == "the mask is ignored")
     assert "Scores where it is True become −∞" in ignored.explanation
     verdict = judge(one, ignored.wrong, SEED)
     assert ignored.explanation in str(verdict)
@@ -169,7 +169,7 @@ def test_a_variant_that_is_none_is_refused():
 def test_every_rewording_is_of_something_that_is_said(stem, variant):
     exercises = [exercise(f"{stem}.{name}") for name in variant.adapters]
     said = sources(solved_notebook(stem))
-    said += [m.explanation for e in exercises for m in e.misconceptions]
+    said += [m.explanation for e in exercises for m in e.mistakes]
     said += [c.name for e in exercises for c in e.criteria]
     own = [old for old, _ in variant.reworded if (old, _) not in FORBIDDEN]
     assert [old for old in own if not any(old in words for words in said)] == []
@@ -314,7 +314,7 @@ def test_a_variant_is_released_and_graded(course):
         for student, report in reports.items()
     }
     assert points == {"copied": 7, "right": 38}  # is_row_stochastic is as it was
-    told = {tuple(pair) for pair in reports["copied"]["misconceptions"]}
+    told = {tuple(pair) for pair in reports["copied"]["mistakes"]}
     varied_ones = variants_of("mixing")[0].adapters
     assert told == {(f"mixing.{name}", "weights are percentages here") for name in varied_ones}
     assert attncourse("report", "02_mixing").startswith("02_mixing, variant percent: ")
@@ -337,7 +337,7 @@ def test_a_student_checks_the_variant(course):
     report = check_file(path, Limits())
     assert report.cells["mixing.mix"].points == 7
     assert report.cells["mixing.is_row_stochastic"].points == 6
-    told = dict(report.misconceptions)
+    told = dict(report.mistakes)
     assert told == dict.fromkeys(
         [f"mixing.{name}" for name in RIGHT if name not in ("mix", "is_row_stochastic")],
         "weights are percentages here",

@@ -42,10 +42,10 @@ def made(student: str, *points: float, assignment: str = NAME, **more) -> Report
 
 
 def seen(target: str, name: str, told: str = "") -> dict:
-    """What a report with a misconception has of it."""
-    verdict = {"target": target, "misconception": name, "explanation": told, "failed": ["values"]}
+    """What a report with a mistake has of it."""
+    verdict = {"target": target, "mistake": name, "explanation": told, "failed": ["values"]}
     return {
-        "misconceptions": ((target, name),),
+        "mistakes": ((target, name),),
         "verdicts": ({**verdict, "cell": "points_add", "reason": "", "text": f"✗ {name}"},),
     }
 

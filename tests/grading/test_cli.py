@@ -159,7 +159,7 @@ def test_check_gives_a_student_the_verdicts(tmp_path):
     path.write_bytes(mixing_notebook("def mix(A, X):\n    return A.mT @ X"))
     done = run("check", path)
     mix = exercises()["mixing.mix"]
-    names = {m.name.lower() for m in mix.misconceptions}
+    names = {m.name.lower() for m in mix.mistakes}
     told = [x for x in done.stdout.splitlines() if x.startswith("What happened: ")]
     assert (done.returncode, done.stderr) == (1, "")
     assert told[0].removeprefix("What happened: ").rstrip(".").lower() in names

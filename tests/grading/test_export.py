@@ -160,7 +160,7 @@ def test_csv_has_a_row_a_student(course, tmp_path):
     assert (ada["score"], ada["raw_score"], ada["late_penalty"]) == ("4.5", "7", "2.5")
     assert (bob["score"], bob["points_add"], bob["manual"]) == ("5.5", "1.5", "points_add")
     assert bob["last_name"] == "O'Brien, Jr."
-    assert bob["misconceptions"] == "small.add: adds twice"
+    assert bob["mistakes"] == "small.add: adds twice"
     assert (cy["status"], dot["status"]) == ("unreadable", "missing")
     assert "line 2" in cy["to_look_at"]
     assert {row["max_score"] for row in found} == {"7"}

@@ -334,7 +334,7 @@ def test_a_verdict_looks_as_it_does_in_a_notebook():
     verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
     told = describe(verdict, "points_attention_scores")
     assert verdict._repr_html_() in verdict_html(told)
-    forged = {**told, "misconception": "<script>", "text": "<script>", "target": "<script>.x"}
+    forged = {**told, "mistake": "<script>", "text": "<script>", "target": "<script>.x"}
     forged["criteria"] = [
         {**c, "message": "<script>", "name": "<script>"} for c in told["criteria"]
     ]

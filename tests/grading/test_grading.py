@@ -41,7 +41,7 @@ def graded_points(data: bytes, assignment: Assignment = SMALL, limits: Limits = 
 def test_a_right_submission_earns_everything_and_says_nothing():
     report, points = graded_points(small())
     assert points == {"points_add": 2, "hidden_add": 1, "points_twice": 4}
-    assert (report.status, report.notes, report.misconceptions) == ("graded", (), ())
+    assert (report.status, report.notes, report.mistakes) == ("graded", (), ())
 
 
 def test_an_empty_submission_earns_nothing():
@@ -129,14 +129,14 @@ def test_what_is_no_number_of_points_is_none(outcome):
     assert result.message
 
 
-def test_misconceptions_come_from_the_checks():
+def test_mistakes_come_from_the_checks():
     source = 'from attncourse.checks import examine\nexamine("mixing.mix", mix).earned'
     assignment = Assignment("m", (Cell(source, grade_id="points_mix", grade=True, points=50),))
     wrong = notebook(answer("mix", "def mix(A, X):\n    return A.mT @ X"))
     report, _ = graded_points(wrong, assignment)
-    assert len(report.misconceptions) == 1
-    assert report.misconceptions[0][0] == "mixing.mix"
-    assert report.cells["points_mix"].message == report.misconceptions[0][1]
+    assert len(report.mistakes) == 1
+    assert report.mistakes[0][0] == "mixing.mix"
+    assert report.cells["points_mix"].message == report.mistakes[0][1]
     assert isinstance(report.verdicts[0]["seed"], int)
 
 

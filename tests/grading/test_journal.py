@@ -29,7 +29,7 @@ def report(student: str, points: float = 1.5) -> Report:
         NAME,
         "graded",
         {"points_add": CellResult(points, 2.0, "said «why»\n")},
-        misconceptions=(("a.b", "divided by d"),),
+        mistakes=(("a.b", "divided by d"),),
         notes=("one", "two"),
         verdicts=(verdict,),
         seed=7,

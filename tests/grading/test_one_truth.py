@@ -350,9 +350,9 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
             assert case.says in mine["text"]
             assert case.says in " ".join([verdict["text"], graded.message, *report.notes])
         if "overwritten" in case.says:
-            assert mine["in_short"] == verdict["misconception"] == f"the {case.says}"
+            assert mine["in_short"] == verdict["mistake"] == f"the {case.says}"
         if mine["given"]:  # one rule, one sentence
-            short = verdict["misconception"] or verdict["symptom"] or verdict["reason"]
+            short = verdict["mistake"] or verdict["symptom"] or verdict["reason"]
             same = (verdict["given"], short, verdict["text"].splitlines()[0])
             assert (mine["given"], mine["in_short"], mine["text"].splitlines()[0]) == same
 

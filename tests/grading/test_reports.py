@@ -88,7 +88,7 @@ def test_the_schema_describes_every_field_and_refuses_others():
         {"status": "fine"},
         {"schema": SCHEMA + 1},
         {"cells": {"points_add": {"points": "2", "maximum": 2, "message": ""}}},
-        {"misconceptions": [["kqv.project"]]},
+        {"mistakes": [["kqv.project"]]},
         {"grade": 1.0},
     ):
         assert not validator.is_valid({**content, **wrong})
@@ -112,7 +112,7 @@ def a_class(*reports: Report) -> ClassResults:
             NAME,
             r.status,
             dict(r.cells),
-            misconceptions=r.misconceptions,
+            mistakes=r.mistakes,
             notes=r.notes,
             attention=r.attention,
         )
@@ -164,7 +164,7 @@ def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
 
 def failing(cell: str = "points_add", **more) -> dict:
     """A verdict on a failure without a name."""
-    kept = {"cell": cell, "target": "small.add", "misconception": "", "failed": ["sums"]}
+    kept = {"cell": cell, "target": "small.add", "mistake": "", "failed": ["sums"]}
     return kept | {"symptom": "", "reason": "is 3, not 4", "unwritten": False} | more
 
 
@@ -258,7 +258,7 @@ def test_figures_by_hand():
     assert (add.name, add.points, add.full, add.zero) == ("add", 3, 0.5, 0.25)
     assert add.mean == pytest.approx((1 + 2 / 3 + 0 + 1) / 4)
     assert (twice.name, twice.mean, twice.full, twice.zero) == ("twice", 0.5, 0.5, 0.5)
-    assert [(m.name, m.students) for m in found.misconceptions] == [
+    assert [(m.name, m.students) for m in found.mistakes] == [
         ("adds twice", 2),
         ("squares", 1),
     ]

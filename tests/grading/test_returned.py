@@ -37,7 +37,7 @@ def verdict(cell_id: str, name: str = "subtracts", **more) -> dict:
     criterion = {"name": "sums", "passed": False, "earned": 0, "possible": 2}
     criterion |= {"message": "add(1, 2) returned -1", "brief": "is -1, not 3"}
     kept = {"cell": cell_id, "target": "small.add", "passed": False, "earned": 0, "possible": 2}
-    kept |= {"criteria": [criterion], "misconception": name, "explanation": f"It {name}."}
+    kept |= {"criteria": [criterion], "mistake": name, "explanation": f"It {name}."}
     kept |= {"failed": ["sums"], "symptom": "", "rest": "", "worth": 0, "reason": "is -1, not 3"}
     return kept | {"unwritten": False, "section": "", "seed": 7, "text": "✗ small.add"} | more
 

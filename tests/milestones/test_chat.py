@@ -133,7 +133,7 @@ def test_a_students_block_opens_every_gate():
 # Of what is harmless here: heads are even, lengths are one text's, and nothing is changed in place.
 @pytest.mark.parametrize("target", [t for t in MILESTONE.uses if not t.startswith("llama.")])
 def test_most_mistakes_of_the_chapters_before_shut_a_gate(target):
-    found = [m for m in exercises()[target].misconceptions if m.wrong is not None]
+    found = [m for m in exercises()[target].mistakes if m.wrong is not None]
     shut = {m.name: first_shut(target, m.wrong) for m in found}
     assert sum(map(bool, shut.values())) > 0.4 * len(shut), shut
 

@@ -70,7 +70,7 @@ def first_shut(name: str, target: str, wrong) -> str:
 
 
 def gates_of(name: str, target: str) -> dict[str, str]:
-    found = exercises()[target].misconceptions
+    found = exercises()[target].mistakes
     return {m.name: first_shut(name, target, m.wrong) for m in found if m.wrong is not None}
 
 
@@ -161,7 +161,7 @@ def test_a_mistake_shuts_the_gate_that_is_about_it(name, target, mistake, gate):
 
 
 def mistaken(target: str, mistake: str):
-    return next(m.wrong for m in exercises()[target].misconceptions if m.name == mistake)
+    return next(m.wrong for m in exercises()[target].mistakes if m.name == mistake)
 
 
 def test_what_only_training_shows():

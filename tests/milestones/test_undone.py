@@ -49,9 +49,9 @@ def test_rows_name_chapters_and_mistakes_that_there_are():
     for row in ROWS:
         assert row.stem in (*STEMS, "llama")
         if row.entry:
-            assert undone.mistake(*row.entry) is not None
+            assert undone.mistaken(*row.entry) is not None
     with pytest.raises(ValueError, match="the checks know no mistake called 'slept in'"):
-        undone.mistake("kqv.project", "slept in")
+        undone.mistaken("kqv.project", "slept in")
     assert chapter.apply_rope.__module__ == "attncourse.positions"  # nothing stays exchanged
 
 

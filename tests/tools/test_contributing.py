@@ -120,9 +120,7 @@ def test_adding_an_exercise_and_a_chapter(copy):
     out = run(copy, "python", "-m", "pytest", "-p", "no:cacheprovider", "-vv", "-k", names,
               *(f"tests/{test}.py" for test in tests))  # fmt: skip
     for stem, name in added.items():
-        assert re.search(
-            rf"test_misconception_is_caught_and_named\w*\[{stem}\.{name}\b.* PASSED", out
-        )
+        assert re.search(rf"test_mistake_is_caught_and_named\w*\[{stem}\.{name}\b.* PASSED", out)
         assert re.search(rf"test_right_answer_passes\[{stem}\.{name}\b.* PASSED", out)
         exercise = next((copy / "exercises").glob(f"*_{stem}/*.ipynb")).read_text()
         assert f"def {name}" in exercise

@@ -1,4 +1,4 @@
-"""The field guide to attention bugs: every misconception of the checks, as a page.
+"""The field guide to attention bugs: every mistake of the checks, as a page.
 
 The directive ``{field-guide}`` lists them under the chapters and exercises of the course, each
 folded under its name, after an index from symptoms to mistakes. Nothing on it is typed in: code,

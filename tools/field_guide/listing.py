@@ -1,4 +1,4 @@
-"""The field guide's entries: each misconception's code, symptom and explanation as HTML.
+"""The field guide's entries: each mistake's code, symptom and explanation as HTML.
 
 What takes seconds to compute is kept in a file for as long as the package and these tools are the
 same.
@@ -26,7 +26,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 import attncourse
-from attncourse.checks import Exercise, Misconception, exercises
+from attncourse.checks import Exercise, Mistake, exercises
 from attncourse.checks.index import name_of_place
 from attncourse.checks.showing.verdict import Picture, short_number
 from attncourse.checks.showing.verdict import inline as with_code
@@ -36,7 +36,7 @@ TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
 
 @dataclass(frozen=True)
 class Entry:
-    """A misconception on the page: where it belongs, how it shows, and what unfolds."""
+    """A mistake on the page: where it belongs, how it shows, and what unfolds."""
 
     id: str
     target: str
@@ -63,7 +63,7 @@ def key() -> str:
 
 
 def entries(cache: Path | None = None) -> list[Entry]:
-    """Every misconception in the order of the course; from the cache where it still holds."""
+    """Every mistake in the order of the course; from the cache where it still holds."""
     now = key()
     if cache is not None and cache.exists():
         kept = json.loads(cache.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def entries(cache: Path | None = None) -> list[Entry]:
 def entries_of(target: str) -> list[Entry]:
     """The entries of one exercise."""
     exercise = exercises()[target]
-    return [entry(exercise, m) for m in exercise.misconceptions]
+    return [entry(exercise, m) for m in exercise.mistakes]
 
 
 def distinct(found: Iterable[Entry]) -> list[Entry]:
@@ -97,11 +97,11 @@ def distinct(found: Iterable[Entry]) -> list[Entry]:
 # --- one entry -------------------------------------------------------------------------------
 
 
-def entry(exercise: Exercise, misconception: Misconception) -> Entry:
+def entry(exercise: Exercise, mistake: Mistake) -> Entry:
     from field_guide.symptoms import example
     from field_guide.wrong_lines import wrong_line
 
-    wrong, shown = wrong_line(exercise, misconception), example(exercise, misconception)
+    wrong, shown = wrong_line(exercise, mistake), example(exercise, mistake)
     lines = "line" if "\n" not in wrong.code else "lines"
     helpers = [f"<code>{escape(n)}</code>: {prose(text)}" for n, text in wrong.helpers]
     parts = [
@@ -116,11 +116,11 @@ def entry(exercise: Exercise, misconception: Misconception) -> Entry:
         pictures(shown.picture) if shown.picture else "",
         "<p><strong>What to change</strong></p>",
         "</div>",
-        f"<p>{with_code(misconception.explanation)}</p>",
+        f"<p>{with_code(mistake.explanation)}</p>",
     ]
     html = "\n".join(part for part in parts if part)
-    place = name_of_place(f"{exercise.target} {misconception.name}")
-    return Entry(place, exercise.target, misconception.name, shown.symptom, html)
+    place = name_of_place(f"{exercise.target} {mistake.name}")
+    return Entry(place, exercise.target, mistake.name, shown.symptom, html)
 
 
 def prose(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a misconception shows: the criterion that it fails first, on which example, and how.
+"""What a mistake shows: the criterion that it fails first, on which example, and how.
 
 All of it is the checks' own verdict. The kinds of symptom are told from what came and what was
 expected; the first that fits is the one that the field guide files the mistake under.
@@ -14,7 +14,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from attncourse.checks import Exercise, Misconception
+from attncourse.checks import Exercise, Mistake
 from attncourse.checks.drivers import dtype_of, repeated, scattered
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.judging import call_text, picture
@@ -39,9 +39,9 @@ class Example:
     picture: Picture | None
 
 
-def example(exercise: Exercise, misconception: Misconception) -> Example:
+def example(exercise: Exercise, mistake: Mistake) -> Example:
     """The smallest case that fails the first criterion that fails; one to draw if there is one."""
-    first, failing = first_failure(exercise, misconception)
+    first, failing = first_failure(exercise, mistake)
     drawable = [t for t in failing if exercise.picture and not first.unchanged and picture((t,))]
     trial = min(drawable or failing, key=numbers_in)
     seen = symptom(trial, first.unchanged)
@@ -56,15 +56,13 @@ def example(exercise: Exercise, misconception: Misconception) -> Example:
     return Example(first.name, seen, call, told, None if drawn else texts, drawn)
 
 
-def first_failure(
-    exercise: Exercise, misconception: Misconception
-) -> tuple[Criterion, list[Trial]]:
+def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list[Trial]]:
     """The first criterion that fails, with the trials in which it does.
 
     Later ones are not tried. What fails none of its own fails by an argument that it changed.
     """
     seen: list[Trial] = []
-    trials = trials_of(exercise, misconception.wrong, SEED)
+    trials = trials_of(exercise, mistake.wrong, SEED)
     for criterion, own in groupby(trials, key=attrgetter("criterion")):
         seen += own
         failing = [t for t in seen if t.criterion is criterion and t.problem]

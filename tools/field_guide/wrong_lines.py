@@ -1,6 +1,6 @@
-"""The source of a misconception: the wrong line as it stands in the checks.
+"""The source of a mistake: the wrong line as it stands in the checks.
 
-What to show is of a slip in a composition the options that it chooses, and of an implementation
+What to show is of a mistake in a composition the options that it chooses, and of an implementation
 that is wrong as a whole its body. A helper that no other mistake of the exercise uses belongs to
 this one and is shown below it, unless it is a right answer.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
 
-from attncourse.checks import Exercise, Misconception, chapter
+from attncourse.checks import Exercise, Mistake, chapter
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.trying.trials import trials_of
 from field_guide.check_source import Definition, Source, names_in, source
@@ -31,21 +31,21 @@ class WrongLine:
     helpers: tuple[tuple[str, str], ...]
 
 
-def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
+def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
     """The code of the mistake. Raises ``LookupError`` where it cannot be found."""
-    chosen = options(misconception)
+    chosen = options(mistake)
     if chosen:
         codes = [option_code(name, option) for name, option in chosen.items()]
         below = [line for option in chosen.values() for line in lines_below(option)]
         return WrongLine("\n".join([*codes, *dict.fromkeys(below)]), ())
-    module, node = written(exercise, misconception)
+    module, node = written(exercise, mistake)
     if isinstance(node, ast.Lambda):
         code = module.expression(node.body)
     elif isinstance(node, ast.ClassDef):
         code = module.definition(node)
     else:
         code = module.body(node)
-    own = [module.defined[name] for name in helpers_of(exercise, misconception)]
+    own = [module.defined[name] for name in helpers_of(exercise, mistake)]
     known = dict.fromkeys(name for part in (node, *own) for name in names_in(part))
     told = {
         name: " ".join(doc.split("\n\n")[0].split())
@@ -55,9 +55,9 @@ def wrong_line(exercise: Exercise, misconception: Misconception) -> WrongLine:
     return WrongLine("\n\n".join([code, *map(module.definition, own)]), tuple(told.items()))
 
 
-def options(misconception: Misconception) -> dict[str, object]:
-    """What a slip chooses in its composition; nothing for a mistake that is written out."""
-    parts = parts_of(misconception.wrong)
+def options(mistake: Mistake) -> dict[str, object]:
+    """What a mistake chooses in its composition; nothing for a mistake that is written out."""
+    parts = parts_of(mistake.wrong)
     return parts.chosen if parts else {}
 
 
@@ -111,15 +111,15 @@ def lambda_code(value: Callable) -> str:
     return module.expression(node)
 
 
-def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
-    """The helpers that no other misconception of the exercise uses, right answers left out."""
-    if options(misconception):
+def helpers_of(exercise: Exercise, mistake: Mistake) -> list[str]:
+    """The helpers that no other mistake of the exercise uses, right answers left out."""
+    if options(mistake):
         return []
-    module, node = written(exercise, misconception)
+    module, node = written(exercise, mistake)
     others = {
         name
-        for other in exercise.misconceptions
-        if other is not misconception and not options(other)
+        for other in exercise.mistakes
+        if other is not mistake and not options(other)
         for name in module.reached(written(exercise, other)[1])
     }
     own = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
@@ -127,9 +127,9 @@ def helpers_of(exercise: Exercise, misconception: Misconception) -> list[str]:
 
 
 @cache
-def written(exercise: Exercise, misconception: Misconception) -> tuple[Source, ast.AST]:
+def written(exercise: Exercise, mistake: Mistake) -> tuple[Source, ast.AST]:
     """The module and the node of the wrong implementation."""
-    return by_object(misconception.wrong, f"{exercise.target}: {misconception.name}")
+    return by_object(mistake.wrong, f"{exercise.target}: {mistake.name}")
 
 
 def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definition]:

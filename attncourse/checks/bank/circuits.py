@@ -19,7 +19,7 @@ from attncourse.checks.drivers import call_on_llama
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
-from attncourse.checks.writing.mistakes import made, slip
+from attncourse.checks.writing.mistakes import made, mistake
 from attncourse.checks.writing.modules import State, spread, tensor
 from attncourse.llama import Llama, LlamaConfig
 
@@ -591,61 +591,61 @@ SINK = exercise(
             ]
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         keeping,
         *OF_WHAT_COMES_BACK,
-        slip("""a sink inside the window is lost
+        mistake("""a sink inside the window is lost
             Where the window reaches the first tokens, yours forbids them: an exclusive *or*, or a
             sum that is compared with 1. A key is allowed by either of the two, `window | first`.
         """)
         .by(together=lambda near, first: near ^ first)
         .by(together=lambda near, first: near & ~first | first & ~near),
-        slip("""a sink inside the window counts twice
+        mistake("""a sink inside the window counts twice
             You add the two masks, so that a first token inside the window is 2. A mask is boolean:
             `window | first`.""")
         .by(together=lambda near, first: near.int() + first.int(), reach=lambda mask: mask.tril())
         .by(together=lambda near, first: near.float() + first.float()),
-        slip("""only what is both
+        mistake("""only what is both
             You allow what is in the window *and* among the first. It is one or the other: `|`.
         """).by(together=lambda near, first: near & first),
-        slip("""the sinks are seen by tokens before them
+        mistake("""the sinks are seen by tokens before them
             The first rows see tokens that come later: with two sinks the first token would see the
             second. The whole mask is causal, sinks included.""").by(reach=as_it_is),
-        slip("""no sinks
+        mistake("""no sinks
             Your mask is the window alone. The first `n_sinks` columns are True as well, for every
             token that comes after them.""").by(
             first=lambda n, n_sinks: torch.zeros(n, n, dtype=torch.bool)
         ),
-        slip("""the sinks are queries
+        mistake("""the sinks are queries
             You let the first tokens see all that is before them: rows. A sink is a key that the
             others see, a column: `torch.arange(n) < n_sinks`.""").by(
             first=lambda n, n_sinks: (torch.arange(n)[:, None] < n_sinks).expand(n, n)
         ),
-        slip("""the last tokens are kept
+        mistake("""the last tokens are kept
             You keep the last `n_sinks` columns. The sinks are at the beginning: `[:, :n_sinks]`.
         """)
         .by(first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n))
         .by(first=last_by_slice),
-        slip("""always one sink
+        mistake("""always one sink
             You keep the first token, whatever `n_sinks` says: as many are kept as it says, and with
             0 none.""")
         .by(first=lambda n, n_sinks: (torch.arange(n) < 1).expand(n, n))
         .by(first=lambda n, n_sinks: (torch.arange(n) < max(n_sinks, 1)).expand(n, n)),
-        slip("""one sink too many or too few
+        mistake("""one sink too many or too few
             The sinks are columns 0 … n_sinks − 1: `j < n_sinks`.""")
         .by(first=lambda n, n_sinks: (torch.arange(n) <= n_sinks).expand(n, n))
         .by(first=lambda n, n_sinks: (torch.arange(n) < n_sinks - 1).expand(n, n))
         .by(first=lambda n, n_sinks: (torch.arange(n) == n_sinks).expand(n, n)),
-        slip("""the n_sinks-th token alone
+        mistake("""the n_sinks-th token alone
             You keep one column. All of the first `n_sinks` are kept: `[:, :n_sinks]`.""").by(
             first=lambda n, n_sinks: (torch.arange(n) == n_sinks - 1).expand(n, n)
         ),
-        slip("""the sinks are taken from the window
+        mistake("""the sinks are taken from the window
             Your window is narrower by the sinks. They come on top: `width` keys that end with the
             token itself, and the first ones besides.""")
         .by(near=lambda n, width, n_sinks: band(n, n, 1 - max(width - n_sinks, 1), 0))
         .by(near=lambda n, width, n_sinks: band(n, n, 1 - width + n_sinks, 0)),
-        slip("""the window has another reach
+        mistake("""the window has another reach
             The window holds the token itself and width − 1 before it: `0 <= i − j < width`.""")
         .by(near=lambda n, width, n_sinks: band(n, n, -width, 0))
         .by(near=lambda n, width, n_sinks: band(n, n, 2 - width, 0))
@@ -653,7 +653,7 @@ SINK = exercise(
         .by(near=lambda n, width, n_sinks: band(n, n, -(width // 2), 0))
         .by(near=lambda n, width, n_sinks: band(n, n, 1 - width, -1))
         .by(near=lambda n, width, n_sinks: band(n, n, -math.inf, 0)),
-        slip("""the window looks ahead
+        mistake("""the window looks ahead
             Your window reaches to both sides, or forward. It ends with the token: the mask is
             causal.""")
         .by(near=lambda n, width, n_sinks: band(n, n, -(width // 2), width // 2), reach=as_it_is)
@@ -669,7 +669,7 @@ SINK = exercise(
             first=causal_columns,
             reach=as_it_is,
         ),
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             Your diagonal is False, `j < i`. The window holds the token itself, and a first token
             that does not see itself sees nothing.""")
         .by(reach=lambda mask: mask.tril(-1))
@@ -677,16 +677,16 @@ SINK = exercise(
             near=lambda n, width, n_sinks: band(n, n, -width, -1),
             reach=lambda mask: mask.tril(-1),
         ),
-        slip("""rows and columns are exchanged
+        mistake("""rows and columns are exchanged
             Your mask is the transpose: row i is the query, column j the key.""").by(
             form=lambda mask: mask.T
         ),
-        slip("""nothing is refused
+        mistake("""nothing is refused
             A window of no token and a negative number of sinks make no sense: raise a
             `ValueError`.""")
         .by(refuse=lambda n, width, n_sinks: (width, n_sinks))
         .by(refuse=lambda n, width, n_sinks: (max(width, 1), max(n_sinks, 0))),
-        slip("""what is right is refused
+        mistake("""what is right is refused
             A window may be wider than the sequence, there may be more sinks than tokens, and
             n_sinks = 0 is a window without any.""")
         .by(
@@ -743,14 +743,14 @@ EDGES = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         cutting,
-        slip("""cut without renormalising
+        mistake("""cut without renormalising
             You set the weights to 0 after the softmax, and what is left of a row sums to less than
             1. Cut the scores (−∞) before the softmax, or divide by what is left.""").by(
             afterwards(lambda weights, left: weights * left)
         ),
-        slip("""a row without a key gives NaN
+        mistake("""a row without a key gives NaN
             Where no key is left you divide 0 by 0, or take the softmax of nothing but −∞. Such a
             row is 0.""")
         .by(normalize=lambda scores: scores.softmax(-1))
@@ -761,28 +761,28 @@ EDGES = exercise(
         )
         .by(after=nan_where(lambda left: left.all()))
         .by(after=nan_where(lambda left: left.any(-1, keepdim=True))),
-        slip("""a low number in place of −∞
+        mistake("""a low number in place of −∞
             Your cut scores are low, but a row that has nothing else becomes a softmax of them. A
             row without a key is 0.""")
         .by(filled(-1e9))
         .by(filled(torch.finfo(torch.float32).min))
         .by(low_throughout(-1e9))
         .by(low_throughout(torch.finfo(torch.float32).min)),
-        slip("""a score of 0 is no cut
+        mistake("""a score of 0 is no cut
             You set the scores to 0, and e⁰ = 1 is a weight like others. A weight of 0 needs a score
             of −∞.""")
         .by(filled(0.0))
         .by(hide=lambda scores, left: scores.masked_fill(~left, 0.0)),
-        slip("""key and query exchanged
+        mistake("""key and query exchanged
             An edge is (query, key), row and column. You cut (key, query).""").by(
             pairs=turned_round, see=in_square(everywhere)
         ),
-        slip("""both directions are cut
+        mistake("""both directions are cut
             You cut (i, j) and (j, i). An edge leads from one query to one key; the other way round
             is another edge.""").by(
             pairs=lambda edges: [*edges, *turned_round(edges)], see=in_square(everywhere)
         ),
-        slip("""whole rows or columns are cut
+        mistake("""whole rows or columns are cut
             You cut everything that these queries look at, or all that looks at these keys. One
             entry each: `mask[query, key]`.""")
         .by(whole(1))
@@ -792,60 +792,60 @@ EDGES = exercise(
                 scores, [(i, j) for i, _ in edges for _, j in edges]
             )
         ),
-        slip("""only one edge
+        mistake("""only one edge
             You cut the first or the last of the edges. All of them go.""")
         .by(pairs=lambda edges: list(edges)[:1])
         .by(pairs=lambda edges: list(edges)[-1:]),
-        slip("""all but the edges
+        mistake("""all but the edges
             You keep the edges and cut the rest: the mask is inverted.""").by(
             see=lambda scores, edges: ~everywhere(scores, edges)
         ),
-        slip("""nothing is cut
+        mistake("""nothing is cut
             Your result is the softmax of the scores. Did the cut reach what you return?
             `masked_fill` makes a new tensor, `masked_fill_` would change it in place.""").by(
             pairs=lambda edges: []
         ),
-        slip("""only the first map is cut
+        mistake("""only the first map is cut
             You cut the edges in the first map of the batch. They are cut in every one: index from
             the end, `[..., query, key]`.""").by(see=first_map_alone),
-        slip("""softmax over the queries
+        mistake("""softmax over the queries
             Your columns sum to 1. Each row is a query, and its weights over the keys sum to 1:
             `dim=-1`.""").by(normalize=lambda scores: softmax(scores.mT).mT),
-        slip("""the scores come back
+        mistake("""the scores come back
             You return scores. Asked for are weights: their softmax over the keys.""").by(
             normalize=as_it_is
         ),
-        slip("""what was cut is shared out evenly
+        mistake("""what was cut is shared out evenly
             You give what an edge had to the others of its row in equal parts. The others keep their
             proportions: divide by what is left.""")
         .by(shared_by(lambda weights, left: left))
         .by(shared_by(lambda weights, left: left & (weights > 0))),
-        slip("""divided by the sum of the map
+        mistake("""divided by the sum of the map
             You divide by the sum of all the weights that are left. Each row is divided by its own:
             `.sum(-1, keepdim=True)`.""")
         .by(afterwards(lambda weights, left: over_all(weights * left)))
         .by(afterwards(lambda weights, left: over_all(weights * left) * weights.shape[-2])),
-        slip("""hidden keys come back
+        mistake("""hidden keys come back
             You put another score where −∞ was, and the key that it hid has a weight again. A score
             of −∞ stays −∞.""").by(
             hide=lambda scores, left: scores.masked_fill(scores.isneginf(), 0).masked_fill(
                 ~left, -math.inf
             )
         ),
-        slip("""an empty list of edges stops it
+        mistake("""an empty list of edges stops it
             `edges` may be empty, and `zip(*edges)` gives nothing to unpack then: nothing is cut.
             A loop over the edges has no such case.""").by(pairs=two_lists),
-        slip("""no tensor comes back
+        mistake("""no tensor comes back
             You return a NumPy array, or lists. The weights are a torch tensor, through which
             gradients can flow: stay with torch operations.""")
         .by(after=lambda weights, left: weights.detach().numpy())
         .by(after=lambda weights, left: weights.tolist()),
-        slip("""computed in float32
+        mistake("""computed in float32
             You turn the scores into float32, which keeps seven digits of float64. Stay in the dtype
             of the scores.""").by(
             hide=lambda scores, left: scores.float().masked_fill(~left, -math.inf)
         ),
-        slip("""the scores are changed
+        mistake("""the scores are changed
             You write −∞ into the caller's scores: `masked_fill_`, or an assignment. Work on a copy,
             or use `masked_fill`.""").by(
             hide=lambda scores, left: scores.masked_fill_(~left, -math.inf)
@@ -883,93 +883,93 @@ LENS = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         reading,
-        slip("""no final norm
+        mistake("""no final norm
             You multiply the stream by the table as it is. The model normalises before its last
             layer: `rms_norm(hidden, gain)`.""")
         .by(divide=lambda hidden, size: hidden)
         .by(divide=lambda hidden, size: hidden, scale=lambda normed, gain: normed),
-        slip("""the gain is left out
+        mistake("""the gain is left out
             You normalise without the gain. The final norm's gain belongs to it: `rms_norm(hidden,
             gain)`.""").by(scale=lambda normed, gain: normed),
-        slip("""the mean is taken off
+        mistake("""the mean is taken off
             You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it
             in.""").by(centre=mean_off),
-        slip("""the norm runs over another axis
+        mistake("""the norm runs over another axis
             You normalise over the tokens, or all numbers together. Each vector is normalised by
             itself, over its features: axis −1.""")
         .by(average=lambda squares: squares.mean(-2, keepdim=True) if squares.ndim > 1 else squares)
         .by(average=lambda squares: squares.mean(-min(squares.ndim, 2), keepdim=True))
         .by(average=lambda squares: squares.mean()),
-        slip("""rows of length 1
+        mistake("""rows of length 1
             You divide by the length of a vector, the root of the *sum* of squares. An RMS norm
             divides by the root of their mean.""").by(
             average=lambda squares: squares.sum(-1, keepdim=True)
         ),
-        slip("""divided by the mean square
+        mistake("""divided by the mean square
             You divide by the mean square itself. It is its root that has the unit of the
             vector.""").by(root=as_it_is),
-        slip("""divided by the standard deviation
+        mistake("""divided by the standard deviation
             You divide by the standard deviation, in which each row's mean is taken off. An RMS norm
             divides by the root of the mean square, mean left in.""")
         .by(divide=over_deviation(1))
         .by(divide=over_deviation(0)),
-        slip("""eps is added after the root
+        mistake("""eps is added after the root
             You add eps to the root. It belongs under it: `(mean_square + eps).sqrt()`.""").by(
             divide=eps_outside
         ),
-        slip("""another eps
+        mistake("""another eps
             Your norm adds another number than 1e-5, or none, under its root. It is chapter 18's
             `rms_norm` as it stands.""")
         .by(eps=1e-6)
         .by(eps=0.0)
         .by(eps=1e-8),
-        slip("""the table is normalised too
+        mistake("""the table is normalised too
             You normalise the rows of the table, or compare by cosine. The last layer is a plain
             product, in which long rows count more.""")
         .by(rows=lambda table: torch.nn.functional.normalize(table, dim=-1))
         .by(rows=normed_to),
-        slip("""the table is not transposed
+        mistake("""the table is not transposed
             A row of the table belongs to a word, so the logits are `… @ table.T`. You multiply by
             the table itself.""").by(say=lambda normed, table: normed @ table),
-        slip("""probabilities come back
+        mistake("""probabilities come back
             You return probabilities or their logs. Asked for are logits, before any softmax.""")
         .by(finish=lambda logits: logits.softmax(-1))
         .by(finish=lambda logits: logits.log_softmax(-1)),
-        slip("""words come back
+        mistake("""words come back
             You return the likeliest word. Asked for is a logit for each.""").by(
             finish=lambda logits: logits.argmax(-1)
         ),
-        slip("""the last token alone
+        mistake("""the last token alone
             You return the logits of the last row. Every vector of `hidden` has its own.""").by(
             finish=lambda logits: logits[..., -1, :] if logits.ndim > 1 else logits
         ),
-        slip("""1 + gain
+        mistake("""1 + gain
             You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1.
         """).by(scale=lambda normed, gain: (1 + gain) * normed),
-        slip("""gain is added
+        mistake("""gain is added
             You add gain. The normalised vector is multiplied by it.""").by(
             scale=lambda normed, gain: normed + gain
         ),
-        slip("""the gain comes before the norm
+        mistake("""the gain comes before the norm
             You multiply by gain and normalise then. The norm comes first: `gain · (x / rms)`.
         """)
         .by(scale=lambda normed, gain: normed_to(gain * normed))
         .by(
             divide=lambda hidden, size: hidden, scale=lambda hidden, gain: normed_to(gain * hidden)
         ),
-        slip("""the logits are normalised
+        mistake("""the logits are normalised
             You multiply by the table first and normalise the logits. It is the vector that is
             normalised, before its product with the table.""")
         .by(divide=lambda hidden, size: hidden, finish=normed_to)
         .by(finish=normed_to),
-        slip("""no tensor comes back
+        mistake("""no tensor comes back
             You return a NumPy array, or lists. Logits are a torch tensor, through which gradients
             can flow: stay with torch operations.""")
         .by(finish=lambda logits: logits.detach().numpy())
         .by(finish=lambda logits: logits.tolist()),
-        slip("""computed in float32
+        mistake("""computed in float32
             You turn the numbers into float32, which keeps seven digits of float64. Stay in the
             dtype of `hidden`.""").by(
             centre=lambda x: x.float(),
@@ -1022,48 +1022,48 @@ PATCH = exercise(
         unchanged(),
     ),
     excludes=(("*", "What it is given is a model and sequences of ids."),),
-    misconceptions=made(
+    mistakes=made(
         patching,
-        slip("""patched the wrong way round
+        mistake("""patched the wrong way round
             You run `clean` with a vector of `corrupted`. It is the corrupted run that is asked for,
             with one vector of the clean one in it.""").by(
             runs=lambda clean, corrupted: (corrupted, clean)
         ),
-        slip("""nothing is patched
+        mistake("""nothing is patched
             Your logits are those of the corrupted run as it is. A hook has to *return* what should
             run on, and a copy that is changed has to be used.""").by(where=no_answer),
-        slip("""the clean run comes back
+        mistake("""the clean run comes back
             You return the logits of `clean`, or put its whole stream in place. One vector alone
             comes from it.""")
         .by(put=everything)
         .by(where=lambda layer, n: [n], put=everything),
-        slip("""before the block, not after it
+        mistake("""before the block, not after it
             You exchange what goes *into* block `layer`. It is what comes out of it: a forward hook,
             not a pre-hook.""").by(where=lambda layer, n: [layer]),
-        slip("""another layer
+        mistake("""another layer
             You exchange the vector after another block. Layers count from 0, `model.blocks[layer]`.
         """)
         .by(where=lambda layer, n: [min(layer + 2, n)])
         .by(where=lambda layer, n: [n - layer]),
-        slip("""nothing is computed from it
+        mistake("""nothing is computed from it
             You exchange what comes after the last block, or the logits, so that no block sees the
             clean vector. It goes in after block `layer`; all that follows is computed anew.
         """).by(where=lambda layer, n: [n]),
-        slip("""the token is exchanged
+        mistake("""the token is exchanged
             You put the clean token's id, or its embedding, among the corrupted ones. The vector is
             the one that comes out of block `layer`.""").by(where=lambda layer, n: [0]),
-        slip("""a part of the block
+        mistake("""a part of the block
             Your hook sits on the block's attention or on its feed-forward layer. What these return
             is added to the stream; the stream is what the block itself returns.""")
         .by(part_of(in_attention))
         .by(part_of(in_feed_forward)),
-        slip("""in every layer from there on
+        mistake("""in every layer from there on
             You put the clean vector in after each of the later blocks as well. After block `layer`
             alone: what the later ones make of it is the question.""")
         .by(where=lambda layer, n: range(layer + 1, n + 1))
         .by(where=lambda layer, n: range(n + 1))
         .by(where=lambda layer, n: range(layer + 2)),
-        slip("""another position
+        mistake("""another position
             You exchange the vector at another position: the one after, the one before, the last, or
             all up to it or from it on.""")
         .by(put=to_place(lambda position, n: min(position + 1, n - 1)))
@@ -1071,50 +1071,50 @@ PATCH = exercise(
         .by(put=to_place(lambda position, n: n - 1))
         .by(put=from_there_on)
         .by(put=up_to_there),
-        slip("""the vector of another position
+        mistake("""the vector of another position
             At `position` you put the vector that the clean run has somewhere else. It has its own
             there.""")
         .by(put=from_place(lambda position, n: n - 1))
         .by(put=from_place(lambda position, n: 0))
         .by(put=from_place(lambda position, n: min(position + 1, n - 1))),
-        slip("""added, not put in its place
+        mistake("""added, not put in its place
             You add the clean vector, or average the two. It takes the place of the other.""")
         .by(put=added)
         .by(put=halved),
-        slip("""what the block adds, not the stream
+        mistake("""what the block adds, not the stream
             You take what the block *added* in the clean run. The residual stream is all that runs
             on after it, x with everything that was added so far.""").by(taken_from=what_is_added),
-        slip("""a vector that is normalised
+        mistake("""a vector that is normalised
             You take the stream through the final norm. It is taken as it runs from block to
             block.""").by(taken_from=last_norms),
-        slip("""no final norm
+        mistake("""no final norm
             Between the last block and the last layer stands the model's norm: `model.out(
             model.norm(x))`.""").by(norm=lambda model, x: x),
-        slip("""the hook stays
+        mistake("""the hook stays
             The model goes on patching after your function has returned. Remove the hook, also where
             the run fails: `try … finally: hook.remove()`.""").by(leave=hook_stays),
-        slip("""the hooks are others afterwards
+        mistake("""the hooks are others afterwards
             A hook that kept the clean vector is still there after your function has returned, or
             hooks that somebody else had set are gone. Remove your own: `hook.remove()`.""")
         .by(leave=first_hook_stays)
         .by(leave=all_hooks_go),
-        slip("""one token's logits alone
+        mistake("""one token's logits alone
             You return the row of the last token, or of the one at `position`. Logits for every
             position are asked for, `(..., n, n_vocab)`.""")
         .by(finish=lambda logits: logits[..., -1, :])
         .by(rows=lambda logits, position: logits[..., position, :]),
-        slip("""probabilities come back
+        mistake("""probabilities come back
             You return probabilities or their logs. Asked for are logits, before any softmax.""")
         .by(finish=lambda logits: logits.softmax(-1))
         .by(finish=lambda logits: logits.log_softmax(-1)),
-        slip("""positions are looked up in the batch
+        mistake("""positions are looked up in the batch
             `x[position]` is a sequence where there is a batch. Positions are on the last axis but
             one: `x[..., position, :]`.""").by(put=batch_for_sequence),
-        slip("""the first sequence for all
+        mistake("""the first sequence for all
             You put the first sequence's vector into all of them. Each gets its own.""").by(
             put=first_of_batch
         ),
-        slip("""what does not exist is let through
+        mistake("""what does not exist is let through
             A negative layer or position counts from the end in Python, and one that is too large
             gives another error, or none. Here each is a `ValueError`.""")
         .by(refuse=unchecked)
@@ -1125,7 +1125,7 @@ PATCH = exercise(
                 min(position, corrupted.shape[-1] - 1),
             )
         ),
-        slip("""what exists is refused
+        mistake("""what exists is refused
             The first and the last of layers and positions exist, and a sequence may have one token.
         """)
         .by(

@@ -19,9 +19,9 @@ from attncourse.checks.writing.mistakes import (
     attention_class,
     linear,
     made,
+    mistake,
     mixed,
     shared_out,
-    slip,
 )
 from attncourse.checks.writing.modules import (
     ModuleTable,
@@ -119,7 +119,7 @@ def cross(
 
 
 def by_root_of(width, other):
-    return slip(f"""divided by √{width}
+    return mistake(f"""divided by √{width}
         You divide by the root of {width}. After the projections queries and keys have d_k features,
         and it is √d_k that keeps their products in range.
     """).by(factor=lambda q, k, other: other.shape[-1] ** -0.5, other=other)
@@ -203,7 +203,7 @@ OF_THE_PRODUCT = (
     mistakes.RESHAPED,
     mistakes.KEY_NOT_TURNED,
 )
-WEIGHTS_TURNED = slip("""weights is transposed
+WEIGHTS_TURNED = mistake("""weights is transposed
     Your `weights` returns the map transposed, a row for each key. Return the map that `forward`
     mixes with: row i belongs to query i.""").by(shown(lambda maps: maps.mT))
 OF_BOTH = (
@@ -221,7 +221,7 @@ OF_BOTH = (
     mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
     mistakes.TOO_LITTLE_OFF,
     *mistakes.OF_THE_MASKS_SHAPE,
-    slip("""an axis is added to a mask of two axes
+    mistake("""an axis is added to a mask of two axes
         You take a mask of two axes for (b, n) and put an axis between them. Such a mask has a row
         for each query here; padding comes as (b, 1, n). It broadcasts as it is: add nothing.""")
     .by(hide=lambda s, mask: with_axis(s, mask, 2))
@@ -287,7 +287,7 @@ CROSS = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=(
+    mistakes=(
         *made(cross, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
         *made(cross, by_letters("bmd,bnd->bmn")),
         *made(
@@ -307,13 +307,13 @@ CROSS = exercise(
             *mistakes.OF_THE_VIEWS,
             mistakes.QUERIES_NOT_PROJECTED,
             mistakes.ONE_VIEW_TO_COMPARE,
-            slip("""keys or values from x
+            mistake("""keys or values from x
                 You make keys or values from x, as in self-attention. Those who are asked are the
                 tokens of y: keys and values are both made from y.""")
             .by(key=lambda self, x, y: self.W_k(x))
             .by(value=lambda self, x, y: self.W_v(x))
             .by(key=lambda self, x, y: self.W_k(x), value=lambda self, x, y: self.W_v(x)),
-            slip("""y asks
+            mistake("""y asks
                 You make the queries from y, so there are n answers. The first argument asks:
                 queries from x, keys and values from y, output of length m.""")
             .by(query=lambda self, x, y: self.W_q(y))
@@ -322,12 +322,12 @@ CROSS = exercise(
                 key=lambda self, x, y: self.W_k(x),
                 value=lambda self, x, y: self.W_v(x),
             ),
-            slip("""x is among those who are asked
+            mistake("""x is among those who are asked
                 You join x and y and attend to both. Only y is asked: n keys, not m + n.""").by(
                 key=lambda self, *both: self.W_k(torch.cat(both, dim=-2)),
                 value=lambda self, *both: self.W_v(torch.cat(both, dim=-2)),
             ),
-            slip("""y is expanded to the batch of x
+            mistake("""y is expanded to the batch of x
                 You give y the batch axes of x, or x those of y. The other may have more of them:
                 leave both as they are, and `@` broadcasts them.""")
             .by(
@@ -335,18 +335,18 @@ CROSS = exercise(
                 value=lambda self, x, y: self.W_v(along(x, y)),
             )
             .by(query=lambda self, x, y: self.W_q(along(y, x))),
-            slip("""the layers of query and key exchanged
+            mistake("""the layers of query and key exchanged
                 You use `W_k(x)` as the queries and `W_q(y)` as the keys. Queries are `W_q(x)`, keys
                 `W_k(y)`.
             """).by(query=lambda self, x, y: self.W_k(x), key=lambda self, x, y: self.W_q(y)),
-            slip("""x is added to the output
+            mistake("""x is added to the output
                 You add x to what was mixed. A residual belongs to the layer around attention, not
                 here: return the mixed values alone.""")
             .by(answer=lambda attention, *given: mixed(attention, *given) + given[2])
             .by(answer=added_where_it_fits),
             mistakes.NO_SUPER_INIT,
             mistakes.LAYERS_HIDDEN,
-            slip("""y is cut off from the gradient
+            mistake("""y is cut off from the gradient
                 The numbers are right, but what made y cannot learn from them, or not from all:
                 there is a `.detach()` or a `torch.no_grad()` around y.""")
             .by(
@@ -417,13 +417,13 @@ POOLING = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=(
+    mistakes=(
         *made(pool, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
         *made(pool, by_letters("md,bnd->bmn")),
         *made(
             pool,
             *(s.naming(d_k="d") for s in OF_BOTH),
-            slip("""mean pooling
+            mistake("""mean pooling
                 Every element gets the same weight, whatever the queries are. The weights are a
                 softmax of the queries' scores with the keys.""").by(normalize=alike),
             beside=mistakes.IN_ONE_METHOD,
@@ -431,14 +431,14 @@ POOLING = exercise(
         *made(
             pool,
             *mistakes.OF_THE_VIEWS,
-            slip("""the axis of the queries is squeezed away
+            mistake("""the axis of the queries is squeezed away
                 You drop the axis of a single query, in the output or in `weights`, or by
                 `squeeze()` every axis of length 1. Keep it: one and many are the same code.""")
             .by(answer=lambda attention, *given: mixed(attention, *given).squeeze(-2))
             .by(answered(lambda output: output.squeeze()))
             .by(answered(lambda output: output.squeeze(-2)) | SQUEEZED)
             .by(SQUEEZED),
-            slip("""the answers do not stay apart
+            mistake("""the answers do not stay apart
                 You average the answers, add them up, run them together, or keep the first alone, or
                 average the queries, or the maps of `weights`. Each query has an answer of its own:
                 return all of them, (..., n_queries, d).""")
@@ -452,19 +452,19 @@ POOLING = exercise(
             .by(query=lambda self, x: self.queries.mean(0, keepdim=True))
             .by(shown(lambda maps: maps.mean(-2)))
             .by(shown(lambda maps: maps.mean(-2, True))),
-            slip("""the queries are added to the output
+            mistake("""the queries are added to the output
                 You add the queries to what was mixed. Return the mixed values alone.
             """).by(answer=lambda attention, *given: mixed(attention, *given) + given[0][0]),
-            slip("""the elements ask, not the queries
+            mistake("""the elements ask, not the queries
                 You let the elements attend to each other and average the result. Those who ask are
                 the learned `queries`.""").by(
                 query=lambda self, x: x,
                 answer=lambda attention, *given: mixed(attention, *given).mean(-2, True),
             ),
-            slip("""the queries are projected too
+            mistake("""the queries are projected too
                 You send the queries through `W_k`. They are compared as they are: only the elements
                 are projected.""").by(query=lambda self, x: self.W_k(self.queries)),
-            slip("""one batch axis is assumed
+            mistake("""one batch axis is assumed
                 You expand the queries to `x.shape[0]` copies, right for exactly one batch axis.
                 Leave them (n_queries, d): a product with (..., d, n) takes them along.""")
             .by(query=lambda self, x: self.queries.expand(x.shape[0], -1, -1))
@@ -473,7 +473,7 @@ POOLING = exercise(
                 compare=lambda q, k: q.bmm(k.transpose(1, 2)),
             ),
             mistakes.not_random("queries"),
-            slip("""queries is a plain tensor
+            mistake("""queries is a plain tensor
                 `queries` is a tensor that the module does not know as a parameter, or a buffer: it
                 would not be learned. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.""")
             .by(
@@ -484,7 +484,7 @@ POOLING = exercise(
             )
             .by(hold=as_a_buffer),
             mistakes.NO_SUPER_INIT,
-            slip("""padding is zeroed and still attended to
+            mistake("""padding is zeroed and still attended to
                 You set the masked elements of x to 0. Their keys then have the score 0, and exp(0)
                 = 1, so they take weight from the others. Put −∞ into the scores.
             """).by(answer=padding_zeroed),

@@ -40,7 +40,7 @@ from attncourse.checks.writing.mistakes import (
     filled_with,
     hide,
     made,
-    slip,
+    mistake,
 )
 from attncourse.checks.writing.modules import tensor
 
@@ -609,31 +609,31 @@ ONLINE = exercise(
         FLOATS_ONLY,
         ("a gradient on blocks alone", "No gradient is asked for through these two numbers."),
     ),
-    misconceptions=made(
+    mistakes=made(
         online,
-        slip("""the running sum is not rescaled
+        mistake("""the running sum is not rescaled
             When a larger score comes, what you have summed is still measured from the old maximum.
             Multiply it by exp(old maximum − new maximum) before you add.
         """).by(shrink=lambda old, new: 1.0),
-        slip("""rescaled the wrong way round
+        mistake("""rescaled the wrong way round
             You multiply the sum by exp(new − old). The new maximum is larger, and the old sum has
             to shrink: exp(old − new).""")
         .by(shrink=lambda old, new: (new - finite(old)).exp())
         .by(shrink=lambda old, new: (new - old).exp()),
-        slip("""what was just added is rescaled too
+        mistake("""what was just added is rescaled too
             You add the new block first and rescale then. It is measured from the new maximum
             already: rescale the old sum alone.
         """).by(join=lambda old, factor, new: (old + new) * factor),
-        slip("""each block from its own maximum
+        mistake("""each block from its own maximum
             You subtract the block's own maximum from its scores. All that is summed has to be
             measured from one number: the larger of the running maximum and the block's.
         """).by(weigh=lambda s, seen, old: (s - finite(largest(s))).exp()),
-        slip("""from the maximum before
+        mistake("""from the maximum before
             You measure the new block from the maximum that was there before it. Take the larger one
             first, then both sums are measured from it.""")
         .by(weigh=lambda s, seen, old: (s - finite(old)).exp())
         .by(weigh=lambda s, seen, old: (s - old).exp()),
-        slip("""−∞ − (−∞)
+        mistake("""−∞ − (−∞)
             Where a row has seen nothing but −∞, its maximum is −∞, and −∞ − (−∞) is NaN. Subtract 0
             there.""")
         .by(seen=lambda maximum: maximum)
@@ -641,7 +641,7 @@ ONLINE = exercise(
             seen=lambda maximum: maximum,
             finish=lambda maximum, normaliser: (maximum, normaliser.nan_to_num()),
         ),
-        slip("""the maximum begins at a number
+        mistake("""the maximum begins at a number
             Your running maximum starts at a number, so that of a row below it is wrong, one of −∞
             among them. Start at −∞, or at the first block's.""")
         .by(begin=0.0)
@@ -649,11 +649,11 @@ ONLINE = exercise(
             lambda number: {"begin": number},
             (-1.0, 1.0, *(-(10.0**n) for n in (2, 3, 4, 5, 6, 9, 10, 12, 20, 30, 38)), *LOWEST),
         ),
-        slip("""a number is added to the sum
+        mistake("""a number is added to the sum
             Your sum holds a number that belongs to no key. It begins at 0, and needs no guard.""")
         .by(added(1e-6))
         .by_any(added, (1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1.0)),
-        slip("""no maximum subtracted
+        mistake("""no maximum subtracted
             You sum exp(s) and not exp(s − maximum): for large scores that is ∞.""")
         .by(weigh=lambda s, seen, old: s.exp(), shrink=lambda old, new: 1.0)
         .by(
@@ -661,64 +661,64 @@ ONLINE = exercise(
             shrink=lambda old, new: 1.0,
             finish=lambda maximum, total: (maximum, total / maximum.exp()),
         ),
-        slip("""one maximum for all queries
+        mistake("""one maximum for all queries
             You take the largest score of the whole block. Each row has a maximum of its own.
         """).by(raise_to=of_all_rows),
-        slip("""the smallest score
+        mistake("""the smallest score
             You keep the smallest score. Subtracting the largest keeps exp in range.""").by(
             raise_to=lambda old, s: torch.minimum(
                 old.masked_fill(old == -math.inf, math.inf), s.amin(-1, keepdim=True)
             )
         ),
-        slip("""the last axis is gone
+        mistake("""the last axis is gone
             You return `(..., m)`. Both are `(..., m, 1)`, so that they fit the scores:
             `keepdim=True`.
         """).by(finish=lambda maximum, normaliser: (maximum[..., 0], normaliser[..., 0])),
-        slip("""the last block is left out
+        mistake("""the last block is left out
             You stop one block early, or leave out one that is shorter than the others.""")
         .by(read=without_a_short_one)
         .by(read=lambda blocks: list(blocks)[:-1]),
-        slip("""the first block is left out
+        mistake("""the first block is left out
             You start from the first block's maximum and forget to count its scores.
         """).by(read=lambda blocks: list(blocks)[1:]),
-        slip("""only the first block counts
+        mistake("""only the first block counts
             You return after the first block: is the `return` inside the loop? All blocks count.
         """).by(read=lambda blocks: list(blocks)[:1]),
-        slip("""only the last block counts
+        mistake("""only the last block counts
             You start anew with every block. The sum goes on.""")
         .by(join=lambda old, factor, new: new)
         .by(raise_to=of_this_block, join=lambda old, factor, new: new),
-        slip("""the maximum is that of the last block
+        mistake("""the maximum is that of the last block
             You take each block's own maximum for the running one. It never falls:
             `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=of_this_block),
-        slip("""the first block counts twice
+        mistake("""the first block counts twice
             You start with the first block's sum and go through all blocks then, the first one too.
             Start from 0 and −∞, or go on with the second block.
         """).by(read=lambda blocks: [*(kept := list(blocks))[:1], *kept]),
-        slip("""computed in float32
+        mistake("""computed in float32
             You convert the scores to float32, or keep both numbers in it. They have the dtype of
             the scores: `torch.full_like`, or `dtype=scores.dtype`.""")
         .by(read=lambda blocks: [block.float() for block in blocks])
         .by(finish=lambda maximum, normaliser: (maximum.float(), normaliser.float())),
-        slip("""all blocks joined first
+        mistake("""all blocks joined first
             You put all scores together and take the softmax's sum in one go. Right numbers, but all
             of them at once are what is to be avoided: look at one block at a time.
         """).by(read=whole),
-        slip("""a second pass over blocks that are gone
+        mistake("""a second pass over blocks that are gone
             You look for the largest score first and go through the blocks again. They come once:
             the second time there are none.""").by(join=lambda old, factor, new: 0 * new),
-        slip("""−∞ is hidden in the result
+        mistake("""−∞ is hidden in the result
             For a row of nothing but −∞ you return 0 as its largest score. It is −∞; only where you
             subtract it does 0 take its place.""").by(told=lambda maximum, seen: seen),
-        slip("""the logarithm of the normaliser
+        mistake("""the logarithm of the normaliser
             You return log of the sum, or the logsumexp. The sum itself is asked for.""")
         .by(finish=lambda maximum, normaliser: (maximum, normaliser.log()))
         .by(finish=lambda maximum, normaliser: (maximum, maximum + normaliser.log()))
         .by(finish=lambda maximum, normaliser: (maximum, normaliser * maximum.exp())),
-        slip("""the two change places
+        mistake("""the two change places
             You return (normaliser, maximum). The maximum comes first.
         """).by(finish=lambda maximum, normaliser: (normaliser, maximum)),
-        slip("""a mean and not a sum
+        mistake("""a mean and not a sum
             You average exp over the block. The normaliser is the sum over all keys.
         """).by(add_up=lambda weights: weights.mean(-1, keepdim=True)),
     ),
@@ -780,7 +780,7 @@ TILED = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         tiles,
         *SCALES,
         mistakes.DIVIDED_BY_ROOT_N,
@@ -792,59 +792,59 @@ TILED = exercise(
         mistakes.NOT_LOW_ENOUGH.by(filled_with(-1e4)),
         mistakes.MASK_ADDED,
         mistakes.ZERO_TIMES_INFINITY,
-        slip("""every tile has the first tile's mask
+        mistake("""every tile has the first tile's mask
             You take the same corner of the mask for every tile. The tile of these rows and columns
             needs `mask[..., rows, columns]`.
         """).by(tile=lambda mask, r, c: mask[..., length(r), length(c)]),
-        slip("""the mask's rows do not move along
+        mistake("""the mask's rows do not move along
             You cut the mask's columns and always take its first rows. Rows of the mask belong to
             queries: cut both axes, `mask[..., rows, columns]`.
         """).by(tile=lambda mask, r, c: mask[..., length(r), c]),
-        slip("""the mask's columns do not move along
+        mistake("""the mask's columns do not move along
             You cut the mask's rows and always take its first columns. Columns of the mask belong to
             keys: cut both axes, `mask[..., rows, columns]`.
         """).by(tile=lambda mask, r, c: mask[..., r, length(c)]),
-        slip("""the mask's tile is transposed
+        mistake("""the mask's tile is transposed
             You cut the mask with keys as rows. Its axes are those of the scores: queries, then
             keys.""")
         .by(tile=lambda mask, r, c: mask[..., c, r].mT)
         .by(tile=lambda mask, r, c: mask[..., c, r]),
-        slip("""−∞ − (−∞)
+        mistake("""−∞ − (−∞)
             A query may see no key of a tile. Its largest score is −∞ there, and −∞ − (−∞) is NaN.
             Subtract 0 while a row has seen nothing else.""").by(seen=lambda maximum: maximum),
-        slip("""nothing is rescaled when the maximum moves
+        mistake("""nothing is rescaled when the maximum moves
             When a larger score comes, both running sums are still measured from the old maximum.
             Multiply them by exp(old − new) before you add.""").by(shrink=lambda old, new: 1.0),
-        slip("""the output is not rescaled
+        mistake("""the output is not rescaled
             You rescale the normaliser when the maximum moves, and not the running sum of values.
             Both are measured from the maximum: multiply both.""").by(keep_total=the_same),
-        slip("""the normaliser is not rescaled
+        mistake("""the normaliser is not rescaled
             You rescale the running sum of values when the maximum moves, and not the normaliser.
             Both are measured from the maximum: multiply both.""").by(keep_normaliser=the_same),
-        slip("""rescaled the wrong way round
+        mistake("""rescaled the wrong way round
             You multiply by exp(new − old). The new maximum is larger, and what was summed before
             has to shrink: exp(old − new).""")
         .by(shrink=lambda old, new: (new - finite(old)).exp())
         .by(shrink=lambda old, new: (new - old).exp()),
-        slip("""each tile from its own maximum
+        mistake("""each tile from its own maximum
             You subtract the tile's own maximum. All that is summed for a row has to be measured
             from one number, the running maximum.
         """).by(weigh=lambda s, seen, old: (s - finite(largest(s))).exp()),
-        slip("""the maximum begins at a number
+        mistake("""the maximum begins at a number
             Your running maximum starts at a number. For scores far below that every exp is 0, and
             0/0 is NaN. Start at −∞.""")
         .by(begin=0.0)
         .by_any(lambda number: {"begin": number}, tuple(-(10.0**n) for n in range(5))),
-        slip("""the maximum is that of the last tile
+        mistake("""the maximum is that of the last tile
             You take each tile's own maximum for the running one. It never falls:
             `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=of_this_block),
-        slip("""no maximum subtracted
+        mistake("""no maximum subtracted
             exp of a large score overflows, and far below 0 it vanishes. Measure every score from
             its row's running maximum.""").by(seen=torch.zeros_like, shrink=lambda old, new: 1.0),
-        slip("""one maximum for the whole tile
+        mistake("""one maximum for the whole tile
             You subtract the tile's largest score from all its rows. In a row far below it every exp
             is 0. Each row has its own maximum.""").by(raise_to=one_for_the_tile),
-        slip("""a softmax in every tile
+        mistake("""a softmax in every tile
             You take a softmax of each tile and add the results up, or average them. A row shares 1
             among all keys: sum exp first, and divide once at the end.""")
         .by(weigh=own_softmax, shrink=lambda old, new: 1.0)
@@ -855,63 +855,63 @@ TILED = exercise(
                 for joined in (SUM_OF_TILES, MEAN_OF_TILES)
             )
         ),
-        slip("""not divided by the normaliser
+        mistake("""not divided by the normaliser
             You return the sums of exp(s) v. At the end each row is divided by its normaliser.
         """).by(divide=lambda total, normaliser: total),
-        slip("""divided in every tile
+        mistake("""divided in every tile
             You divide by the normaliser after each tile, so what came first is divided again and
             again. Divide once, after the last one.""")
         .by(each=lambda total, z: total / z, divide=lambda total, z: total)
         .by(each=lambda total, z: total / z)
         .by(each=lambda x, z: x / z.clamp(min=1e-30), divide=lambda total, z: total),
-        slip("""a guard in the denominator
+        mistake("""a guard in the denominator
             You add a small number to the normaliser, and the weights no longer sum to 1. It is at
             least 1 and needs no guard.""")
         .by(guarded(1e-3))
         .by_any(guarded, Between(1e-8, 10.0)),
-        slip("""the last keys are dropped
+        mistake("""the last keys are dropped
             You leave out the last block of keys where it is shorter than the others: `range(0, n,
             block)` reaches it, `n // block` blocks do not.""")
         .by(cut_keys=lambda n, block, rows: whole_pieces(n, block))
         .by(cut_keys=lambda n, block, rows: whole_pieces(n, min(n, block))),
-        slip("""the last queries are dropped
+        mistake("""the last queries are dropped
             You leave out the last block of queries where it is shorter than the others. Every query
             gets a row.""").by(cut_queries=whole_pieces),
-        slip("""a query sees the keys of its own block alone
+        mistake("""a query sees the keys of its own block alone
             You walk along the diagonal. Each block of queries meets *every* block of keys.
         """).by(cut_keys=lambda n, block, rows: [rows]),
-        slip("""the later keys are left out
+        mistake("""the later keys are left out
             You stop at the tile on the diagonal. Without a mask a query sees all keys.""").by(
             cut_keys=lambda n, block, rows: (
                 part for part in pieces(n, block) if part.start <= rows.start
             )
         ),
-        slip("""only the last tile counts
+        mistake("""only the last tile counts
             You start anew with every block of keys, with both sums or with one. They go on along
             the row.""")
         .by(keep_total=lambda x, factor: 0 * x, keep_normaliser=lambda x, factor: 0 * x)
         .by(keep_total=lambda x, factor: 0 * x)
         .by(keep_normaliser=lambda x, factor: 0 * x),
-        slip("""all scores at once
+        mistake("""all scores at once
             Right numbers, but they are made of a whole matrix of scores, or of a mask of that size.
             Make one tile at a time, and keep sums only.""").by(size=lambda block, m, n: max(m, n)),
-        slip("""axes counted from the front
+        mistake("""axes counted from the front
             `query[rows]` cuts the first axis, which is the batch's if there is one. Count from the
             end: `query[..., rows, :]`.""")
         .by(take=lambda x, part: x[part])
         .by(take=lambda x, part: x[:, part]),
-        slip("""the mask's axes counted from the front
+        mistake("""the mask's axes counted from the front
             `mask[rows, columns]` cuts the first two axes, and one of them is the batch's if the
             mask has one. Count from the end: `mask[..., rows, columns]`.""")
         .by(tile=lambda mask, r, c: mask[r, c])
         .by(tile=lambda mask, r, c: mask[:, r, c]),
-        slip("""the blocks are joined along another axis
+        mistake("""the blocks are joined along another axis
             You join blocks of queries along axis 0 or 1, counted from the front, or along the
             features. Rows are axis −2: `torch.cat(outputs, dim=-2)`.""")
         .by(collect=lambda outputs, query: torch.cat(outputs))
         .by(collect=lambda outputs, query: torch.cat(outputs, 1))
         .by(collect=lambda outputs, query: torch.cat(outputs, -1)),
-        slip("""the output has the query's shape
+        mistake("""the output has the query's shape
             You fill a tensor like `query`. A row of the output has d_v numbers, as a value has.
         """).by(collect=into_query),
         mistakes.ROLES_EXCHANGED.here(roles=lambda q, k, v: (k, q, v)),
@@ -957,10 +957,10 @@ WINDOWED = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         windows,
         *SCALES,
-        slip("""divided by the root of the width of the window
+        mistake("""divided by the root of the width of the window
             You divide the scores by √width. It is the width of queries and keys that counts,
             √d_k.""").by(factor=lambda q, k, other: k.shape[-2] ** -0.5),
         mistakes.NO_SOFTMAX,
@@ -973,54 +973,54 @@ WINDOWED = exercise(
             "Your softmax runs over the queries. Each has a budget of 1: take it along the places "
             "of its window, the last axis of the scores."
         ),
-        slip("""all scores at once
+        mistake("""all scores at once
             Right numbers, but they are made of a whole matrix of scores, or of a mask of that size.
             Compare each token with those of its window only.""").by(answer=whole_matrix),
-        slip("""a window that begins before the first token
+        mistake("""a window that begins before the first token
             A slice from a negative number counts from the end: `key[-1:2]` is empty, or other
             tokens. Begin at `max(0, start)`.""").by(answer=by_slices),
-        slip("""width on each side
+        mistake("""width on each side
             Your windows have 2 · width + 1 tokens. width counts all of them: width // 2 on each
             side, and the token itself.
         """).by(places=lambda i, n, width: i + torch.arange(-width, width + 1)),
-        slip("""one token too few on the right
+        mistake("""one token too few on the right
             Your windows stop before the last token: `range(i - half, i + half)` leaves out i +
             half.""")
         .by(places=lambda i, n, width: i + torch.arange(-(width // 2), max(width // 2, 1)))
         .by(places=lambda i, n, width: i + torch.arange(-(width // 2), width // 2)),
-        slip("""one token too few on the left
+        mistake("""one token too few on the left
             Your windows begin one token late. They reach from i − width // 2 to i + width // 2.
         """).by(
             places=lambda i, n, width: i + torch.arange(min(1 - width // 2, 0), width // 2 + 1)
         ),
-        slip("""one token too many on each side
+        mistake("""one token too many on each side
             You round the half up. Of an odd width, width // 2 tokens stand on each side.""").by(
             places=lambda i, n, width: i + torch.arange(-(width + 1) // 2, (width + 1) // 2 + 1)
         ),
-        slip("""the window ends at the token
+        mistake("""the window ends at the token
             You look at the width tokens that end with the token itself. It stands in the
             middle.""").by(places=lambda i, n, width: i + torch.arange(1 - width, 1)),
-        slip("""the window begins at the token
+        mistake("""the window begins at the token
             You look at the width tokens that begin with the token itself. It stands in the
             middle.""").by(places=lambda i, n, width: i + torch.arange(width)),
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             You leave out the token itself. It belongs to its window.
         """).by(there=lambda places, n: inside(places, n) & (places != torch.arange(n)[:, None])),
-        slip("""zeros beyond the ends get weight
+        mistake("""zeros beyond the ends get weight
             You pad keys and values with zeros. A key of zeros has a score of 0, and exp(0) is 1: it
             takes weight from the others. Mask what is beyond the ends.
         """).by(fill=lambda x, exists: x * exists, there=everywhere),
-        slip("""the last token counts more than once
+        mistake("""the last token counts more than once
             Beyond the ends you repeat the token that stands there, so it gets its weight several
             times. A window is shorter at the ends.""").by(there=everywhere),
-        slip("""the window goes round
+        mistake("""the window goes round
             Beyond one end you go on at the other, as `roll` or a negative index does. The first
             token has no left neighbour.
         """).by(index=lambda places, n: places % n, there=everywhere),
-        slip("""the window is moved inside
+        mistake("""the window is moved inside
             At the ends you move the window in, so that it keeps its width. It stays around its
             token and is cut off.""").by(places=moved_inside),
-        slip("""blocks and not windows
+        mistake("""blocks and not windows
             You cut the sequence into blocks, and all tokens of a block see the same: the block, or
             some beside it too. A window moves along with its token.""")
         .by(places=lambda i, n, width: i // width * width + torch.arange(width))
@@ -1029,17 +1029,17 @@ WINDOWED = exercise(
                 i // width * width + torch.arange(-(width // 2), width + width // 2)
             )
         ),
-        slip("""every second token
+        mistake("""every second token
             Your windows leave out every second token. They are the nearest ones, side by side.
         """).by(places=lambda i, n, width: i + 2 * torch.arange(-(width // 2), width // 2 + 1)),
-        slip("""the windows are not used
+        mistake("""the windows are not used
             Your tokens see the whole sequence.
         """).by(places=lambda i, n, width: torch.arange(n).expand(n, n)),
-        slip("""weights at the ends sum to less than 1
+        mistake("""weights at the ends sum to less than 1
             You take the softmax over the whole window and set what is beyond the ends to 0
             afterwards. What is left has to sum to 1: put −∞ into the scores.
         """).by(hide=lambda s, mask: s, after=lambda w, mask, f: w if mask is None else w * mask),
-        slip("""the windows' axis stays
+        mistake("""the windows' axis stays
             You return `(..., n, 1, d_v)`: an axis for the one query of each window is left.
         """).by(finish=lambda output: output.unsqueeze(-2)),
     ),
@@ -1090,36 +1090,36 @@ LINEAR_EXERCISE = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=(
+    mistakes=(
         *made(
             linear,
-            slip("""the denominators are missing
+            mistake("""the denominators are missing
                 You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each row
                 by their sum, φ(q) · Σ φ(k).""").by(divide=lambda mixed, sums: mixed),
-            slip("""divided by the number of keys
+            mistake("""divided by the number of keys
                 You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).
             """).by(sums=lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True)),
-            slip("""divided by the sum of the keys' features alone
+            mistake("""divided by the sum of the keys' features alone
                 Your denominators do not know the query. They are φ(q_i) · Σ_j φ(k_j), one for each
                 query.""").by(sums=lambda q, k, so_far: so_far.sum(-1, keepdim=True)),
-            slip("""divided by the sum of the queries' features
+            mistake("""divided by the sum of the queries' features
                 You add up the features of the query. The denominator is their product with the
                 keys', φ(q_i) · Σ_j φ(k_j).
             """).by(sums=lambda q, k, so_far: q.sum(-1, keepdim=True)),
-            slip("""a guard in the denominator
+            mistake("""a guard in the denominator
                 You add a small number to the denominators, and the weights no longer sum to 1. They
                 are above 0 as it is.""")
             .by(guarded_sum(0.001))
             .by_any(guarded_sum, Between(1e-08, 10.0)),
-            slip("""elu without + 1
+            mistake("""elu without + 1
                 elu goes down to −1, so weights can be negative and denominators 0. φ is elu +
                 1.""").by(both(F.elu)),
-            slip("""another number added to elu
+            mistake("""another number added to elu
                 You add another number than 1 to elu. φ(x) = elu(x) + 1 is above 0 and comes near
                 it.""")
             .by(plus(2.0))
             .by_any(plus, (0.5, 1.5, 1e-06, 1.1, 3.0)),
-            slip("""another feature map
+            mistake("""another feature map
                 You use another function than elu + 1 as φ.""")
             .by(both(torch.relu))
             .by(both(torch.exp))
@@ -1131,34 +1131,34 @@ LINEAR_EXERCISE = exercise(
             .by(both(lambda x: F.elu(x + 1)))
             .by(both(lambda x: F.selu(x) + 1))
             .by(both(torch.square)),
-            slip("""no feature map
+            mistake("""no feature map
                 You use queries and keys as they are. Their products may be negative, and then they
                 are no weights: take φ of both first.""").by(both(lambda x: x)),
-            slip("""φ of the queries alone
+            mistake("""φ of the queries alone
                 You take φ of the queries and not of the keys. It is taken of both.
             """).by(of_key=lambda x: x),
-            slip("""φ of the keys alone
+            mistake("""φ of the keys alone
                 You take φ of the keys and not of the queries. It is taken of both.
             """).by(of_query=lambda x: x),
-            slip("""φ of the values too
+            mistake("""φ of the values too
                 You take φ of the values. They are mixed as they are.""").by(of_value=features),
-            slip("""scaled by √d_k
+            mistake("""scaled by √d_k
                 You divide the queries, or queries and keys. There is no exp here whose argument
                 could grow: φ is taken of queries and keys as they are.""")
             .by(of_query=lambda x: features(x * x.shape[-1] ** (-0.5)))
             .by(both(lambda x: features(x * x.shape[-1] ** (-0.25))))
             .by(both(lambda x: features(x * x.shape[-1] ** (-0.5)))),
-            slip("""causal is ignored
+            mistake("""causal is ignored
                 With causal=True your tokens still see those behind them. Use running sums, `cumsum`
                 along the tokens.""").by(so_far=lambda x, axis: x.sum(axis, keepdim=True)),
-            slip("""always causal
+            mistake("""always causal
                 Without `causal` every query sees all keys.""").by(given=lambda causal: True),
-            slip("""a token does not see itself
+            mistake("""a token does not see itself
                 Your running sums stop before the token itself. It belongs to what it may see, and
                 the first token has nothing else.""")
             .by(so_far=without_own)
             .by(so_far=without_own, divide=lambda mixed, sums: mixed / sums.clamp(1e-9)),
-            slip("""running sums along another axis
+            mistake("""running sums along another axis
                 Your running sums go along the features, or an axis counted from the front. They go
                 along the tokens: axis −2 of the keys, −3 of `key[..., None] * value[..., None,
                 :]`.""")
@@ -1166,22 +1166,22 @@ LINEAR_EXERCISE = exercise(
             .by(so_far=lambda x, axis: x.cumsum(-1))
             .by(so_far=lambda x, axis: x.cumsum(0))
             .by(so_far=lambda x, axis: x.cumsum(1)),
-            slip("""the future and not the past
+            mistake("""the future and not the past
                 Your running sums come from the end. A token sees those *up to* itself.
             """).by(so_far=from_here_on),
-            slip("""the denominators are not causal
+            mistake("""the denominators are not causal
                 You mix what a token may see and divide by the sum over all keys. Both sums run up
                 to the token.
             """).by(sums=lambda q, k, so_far: (q * k.sum(-2, keepdim=True)).sum(-1, keepdim=True)),
-            slip("""φ(K)ᵀ V is transposed
+            mistake("""φ(K)ᵀ V is transposed
                 You multiply by Vᵀ φ(K). The sum over the keys is `(d_k, d_v)`: features of the keys
                 are its rows.""").by(mix=lambda q, state: q @ state.mT),
         ),
-        slip("""all scores at once
+        mistake("""all scores at once
             Right numbers, but they are made of the whole matrix φ(Q) φ(K)ᵀ. Multiply the other two
             first: φ(Q) (φ(K)ᵀ V).
         """).whole(all_products),
-        slip("""softmax attention
+        mistake("""softmax attention
             You compute softmax attention. Here the weights are φ(q) · φ(k) over their sum.
         """).whole(
             softmaxed(lambda d_k: 1),
@@ -1217,47 +1217,47 @@ CACHE = exercise(
             ]
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         counted,
-        slip("""keys or values alone
+        mistake("""keys or values alone
             You count one number for each feature. Keys *and* values are kept: twice as many.
         """).by(kinds=1),
-        slip("""queries too
+        mistake("""queries too
             You count queries, keys and values. A query is used once and thrown away.
         """).by(kinds=3),
-        slip("""bits
+        mistake("""bits
             You count bits. A number of 2 bytes has 16 bits; bytes are asked for.
         """).by(bits=lambda number: 8 * number),
-        slip("""divided by 8
+        mistake("""divided by 8
             You divide by 8 as if `bytes_per_number` were bits.""")
         .by(bits=lambda number: number / 8)
         .by(bits=lambda number: number // 8),
-        slip("""numbers and not bytes
+        mistake("""numbers and not bytes
             You count numbers. Each takes `bytes_per_number` bytes.""").by(bits=one),
-        slip("""the same number of bytes, whatever is given
+        mistake("""the same number of bytes, whatever is given
             You take two bytes for each number, or four. `bytes_per_number` says how many.""")
         .by(bits=lambda number: 2)
         .by(bits=lambda number: 4),
-        slip("""another size unless told
+        mistake("""another size unless told
             Unless told, a number takes 2 bytes.""")
         .by(default=4)
         .by(default=1)
         .by(default=8),
-        slip("""one layer
+        mistake("""one layer
             You count one layer. Each has keys and values of its own.""").by(layers=one),
-        slip("""one head
+        mistake("""one head
             You count one head, or divide `d_head` by their number. Each of the `n_kv_heads` has
             keys and values of its own, of `d_head` numbers each.""")
         .by(heads=one)
         .by(width=lambda d, heads: d // heads),
-        slip("""one feature
+        mistake("""one feature
             You leave out `d_head`: a key has that many numbers.""").by(width=lambda d, heads: 1),
-        slip("""one token
+        mistake("""one token
             You leave out the tokens.""").by(tokens=one),
-        slip("""pairs of tokens
+        mistake("""pairs of tokens
             You count n². Scores are for pairs of tokens, and nobody keeps them; keys and values are
             for single tokens.""").by(tokens=lambda n: n * n),
-        slip("""megabytes or gigabytes
+        mistake("""megabytes or gigabytes
             You divide to get larger units. Bytes are asked for.""")
         .by(finish=lambda total: total / 1e9)
         .by(

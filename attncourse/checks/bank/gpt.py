@@ -34,7 +34,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Attention, Between, made, slip
+from attncourse.checks.writing.mistakes import Attention, Between, made, mistake
 from attncourse.checks.writing.modules import tensor
 
 # --- cases: next_token_loss ------------------------------------------------------------------
@@ -735,83 +735,83 @@ NEXT = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         judged,
-        slip("""the targets are not shifted
+        mistake("""the targets are not shifted
             You judge row t by token t, which the model has already read. Row t guesses what comes
             next: `logits[..., :-1, :]` against `ids[..., 1:]`.
         """).by(shift=lambda logits, ids: (logits, ids)),
-        slip("""shifted the wrong way
+        mistake("""shifted the wrong way
             You judge row t by token t − 1. Row t guesses token t + 1: drop the *last* row of the
             logits and the *first* id.
         """).by(shift=lambda logits, ids: (logits[..., 1:, :], ids[..., :-1])),
-        slip("""the last row is judged by the first token
+        mistake("""the last row is judged by the first token
             `roll` puts the first id behind the last row. What comes after the last token is not
             known: drop that row.""").by(shift=lambda logits, ids: (logits, ids.roll(-1, -1))),
-        slip("""shifted by two
+        mistake("""shifted by two
             You judge row t by token t + 2, or leave out the first guess. Row 0 guesses token 1.""")
         .by(shift=lambda logits, ids: (logits[..., :-2, :], ids[..., 2:]))
         .by(shift=lambda logits, ids: (logits[..., 1:-1, :], ids[..., 2:])),
-        slip("""shifted across the sequences
+        mistake("""shifted across the sequences
             You put the sequences one behind the other and shift then, so that the last row of one
             is judged by the first token of the next. Shift first, `logits[..., :-1, :]` and
             `ids[..., 1:]`, and flatten what is left.
         """).by(shift=lambda logits, ids: (logits.flatten(0, -2)[:-1], ids.flatten()[1:])),
-        slip("""only the last guess counts
+        mistake("""only the last guess counts
             You judge a single row of each sequence. Every row guesses: a sequence of n tokens is n
             − 1 lessons.""").by(shift=lambda logits, ids: (logits[..., -2:-1, :], ids[..., -1:])),
-        slip("""padding is counted
+        mistake("""padding is counted
             You count what is guessed after the end of a sequence. Targets that are `padding_id`
             stay out of the sum and out of the number it is divided by.""")
         .by(count=lambda targets, ids, pad: torch.ones_like(targets).bool())
         .by(count=lambda t, ids, pad: not_padding(t, ids, pad) ^ (pad is not None)),
-        slip("""padding is told by the token that was read
+        mistake("""padding is told by the token that was read
             You leave out rows whose *own* token is padding. It is the target that counts: the last
             word of a sequence has padding behind it, and nobody guesses that.""")
         .by(count=lambda targets, ids, pad: not_padding(ids[..., :-1], ids, pad))
         .by(count=lambda t, i, p: not_padding(t, i, p) & not_padding(i[..., :-1], i, p)),
-        slip("""divided by all targets
+        mistake("""divided by all targets
             You leave padding out of the sum and divide by the number of all targets. Divide by
             those that count.
         """).by(gather=lambda s, counts: (s * counts).sum() / max(counts.numel(), 1)),
-        slip("""a padding_id of 0 is taken for none
+        mistake("""a padding_id of 0 is taken for none
             `if padding_id:` is False for 0, the usual id of padding. Ask `if padding_id is not
             None`.""").by(given=lambda padding_id: padding_id or None),
-        slip("""a padding_id where none was given
+        mistake("""a padding_id where none was given
             You take some id for padding that nobody named, such as 0. Without `padding_id` every
             target counts.""")
         .by(given=lambda padding_id: 0 if padding_id is None else padding_id)
         .by(given=lambda padding_id: 0),
-        slip("""nothing to guess gives NaN
+        mistake("""nothing to guess gives NaN
             Where every target is padding, or there is one token, you divide 0 by 0. The loss is 0
             there: divide the sum by the number of targets that count, and that at least 1.""")
         .by(gather=lambda s, counts: (s * counts).sum() / counts.sum())
         .by(gather=lambda s, counts: s[counts].mean()),
-        slip("""softmax before cross-entropy
+        mistake("""softmax before cross-entropy
             `F.cross_entropy` takes logits and does the softmax itself. You hand it shares, so they
             go through a second softmax and the loss can never come near 0.
         """).by(surprise=lambda g, t: surprises(g.softmax(-1), t)),
-        slip("""the logarithm of a softmax that is 0
+        mistake("""the logarithm of a softmax that is 0
             For large logits the softmax is exactly 0 and its logarithm −∞; a number added, or a
             clamp, hides that and gives a wrong loss. `F.log_softmax` takes both in one step.""")
         .by(surprise=lambda g, t: picked(g.softmax(-1).log(), t))
         .by(surprise=lambda g, t: picked(g.softmax(-1).clamp(min=1e-9).log(), t))
         .by_any(guarded_log, (1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)),
-        slip("""softmax over the tokens
+        mistake("""softmax over the tokens
             Your shares sum to 1 down the sequence. Each row shares 1 among the words of the
             vocabulary, along the last axis.
         """).by(surprise=lambda g, t: picked(F.log_softmax(g, -2), t)),
-        slip("""the logits themselves
+        mistake("""the logits themselves
             You average the logits of the tokens that came. A logit says something only against the
             others of its row: take the log-softmax first.""").by(surprise=picked),
-        slip("""the share and not its logarithm
+        mistake("""the share and not its logarithm
             You average shares, or 1 − share. The surprise at a token is −log of its share.""")
         .by(surprise=lambda g, t: 1 + picked(g.softmax(-1), t))
         .by(surprise=lambda g, t: picked(g.softmax(-1), t)),
-        slip("""summed, not averaged
+        mistake("""summed, not averaged
             You return the sum over all targets, which grows with the text. Divide by the number of
             targets that count.""").by(gather=lambda s, counts: (s * counts).sum()),
-        slip("""a number is added to how many count
+        mistake("""a number is added to how many count
             You divide by the number of targets that count and something more, so the mean is too
             small. Divide by that number, and by 1 where it is 0.""")
         .by(gather=lambda s, counts: (s * counts).sum() / (counts.sum() + 1))
@@ -819,19 +819,19 @@ NEXT = exercise(
             lambda more: {"gather": lambda s, c: (s * c).sum() / (c.to(s.dtype).sum() + more)},
             (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8),
         ),
-        slip("""the mean of the sequences' means
+        mistake("""the mean of the sequences' means
             You average each sequence first, so a token of a short one counts more than one of a
             long one. Sum over everything, then divide once.""").by(gather=by_sequence),
-        slip("""the axis of the words is another
+        mistake("""the axis of the words is another
             `F.cross_entropy` looks for the words on axis 1. Flatten first, `logits.flatten(0, -2)`
             and `targets.flatten()`, and any batch axes fit.""").by(surprise=unflattened),
-        slip("""logits transposed before they are reshaped
+        mistake("""logits transposed before they are reshaped
             `logits.mT.reshape(-1, n_vocab)` makes rows of the numbers of one word at many places.
             A row has one place's numbers for all words: reshape the logits as they come, or give
             `cross_entropy` the transposed ones as they are, with targets (b, n).""").by(
             surprise=lambda g, t: surprises(g.mT.reshape(g.shape), t)
         ),
-        slip("""exactly one batch axis
+        mistake("""exactly one batch axis
             `b, t, v = logits.shape` fits exactly one batch axis. Count from the end: `logits[...,
             :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.""")
         .by(surprise=one_batch_axis_alone)
@@ -891,27 +891,27 @@ FILTER = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         filtering,
-        slip("""ties are all kept
+        mistake("""ties are all kept
             You keep every token that is as likely as the k-th, maybe more than k. Of equal ones the
             lower ids stay: rank them with a stable sort, and keep the ranks below k.
         """).by(keep_k=not_below_the_kth),
-        slip("""ties go to the higher id
+        mistake("""ties go to the higher id
             Of tokens that are equally likely you keep those with higher ids. A stable descending
             sort, `argsort(descending=True, stable=True)`, puts the lower ones first.
         """).by(order=higher_ids_first),
-        slip("""ties are left to chance
+        mistake("""ties are left to chance
             Which of equally likely tokens `topk` or an unstable sort puts first is not settled. The
             lower ids are to stay: `argsort(dim=-1, descending=True, stable=True)`.""")
         .by(keep_k=lambda x, rank, k: last_id_first(x).argsort(-1) < k)
         .by(keep_k=lambda x, rank, k: (0 * rank).scatter(-1, x.topk(k).indices, 1).bool()),
-        slip("""p is what is dropped
+        mistake("""p is what is dropped
             You drop the least likely tokens up to a share of p, and keep the rest. It is what is
             kept that has to reach p: drop from behind no more than 1 − p.""")
         .by(keep_p=lambda s, p: (s.flip(-1).cumsum(-1).flip(-1) > p) | (s.cumsum(-1) == s))
         .by(keep_p=lambda s, p: up_to_p(s, 1 - p)),
-        slip("""the token that crosses p is left out
+        mistake("""the token that crosses p is left out
             You keep tokens while their sum is below p, so the set does not reach p, and is empty
             where the first alone exceeds it. Ask what the likelier ones have *before* a token:
             `cumsum − share < p`.""")
@@ -921,11 +921,11 @@ FILTER = exercise(
                 (likely.cumsum(-1) <= p) | (torch.arange(likely.shape[-1]) == 0)
             )
         ),
-        slip("""one token too many after p
+        mistake("""one token too many after p
             Your set goes one token beyond the one with which it reaches p. It is to be the smallest
             that does.
         """).by(keep_p=lambda s, p: s.cumsum(-1) - s - F.pad(s, (1, 0))[..., :-1] < p),
-        slip("""p counted in the order of the ids
+        mistake("""p counted in the order of the ids
             You add up the shares as they stand in the row. Sort first: the likeliest are added
             before the others.""")
         .by(order=in_order_of_ids, keep_k=not_below_the_kth)
@@ -934,36 +934,36 @@ FILTER = exercise(
             order=in_order_of_ids,
             keep_k=lambda x, rank, k: lower_ids_first(x).argsort(-1) < k,
         ),
-        slip("""the least likely are kept
+        mistake("""the least likely are kept
             You sort in ascending order, and keep the tokens from the wrong end.
             `descending=True`.""")
         .by(order=lambda x: x.argsort(dim=-1, stable=True))
         .by(keep_k=lambda x, rank, k: rank >= x.shape[-1] - k)
         .by(keep_k=lambda x, rank, k: x.argsort(dim=-1, stable=True).argsort(-1) < k),
-        slip("""not put back to the ids
+        mistake("""not put back to the ids
             What you keep is counted along the *sorted* shares and applied to the row as it stands.
             Put it back: `scatter(-1, order, keep)`, or gather by each token's rank.""")
         .by(put_back=lambda keep, order: keep, keep_k=lambda x, rank, k: in_order_of_ids(x) < k)
         .by(put_back=lambda keep, order: keep)
         .by(put_back=lambda keep, order: keep.gather(-1, order)),
-        slip("""`argsort` taken for the ranks
+        mistake("""`argsort` taken for the ranks
             `argsort` says which token stands in each place, and you read it as the place of each
             token. The `argsort` of it gives the ranks.
         """).by(keep_k=lambda x, rank, k: lower_ids_first(x) < k),
-        slip("""what should stay is dropped
+        mistake("""what should stay is dropped
             You put −∞ where a token is kept. `masked_fill` fills where its mask is True: hand it
             what goes, `~keep`.""")
         .by(fill=lambda logits, keep: logits.masked_fill(keep, -math.inf))
         .by(keep_k=lambda logits, rank, k: rank >= k)
         .by(keep_p=lambda likely, p: ~up_to_p(likely, p)),
-        slip("""+∞ in place of −∞
+        mistake("""+∞ in place of −∞
             What is dropped gets +∞, and the softmax of that row is NaN. A share of 0 is a logit of
             −∞.""").by(fill=lambda logits, keep: logits.masked_fill(~keep, math.inf)),
-        slip("""returned in sorted order
+        mistake("""returned in sorted order
             You return the logits sorted by size. Each keeps its place, which is its token.""")
         .by(finish=lambda x, original: x.sort(-1, descending=True, stable=True).values)
         .by(place=lambda logits, order: logits.gather(-1, order)),
-        slip("""a number in place of −∞
+        mistake("""a number in place of −∞
             What is dropped gets a number. With 0 it can still be drawn; with −1e9 too, where all
             logits are low. Use −∞.""")
         .by(fill=nothing)
@@ -975,38 +975,38 @@ FILTER = exercise(
             )
         )
         .by_any(filled, Between(-3.4e38, -1.0)),
-        slip("""shares in place of logits
+        mistake("""shares in place of logits
             You return probabilities, or their logarithms. Logits come in and logits go out: those
             that stay come back as they were.""")
         .by(finish=lambda x, original: x.softmax(-1))
         .by(finish=lambda x, original: x.log_softmax(-1)),
-        slip("""p is measured before k
+        mistake("""p is measured before k
             With both, you measure p on all tokens. Top-k comes first, and what it leaves is shared
             out anew before p is counted.""")
         .by(left=lambda x, original: original)
         .by(steps=lambda top_k, top_p: ("p", "k")),
-        slip("""one of the two is ignored
+        mistake("""one of the two is ignored
             You use only one of top_k and top_p. Where both are given: first top-k, then top-p on
             the result.""")
         .by(steps=lambda top_k, top_p: ("p",) if top_k is None else ("k",))
         .by(steps=lambda top_k, top_p: "k")
         .by(steps=lambda top_k, top_p: "p"),
-        slip("""k + 1 tokens, or k − 1
+        mistake("""k + 1 tokens, or k − 1
             You are off by one: exactly k tokens stay. Ranks count from 0, so it is `rank < k`.""")
         .by(keep_k=lambda x, rank, k: rank <= k)
         .by(keep_k=lambda x, rank, k: rank < max(k - 1, 1)),
-        slip("""p taken for the least share of one token
+        mistake("""p taken for the least share of one token
             You keep tokens whose own share is at least p, or 1 − p, or p times the largest. It is
             the sum of the likeliest that has to reach p.""")
         .by(keep_p=lambda s, p: s >= p)
         .by(keep_p=lambda s, p: s >= 1 - p)
         .by(keep_p=lambda s, p: s >= s[..., :1] * p),
-        slip("""logits are added up, not shares
+        mistake("""logits are added up, not shares
             You count p on the logits themselves, or on their exponentials. They are no shares: take
             the softmax first.""")
         .by(likely=lambda x: x.double())
         .by(likely=lambda x: x.double().exp()),
-        slip("""one cut for all rows
+        mistake("""one cut for all rows
             You find one threshold and use it for every row of the batch. Each row is cut by
             itself.""")
         .by(
@@ -1076,34 +1076,34 @@ SAMPLE = exercise(
         FLOATS_ONLY,
         ("generator given", "The counts give one, made beside the answer from a seed."),
     ),
-    misconceptions=made(
+    mistakes=made(
         drawing,
-        slip("""the filters come after the draw
+        mistake("""the filters come after the draw
             You draw from all tokens and repair what the filters forbid. The share of what was cut
             then goes to one token. Cut first, and the softmax shares out what is left.""")
         .by(cut=uncut, late=replaced_if_cut)
         .by(cut=uncut, late=first_if_cut),
-        slip("""the filters are ignored
+        mistake("""the filters are ignored
             You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to
             `filter_logits` before the softmax.""")
         .by(cut=uncut)
         .by(cut=k_alone)
         .by(cut=p_alone),
-        slip("""the temperature comes after the filters
+        mistake("""the temperature comes after the filters
             You cut first and divide then. The temperature changes the shares, and top-p counts
             shares: divide first.""").by(early=cut_first, cut=uncut),
-        slip("""the temperature is ignored
+        mistake("""the temperature is ignored
             The temperature has no effect. Divide the *logits* by it: shares divided by it are
             normalised back.""").by(divide=lambda logits, temperature: logits),
-        slip("""multiplied by the temperature
+        mistake("""multiplied by the temperature
             You multiply the logits by the temperature. A high temperature is to make the shares
             more equal: divide.""").by(divide=lambda logits, temperature: logits * temperature),
-        slip("""a softmax of the shares
+        mistake("""a softmax of the shares
             You take the softmax of shares, which evens them out. Divide the logits by the
             temperature, cut them, and take the only softmax then.""")
         .by(divide=lambda logits, temperature: logits.softmax(-1) / temperature)
         .by(divide=lambda logits, temperature: (logits / temperature).softmax(-1)),
-        slip("""temperature 0 divides by 0
+        mistake("""temperature 0 divides by 0
             Logits divided by 0 are infinite, and their softmax is NaN; without the division you
             draw as at temperature 1. Temperature 0 means the likeliest token:
             `logits.argmax(-1)`.""")
@@ -1112,34 +1112,34 @@ SAMPLE = exercise(
             greedy=lambda logits, temperature: None,
             divide=lambda logits, t: logits if t == 0 else logits / t,
         ),
-        slip("""always the likeliest token
+        mistake("""always the likeliest token
             You take the likeliest token at every temperature. Draw from the shares:
             `torch.multinomial`.""").by(draw=lambda shares, generator: shares.argmax(-1)),
-        slip("""all tokens are equally likely
+        mistake("""all tokens are equally likely
             You draw among the tokens that are left without looking at their shares.
         """).by(shares=lambda logits: (logits > -math.inf).double()),
-        slip("""logits in place of shares
+        mistake("""logits in place of shares
             `torch.multinomial` takes shares, and logits may be negative. Take the softmax
             first.""")
         .by(shares=lambda logits: logits)
         .by(shares=lambda logits: logits.clamp(min=0))
         .by(shares=torch.abs),
-        slip("""exp overflows
+        mistake("""exp overflows
             exp of a large logit is infinite, and the draw fails. `softmax` subtracts the largest
             first.""").by(shares=torch.exp),
-        slip("""one draw for all rows
+        mistake("""one draw for all rows
             Every row gets the same token. Draw for each row by itself.""").by(draw=one_for_all),
-        slip("""multinomial takes two axes at most
+        mistake("""multinomial takes two axes at most
             `torch.multinomial` knows one row or a matrix of rows. Flatten the batch axes before,
             and give the ids the shape (...) after.""").by(draw=at_most_two_axes),
-        slip("""an axis of length 1 is left
+        mistake("""an axis of length 1 is left
             You return (..., 1). One token for each row has shape (...): `squeeze(-1)`.""")
         .by(finish=lambda ids: ids[..., None])
         .by(draw=lambda shares, generator: flat_draw(shares, generator)[..., None]),
-        slip("""the generator is not used
+        mistake("""the generator is not used
             Equal generators have to draw the same tokens. Hand `generator` on to the draw.
         """).by(draw=lambda shares, generator: flat_draw(shares, None)),
-        slip("""the same draw every time
+        mistake("""the same draw every time
             You make or seed a generator of your own, so every call draws the same. Draw with the
             one that is given.
         """).by(draw=lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0))),
@@ -1187,20 +1187,20 @@ GENERATE = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         writing,
-        slip("""more tokens than the model reads
+        mistake("""more tokens than the model reads
             You hand the model the whole sequence however long it is. It knows positions up to
             `model.max_length`: hand it `ids[..., -model.max_length:]`.
         """).by(context=lambda ids, longest: ids),
-        slip("""the context is the beginning
+        mistake("""the context is the beginning
             You hand the model the first max_length tokens, so it never sees what it wrote. The
             *last* ones are the context.""").by(context=lambda ids, longest: ids[..., :longest]),
-        slip("""the context is too short
+        mistake("""the context is too short
             You drop a token more than you have to: the model reads max_length tokens.""")
         .by(context=lambda ids, longest: ids[..., -(longest - 1) :])
         .by(context=lambda i, longest: i if i.shape[-1] < longest else i[..., 1 - longest :]),
-        slip("""a full context starts again
+        mistake("""a full context starts again
             When the model is full you go on from a shorter context. It slides: the last max_length
             tokens, at every step.""")
         .by(
@@ -1209,60 +1209,60 @@ GENERATE = exercise(
             )
         )
         .by(context=lambda ids, longest: ids[..., (ids.shape[-1] - 1) // longest * longest :]),
-        slip("""the model sees the last token alone
+        mistake("""the model sees the last token alone
             You hand the model only the newest token. Without a cache it remembers nothing: hand it
             the whole context.""").by(context=lambda ids, longest: ids[..., -1:]),
-        slip("""another row of the logits
+        mistake("""another row of the logits
             You look at the first row, which guesses the second token, or at the mean of all. The
             last row guesses what comes next: `logits[..., -1, :]`.""")
         .by(look=lambda logits: logits[..., 0, :])
         .by(look=lambda logits: logits.mean(-2)),
-        slip("""axes counted from the front
+        mistake("""axes counted from the front
             `logits[:, -1]` and `torch.cat(…, dim=1)` fit exactly one batch axis, `logits[-1]` fits
             none. Count from the end: `logits[..., -1, :]`, `dim=-1`.""")
         .by(look=lambda logits: logits[:, -1])
         .by(append=lambda ids, token: torch.cat([ids, token[..., None]], 1))
         .by(append=lambda ids, token: torch.cat([ids, token[:, None]], 1))
         .by(look=lambda logits: logits[-1]),
-        slip("""choose is not used
+        mistake("""choose is not used
             You take the likeliest token whatever `choose` is.
         """).by(used=lambda choose, default: default),
-        slip("""choose gets shares
+        mistake("""choose gets shares
             You take the softmax before you call `choose`. It expects logits: `sample_token` divides
             them by a temperature.""")
         .by(hand=lambda logits: logits.softmax(-1))
         .by(hand=lambda logits: logits.log_softmax(-1)),
-        slip("""the least likely token
+        mistake("""the least likely token
             Without `choose` the most likely token is asked for: `argmax`.
         """).by(default=lambda logits: logits.argmin(-1)),
-        slip("""only the new tokens come back
+        mistake("""only the new tokens come back
             You return what was written without the prompt. The whole sequence is asked for.
         """).by(finish=lambda ids, prompt: ids[..., prompt.shape[-1] :]),
-        slip("""the beginning is lost
+        mistake("""the beginning is lost
             You cut `ids` itself to the context, so what comes back has lost its beginning. Keep the
             context in a name of its own.""")
         .by(keep=lambda ids, longest: ids[..., -longest:])
         .by(finish=lambda ids, prompt: ids[..., -LONGEST:])
         .by(trim=last_ones),
-        slip("""the writing stops when the model is full
+        mistake("""the writing stops when the model is full
             You stop where the sequence is as long as the model reads. It goes on with the last
             max_length tokens, until n_new are written.
         """).by(stop=lambda ids, longest: ids.shape[-1] >= longest),
-        slip("""every token from the prompt
+        mistake("""every token from the prompt
             You ask the model about the prompt and never about what was written, so the same token
             comes again and again. Call it anew for every token.
         """).by(sees=lambda ids, prompt: prompt),
-        slip("""another number of new tokens
+        mistake("""another number of new tokens
             You write one token too many or too few, or go on to n_new tokens with the prompt. n_new
             new ones are asked for, 0 included.""")
         .by(times=lambda n_new, n: n_new + 1)
         .by(times=lambda n_new, n: max(n_new - 1, 0))
         .by(times=lambda n_new, n: max(n_new, 1))
         .by(times=lambda n_new, n: max(n_new - n, 0)),
-        slip("""new tokens are put in front
+        mistake("""new tokens are put in front
             The new token comes behind the others.
         """).by(append=lambda ids, token: torch.cat([token[..., None], ids], -1)),
-        slip("""the last token is replaced
+        mistake("""the last token is replaced
             You write the new token over the last one, or over the first. The sequence grows by one
             at every step.""")
         .by(append=lambda ids, token: torch.cat([ids[..., :-1], token[..., None]], -1))
@@ -1272,37 +1272,37 @@ GENERATE = exercise(
 
 PERPLEXITY_SLIPS = made(
     perplexed,
-    slip("""exp of the summed loss
+    mistake("""exp of the summed loss
         You raise e to the loss of the whole text, which grows without end. Weigh each loss by its
         count, add up, divide by the sum of the counts, and then exp.""")
     .by(by=lambda losses, counts: 1)
     .by(total=lambda losses, counts: losses.sum(), by=lambda losses, counts: 1),
-    slip("""all batches count alike
+    mistake("""all batches count alike
         You average the losses as they are. A batch of few tokens then counts as much as one of
         many: weigh each loss by its count.
     """).by(total=lambda losses, counts: losses.sum(), by=lambda losses, counts: len(losses)),
-    slip("""divided by the number of batches
+    mistake("""divided by the number of batches
         You weigh by the counts and divide by the number of batches. Divide by the sum of the
         counts.""").by(by=lambda losses, counts: len(losses)),
-    slip("""means taken for sums
+    mistake("""means taken for sums
         You add the losses up and divide by all tokens. Each loss is a mean already: multiply it by
         its count first.""").by(total=lambda losses, counts: losses.sum()),
-    slip("""no exp
+    mistake("""no exp
         You return the mean loss in nats. The perplexity is e to that power.
     """).by(raised=lambda x: x),
-    slip("""another base than e
+    mistake("""another base than e
         Losses in nats belong to e. 2 to the power of the loss is right for losses in bits.""")
     .by(raised=lambda x: 2**x)
     .by(raised=lambda x: (x / math.log(2)).exp())
     .by(raised=lambda x: 10**x),
-    slip("""the share and not its inverse
+    mistake("""the share and not its inverse
         You return exp(−loss), the mean share. The perplexity is its inverse, at least 1.
     """).by(raised=lambda x: (-x).exp()),
-    slip("""single precision
+    mistake("""single precision
         `torch.tensor` makes float32 of Python's numbers, and seven digits are left. Say
         `dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.
     """).by(read=lambda x: torch.as_tensor(x).float()),
-    slip("""the last batch alone
+    mistake("""the last batch alone
         You return the perplexity of one batch. All of them are asked for.""")
     .by(total=lambda losses, counts: losses[-1], by=lambda losses, counts: 1)
     .by(total=lambda losses, counts: losses[0], by=lambda losses, counts: 1),
@@ -1335,13 +1335,13 @@ PERPLEXITY = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=(
+    mistakes=(
         *PERPLEXITY_SLIPS,
-        slip("""the mean of perplexities
+        mistake("""the mean of perplexities
             You raise e to each loss and average then. The losses are averaged, and exp comes
             last.
         """).whole(averaged, plainly_averaged),
-        slip("""all shares are multiplied first
+        mistake("""all shares are multiplied first
             The product of the shares of a long text is 0 in floating point. Add their logarithms,
             which is what the losses are.
         """).whole(multiplied_out),
@@ -1396,36 +1396,36 @@ CACHE = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         attending,
-        slip("""the mask begins at the cache's first token
+        mistake("""the mask begins at the cache's first token
             You number the new tokens from 0, so the first of them sees the first old token and
             nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or
             `tril(diagonal=c)`.""").by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril()),
-        slip("""a square mask on wider scores
+        mistake("""a square mask on wider scores
             Your mask is (m, m), or (n, n), as without a cache. The scores are (m, c + m): a row for
             each new token, a column for each that it may see, the c old ones first:
             `causal_mask(m, c + m)`.""")
         .by(mask=lambda m, n: torch.ones(m, m, dtype=torch.bool).tril())
         .by(mask=lambda m, n: torch.ones(n, n, dtype=torch.bool).tril()),
-        slip("""no causal mask
+        mistake("""no causal mask
             Your new tokens see each other, later ones too. With one new token that does not show;
             with several, each sees those up to itself.""")
         .by(mask=lambda m, n: None)
         .by(mask=lambda m, n: None if n > m else from_the_cache_on(m, n)),
-        slip("""a token sees the next one
+        mistake("""a token sees the next one
             Your new tokens look one place too far, at the answer. Each sees the tokens up to and
             including itself: `tril(diagonal=c)`.""")
         .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + 1))
         .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m + (n > m))),
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             You hide a token from itself. It may look at all tokens up to and including itself.""")
         .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(max(n - m - 1, 0)))
         .by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).tril(n - m - 1)),
-        slip("""the mask is turned round
+        mistake("""the mask is turned round
             New tokens see those behind them, and not the old ones. Row i allows columns 0 to c +
             i.""").by(mask=lambda m, n: torch.ones(m, n, dtype=torch.bool).triu(n - m)),
-        slip("""the cache is not read
+        mistake("""the cache is not read
             Your new tokens look at each other alone. Put the cached keys and values in front of the
             new ones first.""")
         .by(joined(lambda old, new: new))
@@ -1433,31 +1433,31 @@ CACHE = exercise(
             joined(lambda old, new: new)
             | {"store": lambda o, new, joined: new if o is None else old_then_new(o, new)}
         ),
-        slip("""the new ones come first
+        mistake("""the new ones come first
             You put the new keys and values before the old ones. The sequence goes on behind:
             `torch.cat([old, new], dim=-2)`.
         """).by(joined(lambda old, new: torch.cat([new, old], -2))),
-        slip("""joined along another axis
+        mistake("""joined along another axis
             Tokens are the axis before the last, −2. Axis 0 or 1 is another where there is a batch,
             or none, and the last axis holds the features.""")
         .by(joined(lambda old, new: torch.cat([old, new], 1)))
         .by(joined(lambda old, new: torch.cat([old, new], 0)))
         .by(joined(lambda old, new: torch.cat([old, new], -1))),
-        slip("""only one of the two is cached
+        mistake("""only one of the two is cached
             You take the new values alone, or the new keys. Both are needed for every token: what is
             found by a key is its value.""")
         .by(join_values=lambda old, new: new)
         .by(join_keys=lambda old, new: new),
-        slip("""the cache that comes back holds the new ones alone
+        mistake("""the cache that comes back holds the new ones alone
             You return the new keys and values. The next call needs those of *all* tokens so
             far.""").by(store=lambda old, new, joined: new),
-        slip("""the cache that comes back is the old one
+        mistake("""the cache that comes back is the old one
             You return the cache as it was. Return what you attended to, the new ones included.
         """).by(store=lambda old, new, joined: new if old is None else old),
-        slip("""keys and values have changed places
+        mistake("""keys and values have changed places
             The cache is (keys, values), in this order.
         """).by(hand_back=lambda output, keys, values: (output, (values, keys))),
-        slip("""the cache is cut from its history
+        mistake("""the cache is cut from its history
             You detach what you keep. Then nothing can be learned through an earlier token. Keep the
             tensors as they are.""")
         .by(joined(lambda old, new: torch.cat([old.detach(), new], -2)))
@@ -1468,12 +1468,12 @@ CACHE = exercise(
                 "store": lambda old, new, joined: joined.detach(),
             }
         ),
-        slip("""the output alone
+        mistake("""the output alone
             You return the output without the cache, or more than the two. `(output, cache)` is
             asked for, and cache is `(keys, values)`.""")
         .by(hand_back=lambda output, keys, values: output)
         .by(hand_back=lambda output, keys, values: (output, keys, values)),
-        slip("""the last token alone
+        mistake("""the last token alone
             You return one row, for the newest token. Each of the m new tokens gets one.
         """).by(finish=lambda output: output[..., -1:, :]),
         *(s for s in mistakes.OF_THE_SCALE if s is not mistakes.ANOTHER_FACTOR),

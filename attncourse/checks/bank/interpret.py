@@ -19,7 +19,7 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import LAST_FIRST
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.mistakes import Between, made, mistake
 from attncourse.checks.writing.modules import State, tensor
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
@@ -581,15 +581,15 @@ INDUCTION = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         inducing,
-        slip("""it points at the equal token itself
+        mistake("""it points at the equal token itself
             Your pattern is True where token j *is* token i. There the head would find the token
             that it has already. It is to find what came behind: column j belongs to the token
             *after* the equal one, `ids[j - 1] == ids[i]`.""")
         .by(keys=as_it_is)
         .by(keys=as_it_is, reach=lambda p: p.tril(-1)),
-        slip("""it points at the token before
+        mistake("""it points at the token before
             Your pattern is True one place before the equal token. What followed stands one place
             *behind* it: j − 1 is the place of the equal token, not j + 1.""")
         .by(keys=lambda ids: shifted(ids, -1))
@@ -599,57 +599,57 @@ INDUCTION = exercise(
                 for k in (1, 2)
             )
         ),
-        slip("""two places behind the equal token
+        mistake("""two places behind the equal token
             You look two places behind the equal token. What followed it stands one behind.
         """).by(keys=lambda ids: shifted(ids, 2)),
-        slip("""the future is in it
+        mistake("""the future is in it
             Your pattern is True at tokens that come after token i, where a causal model cannot
             look. Only 1 ≤ j ≤ i count: `.tril()`.""")
         .by(reach=as_it_is)
         .by(reach=lambda p: p.tril(1)),
-        slip("""the future alone is in it
+        mistake("""the future alone is in it
             You keep the tokens that come after token i, `.triu()`. Only 1 ≤ j ≤ i count:
             `.tril()`.""")
         .by(reach=lambda p: p.triu())
         .by(reach=lambda p: p.triu(1)),
-        slip("""the token itself is left out
+        mistake("""the token itself is left out
             Where a token comes twice in a row, what followed the first is the second, token i
             itself: j = i counts. Your pattern stops before it.""").by(reach=lambda p: p.tril(-1)),
-        slip("""the last token stands before the first
+        mistake("""the last token stands before the first
             `roll` brings the last id round to the front, so column 0 is compared with the end of
             the sequence. Nothing comes before token 0: its column is False.""")
         .by(keys=wrapped)
         .by(keys=wrapped, reach=lambda p: p.tril(-1)),
-        slip("""rows and columns exchanged
+        mistake("""rows and columns exchanged
             Row i belongs to the token that asks, column j to the one that is looked at. Yours is
             the transpose.""").by(finish=lambda p: p.T),
-        slip("""the tokens before are compared
+        mistake("""the tokens before are compared
             You compare what came *before* token i. Token i itself is looked for: `ids[j - 1] ==
             ids[i]`.""")
         .by(queries=lambda ids: shifted(ids, 1))
         .by(queries=lambda ids: shifted(ids, 1), keys=as_it_is),
-        slip("""the token after is looked for
+        mistake("""the token after is looked for
             You look for token i + 1, which the model has not seen yet: it is what a head at i is to
             find out. Look for token i.""")
         .by(queries=lambda ids: shifted(ids, -1))
         .by(queries=lambda ids: shifted(ids, -1), keys=as_it_is),
-        slip("""only one of several is marked
+        mistake("""only one of several is marked
             A token may have come more than once before. Every place behind one of them counts, the
             pattern can be True several times in a row.""")
         .by(finish=latest)
         .by(finish=earliest),
-        slip("""the pattern is inverted
+        mistake("""the pattern is inverted
             True is to mark where the head should look, and yours marks where it should not.
         """).by(finish=lambda p: ~p),
-        slip("""what followed is not marked
+        mistake("""what followed is not marked
             Token i was there before, and your pattern is False all the same. Is it noted as seen
             before it is looked up, so that it finds itself? Compare `ids[j - 1] == ids[i]`.
         """).by(finish=torch.zeros_like),
-        slip("""the last row or column is left out
+        mistake("""the last row or column is left out
             Your last row, or last column, is False throughout. It counts too.""")
         .by(finish=lambda p: torch.cat([p[:-1], torch.zeros_like(p[-1:])]))
         .by(finish=lambda p: torch.cat([p[:, :-1], torch.zeros_like(p[:, -1:])], 1)),
-        slip("""a pattern of numbers
+        mistake("""a pattern of numbers
             Your pattern is right, but it holds numbers, 0 and 1. A boolean one is asked for:
             compare with `==` and combine with `&`, or end with `.bool()`.""")
         .by(kind=lambda p: p.float())
@@ -661,7 +661,7 @@ INDUCTION = exercise(
         .by(kind=lambda p: p.short())
         .by(kind=lambda p: p.half())
         .by(kind=lambda p: p.bfloat16()),
-        slip("""no tensor comes back
+        mistake("""no tensor comes back
             You return a NumPy array, or lists. A torch tensor is asked for.""")
         .by(kind=lambda p: p.numpy())
         .by(kind=lambda p: p.tolist()),
@@ -709,90 +709,90 @@ SCORES = exercise(
         unchanged(),
     ),
     excludes=MAPS_ONLY,
-    misconceptions=made(
+    mistakes=made(
         scoring,
-        slip("""averaged over all queries
+        mistake("""averaged over all queries
             You divide by n, or n − 1. Queries for which the pattern is False throughout are not
             asked: average over the others, `pattern.any(dim=-1)`.""")
         .by(average=lambda found, asked, p: found.mean(-1))
         .by(average=lambda found, asked, p: found.sum(-1) / max(len(p) - 1, 1)),
-        slip("""averaged over the cells
+        mistake("""averaged over the cells
             You average over the True cells, so that a head that gives two of them half of its
             attention each scores ½. What falls on a query's cells is added up first: then the
             average is over the queries.""")
         .by(average=lambda found, asked, p: found.sum(-1) / p.sum().clamp(min=1))
         .by(on=lambda maps, p: (maps * p).sum(-1) / p.sum(-1).clamp(min=1)),
-        slip("""divided by all the attention
+        mistake("""divided by all the attention
             You divide by the sum of the whole map, and so by all queries. Those for which the
             pattern is False throughout are not asked: divide by the number of the others.""")
         .by(whole=lambda hit, maps: hit / maps.sum((-2, -1)))
         .by(whole=lambda hit, maps: hit / maps.sum((-2, -1)).clamp(min=1e-9)),
-        slip("""added up, not averaged
+        mistake("""added up, not averaged
             You add up over the queries. A score is a share, from 0 to 1: divide by the number of
             queries that are asked.""").by(average=lambda found, asked, p: found.sum(-1)),
-        slip("""a pattern of nothing gives NaN
+        mistake("""a pattern of nothing gives NaN
             Where the pattern is False throughout you divide 0 by 0. The score is 0 there: divide by
             at least 1, `.clamp(min=1)`.""")
         .by(average=lambda found, asked, p: (found * asked).sum(-1) / asked.sum())
         .by(average=lambda found, asked, p: found[..., asked].mean(-1)),
-        slip("""the pattern is transposed
+        mistake("""the pattern is transposed
             Row i of the pattern belongs to query i, as in the maps. You look up pattern[j, i].
         """).by(see=lambda p: p.T),
-        slip("""the pattern is inverted
+        mistake("""the pattern is inverted
             You add up what falls where the pattern is False. True is where the head should
             look.""")
         .by(see=lambda p: ~p)
         .by(on=lambda maps, p: (maps * ~p).sum(-1)),
-        slip("""the pattern is not used
+        mistake("""the pattern is not used
             You add up all that a query gives, which is 1 in every row. What falls on the pattern
             counts: `maps * pattern`, then the sum along the row.""")
         .by(on=lambda maps, p: maps.sum(-1))
         .by(on=lambda maps, p: maps.sum(-1), average=by_those_asked),
-        slip("""the weights are not used
+        mistake("""the weights are not used
             You count the True cells of the pattern. How much attention falls on them is in the
             maps: `maps * pattern`.""").by(on=lambda maps, p: (p + 0 * maps).sum(-1)),
-        slip("""only rows that are True throughout are asked
+        mistake("""only rows that are True throughout are asked
             You ask the queries whose whole row of the pattern is True. One True cell is enough:
             `pattern.any(dim=-1)`.""")
         .by(asked=lambda p: p.all(-1))
         .by(asked=lambda p: p.all(-1), average=by_those_asked),
-        slip("""a mean where a sum belongs
+        mistake("""a mean where a sum belongs
             Your scores are n times too small: a `.mean()` beside the division. Add up along the row
             and over the queries, then divide once, by how many queries are asked.
         """).by(on=lambda maps, p: (maps * p).mean(-1)),
-        slip("""the largest of the queries, not their average
+        mistake("""the largest of the queries, not their average
             You take the query that gives the most. The score is the average over those asked: add
             up, then divide by their number.""")
         .by(average=lambda found, asked, p: found.amax(-1) / asked.sum().clamp(min=1))
         .by(average=lambda found, asked, p: found.amax(-1)),
-        slip("""added up over the heads
+        mistake("""added up over the heads
             You add up along the heads' axis. Each head has a score of its own: add up along the
             queries, the last axis that is left.
         """).by(average=lambda found, asked, p: found.sum(-2) / asked.sum().clamp(min=1)),
-        slip("""the largest, not the sum
+        mistake("""the largest, not the sum
             You take the largest weight on the pattern. All that a query puts on it counts: sum
             along the row.""").by(on=lambda maps, p: (maps * p).amax(-1)),
-        slip("""how often the largest weight falls on it
+        mistake("""how often the largest weight falls on it
             You count the queries whose largest weight falls on the pattern. Asked for is how much
             attention falls there: a weight of 0.4 counts 0.4.""").by(on=hits),
-        slip("""what each key receives
+        mistake("""what each key receives
             You add up along the columns, what each token receives. Row i is what query i gives: sum
             over the last axis.""").by(on=lambda maps, p: (maps * p).sum(-2)),
-        slip("""the columns of the pattern are counted
+        mistake("""the columns of the pattern are counted
             You divide by the number of columns that have a True. The queries are the rows:
             `pattern.any(dim=-1)`.""").by(asked=lambda p: p.any(-2), average=by_those_asked),
-        slip("""one number for all
+        mistake("""one number for all
             You average over the heads, or the layers, or the batch. Every head of every layer has a
             score of its own: the result is (..., layers, heads).""")
         .by(finish=lambda scores: scores.mean(-1))
         .by(finish=lambda scores: scores.mean())
         .by(finish=lambda scores: scores.mean(-2))
         .by(finish=lambda scores: scores.flatten(0, -3).mean(0) if scores.ndim > 2 else scores),
-        slip("""one query alone
+        mistake("""one query alone
             You score the last query, or the first that is asked. All that are asked count.""")
         .by(average=lambda found, asked, p: found[..., -1])
         .by(average=lambda found, asked, p: found[..., asked.int().argmax()]),
-        slip("""counted, not weighed
+        mistake("""counted, not weighed
             You count the weights on the pattern that are large enough. Attention is a share: add it
             up as it is.""")
         .by(on=lambda maps, p: ((maps > 0.5) & p).any(-1).to(maps.dtype))
@@ -800,7 +800,7 @@ SCORES = exercise(
             lambda limit: {"on": lambda maps, p: ((maps > limit) & p).any(-1).to(maps.dtype)},
             (0.1, 0.2, 0.3, 0.4),
         ),
-        slip("""compared with even attention
+        mistake("""compared with even attention
             You divide by, or take away, what even attention would put on the pattern. That is a
             good question, but another one.""")
         .by(on=lambda maps, p: (maps * p).sum(-1) * p.shape[-1] / p.sum(-1).clamp(min=1))
@@ -861,41 +861,41 @@ ABLATE = exercise(
         unchanged(),
     ),
     excludes=(("*", "What it is given is a model; the cases are models, layers and heads."),),
-    misconceptions=made(
+    mistakes=made(
         ablating,
-        slip("""rows, not columns
+        mistake("""rows, not columns
             `nn.Linear` stores its weight as (out, in). What the head hands *in* belongs to columns
             of W_o, `W_o.weight[:, own]`; rows are outputs, to which every head adds.""")
         .by(silence=no_rows)
         .by(say=into_bias_by_rows)
         .by(say=into_bias_by_rows, silence=no_rows),
-        slip("""what comes out of W_o is changed
+        mistake("""what comes out of W_o is changed
             You change features of W_o's output, to which every head adds. A head's features are
             those that go *into* W_o: its columns, or a forward *pre*-hook.""")
         .by(one_at_a_time(before=False))
         .by(one_at_a_time(before=False, said=lambda *given: outputs(*given, through=True))),
-        slip("""W_o's bias is silenced too
+        mistake("""W_o's bias is silenced too
             You set W_o's bias to 0, or leave it out. It is nobody's head, and stays as it is; a
             mean that is asked for is added to it.""").by(layer_of=without_bias),
-        slip("""the given model is changed
+        mistake("""the given model is changed
             You change the model that you were given: it has lost a head too, or the next copy
             starts without it. Copy it first, all of it: `copy.deepcopy(model)`.""")
         .by(copied=as_it_is)
         .by(copied=copy.copy)
         .by(one_at_a_time(copied=as_it_is)),
-        slip("""nothing has changed
+        mistake("""nothing has changed
             The copy says what the model says. Is the change made to a copy of the weights, or to
             the model and then not returned?""")
         .by(finish=put_back)
         .by(silence=lambda attention, own: None, meant=lambda how: False),
-        slip("""another head
+        mistake("""another head
             You silence another head. Heads count from 0, and head i has the features i·d_head to (i
             + 1)·d_head − 1.""")
         .by(columns=lambda head, d, h: in_runs((head + 1) % h, d, h))
         .by(columns=lambda head, d, h: in_runs((head - 1) % h, d, h))
         .by(columns=lambda head, d, h: in_runs(h - 1 - head, d, h))
         .by(columns=lambda head, d, h: in_runs(0, d, h)),
-        slip("""not the run of features of this head
+        mistake("""not the run of features of this head
             A head is a run of d_head = d_model / h neighbouring features, from head · d_head on.
             You take every h-th feature, a run that is too short or too long, or one that starts at
             another place.""")
@@ -905,7 +905,7 @@ ABLATE = exercise(
         .by(columns=lambda head, d, h: torch.arange(0, (head + 1) * d))
         .by(columns=lambda head, d, h: torch.arange(head * d, (head + 1) * d - 1))
         .by(columns=lambda head, d, h: torch.arange(head * d, h * d)),
-        slip("""another layer
+        mistake("""another layer
             You silence the head in another layer. Layers count from 0, `model.blocks[layer]`.""")
         .by(layer_of=lambda model, layer: model.blocks[-1 - layer].attention)
         .by(layer_of=lambda model, layer: model.blocks[-1].attention)
@@ -922,47 +922,47 @@ ABLATE = exercise(
                 for i in (0, -1)
             )
         ),
-        slip("""the whole layer is silent
+        mistake("""the whole layer is silent
             No head of this layer says anything any more. Only one is asked for: its columns of W_o,
             and no others.""").by(finish=branch_less),
-        slip("""the others are silent
+        mistake("""the others are silent
             You keep the head and silence the others of its layer. It is the other way round.
         """).by(silence=lambda attention, own: no_columns(attention, others(attention, own))),
-        slip("""its queries or keys are 0
+        mistake("""its queries or keys are 0
             With queries or keys of 0 all scores are 0, so the head looks at all tokens alike and
             hands on their mean. It is to hand on zeros.""")
         .by(silence=projection("W_q"))
         .by(silence=projection("W_k"))
         .by(silence=projection("W_q", "W_k")),
-        slip("""the bias of its values is left
+        mistake("""the bias of its values is left
             You set the head's rows of W_v to 0, but W_v has a bias, which the head still hands on.
             Set that to 0 too, or the columns of W_o.""")
         .by(silence=projection("W_v", biases=False))
         .by(one_at_a_time(silence=projection("W_v", biases=False))),
-        slip("""the bias of W_o is gone
+        mistake("""the bias of W_o is gone
             W_o's bias belongs to no head. It stays.""").by(silence=and_no_bias),
-        slip("""the other heads are made louder
+        mistake("""the other heads are made louder
             You scale the other heads up, as dropout does. They stay as they are.
         """).by(silence=louder_others),
-        slip("""the mean is not there
+        mistake("""the mean is not there
             With `how="mean"` the head hands its mean to W_o. You hand zeros, as without.
         """).by(meant=lambda how: False),
-        slip("""the mean comes on top
+        mistake("""the mean comes on top
             You add the mean, and the head still says what it said. Its columns become 0 as
             well.""")
         .by(silence=lambda attention, own: None)
         .by(silenced=lambda how: how != "mean"),
-        slip("""the mean does not go through W_o
+        mistake("""the mean does not go through W_o
             The mean is what the head hands *to* W_o. What is added to the output is `W_o.weight[:,
             own] @ mean`, all d_model features of it.""").by(say=into_rows_of_bias),
-        slip("""the mean takes the bias's place
+        mistake("""the mean takes the bias's place
             You put the mean where W_o's bias was. It is added to the bias.""").by(say=over_bias),
-        slip("""no bias to add to
+        mistake("""no bias to add to
             W_o may have been built without a bias. Give it one then: `W_o.bias =
             nn.Parameter(…)`.""")
         .by(say=into_a_bias_that_is_there)
         .by(say=into_a_bias_or_nowhere),
-        slip("""not the mean over batch and positions
+        mistake("""not the mean over batch and positions
             The mean is over every token of every sequence of ids, one number for each of the
             head's features. You take one sequence or one token, add up, or average over the
             features too.""")
@@ -980,7 +980,7 @@ ABLATE = exercise(
                 for axes in (None, 0, 1, (0, 1), -2)
             )
         ),
-        slip("""the mean of something else
+        mistake("""the mean of something else
             The mean is of what the head hands to W_o: its causal weights times its values, of what
             this block reads (after `norm_1`). You leave the mask out, or the norm, or average the
             values themselves, or what comes out of W_o.""")
@@ -988,7 +988,7 @@ ABLATE = exercise(
         .by(said=lambda *given: outputs(*given, normed=False))
         .by(said=lambda *given: outputs(*given, weighed=False))
         .by(said=lambda *given: outputs(*given, through=True)),
-        slip("""the mean of what is read just now
+        mistake("""the mean of what is read just now
             Your mean is taken anew from whatever the copy reads. It is the mean over `ids`, taken
             once: then the head says the same, whatever it reads.""")
         .by(one_at_a_time(say=hooked(lambda handed, mean: handed.mean(-2, keepdim=True))))
@@ -1044,31 +1044,31 @@ ROLLOUT = exercise(
         *MAPS_ONLY,
         ("a gradient on maps alone", "Rows that are brought back to 1 have another gradient."),
     ),
-    misconceptions=made(
+    mistakes=made(
         rolling,
-        slip("""the layers in the other order
+        mistake("""the layers in the other order
             The first layer acts first, so it stands on the right: each further layer is multiplied
             from the left, `layer @ flow`.""")
         .by(multiply=lambda flow, layer, stay, share: flow @ layer)
         .by(pick=lambda layers: layers.unbind(-3)[::-1]),
-        slip("""the residual stream is forgotten
+        mistake("""the residual stream is forgotten
             You multiply the maps themselves. Beside attention runs the residual stream, in which
             every token keeps what it has: residual · I + (1 − residual) · A.
         """).by(beside=lambda layer, stay, share: layer),
-        slip("""the shares are exchanged
+        mistake("""the shares are exchanged
             `residual` is the share of the stream, I. You give it to the map.
         """).by(beside=lambda layer, stay, share: by_shares(layer, stay, 1 - share)),
-        slip("""added, not blended
+        mistake("""added, not blended
             You add I to the map, so that rows sum to more than 1. A share of each: residual · I +
             (1 − residual) · A.""")
         .by(beside=lambda layer, stay, share: layer + stay)
         .by(beside=lambda layer, stay, share: layer + share * stay)
         .by(beside=lambda layer, stay, share: stay + (1 - share) * layer),
-        slip("""residual is ignored
+        mistake("""residual is ignored
             You give the stream one half, whatever `residual` says.""")
         .by(beside=renormed)
         .by(share=lambda share: 0.5),
-        slip("""the heads are not averaged
+        mistake("""the heads are not averaged
             One map stands for a layer: the *mean* over its heads. You add them up, take the largest
             or smallest entry, or one of the heads.""")
         .by(over_heads=lambda maps: maps.sum(-3))
@@ -1076,27 +1076,27 @@ ROLLOUT = exercise(
         .by(over_heads=lambda maps: maps.amin(-3))
         .by(over_heads=lambda maps: maps[..., 0, :, :])
         .by(over_heads=lambda maps: maps[..., -1, :, :]),
-        slip("""layers and heads exchanged
+        mistake("""layers and heads exchanged
             The axes are (..., layers, heads, n, n): the mean is over axis −3, the product over axis
             −4. You average over the layers and multiply the heads.
         """).by(over_heads=lambda maps: maps.mean(-4)),
-        slip("""the layers are averaged or added
+        mistake("""the layers are averaged or added
             What flows through two layers goes through one *and then* the other: matrices are
             multiplied. You average the layers or add them up.""")
         .by(finish=lambda flow, layers, share: sum(layers) / len(layers))
         .by(finish=lambda flow, layers, share: sum(layers)),
-        slip("""multiplied entry by entry
+        mistake("""multiplied entry by entry
             `*` multiplies entry by entry. Flow through two layers is a matrix product, `@`.
         """).by(finish=lambda flow, layers, share: torch.stack(layers).prod(0)),
-        slip("""one layer alone
+        mistake("""one layer alone
             You return one layer's map, with the stream beside it. All are multiplied.""")
         .by(finish=lambda flow, layers, share: layers[-1])
         .by(finish=lambda flow, layers, share: layers[0]),
-        slip("""a layer is left out
+        mistake("""a layer is left out
             You begin with the second layer, or stop before the last. All layers take part.""")
         .by(pick=lambda layers: layers.unbind(-3)[1:] or layers.unbind(-3))
         .by(pick=lambda layers: layers.unbind(-3)[:-1] or layers.unbind(-3)),
-        slip("""the stream beside the product only
+        mistake("""the stream beside the product only
             The stream runs beside *every* layer: blend I into each map before you multiply, not
             into the product.""")
         .by(
@@ -1109,27 +1109,27 @@ ROLLOUT = exercise(
             beside=lambda layer, stay, share: layer,
             finish=lambda flow, layers, share: (flow + torch.eye(flow.shape[-1])) / 2,
         ),
-        slip("""no stream beside the first layer
+        mistake("""no stream beside the first layer
             You begin with the first map as it is. The stream runs beside every layer: begin with
             the identity, and blend I into each map.""").by(first=lambda blended, layer: layer),
-        slip("""every layer keeps the tokens as they came in
+        mistake("""every layer keeps the tokens as they came in
             You add residual · I to the product, so that a token keeps what it was at the very
             beginning. It keeps what it has by then: (residual · I + (1 − residual) · A) @ flow.
         """).by(
             beside=lambda layer, stay, share: (1 - share) * layer,
             multiply=lambda flow, layer, stay, share: share * stay + layer @ flow,
         ),
-        slip("""each head is followed by itself
+        mistake("""each head is followed by itself
             You multiply head 0 with head 0 of the next layer, and average at the end. A head reads
             what *all* heads below wrote: average in each layer, then multiply.""").by(
             over_heads=as_it_is,
             pick=lambda layers: layers.unbind(-4),
             finish=lambda flow, layers, share: flow.mean(-3),
         ),
-        slip("""the result is transposed
+        mistake("""the result is transposed
             Row i of the result belongs to the output of token i, as in a map. Yours is the
             transpose.""").by(finish=lambda flow, layers, share: flow.mT),
-        slip("""every step comes back
+        mistake("""every step comes back
             You return one matrix for each layer, or the last token's row alone. The product of all
             is asked for, (..., n, n).""")
         .by(finish=lambda flow, layers, share: torch.stack(layers, -3))
@@ -1167,40 +1167,40 @@ BIAS = exercise(
         unchanged(),
     ),
     excludes=(("*", "What it is given is a model and sequences of ids."),),
-    misconceptions=made(
+    mistakes=made(
         preferring,
-        slip("""he minus she
+        mistake("""he minus she
             Your sign is the wrong way round: log p(she) − log p(he) is positive where she is
             expected.""").by(compare=lambda s, she, he: s[he] - s[she]),
-        slip("""a difference of probabilities
+        mistake("""a difference of probabilities
             You subtract probabilities. 0.02 against 0.01 is twice as likely, 0.51 against 0.5 is
             not: compare their logs.""").by(score=lambda row: row.softmax(-1)),
-        slip("""a guard in the log
+        mistake("""a guard in the log
             You add a small number to the probabilities. They are above 0 as they are, and
             `log_softmax` takes the log without a detour.""")
         .by(score=lambda row: (row.softmax(-1) + 1e-3).log())
         .by_any(
             lambda eps: {"score": lambda row: (row.softmax(-1) + eps).log()}, Between(1e-8, 1.0)
         ),
-        slip("""a ratio, without its log
+        mistake("""a ratio, without its log
             You return p(she) / p(he). Its mean is ruled by the contexts in which it is large; the
             log makes both directions count alike.
         """).by(compare=lambda s, she, he: (s[she] - s[he]).exp()),
-        slip("""a share, not a log ratio
+        mistake("""a share, not a log ratio
             You return she's share of the two, or the log of that. Asked for is the log of the
             ratio, 0 where both are alike.""")
         .by(compare=lambda s, she, he: (s[she] - s[he]).sigmoid())
         .by(compare=lambda s, she, he: torch.nn.functional.logsigmoid(s[she] - s[he])),
-        slip("""the average comes before the log
+        mistake("""the average comes before the log
             You average probabilities, or their ratios, over the contexts, and take the log then.
             Take the log in each context, and average the differences.""")
         .by(of_sums())
         .by(compare=lambda s, she, he: (s[she] - s[he]).exp(), finish=lambda mean: math.log(mean)),
-        slip("""another base
+        mistake("""another base
             The log is the natural one, in nats: `torch.log`, or `log_softmax`.""")
         .by(compare=lambda s, she, he: (s[she] - s[he]) / math.log(2))
         .by(compare=lambda s, she, he: (s[she] - s[he]) / math.log(10)),
-        slip("""another row of the logits
+        mistake("""another row of the logits
             What comes after the context is in the *last* row of the logits, `logits[-1]`. You read
             another row, or average over all.""")
         .by(row_of=lambda logits: logits[0])
@@ -1209,39 +1209,39 @@ BIAS = exercise(
         .by(row_of=lambda logits: logits[-2])
         .by(row_of=lambda logits: logits.mean(0))
         .by(row_of=lambda logits: logits.sum(0)),
-        slip("""softmax over the tokens of the context
+        mistake("""softmax over the tokens of the context
             Your softmax runs over the positions. It runs over the vocabulary, the last axis.
         """).by(row_of=lambda logits: logits.log_softmax(0)[-1], score=as_it_is),
-        slip("""added up, not averaged
+        mistake("""added up, not averaged
             You add up over the contexts. Divide by their number.
         """).by(average=lambda found, contexts: sum(found)),
-        slip("""one context alone
+        mistake("""one context alone
             You return after the first context, or keep what the last one gave. The mean of all is
             asked for.""")
         .by(average=lambda found, contexts: found[0])
         .by(average=lambda found, contexts: found[-1])
         .by(average=lambda found, contexts: found[-1] / len(found)),
-        slip("""averaged over the tokens
+        mistake("""averaged over the tokens
             Long contexts count more in your average. Each context counts once.
         """).by(average=by_lengths),
-        slip("""the padding is asked what comes next
+        mistake("""the padding is asked what comes next
             You fill the contexts up to one length and read the last row, which then belongs to
             padding. Read the row of each context's own last token, or one context at a time.
         """).by(contexts_as=padded),
-        slip("""the contexts are cut
+        mistake("""the contexts are cut
             You cut the contexts to one length, or leave their last token out. The model is to read
             the whole of each.""")
         .by(contexts_as=cut_short)
         .by(contexts_as=lambda contexts: [c[:-1] if len(c) > 1 else c for c in contexts]),
-        slip("""without a sign
+        mistake("""without a sign
             You take the absolute value. The sign says who is expected.""")
         .by(compare=lambda s, she, he: (s[she] - s[he]).abs())
         .by(finish=lambda mean: abs(float(mean))),
-        slip("""counted, not weighed
+        mistake("""counted, not weighed
             You count the contexts in which she is the likelier one. How much likelier is asked.""")
         .by(compare=lambda s, she, he: (s[she] > s[he]).double())
         .by(compare=lambda s, she, he: (s[she] - s[he]).sign()),
-        slip("""only one of the two
+        mistake("""only one of the two
             You return log p of one token. A context may make both unlikely: only the difference
             says which is preferred.""")
         .by(compare=lambda s, she, he: s[she])

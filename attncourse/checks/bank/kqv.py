@@ -12,7 +12,14 @@ from attncourse.checks.exercise import Case, Rng, composition, exercise, unchang
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.writing import cases, mistakes
 from attncourse.checks.writing.cases import Drawn, Table, hole, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import Attention, attention_class, dot, linear, made, slip
+from attncourse.checks.writing.mistakes import (
+    Attention,
+    attention_class,
+    dot,
+    linear,
+    made,
+    mistake,
+)
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases -----------------------------------------------------------------------------------
@@ -99,13 +106,13 @@ def causal(scores):
 
 
 CAUSAL = (
-    slip("""causal where nobody asked for it
+    mistake("""causal where nobody asked for it
     You hide later keys without a mask, or besides it. `None` allows everything; which keys a query
     may see is for the caller to say.""")
     .by(hide=lambda s, mask: mistakes.hide(s, causal(s) if mask is None else mask))
     .by(hide=lambda s, mask: mistakes.hide(mistakes.hide(s, mask), causal(s)))
 )
-COLUMNS_BLEND = slip("""column i blends output i, not row i
+COLUMNS_BLEND = mistake("""column i blends output i, not row i
     You mix with the transposed weights. Row i holds the weights of query i: leave it a row.
 """).by(mix=lambda weights, value: weights.mT @ value)
 
@@ -166,25 +173,25 @@ PROJECT = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=(
-        slip("""the weight is transposed
+    mistakes=(
+        mistake("""the weight is transposed
             You multiply by the transposed weight, as `nn.Linear` and `F.linear` do with theirs,
             which are stored as (d_out, d_in). Here `weight` is (d_in, d_out): `x @ weight`.
         """).whole(lambda x, weight: x @ weight.mT),
-        slip("""the weight stands on the left
+        mistake("""the weight stands on the left
             `weight @ x` is how papers write it that keep a token in a column. Here a token is a
             row, so the weight stands on the right: `x @ weight`.
         """).whole(lambda x, weight: weight @ x),
-        slip("""both orders mixed
+        mistake("""both orders mixed
             `weight.T @ x` has the weight of the column convention and the tokens of the row
             convention, and mixes tokens instead of features. Either `x @ weight`, or transpose x
             too: `(weight.mT @ x.mT).mT`.
         """).whole(lambda x, weight: weight.mT @ x),
-        slip("""entries multiplied one by one
+        mistake("""entries multiplied one by one
             `*` multiplies entries at the same place. A projection sums over the features of a
             token: that is the matrix product `@`.
         """).whole(lambda x, weight: x * weight),
-        slip("""the batch axes are lost
+        mistake("""the batch axes are lost
             You flatten all tokens into one long list and do not restore the shape. The result has
             the axes of x, with d_out in place of d_in.
         """).whole(lambda x, weight: x.reshape(-1, x.shape[-1]) @ weight),
@@ -220,7 +227,7 @@ SCORES = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(dot, *mistakes.OF_A_DOT_PRODUCT),
+    mistakes=made(dot, *mistakes.OF_A_DOT_PRODUCT),
 )
 
 ATTENTION = exercise(
@@ -270,7 +277,7 @@ ATTENTION = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         attend,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_OTHER_WIDTH,
@@ -293,10 +300,10 @@ ATTENTION = exercise(
         *mistakes.OF_THE_MASKS_SHAPE,
         CAUSAL,
         COLUMNS_BLEND,
-        slip("""the logarithm of softmax
+        mistake("""the logarithm of softmax
             You mix with logarithms of the weights (`log_softmax`), which are below 0. Mix with the
             weights themselves.""").by(normalize=lambda scores: scores.log_softmax(-1)),
-        slip("""the scale is applied twice
+        mistake("""the scale is applied twice
             You multiply both query and key by the scale, and their products hold it twice. Multiply
             one of them by it, or the scores.
         """).by(scale=lambda scores, factor: scores * factor**2),
@@ -346,7 +353,7 @@ HEAD = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=(
+    mistakes=(
         *made(head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
         *made(
             head,
@@ -374,14 +381,14 @@ HEAD = exercise(
             mistakes.ONE_VIEW_TO_COMPARE,
             *mistakes.OF_THE_VIEWS,
             COLUMNS_BLEND,
-            slip("""two names share one layer
+            mistake("""two names share one layer
                 You assign one layer to two names, so there is one view less to learn. Make three
                 layers, each with `nn.Linear(…)`.""").by(layers=shared),
-            slip("""the biases are there and not used
+            mistake("""the biases are there and not used
                 Your layers have biases, but you multiply by their weights alone. Call the layer,
                 `self.W_q(x)`, which adds its bias too.
             """).by(by_weights(lambda weight: weight.mT, "query", "key", "value")),
-            slip("""a layer's weight is not turned
+            mistake("""a layer's weight is not turned
                 `nn.Linear` stores its weight as (d_out, d_in): `x @ self.W_q.weight` is another
                 product, if it fits. Call the layer, `self.W_q(x)`, which turns its weight.""")
             .by(by_weights(lambda weight: weight, "query", "key", "value"))

@@ -39,7 +39,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Attention, made, slip
+from attncourse.checks.writing.mistakes import Attention, made, mistake
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 from attncourse.masking import causal_mask
 from attncourse.positions import apply_rope
@@ -769,85 +769,85 @@ MERGE = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=(
+    mistakes=(
         *made(
             merging,
-            slip("""from left to right, not by rank
+            mistake("""from left to right, not by rank
             You join the first pair that has a rank at all. Of all pairs that stand in the list the
             one of the *lowest* rank comes first: `min(pairs, key=ranks.get)`.""").by(
                 choose=lambda found: min(found, key=lambda one: one[1])
             ),
-            slip("""from the end of the word
+            mistake("""from the end of the word
             You join the last pair that has a rank. Of all pairs that stand in the list the one of
             the *lowest* rank comes first, wherever it stands.""").by(
                 choose=lambda found: max(found, key=lambda one: one[1])
             ),
-            slip("""the highest rank first
+            mistake("""the highest rank first
             You begin with the pair of the highest rank. Ranks count from the merge that was learned
             first, which is also done first: take the lowest.""").by(choose=max),
-            slip("""the most frequent pair first
+            mistake("""the most frequent pair first
             You count pairs in the word. Counting is for learning the merges; here their ranks are
             given, and the lowest comes first.""").by(choose=most_frequent),
-            slip("""the pairs are compared as text
+            mistake("""the pairs are compared as text
             You take the pair that comes first in the alphabet, or the longest one.
             `min(pairs)` compares the pairs; `min(pairs, key=ranks.get)` compares their ranks.""")
             .by(choose=lambda found: min(found, key=lambda one: one[2]))
             .by(choose=lambda found: max(found, key=lambda one: len("".join(one[2])))),
-            slip("""one merge and no more
+            mistake("""one merge and no more
             You join one pair and return. After each merge there are new neighbours: look for pairs
             again until none has a rank.""").by(again=False),
-            slip("""what is joined is not joined again
+            mistake("""what is joined is not joined again
             You look at pairs of the symbols that came in. A joined symbol is one of the list, and
             may be part of the next pair.""").by(
                 rank=lambda pair, ranks, given: ranks.get(pair) if {*pair} <= {*given} else None
             ),
-            slip("""overlapping pairs are both joined
+            mistake("""overlapping pairs are both joined
             Where a symbol stands in two pairs, as the middle one of a a a, you use it twice. After
             a pair is joined, go on behind it.""").by(join=overlapping),
-            slip("""from right to left
+            mistake("""from right to left
             In a run such as a a a you join the last two. The first two are joined: walk from the
             left.""").by(join=from_the_right),
-            slip("""rank 0 is taken for no rank
+            mistake("""rank 0 is taken for no rank
             `if rank:` and `rank or …` take 0 for missing, and 0 is the first merge. Ask `pair in
             ranks`, or `is not None`.""").by(
                 rank=lambda pair, ranks, given: ranks.get(pair) or None
             ),
-            slip("""pairs without a rank are joined too
+            mistake("""pairs without a rank are joined too
             You go on until one symbol is left. A pair that is not in `ranks` is never joined: stop
             where none of the pairs is.""").by(
                 rank=lambda pair, ranks, given: ranks.get(pair, float("inf"))
             ),
-            slip("""the list that came in is changed
+            mistake("""the list that came in is changed
             You write into the caller's list. Begin with a copy, `list(symbols)`, or build a new
             list.""").by(start=lambda symbols: symbols, join=in_place),
-            slip("""joined the wrong way round
+            mistake("""joined the wrong way round
             You put the second symbol before the first. The joined symbol is first + second.""").by(
                 glued(lambda a, b: b + a)
             ),
-            slip("""something stands between the two
+            mistake("""something stands between the two
             You join with a space, or keep the pair as a tuple. The new symbol is one string, first
             + second.""")
             .by(glued(lambda a, b: f"{a} {b}"))
             .by(glued(lambda a, b: (a, b))),
-            slip("""the last symbol is lost
+            mistake("""the last symbol is lost
             Your loop over pairs ends one symbol early, and a last symbol that is in no pair falls
             off. Add what is left behind the loop.""").by(join=without_the_last),
-            slip("""one string
+            mistake("""one string
             You join all symbols into one string in the end. Return the list of symbols.""")
             .by(finish="".join)
             .by(finish=" ".join),
-            slip("""each symbol once
+            mistake("""each symbol once
             You drop repeated symbols. A word may hold a piece twice.""").by(
                 finish=lambda symbols: list(dict.fromkeys(symbols))
             ),
         ),
-        slip("""each merge at one place only
+        mistake("""each merge at one place only
             You go through the merges once and join each at the first place where it stands. It is
             joined everywhere it stands.""").whole(once_each),
-        slip("""the longest piece first
+        mistake("""the longest piece first
             From the left you take the longest piece that a merge makes. Which pieces come out is
             decided by the ranks: the lowest is joined first.""").whole(longest_first),
-        slip("""in one walk from the left
+        mistake("""in one walk from the left
             You walk along the word once and join what you can on the way. A pair further right may
             have a lower rank: look at all pairs before each merge.""").whole(in_one_walk),
     ),
@@ -900,9 +900,9 @@ RMS_NORM = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         norming,
-        slip("""the mean is taken off
+        mistake("""the mean is taken off
             You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it in:
             the row is divided by the root of its mean square, and nothing else.""")
         .by(centre=lambda x: x - mean(x))
@@ -911,92 +911,92 @@ RMS_NORM = exercise(
             average=lambda squares: squares.sum(-1, keepdim=True) / squares.shape[-1],
             centre=lambda x: x - mean(x),
         ),
-        slip("""the norm runs over the sequence
+        mistake("""the norm runs over the sequence
             You take the mean square of a feature over the tokens, so a token's output hangs on the
             others. Each row is normalised by itself: axis −1.""")
         .by(over(-2))
         .by(over(0))
         .by(over(1)),
-        slip("""one size for all rows
+        mistake("""one size for all rows
             You divide the whole array by one number. Every row has its own mean square: `dim=-1,
             keepdim=True`.""")
         .by(average=lambda squares: squares.mean())
         .by(over(-2, -1)),
-        slip("""eps outside the root
+        mistake("""eps outside the root
             You add eps to the root. It is added to the mean square, under the root: `(mean_square +
             eps).sqrt()`.""")
         .by(power=lambda size, eps: size.sqrt() + eps)
         .by(power=lambda size, eps: size.sqrt() + eps**0.5),
-        slip("""eps is not added to the mean square
+        mistake("""eps is not added to the mean square
             You add the square of eps or its root, or take the larger of mean square and eps. The
             root is that of their sum: `(mean_square + eps).sqrt()`.""")
         .by(power=lambda size, eps: size.clamp(min=eps).sqrt())
         .by(small=lambda eps: eps**2)
         .by(small=lambda eps: eps**0.5),
-        slip("""no eps
+        mistake("""no eps
             You leave eps out. A row of zeros has mean square 0, and 0/0 is NaN.""").by(
             small=lambda eps: 0
         ),
-        slip("""another eps
+        mistake("""another eps
             You add a fixed number where the argument `eps` belongs.""")
         .by(outside(1e-6))
         .by_any(outside, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
-        slip("""rows of length 1
+        mistake("""rows of length 1
             You divide by the length of a row, the root of the *sum* of squares. By the root of
             their *mean* the row gets length √d, and its entries size 1.""").by(
             average=lambda squares: squares.sum(-1, keepdim=True)
         ),
-        slip("""divided by d − 1
+        mistake("""divided by d − 1
             You divide the sum of squares by d − 1. A mean divides by d.""").by(
             average=lambda squares: squares.sum(-1, keepdim=True) / (squares.shape[-1] - 1)
         ),
-        slip("""divided by the mean square
+        mistake("""divided by the mean square
             You divide by the mean square itself. It is its root that has the unit of x.""").by(
             power=lambda size, eps: size + eps
         ),
-        slip("""multiplied by the size
+        mistake("""multiplied by the size
             You multiply by the root where you should divide: rows that are large are to shrink.
         """).by(divide=lambda x, size: x * size),
-        slip("""the mean absolute value
+        mistake("""the mean absolute value
             You divide by the mean of the absolute values. RMS is the root of the mean *square*.""")
         .by(square=lambda x: x.abs(), power=lambda size, eps: size + eps)
         .by(square=lambda x: x.abs(), power=lambda size, eps: (size.square() + eps).sqrt()),
-        slip("""divided by the largest entry
+        mistake("""divided by the largest entry
             You divide each row by its largest absolute value. RMS is the root of the mean square.
         """).by(average=lambda squares: squares.amax(-1, keepdim=True)),
-        slip("""gain is left out
+        mistake("""gain is left out
             You do not use gain. Where it is given, the normalised row is multiplied by it.""").by(
             scale=lambda x, gain: x
         ),
-        slip("""1 + gain
+        mistake("""1 + gain
             You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1:
             multiply by gain.""").by(scale=lambda x, gain: x if gain is None else (1 + gain) * x),
-        slip("""gain is added
+        mistake("""gain is added
             You add gain. An RMS norm has no bias: the row is multiplied by gain.""").by(
             scale=lambda x, gain: x if gain is None else x + gain
         ),
-        slip("""divided by gain
+        mistake("""divided by gain
             You divide by gain, or normalise what gain was multiplied into. The normalised row is
             multiplied by it.""").by(scale=lambda x, gain: x if gain is None else x / gain),
-        slip("""a tensor taken for True or False
+        mistake("""a tensor taken for True or False
             `if gain:` and `gain or 1` ask a tensor whether it is true, which torch refuses for more
             than one number. Ask `if gain is None`.""").by(scale=lambda x, gain: (gain or 1) * x),
-        slip("""the mean squares have lost their axis
+        mistake("""the mean squares have lost their axis
             `x.square().mean(-1)` drops the axis it averages over, and the sizes then line up with
             the features, if they fit at all. Keep it: `mean(-1, keepdim=True)`.""").by(
             average=lambda squares: squares.mean(-1)
         ),
-        slip("""computed in float32
+        mistake("""computed in float32
             You turn x into float32, which keeps seven digits of float64. Stay in the dtype of
             x.""")
         .by(read=lambda x: x.float())
         .by(read=lambda x: x.float(), back=lambda normed, x: normed.to(x.dtype)),
-        slip("""no gradient through the size
+        mistake("""no gradient through the size
             The numbers are right, but you detach what you divide by, as if it were a constant. It
             moves with x, and the gradient has to know.""").by(
             power=lambda size, eps: (size.detach() + eps).sqrt()
         ),
-        slip("""divided in place
+        mistake("""divided in place
             `x /= …` writes into the caller's x, which then holds other numbers than before. Write
             `x = x / …`, which makes a new tensor.""").by(divide=lambda x, size: x.div_(size)),
     ),
@@ -1029,7 +1029,7 @@ GATED_LAYER = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         gating,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
@@ -1037,31 +1037,31 @@ GATED_LAYER = exercise(
             "`forward`, are not found: assign each to an attribute in `__init__`, "
             "`self.W_gate = …`."
         ),
-        slip("""gate and value exchanged
+        mistake("""gate and value exchanged
             The activation is on `W_up x`, or the two layers have changed places. It is the gate
             that is bent: silu(W_gate x) · W_up x.""")
         .by(bend=straight, bend_up=F.silu)
         .by(gate=lambda self, x: self.W_up(x), up=lambda self, x: self.W_gate(x)),
-        slip("""the activation on both branches
+        mistake("""the activation on both branches
             You bend both. Only the gate goes through the SiLU; `W_up x` keeps its sign.""").by(
             bend_up=F.silu
         ),
-        slip("""the activation on the product
+        mistake("""the activation on the product
             You multiply first and bend the product. The gate is bent before it is multiplied:
             silu(W_gate x) · W_up x.""").by(bend=straight, join=lambda gate, up: F.silu(gate * up)),
-        slip("""the activation is missing
+        mistake("""the activation is missing
             You multiply two linear layers. The gate goes through the SiLU first.""").by(
             bend=straight
         ),
-        slip("""GELU in place of SiLU
+        mistake("""GELU in place of SiLU
             You bend the gate by a GELU, which makes a GEGLU. Here it is the SiLU, x·σ(x):
             `F.silu`.""")
         .by(bend=F.gelu)
         .by(bend=partial(F.gelu, approximate="tanh")),
-        slip("""σ(x) in place of x·σ(x)
+        mistake("""σ(x) in place of x·σ(x)
             You bend the gate by the logistic function, as the first gated layers did. The SiLU is x
             times it: `F.silu`.""").by(bend=torch.sigmoid),
-        slip("""another function in place of SiLU
+        mistake("""another function in place of SiLU
             You bend the gate by another function. The SiLU is x·σ(x): `F.silu`.""")
         .by(bend=F.relu)
         .by(bend=torch.tanh)
@@ -1070,26 +1070,26 @@ GATED_LAYER = exercise(
         .by(bend=F.mish)
         .by(bend=F.softplus)
         .by(bend=lambda gate: gate * (1.702 * gate).sigmoid()),
-        slip("""the branches are added
+        mistake("""the branches are added
             You add gate and value. They are multiplied, number by number.""").by(
             join=lambda gate, up: gate + up
         ),
-        slip("""one branch is left out
+        mistake("""one branch is left out
             You use the gate alone, or the value alone. The hidden units are their product.""")
         .by(join=lambda gate, up: gate)
         .by(join=lambda gate, up: up),
-        slip("""one layer for both branches
+        mistake("""one layer for both branches
             Gate and value come from one layer. There are two, W_gate and W_up.""")
         .by(up=lambda self, x: self.W_gate(x))
         .by(gate=lambda self, x: self.W_up(x)),
-        slip("""biases that nobody asked for
+        mistake("""biases that nobody asked for
             Your layers have biases. All three go without: `nn.Linear(…, bias=False)`.""")
         .by(with_biases("W_gate", "W_up", "W_down"))
         .by(with_biases("W_gate"))
         .by(with_biases("W_up"))
         .by(with_biases("W_down"))
         .by(with_biases("W_gate", "W_up")),
-        slip("""W_down does not lead back
+        mistake("""W_down does not lead back
             A layer has another size. W_gate and W_up lead from d_model to d_ff, W_down from d_ff
             back to d_model.""")
         .by(
@@ -1107,28 +1107,28 @@ GATED_LAYER = exercise(
                 {"W_gate": (d, f), "W_up": (d, d), "W_down": (f, d)}
             )
         ),
-        slip("""d_ff is ignored
+        mistake("""d_ff is ignored
             Your hidden layer has the same width whatever d_ff says. Hand it on.""")
         .by(width=lambda d_model, d_ff: 4 * d_model)
         .by(width=lambda d_model, d_ff: d_model)
         .by(width=lambda d_model, d_ff: 2 * d_ff)
         .by(width=lambda d_model, d_ff: 2 * d_ff // 3),
-        slip("""x is added on top
+        mistake("""x is added on top
             You add x to the output, as the block around this layer will. Here it is W_down of the
             hidden units and nothing else.""").by(finish=lambda output, x: x + output),
-        slip("""bent once more at the end
+        mistake("""bent once more at the end
             You bend what comes out of W_down. It has either sign and is returned as it is.""").by(
             finish=lambda output, x: F.silu(output)
         ),
-        slip("""a norm inside
+        mistake("""a norm inside
             You normalise, before the layers or after them. The norms belong to the block.""")
         .by(take=lambda x: llama.rms_norm(x))
         .by(finish=lambda output, x: llama.rms_norm(output)),
-        slip("""the gate is shared out
+        mistake("""the gate is shared out
             You take a softmax of the gate. Each hidden unit is bent by itself: `F.silu`.""").by(
             bend=lambda gate: gate.softmax(-1)
         ),
-        slip("""the layer works along the sequence
+        mistake("""the layer works along the sequence
             You turn x around, so that the layers mix tokens. They mix the features of each token:
             they work on the last axis.""").by(
             take=lambda x: x.mT, finish=lambda output, x: output.mT
@@ -1179,47 +1179,47 @@ HALVES = exercise(
         ("d_out = h", "A head has an even number of rows."),
         ("a gradient on *", "Weights are converted once, and nothing is learned through it."),
     ),
-    misconceptions=made(
+    mistakes=made(
         regrouping,
-        slip("""the way back
+        mistake("""the way back
             You bring pairs into halves: rows 2i and 2i + 1 end up half a head apart. It is the
             other way round: rows i and i + d_head/2 become neighbours.""").by(order=into_halves),
-        slip("""the heads are mixed
+        mistake("""the heads are mixed
             You reorder all rows as if they were one head. The first half of *each head* is paired
             with its second half: cut the rows into heads first.""").by(
             cut=lambda weight, n_heads: weight.unsqueeze(0)
         ),
-        slip("""rows of a head taken from all over
+        mistake("""rows of a head taken from all over
             You take rows that stand n_heads apart for one head. A head's d_head rows stand
             together: `weight.unflatten(0, (n_heads, -1))`.""")
         .by(cut=heads_apart)
         .by(cut=heads_apart, join=lambda heads, weight: heads.transpose(0, 1).flatten(0, 1)),
-        slip("""the second half comes first
+        mistake("""the second half comes first
             Row 2i comes from the second half of the head. It is the other way round: row 2i from
             the first half, row 2i + 1 from the second.""").by(order=second_first),
-        slip("""nothing is reordered
+        mistake("""nothing is reordered
             You return the rows in the order in which they came. Rows i and i + d_head/2 of a head
             are to become neighbours.""").by(order=lambda heads: heads),
-        slip("""only the first head
+        mistake("""only the first head
             You reorder the rows of one head and leave the others. All heads are reordered alike.
         """).by(order=only_the_first),
-        slip("""columns are reordered, not rows
+        mistake("""columns are reordered, not rows
             You reorder the columns, which belong to the features that come in. What is turned are
             the features that come out, the rows.""").by(order=by_columns),
-        slip("""the second half is read backwards
+        mistake("""the second half is read backwards
             You pair row i with the last but i. It is paired with row i + d_head/2.""").by(
             order=lambda heads: interleaved(
                 torch.cat([a := heads[:, : heads.shape[1] // 2], heads[:, a.shape[1] :].flip(1)], 1)
             )
         ),
-        slip("""the heads keep an axis
+        mistake("""the heads keep an axis
             You return `(n_heads, d_head, d_in)`, or an axis more. Put the heads' rows below one
             another again: `(n_heads · d_head, d_in)`.""").by(join=lambda heads, weight: heads),
-        slip("""the result is transposed
+        mistake("""the result is transposed
             You return columns for rows. The result has the shape of `weight`.""").by(
             finish=lambda rows, weight: rows.mT
         ),
-        slip("""the sign of one half is changed
+        mistake("""the sign of one half is changed
             You change the sign of a half, as code that turns by halves does. Rows are moved and
             nothing else: no number changes.""")
         .by(
@@ -1232,7 +1232,7 @@ HALVES = exercise(
                 interleaved(heads) * (2 * (torch.arange(heads.shape[1]) % 2) - 1).to(heads)[:, None]
             )
         ),
-        slip("""what does not divide is not refused
+        mistake("""what does not divide is not refused
             Where n_heads does not divide the rows, or a head has an odd number of them, raise
             `ValueError` (an `assert` raises AssertionError).""")
         .by(refuse=lambda weight, n_heads: None)
@@ -1242,11 +1242,11 @@ HALVES = exercise(
                 weight[: 2 * len(weight)], 1 if len(weight) % n_heads == 0 else n_heads
             )
         ),
-        slip("""weight is changed
+        mistake("""weight is changed
             You write the reordered rows into the weight that came in. Return a new tensor.""").by(
             join=written_over
         ),
-        slip("""computed in float32
+        mistake("""computed in float32
             You return float32 whatever came in. Rows are moved, and their dtype stays.""").by(
             finish=lambda rows, weight: rows.float()
         ),
@@ -1336,7 +1336,7 @@ BLOCK = exercise(
         ("cache given", "The notebook's block reads whole sequences."),
         ("eps given", "The norms are those of the notebook."),
     ),
-    misconceptions=made(
+    mistakes=made(
         building,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
@@ -1344,88 +1344,88 @@ BLOCK = exercise(
             "`forward`, are not found: assign each to an attribute in `__init__`, "
             "`self.norm_1 = …`."
         ),
-        slip("""the values are turned too
+        mistake("""the values are turned too
             You turn the values by their positions. Only queries and keys are turned: where a token
             stands says who listens to whom, not what is heard.""").by(turn_value=turned),
-        slip("""nothing is turned
+        mistake("""nothing is turned
             Your block knows no positions: it uses queries and keys as they are. Turn both,
             `apply_rope(query, positions, base)`.""").by(turn=not_turned),
-        slip("""only one of the two is turned
+        mistake("""only one of the two is turned
             You turn the queries and not the keys, or the keys alone. A score then depends on where
             the pair stands, and not on its distance. Turn both.""")
         .by(turn_key=not_turned)
         .by(turn_query=not_turned),
-        slip("""positions is ignored
+        mistake("""positions is ignored
             You count 0, 1, 2, … whatever positions says. Where they are given, they take the place
             of the count.""").by(place=lambda positions, n: torch.arange(n)),
-        slip("""only differences of positions that you make up
+        mistake("""only differences of positions that you make up
             You use positions from the end, from 1 on as if they were counted anew, or in reverse.
             They are taken as they come; without them they are 0, 1, 2, …""").by(
             place=from_the_end
         ),
-        slip("""turned in two halves
+        mistake("""turned in two halves
             You turn feature i with feature i + d_head/2, as `transformers` does. Here they turn in
             pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(turn=in_halves),
-        slip("""turned backwards
+        mistake("""turned backwards
             One of the two is turned the other way, by −position. Then the angles of query and key
             add up. Turn both by +position.""")
         .by(turn_key=lambda heads, positions, base: apply_rope(heads, -positions, base))
         .by(turn_query=lambda heads, positions, base: apply_rope(heads, -positions, base)),
-        slip("""turned before the heads are split
+        mistake("""turned before the heads are split
             You turn the whole row of d_model features, so that the frequencies fall from head to
             head. Each head is turned by itself: split first, then turn.""").by(
             turn=lambda heads, positions, base: multihead.split_heads(
                 apply_rope(multihead.merge_heads(heads), positions, base), heads.shape[-3]
             )
         ),
-        slip("""base is ignored
+        mistake("""base is ignored
             You turn with base 10,000 whatever `base` says. Keep it in `__init__` and hand it on:
             `apply_rope(…, positions, base)`.""")
         .by(pace=lambda base: 10000.0)
         .by(pace=lambda base: 1e5),
-        slip("""key/value heads in the wrong order
+        mistake("""key/value heads in the wrong order
             You repeat the key/value heads one after the other, 0 1 0 1. Query head h uses head h //
             (n_heads / n_kv_heads), a run each: 0 0 1 1, `repeat_interleave`.""")
         .by(share=in_turn)
         .by(share=lambda heads, group: in_runs(heads, group).flip(-3)),
-        slip("""only the first key/value head is used
+        mistake("""only the first key/value head is used
             All query heads use one key/value head, or their mean. Each key/value head serves a run
             of query heads.""")
         .by(share=lambda heads, group: in_runs(heads[..., :1, :, :].expand_as(heads), group))
         .by(
             share=lambda heads, group: in_runs(heads.mean(-3, keepdim=True).expand_as(heads), group)
         ),
-        slip("""n_kv_heads is ignored
+        mistake("""n_kv_heads is ignored
             Your keys and values have as many heads as the queries. W_k and W_v lead to n_kv_heads ·
             d_head features.""").by(with_sizes(n_kv_heads=lambda n_heads, **_: n_heads)),
-        slip("""not causal
+        mistake("""not causal
             Without a mask your tokens see all others. A token sees itself and those before it
             unless a mask is given: `causal_mask(n)`.""").by(allow=lambda mask, n: mask),
-        slip("""the mask on top of the causal one
+        mistake("""the mask on top of the causal one
             Where a mask is given, you hide later tokens as well. It takes the place of the causal
             mask.""").by(
             allow=lambda mask, n: causal_mask(n) if mask is None else mask & causal_mask(n)
         ),
-        slip("""the mask is ignored
+        mistake("""the mask is ignored
             Your block is causal whatever the mask says. Where one is given, it takes the place of
             the causal mask.""").by(allow=lambda mask, n: causal_mask(n)),
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             Your causal mask lacks the diagonal. A token sees itself and those before it.""").by(
             allow=lambda mask, n: torch.ones(n, n).tril(-1).bool() if mask is None else mask
         ),
-        slip("""the mask is inverted
+        mistake("""the mask is inverted
             You shut out what the mask allows. True means allowed, here as in chapter 9.""").by(
             allow=lambda mask, n: causal_mask(n) if mask is None else ~mask
         ),
-        slip("""the mask is transposed
+        mistake("""the mask is transposed
             You transpose the mask. It has a row for each query and a column for each key: use it as
             it is.""").by(allow=lambda mask, n: causal_mask(n) if mask is None else mask.mT),
-        slip("""a row without a key becomes NaN
+        mistake("""a row without a key becomes NaN
             A query that may see no key has nothing but −∞ in its row, and a softmax of that is
             0/0. Chapter 5's `scaled_dot_product_attention` gives such a row 0.""").by(
             normalize=lambda scores: scores.softmax(-1)
         ),
-        slip("""a row without a key gets the mean
+        mistake("""a row without a key gets the mean
             A query that may see no key hears all of them, because you fill in a large negative
             number. Its attention is 0.""")
         .by(hide=lambda s, mask: s if mask is None else s.masked_fill(~mask, -1e9))
@@ -1436,61 +1436,61 @@ BLOCK = exercise(
         mistakes.DIVIDED_BY_D_K.naming(d_k="d_head"),
         mistakes.DIVIDED_BY_ROOT_D_MODEL.naming(d_k="d_head"),
         mistakes.ROLES_EXCHANGED,
-        slip("""softmax over the queries
+        mistake("""softmax over the queries
             Your columns sum to 1. Each query shares out its attention over the keys: the last
             axis.""").by(normalize=lambda scores: scores.softmax(-2).nan_to_num(0)),
-        slip("""uniform weights
+        mistake("""uniform weights
             Your attention does not depend on queries and keys. Compare them: the scores are q kᵀ.
         """).by(compare=lambda q, k: 0 * (q @ k.mT)),
-        slip("""the residual is missing
+        mistake("""the residual is missing
             A branch's output takes the place of x. It is added to what the branch read: x +
             branch(norm(x)), for both.""").by(step=lambda x, branch, norm, first: branch(norm(x))),
-        slip("""the sum is normalised
+        mistake("""the sum is normalised
             You normalise the sum, as blocks of 2017 did. The norm stands before the branch: x +
             branch(norm(x)).""").by(step=lambda x, branch, norm, first: norm(x + branch(x))),
-        slip("""the residual begins behind the norm
+        mistake("""the residual begins behind the norm
             You add the branch to the normalised x. The stream itself is not normalised: x +
             branch(norm(x)), with the x from before the norm.""").by(
             step=lambda x, branch, norm, first: norm(x) + branch(norm(x))
         ),
-        slip("""the norm behind the branch
+        mistake("""the norm behind the branch
             You normalise what a branch returns. What it reads is normalised: x + branch(norm(x)).
         """).by(step=lambda x, branch, norm, first: x + norm(branch(x))),
-        slip("""both residuals from the block's input
+        mistake("""both residuals from the block's input
             You add the feed-forward layer to the x that came into the block, and what attention
             added is lost. It is added to what it read, the x so far.""").by(
             step=lambda x, branch, norm, first: first + branch(norm(x))
         ),
-        slip("""no norm
+        mistake("""no norm
             You leave the norms out, or one of them. Each branch reads a normalised x.""")
         .by(step=lambda x, branch, norm, first: x + branch(x))
         .by(first_norm=lambda self: nn.Identity())
         .by(second_norm=lambda self: nn.Identity()),
-        slip("""a norm at the end
+        mistake("""a norm at the end
             You normalise once more before you return. The norm behind the last block belongs to the
             model, not to a block.""")
         .by(finish=lambda self, x: self.norm_1(x))
         .by(finish=lambda self, x: self.norm_2(x))
         .by(finish=lambda self, x: llama.rms_norm(x)),
-        slip("""a norm at the wrong branch
+        mistake("""a norm at the wrong branch
             `norm_1` belongs to attention, `norm_2` to the feed-forward layer. You exchange them, or
             use one for both.""")
         .by(first_norm=lambda self: self.norm_2, second_norm=lambda self: self.norm_1)
         .by(second_norm=lambda self: self.norm_1)
         .by(first_norm=lambda self: self.norm_2),
-        slip("""side by side
+        mistake("""side by side
             You compute both branches from the same x and add them. The feed-forward layer reads
             what attention has added.""").by(
             branches=lambda attend, feed: [attend, feed],
             step=lambda x, branch, norm, first: x + branch(norm(first)),
         ),
-        slip("""the branches in another order
+        mistake("""the branches in another order
             You take the feed-forward layer first. Attention comes first.""").by(
             branches=lambda attend, feed: [feed, attend],
             first_norm=lambda self: self.norm_2,
             second_norm=lambda self: self.norm_1,
         ),
-        slip("""a branch is left out
+        mistake("""a branch is left out
             You have both branches and use one. Attention and feed-forward layer each have a
             residual and a norm of their own.""")
         .by(branches=lambda attend, feed: [attend])
@@ -1498,42 +1498,42 @@ BLOCK = exercise(
             branches=lambda attend, feed: [feed],
             first_norm=lambda self: self.norm_2,
         ),
-        slip("""the mean is taken off
+        mistake("""the mean is taken off
             Your norms subtract each row's mean, as chapter 12's does. An RMS norm leaves it in.
         """).by(normed_by(MeanTakenOff)),
-        slip("""gate and value exchanged
+        mistake("""gate and value exchanged
             In your feed-forward layer the activation is on `W_up x`. It is the gate that is bent:
             silu(W_gate x) · W_up x.""").by(gated_by(lambda gate, up: gate * F.silu(up))),
-        slip("""another activation in the feed-forward layer
+        mistake("""another activation in the feed-forward layer
             The gate is bent by the SiLU, x·σ(x), and multiplied with `W_up x`. Yours is bent by
             another function, or by none.""")
         .by(gated_by(lambda gate, up: F.gelu(gate) * up))
         .by(gated_by(lambda gate, up: F.relu(gate) * up))
         .by(gated_by(lambda gate, up: gate.sigmoid() * up))
         .by(gated_by(lambda gate, up: gate * up)),
-        slip("""W_o is forgotten
+        mistake("""W_o is forgotten
             You return the heads side by side. `W_o` mixes them.""").by(
             out=lambda self, heads: heads
         ),
-        slip("""heads put together without changing places
+        mistake("""heads put together without changing places
             You reshape `(h, n, d_head)` straight to `(n, d_model)`, and the tokens of one head end
             up in one row. Exchange the axes first: `merge_heads`.""").by(
             merge=lambda heads: heads.reshape(
                 *heads.shape[:-3], heads.shape[-2], heads.shape[-3] * heads.shape[-1]
             )
         ),
-        slip("""heads cut across the tokens
+        mistake("""heads cut across the tokens
             You reshape `(n, d)` straight to `(h, n, d_head)`, so that a head holds whole tokens.
             Cut the features and exchange the axes: `split_heads`.""").by(
             cut=lambda x, h: x.reshape(*x.shape[:-2], h, x.shape[-2], x.shape[-1] // h)
         ),
-        slip("""heads that do not divide are not refused
+        mistake("""heads that do not divide are not refused
             Where n_heads does not divide d_model, or n_kv_heads not n_heads, raise `ValueError` in
             `__init__` (an `assert` raises AssertionError).""")
         .by(refuse=lambda *sizes: None)
         .by(refuse=lambda d_model, n_heads, n_kv_heads: refuse_heads(d_model, n_heads, 1))
         .by(refuse=lambda d_model, n_heads, n_kv_heads: refuse_heads(n_heads, n_heads, n_kv_heads)),
-        slip("""x += changes what was handed over
+        mistake("""x += changes what was handed over
             `x += …` writes into the caller's x, which then holds other numbers, and gradients may
             fail. Write `x = x + …`, which makes a new tensor.""").by(
             step=lambda x, branch, norm, first: x.add_(branch(norm(x)))

@@ -9,11 +9,11 @@ from attncourse.checks.exercise import Case, Rng, composition, exercise, unchang
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import COLUMNS
 from attncourse.checks.variants.variant import Variant, rewordings
-from attncourse.checks.writing import mistakes, slips
+from attncourse.checks.writing import mistakes, numpy_mistakes
 from attncourse.checks.writing import softmaxes as soft
 from attncourse.checks.writing.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, slip
-from attncourse.checks.writing.slips import dots, result, swapped
+from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.numpy_mistakes import dots, result, swapped
 from attncourse.checks.writing.softmaxes import Softmax, nothing
 
 # --- cases -----------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def power_at(x, T, axis):
 
 
 OTHER_MAXIMUM = (
-    slip("""a maximum along another axis
+    mistake("""a maximum along another axis
     You subtract from each score the largest of another axis, so that scores which share a sum are
     moved by different numbers, and their weights change. Both run along the same axis.""")
     .by(top=lambda z, axis, x: z.max(axis=0))
@@ -130,15 +130,17 @@ OF_SOFTMAX = (
     soft.ROUNDED,
     soft.GUARD_ALONE.naming(**SLICES),
     soft.WHOLE_NUMBERS,
-    slips.IN_PLACE.here(exponents=moved_in_place).by(exponents=slips.divided_in_place),
+    numpy_mistakes.IN_PLACE.here(exponents=moved_in_place).by(
+        exponents=numpy_mistakes.divided_in_place
+    ),
     mistakes.IN_SINGLE_PRECISION.here(exponents=lambda x, T: (x / T).astype(np.float32)).by(
         exponents=lambda x, T: x.astype(np.float32) / T
     ),
-    slip("""the largest size is subtracted, not the maximum
+    mistake("""the largest size is subtracted, not the maximum
         You subtract the largest absolute value. Very negative scores are then farther below 0 than
         before, all terms are 0, and 0/0 is NaN. Subtract the maximum.
     """).by(top=lambda z, axis, x: np.abs(z).max(axis=axis, keepdims=True)),
-    slip("""the argument axis is ignored
+    mistake("""the argument axis is ignored
         You take the sum, the maximum or both always along the last axis, or the first, or the
         second. Both run along the argument `axis`, −1 unless given.""")
     .by(along=lambda axis, ndim: -1)
@@ -146,50 +148,50 @@ OF_SOFTMAX = (
     .by(along=lambda axis, ndim: min(1, ndim - 1))
     .by(total=lambda e, axis, z: e.sum(axis=-1, keepdims=True))
     .by(top=lambda z, axis, x: z.max(axis=-1, keepdims=True)),
-    slip("""the whole array sums to 1
+    mistake("""the whole array sums to 1
         You divide by the sum of all entries. In a matrix each slice along `axis` has a budget of 1
         of its own: `sum(axis=axis, keepdims=True)`.""")
     .by(along=lambda axis, ndim: None)
     .by(total=lambda e, axis, z: e.sum()),
-    slip("""the sums or the maxima lost their axis
+    mistake("""the sums or the maxima lost their axis
         `e.sum(axis=axis)` and `x.max(axis=axis)` have one axis less than `e`; `[:, None]` mends
         that for rows alone. `keepdims=True` keeps the axis.""")
     .by(total=lambda e, axis, z: e.sum(axis))
     .by(top=lambda z, axis, x: z.max(axis))
     .by(top=lambda z, axis, x: z.max(axis)[:, None], total=lambda e, axis, z: e.sum(axis)[:, None]),
     OTHER_MAXIMUM,
-    slip("""numerator and denominator do not match
+    mistake("""numerator and denominator do not match
         You divide by the temperature, or subtract the maximum, above the fraction bar or below it
         and not on both sides. Do both to the scores, and take the exponentials once.""")
     .by(after=lambda w, x, T, axis: power_at(x, T, axis) / power_at(x, 1, axis).sum(axis, **KEPT))
     .by(after=lambda w, x, T, axis: power_at(x, 1, axis) / power_at(x, T, axis).sum(axis, **KEPT))
     .by(after=lambda w, x, T, axis: power_at(x, T, axis) / np.exp(x / T).sum(axis, **KEPT))
     .by(after=lambda w, x, T, axis: np.exp(x / T) / power_at(x, T, axis).sum(axis, **KEPT)),
-    slip("""the maximum alone is divided by the temperature
+    mistake("""the maximum alone is divided by the temperature
         In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the
         difference in brackets: `(x - x.max(…)) / temperature`.""").by(
         exponents=lambda x, T: x,
         after=lambda w, x, T, axis: Softmax(top=nothing)(x - x.max(axis, **KEPT) / T, axis),
     ),
-    slip("""the axes are not moved back
+    mistake("""the axes are not moved back
         You move the axis to the end or the front, and leave it there. Exchange the axes of the
         weights once more, or work along `axis` where it is.""")
     .by(after=lambda w, x, T, axis: np.swapaxes(w, axis, -1))
     .by(after=lambda w, x, T, axis: np.moveaxis(w, axis, -1))
     .by(after=lambda w, x, T, axis: np.moveaxis(w, axis, 0)),
-    slip("""divided by the maximum
+    mistake("""divided by the maximum
         You divide the scores by the largest one, which changes their differences and with them the
         weights. Subtract the largest of each slice.""")
     .by(top=lambda z, axis, x: z - z / x.max(axis=axis, keepdims=True))
     .by(top=lambda z, axis, x: z - z / z.max(axis=axis, keepdims=True)),
-    slip("""divided by another sum
+    mistake("""divided by another sum
         You divide by the sum of the scores, or by exp of it. The denominator is the sum of the
         exponentials: exponentiate first, then sum.""")
     .by(total=lambda e, axis, z: z.sum(axis, **KEPT))
     .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)))
     .by(total=lambda e, axis, z: z.sum(axis, **KEPT), top=nothing)
     .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)), top=nothing),
-    slip("""divided by the root of the length
+    mistake("""divided by the root of the length
         You divide the scores by the root of their number. Only the temperature divides them.""")
     .by(exponents=lambda x, T: x / T / x.shape[-1] ** 0.5)
     .by_any(lambda power: {"exponents": lambda x, T: x / T * x.shape[-1] ** power}, (-1, 0.5)),
@@ -234,37 +236,37 @@ OF_LOOKUP = (
     soft.TURNED_ROUND,
     *OF_AXES,
     OTHER_MAXIMUM,
-    slips.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis)),
-    *slips.OF_SCORES,
-    slips.AVERAGED_AGAIN,
-    slips.CUT,
-    slip("""row i is not query i with every key
+    numpy_mistakes.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis)),
+    *numpy_mistakes.OF_SCORES,
+    numpy_mistakes.AVERAGED_AGAIN,
+    numpy_mistakes.CUT,
+    mistake("""row i is not query i with every key
         `keys @ query.T` has a row for each key, and `query * keys` pairs query i with key i alone.
         Every query meets every key: `query @ np.swapaxes(keys, -1, -2)`, shape (m, n).""")
     .by(compare=lambda query, keys: keys @ (query if query.ndim == 1 else swapped(query)))
     .by(compare=lambda query, keys: (query * keys).sum(-1)),
-    slip("""the keys are blended, not the values
+    mistake("""the keys are blended, not the values
         You return a blend of the keys, be it that keys and values are exchanged. Compare with
         `keys`, blend `values`.""")
     .by(roles=lambda query, keys, values: (query, keys, keys))
     .by(roles=lambda query, keys, values: (query, values, keys)),
-    slip("""the weights come back
+    mistake("""the weights come back
         You return the weights of the keys, alone or beside the answer. The answer alone is asked
         for: `weights @ values`.""")
     .by(finish=lambda answer, values, weights, query: weights)
     .by(finish=lambda answer, values, weights, query: (answer, weights)),
-    slip("""a product that knows no batch
+    mistake("""a product that knows no batch
         `keys.T` reverses all axes, the batch's too, and `np.dot` pairs every sequence of one batch
         with every other. Write `query @ np.swapaxes(keys, -1, -2)` and `weights @ values`.""")
     .by(compare=lambda query, keys: query @ keys.T)
     .by(compare=lambda query, keys: np.dot(query, swapped(keys)))
     .by(mix=lambda weights, values: np.dot(weights, values)),
-    slip("""numbers as values are spread over a new axis
+    mistake("""numbers as values are spread over a new axis
         Values of shape (n,) are one number for each key. A new axis behind your weights pairs them
         with the wrong one: `weights @ values` does for both kinds of values.""")
     .by(mix=lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v)
     .by(mix=over_new_axis),
-    slip("""an axis of length 1 too many or too few
+    mistake("""an axis of length 1 too many or too few
         You make a matrix of a single query, or a column of values that are numbers, and its axis
         stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.""")
     .by(finish=lambda u, values, w, query: u[None] if query.ndim == 1 else u)
@@ -312,18 +314,18 @@ def first_of_the_nearest(w, x, T, axis):
 UNSHARED = {"top": nothing, "total": lambda e, axis, z: 1}
 OF_CURVES = (
     soft.ANOTHER_BASE,
-    slip("""another number than 2 in the exponent
+    mistake("""another number than 2 in the exponent
         The exponent is −distance²/(2h²). You leave the 2 out, square it with h or divide by another
         number: your curve is the one for another bandwidth.""")
     .by(half=1)
     .by(half=4)
     .by_any(lambda number: {"half": number}, Between(0.02, 200.0)),
-    slip("""another power of the bandwidth
+    mistake("""another power of the bandwidth
         Distance and bandwidth have the same unit, so both are squared: distance²/(2h²). You leave h
         out, multiply by it or take another power.""")
     .by(width=lambda h: h)
     .by_any(lambda power: {"width": lambda h: h**power}, (0, 0.5, 3, 4, -1, -2, -4)),
-    slip("""the distance is not squared
+    mistake("""the distance is not squared
         Your weights fall as exp(−|distance|/h), with a sharp peak (a Laplace kernel). The Gaussian
         takes the square: distance²/(2h²).""")
     .by(distance=size, half=1, width=lambda h: h)
@@ -331,10 +333,10 @@ OF_CURVES = (
         lambda by: {"distance": size, "half": by[0], "width": lambda h: h ** by[1]},
         ((2, 2), (1, 2), (2, 1)),
     ),
-    slip("""the minus sign is missing
+    mistake("""the minus sign is missing
         Your weights grow with the distance: the farthest point counts most. The exponent is
         −distance²/(2h²).""").by(sign=1),
-    slip("""every point within the bandwidth counts the same
+    mistake("""every point within the bandwidth counts the same
         You average the points that are no farther than h. The Gaussian lets every point count, the
         less the farther away: exp(−distance²/(2h²)).
     """).by(distance=lambda gaps, h: np.where(np.abs(gaps) <= h, 0.0, np.inf)),
@@ -346,7 +348,7 @@ OF_CURVES = (
         "Far from every x all your kernel values are 0, and 0 over a small number is 0. Hand the "
         "exponents to your `softmax`: it subtracts the largest, so the nearest point always counts."
     ),
-    slip("""the mean, or one nearest y, far from the points
+    mistake("""the mean, or one nearest y, far from the points
         Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0.
         Hand the exponents to your `softmax`: all that are near have their share there.""")
     .by(top=nothing, after=lambda w, x, T, axis: np.where(np.isnan(w), 1 / w.shape[-1], w))
@@ -354,7 +356,7 @@ OF_CURVES = (
     .by_any(lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)}, (-700, -500, -100)),
     soft.WHOLE_MAXIMUM,
     soft.EXPONENTIAL_TWICE,
-    slip("""the weights are not normalised
+    mistake("""the weights are not normalised
         You add up kernel × y without dividing by the sum of the kernel, so your curve follows how
         many points are near and falls to 0 far from all. The weights of a query sum to 1.""")
     .by(UNSHARED)
@@ -365,25 +367,25 @@ OF_CURVES = (
     soft.TWICE,
     *OF_AXES,
     soft.ONLY_THE_LARGEST,
-    slip("""the product in place of the distance
+    mistake("""the product in place of the distance
         Your scores are x_query · x. For points on a line that is no measure of nearness: for a
         positive query the largest x wins. Use −(x_query − x)²/(2h²).""")
     .by(gaps=lambda q, x: q[..., None] * x[..., None, :], distance=lambda p, h: -p, half=1)
     .by(gaps=lambda q, x: q[..., None] * x[..., None, :], distance=lambda p, h: -p),
-    slip("""one array is sorted, the others are not
+    mistake("""one array is sorted, the others are not
         You sort x, y or x_query alone, so that a place gets the height of another. The points may
         come in any order: nothing needs sorting.""")
     .by(roles=lambda x_query, x, y: (x_query, np.sort(x, axis=-1), y))
     .by(roles=lambda x_query, x, y: (x_query, x, np.sort(y, axis=-1)))
     .by(roles=lambda x_query, x, y: (np.sort(x_query, axis=-1), x, y)),
-    slip("""x and y exchanged
+    mistake("""x and y exchanged
         You compare the queries with y and average x. Weights come from the distance to x; what is
         averaged is y.""").by(roles=lambda x_query, x, y: (x_query, y, x)),
-    slip("""the weights are returned
+    mistake("""the weights are returned
         You return the matrix of weights, shape (m, n). One step is missing: average y with it,
         which leaves shape (m,).""").by(finish=lambda answer, y, weights, h: weights),
-    slips.AVERAGED_AGAIN.here(mix=lambda weights, y: (weights * y[..., None, :]).mean(-1)),
-    slips.CUT,
+    numpy_mistakes.AVERAGED_AGAIN.here(mix=lambda weights, y: (weights * y[..., None, :]).mean(-1)),
+    numpy_mistakes.CUT,
 )
 
 # --- exercises -------------------------------------------------------------------------------
@@ -428,7 +430,7 @@ SOFTMAX = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(softmax_of, *OF_SOFTMAX),
+    mistakes=made(softmax_of, *OF_SOFTMAX),
 )
 
 SOFT_LOOKUP = exercise(
@@ -473,7 +475,7 @@ SOFT_LOOKUP = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(look_up, *OF_LOOKUP),
+    mistakes=made(look_up, *OF_LOOKUP),
 )
 
 KERNEL_REGRESSION = exercise(
@@ -513,7 +515,7 @@ KERNEL_REGRESSION = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(curve, *OF_CURVES),
+    mistakes=made(curve, *OF_CURVES),
 )
 
 EXERCISES = (SOFTMAX, SOFT_LOOKUP, KERNEL_REGRESSION)

@@ -36,8 +36,8 @@ from attncourse.checks.writing.mistakes import (
     Between,
     filled_with,
     made,
+    mistake,
     over_keys,
-    slip,
 )
 from attncourse.checks.writing.modules import tensor
 
@@ -212,7 +212,7 @@ def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
 
 
 NUMBERS = (
-    slip("""a mask of numbers
+    mistake("""a mask of numbers
     Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` would
     turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.""")
     .by(kind=lambda mask: mask.float())
@@ -224,21 +224,21 @@ NUMBERS = (
     )
 )
 ADDITIVE = (
-    slip("""0 and −∞
+    mistake("""0 and −∞
     You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A boolean
     mask is asked for, True where attention is allowed.""")
     .by(kind=as_additive)
     .by_any(lambda number: {"kind": lambda mask: as_additive(mask, number)}, Between(-3.4e38, -1.0))
 )
 NO_TENSOR = (
-    slip("""no tensor comes back
+    mistake("""no tensor comes back
     You return a NumPy array, or lists. Masks are torch tensors: `torch.from_numpy(…)` or
     `torch.tensor(…)` makes one.""")
     .by(kind=lambda mask: mask.numpy())
     .by(kind=lambda mask: mask.tolist())
 )
 THE_FUTURE = (  # the usual first lines of a causal mask, taken for the whole of it
-    slip("""the future in place of the past
+    mistake("""the future in place of the past
     You keep the keys that come later, as `triu` does. Asked for is the past, in booleans, True
     where attention is allowed: `torch.ones(m, n, dtype=torch.bool).tril(n − m)`.""").by(
         *(
@@ -252,7 +252,7 @@ THE_FUTURE = (  # the usual first lines of a causal mask, taken for the whole of
         )
     )
 )
-INVERTED = slip("""the mask is inverted
+INVERTED = mistake("""the mask is inverted
     Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this course,
     and in `F.scaled_dot_product_attention`, True means allowed.""").by(truth=lambda mask: ~mask)
 OF_WHAT_COMES_BACK = (NUMBERS, ADDITIVE, NO_TENSOR, INVERTED)
@@ -350,7 +350,7 @@ def reaching(decision: str, *reaches: Callable) -> tuple[dict, ...]:
 
 
 def in_either(around: Callable, behind: Callable) -> tuple[dict, ...]:
-    """A slip in the window around each token, in the one behind it, or in both."""
+    """A mistake in the window around each token, in the one behind it, or in both."""
     return {"around": around, "behind": behind}, {"around": around}, {"behind": behind}
 
 
@@ -579,28 +579,28 @@ CAUSAL = exercise(
             once_more(CAUSAL_BY_HAND),
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         causal,
         *OF_WHAT_COMES_BACK,
         THE_FUTURE,
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             Your mask stops too early: `<` where `<=` belongs, `tril(-1)`, an offset too small. A
             token may attend to itself; without that, the first one has nothing to attend to.""")
         .by(compare=lambda ahead: ahead < 0)
         .by_any(lambda k: {"compare": lambda ahead: ahead <= k}, (-2, -3, -4)),
-        slip("""every token sees the next one
+        mistake("""every token sees the next one
             Your mask reaches too far: `tril(1)`, or an offset that is too large. One step is all
             that a language model needs to read its answer.""")
         .by(compare=lambda ahead: ahead <= 1)
         .by_any(lambda k: {"compare": lambda ahead: ahead <= k}, (2, 3, 4)),
-        slip("""what is allowed is not the past
+        mistake("""what is allowed is not the past
             Row i is the query, at i + n − m; its keys are its own place and all before it. You
             allow the future (`triu`, or i and j exchanged), the diagonal alone, or all.""")
         .by(compare=lambda ahead: ahead >= 0)
         .by(compare=lambda ahead: ahead == 0)
         .by(compare=lambda ahead: ahead == ahead)
         .by(compare=lambda ahead: (ahead <= 0) | (ahead.shape[0] < ahead.shape[1])),
-        slip("""the diagonal does not follow the sizes
+        mistake("""the diagonal does not follow the sizes
             The queries are the last m of n positions, and each sees itself: query i stands at i + n
             − m, so it is `tril(n − m)`. Your offset is another: none (`.tril()`), a fixed number, m
             − n, or a step too far.""")
@@ -610,18 +610,18 @@ CAUSAL = exercise(
         .by(offset=lambda m, n: m - n)
         .by(*({"offset": lambda m, n, k=k: n - m + k * (n > m)} for k in (-1, 1, -2, 2)))
         .by_any(lambda number: {"offset": lambda m, n: number}, (-2, 2, 3)),
-        slip("""the old keys are shut out
+        mistake("""the old keys are shut out
             Your first n − m columns are False. What came before the queries is the past of all of
             them: those columns are True.
         """).by(truth=lambda mask: mask.triu(mask.shape[1] - len(mask)).any(0) & mask),
-        slip("""rows and columns are not queries and keys
+        mistake("""rows and columns are not queries and keys
             The mask is (n_queries, n_keys), the last rows of a square. In yours `n_keys` is
             ignored, or counts the rows too, or the two are exchanged.""")
         .by(sizes=lambda m, n: (m, m))
         .by(sizes=lambda m, n: (n or m, n or m))
         .by(sizes=lambda m, n: (n or m, m))
         .by(form=lambda mask: mask.T),
-        slip("""n_keys=None is not provided for
+        mistake("""n_keys=None is not provided for
             Without `n_keys` your function computes with None. As many as queries are meant.
         """).by(sizes=lambda m, n: (m, n + 0)),
     ),
@@ -658,23 +658,23 @@ PADDING = exercise(
         unchanged(),
     ),
     excludes=(("one batch axis, not contiguous", "A single axis has one order in memory."),),
-    misconceptions=made(
+    mistakes=made(
         padding,
         *OF_WHAT_COMES_BACK,
-        slip("""positions are not counted from 0
+        mistake("""positions are not counted from 0
             A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You count one too
             many or too few, or leave out position 0.""")
         .by(allow=lambda j, length, n: j <= length)
         .by(allow=lambda j, length, n: j < length - 1)
         .by(allow=lambda j, length, n: (j > 0) & (j < length))
         .by(allow=lambda j, length, n: (j > 0) & (j <= length)),
-        slip("""no padding or no token is taken for something else
+        mistake("""no padding or no token is taken for something else
             A slice from −0 or up to −0, `lengths or …` and `clamp(min=1)` make another number of 0:
             a sequence without padding has no False, an empty one no True. Use `j < length`.""")
         .by(allow=lambda j, length, n: (j < length) & (length < n))
         .by(allow=lambda j, length, n: (j < length) | (length == 0))
         .by(read=lambda lengths: lengths.clamp(min=1)),
-        slip("""the axis of 1 does not stand for the queries
+        mistake("""the axis of 1 does not stand for the queries
             The mask is (b, 1, max_length): the batch, an axis of 1 that stands for all queries, the
             keys. Yours has no such axis, one more, or has it elsewhere.""")
         .by(form=lambda mask: mask[..., 0, :])
@@ -682,25 +682,25 @@ PADDING = exercise(
         .by(form=lambda mask: mask.mT)
         .by(form=lambda mask: mask[..., None, :])
         .by(form=lambda mask: mask[..., 0, :][None]),
-        slip("""a row for every query
+        mistake("""a row for every query
             You return (b, n, n). An axis of 1 stands for all queries, however many; empty rows for
             padded ones are a risk of NaN, and what those compute is thrown away.""")
         .by(form=lambda mask: mask & mask.mT)
         .by(form=lambda mask: mask.expand(*mask.shape[:-2], mask.shape[-1], -1)),
-        slip("""padding expected on the left
+        mistake("""padding expected on the left
             You allow the *last* lengths[b] keys. Here the tokens stand first, the padding behind.
         """).by(allow=lambda j, length, n: j >= n - length),
-        slip("""max_length is ignored
+        mistake("""max_length is ignored
             Your mask is as wide as the longest sequence. It has max_length columns: perhaps more.
         """).by(width=lambda lengths, n: max(1, int(lengths.max()))),
-        slip("""the lengths are not those of their sequences
+        mistake("""the lengths are not those of their sequences
             You mask every sequence at one length, or sort them. Each has a row of its own, in the
             order in which they come: compare with `lengths[..., None, None]`.""")
         .by(read=lambda lengths: torch.full_like(lengths, int(lengths.max())))
         .by(read=lambda lengths: torch.full_like(lengths, int(lengths.flatten()[0])))
         .by(read=lambda lengths: lengths.sort(descending=True)[0])
         .by(read=lambda lengths: lengths.sort()[0]),
-        slip("""only one batch axis
+        mistake("""only one batch axis
             `lengths[:, None, None]`, `unsqueeze(1)`, a loop over the first axis or a flattening fit
             lengths (b,) alone. `lengths[..., None, None]` counts from the end.""")
         .by(align=lambda lengths: lengths[:, None, None])
@@ -747,13 +747,13 @@ WINDOW = exercise(
             Case((5, 2), note="even width", raises=ValueError),
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         window,
         *OF_WHAT_COMES_BACK,
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             Your diagonal is False. The window counts the token itself.
         """).by(truth=lambda mask: mask & ~torch.eye(len(mask), dtype=torch.bool)),
-        slip("""the centred window has another reach
+        mistake("""the centred window has another reach
             Without `causal` the window reaches width // 2 to each side, as far forward as back: `|i
             − j| <= width // 2`. The width counts the whole window, the token included.""")
         .by(around=lambda n, w: band(n, n, -w, w))
@@ -770,21 +770,21 @@ WINDOW = exercise(
                 lambda w: (0, w // 2),
             )
         ),
-        slip("""blocks in place of a window
+        mistake("""blocks in place of a window
             Your tokens share blocks (`i // width == j // width`). A window moves with its token.
         """).by(*in_either(in_blocks, lambda n, w: in_blocks(n, w).tril())),
-        slip("""the window wraps around
+        mistake("""the window wraps around
             Your first token sees the last, or a slice starts below 0 (`mask[i, i − width + 1:]`)
             and counts from the end. At the edges it is cut off: |i − j|, or `max(0, …)`.""").by(
             *in_either(lambda n, w: ringed(n, w // 2, w // 2), lambda n, w: ringed(n, w - 1, 0)),
             *in_either(lambda n, w: sliced(n, w // 2, w // 2), lambda n, w: sliced(n, w - 1, 0)),
         ),
-        slip("""causal is ignored
+        mistake("""causal is ignored
             Your result is the same with `causal=True`. Then the window ends with the token.""")
         .by(behind=centred, refuse=lambda n, w, causal: w)
         .by(behind=centred)
         .by(behind=centred, refuse=lambda n, w, causal: odd_unless_causal(n, w, False)),
-        slip("""the causal window has another reach
+        mistake("""the causal window has another reach
             With `causal` the window holds the token itself and width − 1 before it, and none that
             comes later: `0 <= i − j < width`, both sides of it.""")
         .by(behind=lambda n, w: band(n, n, -(w // 2), 0))
@@ -801,20 +801,20 @@ WINDOW = exercise(
                 lambda w: (1 - w, w - 1),
             )
         ),
-        slip("""even widths are let through
+        mistake("""even widths are let through
             A centred window of even width has no centre. The exercise asks for a ValueError there;
             with `causal` every width is right.""")
         .by(refuse=lambda n, w, causal: w)
         .by(refuse=lambda n, w, causal: w if causal or w % 2 else w + 1)
         .by(refuse=lambda n, w, causal: w if causal or w % 2 else w - 1)
         .by(refuse=lambda n, w, causal: w, around=lambda n, w: band(n, n, -((w - 1) // 2), w // 2)),
-        slip("""a width that is right is refused
+        mistake("""a width that is right is refused
             Only a centred window needs an odd width: with `causal=True` any will do. And a window
             may be wider than the sequence, then it allows all that it reaches.""")
         .by(refuse=lambda n, w, causal: odd_unless_causal(n, w, False))
         .by(refuse=at_most_n)
         .by(refuse=lambda n, w, causal: odd_unless_causal(n, w + 1, causal) - 1),
-        slip("""a wide window is narrowed
+        mistake("""a wide window is narrowed
             You use at most n for the width. In a window that is much wider than the sequence the
             first token sees the last: its reach is still `width // 2`.
         """).by(refuse=lambda n, w, causal: min(odd_unless_causal(n, w, causal), n)),
@@ -868,19 +868,19 @@ SOFTMAX = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         weigh,
-        slip("""a row with no key is NaN
+        mistake("""a row with no key is NaN
             The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask later. Leave
             the scores of such a row as they are, and set its weights to 0 at the end.""")
         .by(FORGOTTEN)
         .by(FORGOTTEN | {"hide": lambda s, mask: s + mask.log()})
         .by(FORGOTTEN | NOT_HIDDEN | {"after": shares}),
-        slip("""a row with no key keeps its weights
+        mistake("""a row with no key keeps its weights
             You leave the scores of a row with no key as they are, which is right, and return their
             softmax. Its weights are to be 0: fill them in afterwards.
         """).by(finish=lambda weights, some: weights),
-        slip("""the gradient of an empty row is NaN
+        mistake("""the gradient of an empty row is NaN
             Your weights are right, but NaN was made on the way and covered up at the end
             (`nan_to_num`, `torch.where`). The way back leads through it: the gradient is NaN. See
             to it that no row of nothing but −∞ reaches the softmax, and none is divided by 0.""")
@@ -890,7 +890,7 @@ SOFTMAX = exercise(
             finish=lambda weights, some: weights.nan_to_num(0),
         )
         .by(NOT_HIDDEN | {"after": shares}),
-        slip("""a low number in place of −∞
+        mistake("""a low number in place of −∞
             A row with no key becomes a row of equal scores, so its weights are 1/n each and not 0;
             other scores may come near the number, and float16 ends at ±65504. Use −∞, and look
             after empty rows.""")
@@ -899,28 +899,28 @@ SOFTMAX = exercise(
         .by(FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)})
         .by(*map(nowhere_near, (-100.0, -1e4, -1e6)))
         .by_any(nowhere_near, Between(-800.0, -1e-3)),
-        slip("""float16 has no −1e9
+        mistake("""float16 has no −1e9
             Your function breaks down in float16, which reaches to ±65504. Use −∞, which every
             floating dtype has, or `torch.finfo(scores.dtype).min`.
         """).by(hide=lambda s, mask: s.masked_fill(~mask, -1e9)),
-        slip("""−1e9 is added to the scores
+        mistake("""−1e9 is added to the scores
             A sum with −1e9 keeps what float32 has room for, steps of 64, and a row with no key
             still gets weights that sum to 1. In float16 it is no float16 any more, or −∞.
             `masked_fill` replaces, it does not add.""")
         .by(FORGOTTEN | {"hide": lambda s, mask: s + ~mask * -1e9})
         .by(FORGOTTEN | {"hide": lambda s, mask: s + (1 - mask.to(s.dtype)) * -1e9}),
-        slip("""a guard beside the allowed weights
+        mistake("""a guard beside the allowed weights
             You add a small number to the sum of a row, or let the sum be no less. Its weights no
             longer sum to 1, or the number is 0 in float16, as all below 3e-8 are, and 0/0 is NaN.
             Replace a sum of 0 by 1, and leave the others as they are.""")
         .by(guarded_shares((over_keys, 1e-6)))
         .by(*map(floored_shares, product((over_keys, exponentials), (1e-12, 1e-9, 1e-6))))
         .by_any(guarded_shares, tuple(product((over_keys, exponentials, of_differences), GUARDS))),
-        slip("""not divided by the sum
+        mistake("""not divided by the sum
             You return exponentials, and a row does not sum to 1. Divide by the sum of the row.""")
         .by(normalize=exponentials)
         .by({**NOT_HIDDEN, "normalize": exponentials, "after": lambda w, mask, f: w * mask}),
-        slip("""float16 comes back as float32
+        mistake("""float16 comes back as float32
             You compute in float32, which is a good idea for float16 alone, and return that. Leave
             float32 and float64 as they are, and end with `.to(scores.dtype)`.""")
         .by(cast=lambda s: s.float() if s.dtype == torch.float16 else s)
@@ -974,30 +974,30 @@ LEAK = exercise(
         ),
         LEAK_CASES.criterion("batches", 1).on(
             *LEAK_ROWS.batches[:3],
-            *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a slip
+            *(one.but("n=3") for one in LEAK_ROWS.batches[3:]),  # one key would hide a mistake
             SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
         unchanged(),
     ),
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
-    misconceptions=made(
+    mistakes=made(
         leaking,
-        slip("""the wrong pairs are measured
+        mistake("""the wrong pairs are measured
             Only pairs where the mask is False count, and row i of it belongs to output i. You
             measure those that are allowed, or all, or look up mask[j, i].""")
         .by(pairs=lambda mask, J: masked_pairs(~mask, J))
         .by(pairs=lambda mask, J: torch.ones_like(J, dtype=torch.bool))
         .by(pairs=lambda mask, J: masked_pairs(mask, J).movedim((-4, -2), (-2, -4))),
-        slip("""outputs do not have their rows of the mask
+        mistake("""outputs do not have their rows of the mask
             Each of the `out.shape[-2]` outputs has a row of the mask, and one row may stand for
             all: `mask.broadcast_to(*out.shape[:-1], n)`. You take rows as they come, or go through
             as many outputs as x has tokens.""")
         .by(pairs=row_by_row)
         .by(gather=as_many_rows_as_tokens),
-        slip("""the sign is kept
+        mistake("""the sign is kept
             You take the maximum of the derivatives themselves. A large negative one is as much a
             leak: take the absolute value first.""").by(size=as_it_is),
-        slip("""the features are not taken one by one
+        mistake("""the features are not taken one by one
             You add up or average over the features of an output (`out[i].sum()`) or of a token, or
             look at the first alone. Derivatives can cancel in a sum: every single one counts.""")
         .by(outputs=lambda J: J.sum(-3, keepdim=True))
@@ -1008,13 +1008,13 @@ LEAK = exercise(
         .by(tokens=lambda J: J[..., :1])
         .by(tokens=lambda J: J.abs().sum(-1, keepdim=True))
         .by(tokens=lambda J: J.abs().mean(-1, keepdim=True)),
-        slip("""several outputs in one gradient
+        mistake("""several outputs in one gradient
             `f(x).sum()` has one gradient for all outputs, and `backward()` adds to what `x.grad`
             holds. Each out[..., i, a] has its own: `torch.autograd.grad` adds nothing up.""")
         .by(outputs=lambda J: J.sum((-4, -3), keepdim=True).expand_as(J))
         .by(outputs=lambda J: J.flatten(-4, -3).cumsum(-3).unflatten(-3, J.shape[-4:-2]))
         .by(outputs=lambda J: J.cumsum(-3)),
-        slip("""something else than the largest
+        mistake("""something else than the largest
             You average what leaks, add it up, or take the norm of a block. One leaking pair among a
             thousand is a leak: the largest single derivative is asked for.""")
         .by(gather=lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1))
@@ -1026,47 +1026,47 @@ LEAK = exercise(
                 for axes in ((-3, -1), -1, -3)
             )
         ),
-        slip("""only one query is tested
+        mistake("""only one query is tested
             You return after the first output, or keep what the last one gave. The largest of all
             outputs is asked for: `worst = max(worst, …)`.""")
         .by(gather=lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max())
         .by(gather=lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max())
         .by(gather=lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()),
-        slip("""only one sequence is tested
+        mistake("""only one sequence is tested
             Of a batch you look at one sequence alone, the first or the last. The largest derivative
             of all sequences is asked for.""")
         .by(gather=lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[0].max())
         .by(gather=lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[-1].max()),
-        slip("""divided by the number of sequences
+        mistake("""divided by the number of sequences
             You average over the batch, `out[..., i, a].mean()`, and the derivative of each sequence
             is divided by how many there are. Add up, `.sum()`: no sequence depends on another.""")
         .by(outputs=lambda J: J / max(J.shape[:-4].numel(), 1))
         .by(outputs=lambda J: J.reshape(-1, *J.shape[-4:]).mean(0)),
-        slip("""nothing masked is not provided for
+        mistake("""nothing masked is not provided for
             Where no pair is masked, there is nothing to take the largest of, and `max` raises an
             error, or gives −∞ or less than 0. The answer is 0 there.""")
         .by(gather=lambda J, hidden: J[hidden.expand_as(J)].max())
         .by(gather=lambda J, hidden: max(J[hidden.expand_as(J)].tolist()))
         .by(gather=lambda J, hidden: J.masked_fill(~hidden, -math.inf).max())
         .by(gather=lambda J, hidden: J.masked_fill(~hidden, -1).max()),
-        slip("""the derivative is taken elsewhere
+        mistake("""the derivative is taken elsewhere
             You differentiate at zeros, or at numbers of your own. The derivative at x is asked for;
             elsewhere it is another.""")
         .by(at=torch.zeros_like)
         .by(at=torch.ones_like),
-        slip("""not one number
+        mistake("""not one number
             You return whether there is a leak, or a number for each sequence. The answer is one
             number: the largest absolute derivative of all, 0.0 where nothing leaks.""")
         .by(give=lambda worst: bool(worst > 0))
         .by(give=lambda worst: float(worst > 0))
         .by(gather=lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)), give=as_it_is),
-        slip("""a difference in place of the derivative
+        mistake("""a difference in place of the derivative
             You move a token a little, or set it to 0, and see how far the outputs move. The
             derivative at x itself is asked for: `torch.autograd.grad` gives it exactly.""")
         .by(differences(1e-3))
         .by(derive=lambda f, x: moved(f, x, lambda x, j, c: x[..., j, :].zero_()))
         .by_any(differences, (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
-        slip("""x does not ask for a gradient
+        mistake("""x does not ask for a gradient
             Nothing can be differentiated by x as it comes. Make a copy that can: `x =
             x.detach().clone().requires_grad_()`.
         """).by(derive=lambda f, x: torch.autograd.grad(f(x)[..., 0, 0].sum(), x)[0]),

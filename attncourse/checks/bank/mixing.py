@@ -7,10 +7,17 @@ from attncourse.checks.exercise import Case, Criterion, Rng, composition, exerci
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import PERCENT
 from attncourse.checks.variants.variant import Variant, rewordings
-from attncourse.checks.writing import slips
+from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import Count, Drawn, Table, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, slip
-from attncourse.checks.writing.slips import EACH_ROW, over, refuse_if, result, swapped, within
+from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.numpy_mistakes import (
+    EACH_ROW,
+    over,
+    refuse_if,
+    result,
+    swapped,
+    within,
+)
 from attncourse.checks.writing.softmaxes import Softmax
 
 # --- cases -----------------------------------------------------------------------------------
@@ -80,41 +87,41 @@ def mixer(weights=lambda A: A, product=np.matmul, finish=result):
 
 
 OF_MIXING = (
-    slip("""A is transposed
+    mistake("""A is transposed
         Your output i uses column i of A, that is `A.T @ X`. The weights of output i stand in row i:
         U[i] is the sum over j of A[i, j] X[j], which is `A @ X`.""")
     .by(weights=swapped)
     .by(weights=lambda A: A.T),
-    slip("""np.dot on a batch
+    mistake("""np.dot on a batch
         `np.dot` of two batches pairs every matrix of the one with every matrix of the other. `@`
         (np.matmul) takes the batch axes together, one matrix of A for one of X.
     """).by(product=lambda A, X: np.dot(A, X)),
-    slip("""the sum runs over the features
+    mistake("""the sum runs over the features
         `X @ A` and `A @ X.T` sum over the columns of X, its features. The sum runs over tokens, the
         columns of A and the rows of X: `A @ X`.""")
     .by(product=lambda A, X: X @ A)
     .by(product=lambda A, X: A @ swapped(X))
     .by(product=lambda A, X: A @ X.T)
     .by(product=lambda A, X: X @ swapped(A)),
-    slip("""entries multiplied one by one
+    mistake("""entries multiplied one by one
         `*` multiplies entries at the same place. An output is a sum over tokens: the matrix
         product `@`.""").by(product=lambda A, X: A * X),
-    slip("""the weights are normalised first
+    mistake("""the weights are normalised first
         You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes the
         weights as they are; whether they sum to 1 is for the one who made them to see to.""")
     .by(weights=lambda A: over(A, A.sum(-1, keepdims=True)))
     .by(weights=lambda A: Softmax()(A))
     .by(product=lambda A, X: A @ X / A.sum(-1, keepdims=True)),
-    slip("""not every token is added up
+    mistake("""not every token is added up
         Your loop overwrites the sum (`=` in place of `+=`), or leaves out the first or the last
         token. Output i adds up A[i, j] X[j] for every j.""")
     .by(product=lambda A, X: A[..., -1:] @ X[..., -1:, :])
     .by(product=lambda A, X: A[..., :-1] @ X[..., :-1, :])
     .by(product=lambda A, X: A[..., 1:] @ X[..., 1:, :]),
-    slips.INPUT_ADDED,
-    slips.ONE_VECTOR,
-    slips.TRANSPOSED,
-    slips.CUT,
+    numpy_mistakes.INPUT_ADDED,
+    numpy_mistakes.ONE_VECTOR,
+    numpy_mistakes.TRANSPOSED,
+    numpy_mistakes.CUT,
 )
 
 # --- usual mistakes: rows that sum to 1 ------------------------------------------------------
@@ -135,21 +142,21 @@ def normalizer(
 
 
 OF_NORMALIZING = (
-    slips.COLUMNS.by(along={"axis": 0, "keepdims": True}),
-    slips.LOST_AXIS.by(along={"axis": -1}, divide=lambda A, s: A / (s + (s == 0))),
-    slips.WHOLE_MATRIX,
-    slips.ZERO_BY_ZERO,
-    slips.GUARD,
-    slips.IN_PLACE,
-    slips.CUT.here(divide=lambda A, sums: over(A, sums).astype(A.dtype)),
-    slip("""rows of a small sum are left as they are, or cleared
+    numpy_mistakes.COLUMNS.by(along={"axis": 0, "keepdims": True}),
+    numpy_mistakes.LOST_AXIS.by(along={"axis": -1}, divide=lambda A, s: A / (s + (s == 0))),
+    numpy_mistakes.WHOLE_MATRIX,
+    numpy_mistakes.ZERO_BY_ZERO,
+    numpy_mistakes.GUARD,
+    numpy_mistakes.IN_PLACE,
+    numpy_mistakes.CUT.here(divide=lambda A, sums: over(A, sums).astype(A.dtype)),
+    mistake("""rows of a small sum are left as they are, or cleared
         You divide a row only where its sum is 1 or more, or above some other bound. Every row is
         divided by its sum, however small that is, but for a row of zeros.""")
     .by(divide=lambda A, sums: A / np.maximum(sums, 1))
     .by(divide=lambda A, sums: over(A, sums) * (sums >= 0.005))
     .by(divide=lambda A, sums: over(A, sums) * (sums >= 1))
     .by_any(lambda bound: {"divide": lambda A, s: A / np.maximum(s, bound)}, Between(3e-3, 5.0)),
-    slip("""divided by something else than the sum
+    mistake("""divided by something else than the sum
         You divide each row by its largest entry, its length, its mean, the number of its entries or
         the sum of their squares. Shares of a whole sum to 1: divide by the sum.""")
     .by(measure=lambda A, **along: A.max(**along))
@@ -157,19 +164,19 @@ OF_NORMALIZING = (
     .by(measure=lambda A, **along: A.mean(**along))
     .by(measure=lambda A, **along: A.shape[-1])
     .by(measure=lambda A, **along: (A * A).sum(**along)),
-    slip("""a row of zeros becomes uniform
+    mistake("""a row of zeros becomes uniform
         You spread a row of zeros evenly. The exercise leaves it zero: no weight was asked for, none
         is given.""").by(divide=lambda A, s: np.where(s == 0, 1 / A.shape[-1], over(A, s))),
-    slip("""shares have no room in whole numbers
+    mistake("""shares have no room in whole numbers
         `np.zeros_like(A)` holds whole numbers where A does, and NumPy refuses to write shares into
         it. Make it with `np.zeros(A.shape)`.
     """).by(divide=lambda A, s: np.divide(A, s, out=np.zeros_like(A), where=s != 0)),
-    slip("""a softmax in place of a division
+    mistake("""a softmax in place of a division
         You exponentiate before dividing. That is a softmax, which comes in chapter 3 and changes
         the proportions; here an entry twice as large gets twice the weight.""")
     .by(prepare=np.exp)
     .by(prepare=lambda A: np.exp(A - A.max(-1, keepdims=True))),
-    slip("""negative entries are accepted
+    mistake("""negative entries are accepted
         You look at no entry, at the sums or at `all` entries, let a little pass, or mend what is
         negative. One entry below 0 is a mistake made earlier: raise `ValueError` where `(A <
         0).any()`.""")
@@ -180,7 +187,7 @@ OF_NORMALIZING = (
     .by(refuse=lambda A: (A < -1e-3).any())
     .by(refuse=lambda A: False, prepare=lambda A: np.maximum(A, 0))
     .by(refuse=lambda A: False, prepare=np.abs),
-    slip("""zeros are refused
+    mistake("""zeros are refused
         You refuse 0 as well. It is an amount like any other: test `A < 0`.
     """).by(refuse=lambda A: (A <= 0).any()),
 )
@@ -206,29 +213,29 @@ def stochastic_test(
 
 
 OF_TESTING = (
-    slip("""columns are tested
+    mistake("""columns are tested
         You ask whether the columns sum to 1, in place of the rows or besides. The columns are free;
         a row is one token's weights: sum over the last axis.""")
     .by(along={"axis": -2})
     .by(along={"axis": 0})
     .by(total=lambda A, **along: np.concatenate([A.sum(-1).ravel(), A.sum(-2).ravel()])),
-    slip("""a batch is read as a matrix
+    mistake("""a batch is read as a matrix
         `sum(axis=1)` and `for row in A` find the rows of a single matrix; in a batch axis 1 holds
         the rows, and axis 0 whole matrices. Count from the end: `A.sum(axis=-1)`.""")
     .by(along={"axis": 1})
     .by(total=lambda A, **along: A.reshape(len(A), -1).sum(-1)),
-    slip("""several sums are added up
+    mistake("""several sums are added up
         You compare the sum of all entries with 1 or with the number of rows. Some rows may be above
         and others below: test the sum of each, `A.sum(axis=-1)`.""")
     .by(total=lambda A, **along: A.sum())
     .by(total=lambda A, **along: A.sum(-1).mean())
     .by(total=lambda A, **along: A.sum() - len(A) + 1),
-    slip("""only one of two things is tested
+    mistake("""only one of two things is tested
         Weights are at least 0, up to `atol`, and each row of them sums to 1. You ask for one of the
         two and not for the other.""")
     .by(low=lambda A, atol: True)
     .by(close=lambda sums, one, atol: True),
-    slip("""entries that are allowed are refused
+    mistake("""entries that are allowed are refused
         You ask for entries above 0, of at least 0 without a tolerance, or of at most 1. A weight
         may be 0, or −atol, and only the sum of a row has an upper end: `A >= -atol`.""")
     .by(low=lambda A, atol: (A >= 0).all())
@@ -236,33 +243,33 @@ OF_TESTING = (
     .by(low=lambda A, atol: ((A >= -atol) & (A <= 1)).all())
     .by(low=lambda A, atol: ((A >= 0) & (A <= 1)).all())
     .by(low=lambda A, atol: ((A >= -atol) & (A <= 1 + atol)).all()),
-    slip("""the difference counts in one direction only
+    mistake("""the difference counts in one direction only
         `sum − 1 <= atol` is also true of every sum below 1, and `sum >= 1 − atol` of every sum
         above. Take the absolute value of the difference.""")
     .by(close=lambda sums, one, atol: sums - one <= atol)
     .by(close=lambda sums, one, atol: sums - one < atol)
     .by(close=lambda sums, one, atol: sums >= one - atol),
-    *slips.OF_ATOL,
-    slips.ATOL_OF_ZERO,
-    *slips.OF_TRUTH,
-    slip("""the tolerance is larger than atol
+    *numpy_mistakes.OF_ATOL,
+    numpy_mistakes.ATOL_OF_ZERO,
+    *numpy_mistakes.OF_TRUTH,
+    mistake("""the tolerance is larger than atol
         You allow a multiple of `atol`, or a relative tolerance besides. No sum may differ from 1 by
         more than `atol` itself.""")
     .by(close=lambda a, b, atol: np.abs(a - b) <= 2 * atol)
     .by(close=lambda a, b, atol: np.abs(a - b) <= 3 * atol),
-    slip("""one right matrix of a batch is enough
+    mistake("""one right matrix of a batch is enough
         You look at the first matrix of a batch alone, or let `any` decide. All of its matrices are
         to be row-stochastic.""")
     .by(gather=lambda right: right.all((-2, -1)).any())
     .by(total=lambda A, **along: A[(0,) * (A.ndim - 2)].sum(-1)),
-    slip("""one right row is enough
+    mistake("""one right row is enough
         You use `any` over the rows, or look at the first alone. Every row has to sum to 1, with no
         entry below 0: `all`.""")
     .by(gather=np.any)
     .by(low=lambda A, atol: (A[..., 0, :] >= -atol).all())
     .by(total=lambda A, **along: A[..., 0, :].sum(-1))
     .by(low=lambda A, atol: (A[0] >= -atol).all(), total=lambda A, **along: A[0].sum()),
-    slip("""NaN passes
+    mistake("""NaN passes
         You return False where something is wrong, and a comparison with NaN is never true; or you
         leave NaN out of the sums. Ask for what is right instead: `(A >= -atol).all()`.""")
     .by(low=lambda A, atol: not (A < -atol).any(), close=lambda a, b, atol: ~(np.abs(a - b) > atol))
@@ -334,15 +341,15 @@ def others(i, j, n, half):
     return (abs(i - j) <= half) & (i != j)
 
 
-NOT_NORMALISED = slip("""the rows are not normalised
+NOT_NORMALISED = mistake("""the rows are not normalised
     You give every seen token the whole weight. Divide each row by the number of its tokens.""").by(
     divide=lambda W, *sums: W
 )
-CUT_TO_WHOLE = slip("""the shares are cut to whole numbers
+CUT_TO_WHOLE = mistake("""the shares are cut to whole numbers
     `1 // n`, and an array made with `dtype=int`, cut a share down to 0. Divide with `/`, and write
     into an array of floats.""").by(divide=lambda W, *sums: np.floor(over(W, sums[0])))
 OF_UNIFORM = (
-    slip("""another share than 1/n
+    mistake("""another share than 1/n
         n tokens share a budget of 1, so each gets 1/n. Your entries are 1, one and the same number
         for every n, or do not follow 1/n.""")
     .by(share=lambda n: 1.0)
@@ -350,16 +357,16 @@ OF_UNIFORM = (
     .by(share=lambda n: 1 / max(n - 1, 1))
     .by(share=lambda n: n**-0.5)
     .by_any(lambda number: {"share": lambda n: number}, Between(1e-3, 100.0)),
-    slip("""the whole matrix sums to 1
+    mistake("""the whole matrix sums to 1
         Your entries are 1/n², so all of them together sum to 1. Each row has a budget of 1 of its
         own.""").by(share=lambda n: 1 / n**2),
     CUT_TO_WHOLE.here(share=lambda n: 1 // n),
-    slip("""one row only
+    mistake("""one row only
         You return one row of weights. Every one of the n tokens needs its row: shape (n, n).""")
     .by(shape=lambda n: n)
     .by(shape=lambda n: (1, n))
     .by(shape=lambda n: (n, 1)),
-    slip("""a token leaves itself out, or hears itself alone
+    mistake("""a token leaves itself out, or hears itself alone
         Your diagonal is 0, or all the rest is. The plain average counts every token the same, the
         token itself included: all n entries of a row are 1/n.""")
     .by(finish=lambda W: (1 - np.eye(len(W))) / max(len(W) - 1, 1))
@@ -369,58 +376,60 @@ OF_UNIFORM = (
     .by(finish=lambda W: np.eye(len(W))),
 )
 OF_RUNNING = (
-    slips.COLUMNS.called("the columns sum to 1"),
-    slips.LOST_AXIS,
-    slips.TRANSPOSED.said("Your column i holds the weights of output i. They belong in row i."),
+    numpy_mistakes.COLUMNS.called("the columns sum to 1"),
+    numpy_mistakes.LOST_AXIS,
+    numpy_mistakes.TRANSPOSED.said(
+        "Your column i holds the weights of output i. They belong in row i."
+    ),
     NOT_NORMALISED,
-    slip("""a token does not see itself
+    mistake("""a token does not see itself
         Row i of your matrix stops before token i, and row 0 has nothing to average. The running
         mean includes the token itself.""")
     .by(seen=lambda n: np.tri(n, k=-1))
     .by(seen=lambda n: np.tri(n, k=-2))
     .by(seen=lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)))
     .by(seen=lambda n: np.tri(n, k=-1), divide=np.divide),
-    slip("""the future counts too
+    mistake("""the future counts too
         Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: `np.tril`
         with k = 0 keeps the diagonal and nothing above it.""")
     .by(seen=lambda n: np.tri(n, k=1))
     .by(**by_row_number(lambda i: i + 1), seen=lambda n: np.ones((n, n)))
     .by_any(lambda k: {"seen": lambda n: np.tri(n, k=k)}, (2, 3, 99)),
-    slip("""a softmax of zeros and ones
+    mistake("""a softmax of zeros and ones
         You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight too.
         Divide the rows of the lower triangle by their sums, or put −∞ in place of 0.""")
     .by(seen=lambda n: np.exp(np.tri(n)))
     .by(seen=lambda n: np.exp(np.tri(n) / np.arange(1, n + 1))),
     CUT_TO_WHOLE,
-    slip("""the future, not the past
+    mistake("""the future, not the past
         Your matrix is upper triangular: token i averages what comes after it. Row i may hold
         weights in columns 0 … i only, the lower triangle.""").by(seen=lambda n: np.tri(n).T),
-    slip("""every token keeps to itself
+    mistake("""every token keeps to itself
         You return the identity, which averages nothing. Row i averages tokens 0 … i.
     """).by(seen=lambda n: np.eye(n)),
-    slip("""a row stays empty
+    mistake("""a row stays empty
         Your loop begins with row 1 or ends before the last. Row 0 is the average of token 0 alone,
         a 1, and the last row averages all n tokens.""")
     .by(seen=lambda n: np.tri(n) * (np.arange(n) > 0)[:, None])
     .by(seen=lambda n: np.tri(n) * (np.arange(n) < n - 1)[:, None]),
-    slip("""divided by another number than i + 1
+    mistake("""divided by another number than i + 1
         Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, not by n or i.""")
     .by(by_row_number(lambda i: i))
     .by_any(by_row_number, (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i))),
-    slip("""the newest token counts half
+    mistake("""the newest token counts half
         You average the mean so far with the new token, and older tokens count less and less. All i
         + 1 tokens have the same weight.""").by(seen=running_halves),
 )
 OF_WINDOWS = (
-    slips.COLUMNS.called("the columns sum to 1").by(along={"axis": -1}),
+    numpy_mistakes.COLUMNS.called("the columns sum to 1").by(along={"axis": -1}),
     NOT_NORMALISED,
-    slip("""the edges are not renormalised
+    mistake("""the edges are not renormalised
         Your rows near an end sum to less than 1, because you divide by tokens that are not there.
         Divide by the number of those that are in the window.""")
     .by(divide=lambda W, sums, width: W / width)
     # as if the window were cut off at the beginning alone
     .by(by_row_number(lambda i, width: np.minimum(i, width // 2) + 1 + width // 2)),
-    slip("""the window has another width
+    mistake("""the window has another width
         `width` counts all the tokens of a window, so it reaches `width // 2` to each side, and a
         token at that distance is inside: `<=`. Yours reaches farther or less far.""")
     .by(reach=lambda width: width)
@@ -428,7 +437,7 @@ OF_WINDOWS = (
     .by(reach=lambda width: width // 2 + 1)
     .by(reach=lambda width: width // 2 - 1)
     .by(reach=lambda width: max(width // 2 - 1, 0)),
-    slip("""the window is not centred
+    mistake("""the window is not centred
         Your window looks back or ahead only, has no end on one side (`abs` is missing), or its
         slice ends before token i + width // 2 (a slice leaves its end out). It reaches `width // 2`
         tokens to each side.""")
@@ -442,20 +451,20 @@ OF_WINDOWS = (
     .by(inside=lambda i, j, n, half: (i - max(half, 1) < j) & (j <= i + half))
     .by(inside=lambda i, j, n, half: i - j <= half)
     .by(inside=lambda i, j, n, half: j - i <= half),
-    slip("""a token leaves itself out
+    mistake("""a token leaves itself out
         Your window holds the neighbours without token i, its middle. `width` counts it too.""")
     .by(inside=others)
     .by(inside=others, divide=lambda W, sums, width: W / sums),
-    slip("""the window shrinks on both sides
+    mistake("""the window shrinks on both sides
         Near an end you make the window shorter on the other side too, so that it stays centred.
         Only what has no tokens is cut off: row 0 averages tokens 0 … `width // 2`.
     """).by(inside=lambda i, j, n, half: abs(i - j) <= np.minimum(half, np.minimum(i, n - 1 - i))),
-    slip("""a token near an end keeps to itself
+    mistake("""a token near an end keeps to itself
         Where the window passes an end you give token i all the weight, or what is left over. It is
         cut off there, and the tokens that remain have equal shares.""")
     .by(inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half) | (i == j))
     .by(divide=lambda W, sums, width: W / width + np.diag(1 - sums[:, 0] / width)),
-    slip("""the window keeps its width at the edges
+    mistake("""the window keeps its width at the edges
         Where your window passes an end it goes on at the other one, repeats the last token, turns
         back or moves inside. It is cut off there, and what remains shares the weight.""")
     .by(inside=lambda i, j, n, half: np.minimum((i - j) % n, (j - i) % n) <= half)
@@ -463,21 +472,21 @@ OF_WINDOWS = (
     .by(inside=folded(lambda j, n: np.clip(j, 0, n - 1)))
     .by(inside=folded(lambda j, n: n - 1 - abs(n - 1 - abs(j))))
     .by(inside=lambda i, j, n, half: abs(np.clip(i, half, max(n - 1 - half, half)) - j) <= half),
-    slip("""rows at the edges stay empty
+    mistake("""rows at the edges stay empty
         Near an end you ask for a whole window, or begin a slice below 0, which counts from the end.
         The window is cut off there: begin at `max(i - half, 0)`.""")
     .by(inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half))
     .by(inside=from_a_negative_start)
     .by(inside=from_a_negative_start, divide=lambda W, sums, width: W / sums),
-    slip("""blocks, not windows
+    mistake("""blocks, not windows
         You cut the sequence into blocks of `width` tokens. Each token has a window of its own,
         centred on it.
     """).by(inside=lambda i, j, n, half: i // (2 * half + 1) == j // (2 * half + 1)),
-    slip("""an even width is accepted
+    mistake("""an even width is accepted
         An even window has no middle: a `ValueError` is asked for, and yours returns a matrix.""")
     .by(refuse=lambda n, width: False)
     .by(refuse=lambda n, width: False, reach=lambda width: (width - 1) // 2),
-    slip("""a width that is allowed is refused
+    mistake("""a width that is allowed is refused
         You refuse odd widths, or windows as wide as the sequence and wider. Only `width % 2 == 0`
         is refused: in a wide window every token sees what there is.""")
     .by(refuse=lambda n, width: width % 2 == 1)
@@ -513,7 +522,7 @@ MIX = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(mixer, *OF_MIXING),
+    mistakes=made(mixer, *OF_MIXING),
 )
 
 NORMALIZE_ROWS = exercise(
@@ -554,7 +563,7 @@ NORMALIZE_ROWS = exercise(
         ("entries that cancel", "No entry is below 0."),
         ("a row of very small numbers", "A row that is not zero sums to 0.001 or more."),
     ),
-    misconceptions=made(normalizer, *OF_NORMALIZING),
+    mistakes=made(normalizer, *OF_NORMALIZING),
 )
 
 IS_ROW_STOCHASTIC = exercise(
@@ -607,9 +616,9 @@ IS_ROW_STOCHASTIC = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=(
+    mistakes=(
         *made(stochastic_test, *OF_TESTING),
-        slip("""an answer for every row
+        mistake("""an answer for every row
             You return an array of truth values, one a row. The question is about the whole matrix:
             reduce with `.all()` and return one bool.
         """).whole(lambda A, atol=1e-8: (-atol <= A).all(-1) & (np.abs(A.sum(-1) - 1) <= atol)),
@@ -623,7 +632,7 @@ UNIFORM = exercise(
     minutes=5,
     picture=True,
     criteria=(Criterion("every weight is 1/n", 2).on(counts), ONE_TOKEN),
-    misconceptions=made(uniform, *OF_UNIFORM),
+    mistakes=made(uniform, *OF_UNIFORM),
 )
 
 CAUSAL_MEAN = exercise(
@@ -633,7 +642,7 @@ CAUSAL_MEAN = exercise(
     minutes=8,
     picture=True,
     criteria=(Criterion("row i averages tokens 0 … i", 3).on(counts), ONE_TOKEN),
-    misconceptions=made(running, *OF_RUNNING),
+    mistakes=made(running, *OF_RUNNING),
 )
 
 WINDOW = exercise(
@@ -655,7 +664,7 @@ WINDOW = exercise(
             *(Case(s, note="even width", raises=ValueError) for s in ((7, 4), (3, 2), (3, 8)))
         ),
     ),
-    misconceptions=made(window, *OF_WINDOWS),
+    mistakes=made(window, *OF_WINDOWS),
 )
 
 EXERCISES = (MIX, NORMALIZE_ROWS, IS_ROW_STOCHASTIC, UNIFORM, CAUSAL_MEAN, WINDOW)

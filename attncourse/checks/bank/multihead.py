@@ -27,7 +27,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Attention, made, slip
+from attncourse.checks.writing.mistakes import Attention, made, mistake
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 
 # --- cases: split_heads, merge_heads ---------------------------------------------------------
@@ -465,18 +465,18 @@ OVER_OTHERS = (mistakes.OVER_QUERIES, mistakes.OVER_AXIS_1, mistakes.OVER_AXIS_0
 
 # --- usual mistakes: of several exercises ----------------------------------------------------
 
-RESHAPED = slip("""reshaped straight to (h, n, d/h)
+RESHAPED = mistake("""reshaped straight to (h, n, d/h)
     A reshape hands out the numbers in the order in which they lie in memory, so your head 0 gets
     the first tokens, not the first features. Cut the features, `(..., n, h, d/h)`, and then let
     tokens and heads change places.""").by(cut=across_tokens, move=lambda x: x)
-EVERY_H_TH = slip("""a head takes every h-th feature
+EVERY_H_TH = mistake("""a head takes every h-th feature
     Your head i gets features i, i + h, i + 2h, … It is to get a run of d/h features: the axis of
     the heads comes first when you cut, `(..., n, h, d/h)`.""").by(cut=in_turns)
-WIDTH_FOR_NUMBER = slip("""n_heads taken for the width of a head
+WIDTH_FOR_NUMBER = mistake("""n_heads taken for the width of a head
     You make d/h heads of h features. It is h heads of d/h features.
 """).by(cut=lambda x, h: x.unflatten(-1, (-1, h)))
 FROM_THE_FRONT = (
-    slip("""axes counted from the front
+    mistake("""axes counted from the front
     `transpose(1, 2)`, `flatten(2)`, `dim=1`, a `permute` of four axes or `b, n, d = x.shape` fit
     exactly one batch axis; `transpose(0, 1)`, or an axis put at the very front, fits no batch.
     Count from the end, `.transpose(-3, -2)`, and unpack `*batch, n, d = x.shape`.""")
@@ -486,18 +486,18 @@ FROM_THE_FRONT = (
     .by(move=lambda x: x.permute(1, 0, 2))
 )
 OTHER_TWO = (
-    slip("""another two axes change places
+    mistake("""another two axes change places
     You exchange two axes, but not those of the heads and the tokens alone: a token's features end
     up in several rows. `.transpose(-3, -2)` exchanges these two.""")
     .by(move=lambda x: x.transpose(-2, -1))
     .by(move=lambda x: x.transpose(-3, -1))
     .by(move=lambda x: x.movedim(-3, -1))
 )
-TURNED_ROUND = slip("""the division is turned round
+TURNED_ROUND = mistake("""the division is turned round
     You test whether the width divides n_heads. It is the other way round: `d % n_heads`.
 """).by(refuse=lambda width, h: refused(h, width))
 NOT_REFUSED = (
-    slip("""no ValueError where n_heads does not divide the width
+    mistake("""no ValueError where n_heads does not divide the width
     `d // n_heads` rounds down: features are lost, or torch fails far from the cause. An `assert`
     raises AssertionError and is skipped under `python -O`. Test it and `raise ValueError(…)`.""")
     .by(refuse=lambda width, h: None)
@@ -518,29 +518,29 @@ def heads_folded_first(x):
 
 
 FOLDED = (
-    slip("""batch and heads folded in one order and unfolded in the other
+    mistake("""batch and heads folded in one order and unfolded in the other
     You put batch and heads into one axis and take them apart the other way round, so a sequence
     gets heads of others; with one sequence that does not show. Leave both axes as they are: `@`
     takes them along.""")
     .by(merge=heads_unfolded_first)
     .by(merge=heads_folded_first)
 )
-NOT_PUT_BACK = slip("""the axes are not put back
+NOT_PUT_BACK = mistake("""the axes are not put back
     You reshape (h, n, d/h) straight to (n, d), so the first rows are made of head 0 alone. First
     let tokens and heads change places again, `.transpose(-3, -2)`, then join the last two axes.
 """).by(move=lambda x: x, join=across_heads)
-INTERLEAVED = slip("""features of the heads interleaved
+INTERLEAVED = mistake("""features of the heads interleaved
     Your rows hold feature 0 of every head, then feature 1 of every head. Head 0's features come
     first, all of them.""").by(move=lambda x: x.movedim(-3, -1))
 ADDED_UP = (
-    slip("""heads averaged or summed
+    mistake("""heads averaged or summed
     You average the heads or add them up, which leaves d/h features. Their outputs stand side by
     side; adding comes later, and W_o decides with which weights.""")
     .by(move=lambda x: x.mean(-3), join=lambda x: x)
     .by(move=lambda x: x.sum(-3), join=lambda x: x)
 )
 OF_ATTENTION = (
-    slip("""divided by √d_model or √h
+    mistake("""divided by √d_model or √h
         You divide the scores by the root of d_model, or of the number of heads. The dot products
         are taken within a head and have d_head terms: divide by √d_head.""")
     .by(factor=lambda q, k, other: other.shape[-1] ** -0.5)
@@ -556,7 +556,7 @@ OF_ATTENTION = (
         for one in mistakes.OF_THE_SOFTMAX
     ),
     mistakes.NEITHER.naming(d_k="d_head"),
-    slip("""softmax over the heads
+    mistake("""softmax over the heads
         Your softmax runs over the axis of the heads, so that they share a budget. Each head has its
         own, over the keys: `softmax(dim=-1)`.""").by(normalize=lambda s: s.softmax(-3)),
     *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
@@ -582,9 +582,9 @@ SPLIT = exercise(
         ),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         splitting,
-        slip("""the axes are left as they are
+        mistake("""the axes are left as they are
             You return (..., n, h, d/h). The heads come before the tokens: `.transpose(-3, -2)`.
         """).by(move=lambda x: x),
         RESHAPED.by(
@@ -600,16 +600,16 @@ SPLIT = exercise(
         .by(finish=lambda heads: heads.reshape(-1, *heads.shape[-3:])),
         OTHER_TWO,
         TURNED_ROUND,
-        slip("""heads that are not parts of the features
+        mistake("""heads that are not parts of the features
             Every head sees every token, and d/h of its features. You repeat x for every head, or
             cut the sequence into h pieces.""")
         .by(cut=lambda x, h: x.unsqueeze(-2).expand(*x.shape[:-1], h, -1))
         .by(cut=lambda x, h: torch.stack(x.chunk(h, -2), -3), move=lambda x: x),
-        slip("""a list of heads
+        mistake("""a list of heads
             You return a tuple or a list of h tensors. Put them on an axis of their own:
             `torch.stack(parts, dim=-3)`.""").by(finish=lambda heads: heads.unbind(-3)),
         NOT_REFUSED.by(refuse=lambda d, h: None, take=lambda x, h: x[..., : x.shape[-1] // h * h]),
-        slip("""another axis is tested
+        mistake("""another axis is tested
             Your test for divisibility looks at the tokens, or at the batch. The features are the
             last axis: `x.shape[-1]`.""")
         .by(asked=lambda x: x.shape[-2])
@@ -627,7 +627,7 @@ MERGE = exercise(
         MERGE_CASES, MERGE_BY_HAND, "the heads' features side by side, head 0 first"
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         merging,
         NOT_PUT_BACK,
         INTERLEAVED,
@@ -645,11 +645,11 @@ MERGE = exercise(
         OTHER_TWO.here(move=lambda x: x.mT.reshape(of_merged(x)), join=lambda x: x).by(
             move=lambda x: x.transpose(-3, -1).reshape(of_merged(x)), join=lambda x: x
         ),
-        slip(""".view where the memory is out of order
+        mistake(""".view where the memory is out of order
             `.view` never moves a number, and after the transpose the numbers of a row no longer lie
             together. `.reshape` and `.flatten` copy where they must.
         """).by(join=lambda x: x.view(*x.shape[:-2], x.shape[-2] * x.shape[-1])),
-        slip("""a token is not one row
+        mistake("""a token is not one row
             You return (..., n, h, d/h), or join two other axes, to (..., h·n, d/h) or (..., h,
             n·d/h). Bring the heads behind the tokens, then join the last two: `.flatten(-2)`.""")
         .by(move=lambda x: x, join=lambda x: x.flatten(-3, -2))
@@ -752,7 +752,7 @@ HEADS = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
+    mistakes=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
     + made(heads, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
     + made(
         heads,
@@ -775,18 +775,18 @@ HEADS = exercise(
             "Your W_o takes d/h features, as if the heads were averaged or added up. Their outputs "
             "stand side by side, d features in all; W_o decides with which weights they are added."
         ),
-        slip("""the heads attend to each other
+        mistake("""the heads attend to each other
             You leave the projections as (..., n, h, d_head), without the transpose, so that in each
             token head meets head. Tokens are to meet: `.transpose(-3, -2)` first.
         """).by(move=lambda x: x, merge=side_by_side),
-        slip("""W_o is forgotten
+        mistake("""W_o is forgotten
             You return the heads' outputs side by side. W_o comes after that, and it is the only
             place where the heads meet.""").by(mix=lambda self, merged, query: merged),
-        slip("""the query is added on top
+        mistake("""the query is added on top
             You add the query to the output, as the block around this module will. Attention returns
             what W_o makes of the heads, and nothing else.
         """).by(mix=lambda self, merged, query: query + self.W_o(merged)),
-        slip("""one map or one set of keys for all heads
+        mistake("""one map or one set of keys for all heads
             You mix with the average of the heads' maps, or all heads compare with head 0's keys.
             Each has its own run of features of `W_k(key)`, and its own map.""")
         .by(after=lambda w, mask, factor: w.mean(-3, keepdim=True))
@@ -797,7 +797,7 @@ HEADS = exercise(
         mistakes.QUERIES_NOT_PROJECTED,
         mistakes.ONE_VIEW_TO_COMPARE,
         *mistakes.OF_THE_VIEWS,
-        slip("""the biases are there and not used
+        mistake("""the biases are there and not used
             Your layers have biases, but you multiply by their weights alone. Call the layer,
             `self.W_q(query)`, which adds its bias too.""")
         .by(
@@ -806,7 +806,7 @@ HEADS = exercise(
             value=lambda self, x: x @ self.W_v.weight.mT,
         )
         .by(mix=lambda self, merged, query: merged @ self.W_o.weight.mT),
-        slip("""key or value is not what was given
+        mistake("""key or value is not what was given
             The query stands for a key that is left out, and the key for a value: `key = query if
             key is None else key`, then `value = key if value is None else value`. You use another
             one for key or for value.""")
@@ -815,20 +815,20 @@ HEADS = exercise(
         .by(defaults=lambda q, k, v: in_their_places(q, k, None))
         .by(defaults=lambda q, k, v: in_their_places(q, k, None if k is None else v))
         .by(defaults=lambda q, k, v: (q, q if k is None else k, q if v is None else v)),
-        slip("""a tensor taken for True or False
+        mistake("""a tensor taken for True or False
             `key or query` and `if key:` ask a tensor whether it is true, which torch refuses for
             more than one number. Ask `if key is None`.
         """).by(defaults=lambda query, key, value: (query, key or query, value or key or query)),
-        slip("""key/value heads are not repeated in runs
+        mistake("""key/value heads are not repeated in runs
             Each serves a run of neighbouring query heads, 0, 0, 1, 1: `repeat_interleave(n_heads //
             n_kv_heads, dim=-3)`. You take them in turns (`repeat`), or do not repeat them.""")
         .by(share=lambda x, group: torch.cat([x] * group, -3))
         .by(share=lambda x, group: x),
-        slip("""n_kv_heads is ignored
+        mistake("""n_kv_heads is ignored
             Your W_k and W_v have d_model outputs whatever n_kv_heads says. They are n_kv_heads ·
             d_head wide; that is what is saved.
         """).by(layers=lambda d, h, kv, bias: four_layers(d, h, h, bias)),
-        slip("""bias is not handed on to every layer
+        mistake("""bias is not handed on to every layer
             Some layer has a bias with `bias=False`, or none with `bias=True`, the default. All four
             go by it: `nn.Linear(…, bias=bias)`.""")
         .by(layers=lambda d, h, kv, bias: four_layers(d, h, kv, True))
@@ -844,29 +844,29 @@ HEADS = exercise(
                 for b, one in product((False, True), ("o", "q", "k", "v", "qkv"))
             )
         ),
-        slip("""the mask's batch axis meets the heads
+        mistake("""the mask's batch axis meets the heads
             A mask (b, m, n) broadcasts against scores (b, h, m, n) from the right, so its batch
             axis meets that of the heads: an error, or, with as many sequences as heads, wrong
             numbers. Give it an axis for the heads first: `mask.unsqueeze(-3)`.""")
         .by(mask_for=lambda mask, n_axes: mask)
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(0))
         .by(mask_for=lambda m, n_axes: m[None, None] if m is not None and m.ndim == 2 else m),
-        slip("""an axis for the heads where none is missing
+        mistake("""an axis for the heads where none is missing
             Only a mask (b, m, n) lacks an axis for the heads. One that is (m, n) broadcasts as it
             is, and one that is (b, h, m, n) has the axis: ask for the number of axes.""")
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(-3))
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(1))
         .by(mask_for=lambda m, n_axes: m.unsqueeze(1) if m is not None and m.ndim > 2 else m),
-        slip("""head 0's mask for all heads
+        mistake("""head 0's mask for all heads
             Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.
         """).by(mask_for=lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)),
         mistakes.WEIGHTS_MISSING,
-        slip("""weights averages over the heads
+        mistake("""weights averages over the heads
             Your `weights` returns one map, the average (which is what PyTorch's module does
             unless told otherwise), or head 0's. Return all h of them: they were made to differ.""")
         .by(shown=lambda self, maps, *given: maps.mean(-3))
         .by(shown=lambda self, maps, *given: maps[..., 0, :, :]),
-        slip("""weights compares with the query alone
+        mistake("""weights compares with the query alone
             Your `weights` makes the keys of the query even where a key is given. It is to return
             the maps that `forward` uses: `key = query if key is None else key`.""").by(
             shown=lambda self, maps, query, key, value, mask: (
@@ -921,16 +921,16 @@ CONVERT = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=(
+    mistakes=(
         *made(
             converted,
-            slip("""the heads' weights side by side
+            mistake("""the heads' weights side by side
                 You join the weights along their second axis, or transpose them first. `nn.Linear`
                 stores (out, in), and what stands side by side in the *output* is rows of the
                 weight: join them as they are, `torch.cat(weights, dim=0)`.""")
             .by(weights=lambda tensors: torch.cat(tensors, dim=1))
             .by(weights=lambda tensors: torch.cat([w.T for w in tensors], dim=1)),
-            slip("""the heads are not each in their place
+            mistake("""the heads are not each in their place
                 Head i uses the i-th run of features: all rows of head 0 come first, then those of
                 head 1. You take the heads backwards, a row of each in turn, or one head everywhere:
                 does the loop use its index?""")
@@ -940,31 +940,31 @@ CONVERT = exercise(
             .by(weights=lambda tensors: torch.cat(tensors[::-1]))
             .by(weights=lambda tensors: torch.cat(tensors[:1] * len(tensors)))
             .by(*({"heads": lambda n, k=k: [n.heads[k] for _ in n.heads]} for k in (0, -1))),
-            slip("""the heads' weights averaged
+            mistake("""the heads' weights averaged
                 You mix the heads' weights, as one average or sum for all. Every head keeps its own
                 rows, one head below the other: `torch.cat(weights)`.
             """).by(weights=lambda tensors: sum(tensors).repeat(len(tensors), 1) / len(tensors)),
-            slip("""one projection is filled from another
+            mistake("""one projection is filled from another
                 One of W_q, W_k and W_v, or two, hold what the heads have in another of these. Each
                 of the three has its own source.""")
             .by(origin=lambda name, part: "W_q" if name == "W_k" else name)
             .by(*map(from_another, ORIGINS)),
-            slip("""not all projections are copied
+            mistake("""not all projections are copied
                 W_q, W_k or W_v, or some rows of them, are still the random ones that the module was
                 built with. Fill all three, from every head: `torch.cat([head.W_q.weight for head in
                 naive.heads])`.""")
             .by(copied=())
             .by(*({"copied": two} for two in combinations(NAMES[:3], 2))),
-            slip("""W_o is not copied as it is
+            mistake("""W_o is not copied as it is
                 Your W_o, or its bias alone, is still the random one that it was built with, or it
                 is transposed. Both modules hold it as an `nn.Linear`: copy weight and bias.""")
             .by(W_o=None)
             .by(W_o=weight_alone)
             .by(W_o=transposed),
-            slip("""W_o is shared, not copied
+            mistake("""W_o is shared, not copied
                 The new module holds the very layer `naive.W_o`. Training one would change the
                 other: copy the numbers.""").by(finish=shared_layer),
-            slip("""the biases are not those of naive
+            mistake("""the biases are not those of naive
                 The new module has biases exactly where naive has, `bias=naive.W_o.bias is not
                 None`. They are the heads' biases, joined like the weights.""")
             .by(biases=None)
@@ -973,19 +973,19 @@ CONVERT = exercise(
             .by(biases=lambda tensors: tensors[0].repeat(len(tensors)))
             .by(biases=lambda tensors: torch.cat(tensors[::-1]))
             .by(biases=lambda tensors: 0 * torch.cat(tensors)),
-            slip("""the number of heads is lost
+            mistake("""the number of heads is lost
                 All weights are right, but the new module has another number of heads. It needs as
                 many as naive: `len(naive.heads)`.""")
             .by(number=lambda naive: 1)
             .by(number=lambda naive: naive.heads[0].W_q.out_features),
         ),
-        slip("""naive itself comes back
+        mistake("""naive itself comes back
             You return the given module, or a copy. Build a `MultiHeadAttention` and fill it.
         """).whole(lambda naive: naive, deepcopy),
-        slip("""nothing comes back
+        mistake("""nothing comes back
             Your function ends without a `return`, and so returns None. Return the new module.
         """).whole(lambda naive: None),
-        slip("""a state comes back, not a module
+        mistake("""a state comes back, not a module
             You return a dict of tensors. Load it into a `MultiHeadAttention` and return that.
         """).whole(lambda naive: multihead.naive_to_batched(naive).state_dict()),
     ),

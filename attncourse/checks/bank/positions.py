@@ -28,7 +28,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.mistakes import Between, made, mistake
 from attncourse.checks.writing.modules import tensor
 
 # --- cases -----------------------------------------------------------------------------------
@@ -268,22 +268,22 @@ def either_way(block: Callable) -> tuple[dict, dict]:
 
 
 OF_THE_CLOCK = (
-    slip("""the exponents do not begin at 0
+    mistake("""the exponents do not begin at 0
         Your exponents begin at 1/d or 2/d. Count i from 0: the first pair turns by 1 radian a step.
         Look at the `range` or `arange`, or use 2(i − 1)/d.""")
     .by(frequency=lambda base, i, d, c: base ** (-2 * (i + 1) / d))
     .by(frequency=lambda base, i, d, c: base ** (-(2 * i + 1) / d)),
-    slip("""the 2 of 2i/d is missing, or there twice
+    mistake("""the 2 of 2i/d is missing, or there twice
         Your exponent is i/d or 4i/d. Pair i has 2i/d: `torch.arange(0, d, 2)` has the 2 in it,
         `torch.arange(d // 2)` has not.""")
     .by(frequency=lambda base, i, d, c: base ** (-i / d))
     .by(frequency=lambda base, i, d, c: base ** (-4 * i / d)),
-    slip("""the exponent has the wrong sign
+    mistake("""the exponent has the wrong sign
         Your frequencies grow with i. They fall, from 1 towards 1/base: base^(−2i/d), or divide by
         base^(2i/d).""")
     .by(frequency=lambda base, i, d, c: base ** (2 * i / d))
     .by(frequency=lambda base, i, d, c: base ** (2 * i / d), kind=lambda dtype: torch.float32),
-    slip("""the exponent is divided by another number than d
+    mistake("""the exponent is divided by another number than d
         Your exponents are 2i divided by nothing or by something near d, or run from 0 to 1 with
         both ends, as `linspace` makes them. It is d itself, the number of features: the last is (d
         − 2)/d.""")
@@ -294,35 +294,35 @@ OF_THE_CLOCK = (
         lambda more: {"frequency": lambda base, i, d, c: base ** (-2 * i / max(d + more, 1))},
         (-2, -1, 1, 2),
     ),
-    slip("""divided by d outside the power
+    mistake("""divided by d outside the power
         You divide the power by d, not its exponent: `base ** -2 * i / d` and `base ** (-2 * i) / d`
         take the power first. Put the whole exponent in brackets: `base ** (-2 * i / d)`.""")
     .by(frequency=lambda base, i, d, c: base ** (-2 * i) / d)
     .by(frequency=lambda base, i, d, c: base**-2 * i / d),
-    slip("""the exponent is rounded down
+    mistake("""the exponent is rounded down
         `//` rounds down: of `-math.log(base) / d // 2`, where brackets are missing, all that stands
         before it. Write the exponent with `/` alone: `-2 * i / d`.""")
     .by(frequency=lambda base, i, d, c: (i * (-math.log(base) / d // 2)).exp())
     .by(frequency=lambda base, i, d, c: (2 * i * (-math.log(base) / d // 2)).exp())
     .by(frequency=lambda base, i, d, c: (2 * i * (-math.log(base) // d)).exp())
     .by(frequency=lambda base, i, d, c: base ** (-2 * i // d)),
-    slip("""the slowest pair first
+    mistake("""the slowest pair first
         Your frequencies are right, but in the opposite order. Pair 0 turns fastest, by 1 radian a
         step.""").by(frequency=lambda base, i, d, c: base ** (-2 * i / d).flip(0)),
-    slip("""one frequency for all pairs
+    mistake("""one frequency for all pairs
         Every pair turns equally fast in your answer. Pair i has its own frequency,
         base^(−2i/d).""").by(frequency=lambda base, i, d, c: base ** (0 * i)),
-    slip("""a frequency for each feature
+    mistake("""a frequency for each feature
         You give every feature j a frequency of its own, base^(−j/d) or base^(−2j/d). Features 2i
         and 2i + 1 share base^(−2i/d): halve the feature's number first, `j // 2`.""")
     .by(frequency=lambda base, i, d, c: base ** (-(2 * i + c) / d))
     .by(frequency=lambda base, i, d, c: base ** (-2 * (2 * i + c) / d)),
-    slip("""the angles in two blocks
+    mistake("""the angles in two blocks
         You repeat the angles as a block, `torch.cat([a, a], -1)`, so the two features of a pair get
         different ones: neighbours are a pair. Repeat each in place: `a.repeat_interleave(2,
         dim=-1)`.
     """).by(frequency=lambda base, i, d, c: base ** (-2 * ((2 * i + c) % (d // 2)) / d)),
-    slip("""all angles times one number
+    mistake("""all angles times one number
         Your angles are the right ones times one and the same number. They are radians, and neither
         degrees nor rounds (2π): position · base^(−2i/d) as it is.""")
     .by(turn=lambda angles: 2 * math.pi * angles)
@@ -330,7 +330,7 @@ OF_THE_CLOCK = (
         lambda number: {"turn": lambda angles: number * angles},
         (math.pi / 180, 180 / math.pi, math.pi, math.pi / 2, 1 / (2 * math.pi), 0.1, 0.5, 2, 10),
     ),
-    slip("""all exponents times one number
+    mistake("""all exponents times one number
         Your exponents are 2i/d times one number. A logarithm of one base undone by a power of
         another does that: `exp` goes with `math.log`, and not with `log10` or `log2`.""")
     .by(frequency=lambda base, i, d, c: base ** (-2 / math.log(10) * i / d))
@@ -338,7 +338,7 @@ OF_THE_CLOCK = (
         lambda number: {"frequency": lambda base, i, d, c: base ** (-2 * number * i / d)},
         (1 / math.log(10), 1 / math.log(2), math.log(2), math.log(10), 0.25, 3, 4),
     ),
-    slip("""another base
+    mistake("""another base
         Your frequencies are powers of a number that is not the base, 10000 unless another is given.
         Where you write it with exp, the logarithm of the base is in the exponent: base^(−2i/d) is
         exp(−2i/d · ln base).""")
@@ -347,42 +347,42 @@ OF_THE_CLOCK = (
     .by(base=lambda base: 5e5)
     .by(base=lambda base: 1e6)
     .by_any(lambda number: {"base": lambda base: number}, Between(1.5, 9000.0)),
-    slip("""positions counted from 1
+    mistake("""positions counted from 1
         You add 1 to the positions, or to k. They count from 0, where nothing turns yet: row 0 is 0,
         1, 0, 1, …, and R(0) is the identity.""").by(place=lambda t: t + 1),
 )
 ODD_ACCEPTED = (
-    slip("""an odd d is not refused
+    mistake("""an odd d is not refused
     It leaves a feature without its partner, and passes or stops elsewhere. Raise `ValueError`.""")
     .by(count=lambda d: d // 2)
     .by(count=lambda d: -(-d // 2))
 )
-BASE_IGNORED = slip("""base is ignored
+BASE_IGNORED = mistake("""base is ignored
     You always use 10000. Use the argument `base`.""").by(base=lambda base: 10000.0)
 SIGN_LOST = (
-    slip("""the sign of the position is lost
+    mistake("""the sign of the position is lost
     Below 0 the angle is negative, and what it turns is turned back: position · frequency, with its
     sign. You drop the sign, take such a position for 0, or refuse it.""")
     .by(place=lambda t: t.abs())
     .by(place=lambda t: t.clamp(min=0))
     .by(place=above_0)
 )
-BACKWARDS = slip("""turned the other way
+BACKWARDS = mistake("""turned the other way
     You turn by −position: the sines have each other's sign. First x cos − y sin, then x sin + y
     cos, for features x and y of a pair.""").by(block=lambda c, s: plane(c, -s))
 OF_THE_BLOCK = (
-    slip("""both sines with the same sign
+    mistake("""both sines with the same sign
         That is no rotation: lengths change. One of the two sines has a minus, the other has none:
         cos(a + b) = cos a cos b − sin a sin b.""")
     .by(block=lambda c, s: ((c, s), (s, c)))
     .by(*either_way(lambda c, s: ((c, -s), (-s, c)))),
-    slip("""a reflection in place of a rotation
+    mistake("""a reflection in place of a rotation
         A cosine has a minus, so your pairs are reflected: an angle of 0 changes a sign. Both
         cosines are as they are, and one of the sines has a minus.""")
     .by(block=lambda c, s: ((c, s), (s, -c)))
     .by(*either_way(lambda c, s: ((c, s), (s, -c))))
     .by(*either_way(lambda c, s: ((-c, s), (s, c)))),
-    slip("""sine and cosine exchanged
+    mistake("""sine and cosine exchanged
         You have the sine where the cosine belongs. An angle of 0 turns nothing, and its cosine is
         1: a feature keeps itself times the cosine.""")
     .by(block=lambda c, s: ((s, -c), (c, s)))
@@ -390,7 +390,7 @@ OF_THE_BLOCK = (
     .by(*either_way(lambda c, s: ((s, c), (c, -s))))
     .by(*either_way(lambda c, s: ((c, -s), (c, s))))
     .by(*either_way(lambda c, s: ((s, -c), (s, c)))),
-    slip("""parts of the rotation are missing
+    mistake("""parts of the rotation are missing
         A rotation mixes the two features of a pair: each new one is made of both, one times a
         cosine and one times a sine, and one of the sines has a minus. Some of this is missing.""")
     .by(block=lambda c, s: ((c, 0 * s), (0 * s, c)))
@@ -401,7 +401,7 @@ OF_THE_BLOCK = (
     .by(*either_way(lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)))),
 )
 PAIRS_OF_HALVES = (
-    slip("""pairs (i, i + d/2)
+    mistake("""pairs (i, i + d/2)
     You turn feature i with feature i + d/2, as `transformers` does for Llama. Here neighbours are a
     pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the diagonal.""")
     .by(cut=halves, join=in_blocks)
@@ -411,12 +411,12 @@ PAIRS_OF_HALVES = (
         frequency=lambda base, i, d, c: base ** (-2 * ((i + c * d // 2) // 2) / d),
     )
 )
-WRONG_ORDER = slip("""a reshape that keeps the wrong order
+WRONG_ORDER = mistake("""a reshape that keeps the wrong order
     You stack both features of all pairs along a new axis in front and reshape, which brings no
     neighbours together. Stack along a last axis: `torch.stack([…, …], dim=-1).flatten(-2)`.
 """).by(join=lambda first, second: torch.stack([first, second]).reshape(*first.shape[:-1], -1))
 NO_TENSOR = (
-    slip("""a result that is no tensor
+    mistake("""a result that is no tensor
     The numbers are right, but they come as a NumPy array or as lists. Return a tensor:
     `torch.from_numpy`, `torch.tensor`, or torch's own functions from the start.""")
     .by(finish=lambda result: result.numpy())
@@ -459,20 +459,20 @@ SINUSOIDAL = exercise(
             plain(5, 7, note="odd d", raises=ValueError), plain(3, 1, raises=ValueError)
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         wave,
         *OF_THE_CLOCK,
         BASE_IGNORED,
         ODD_ACCEPTED,
-        slip("""the angle has a minus
+        mistake("""the angle has a minus
             Your sines have the wrong sign: you take those of −t · base^(−2i/d). The minus belongs
             to the exponent alone.""").by(turn=lambda angles: -angles),
-        slip("""all sines, then all cosines
+        mistake("""all sines, then all cosines
             You put the sines into one half and the cosines into the other. They take turns here:
             sine in column 2i, cosine in column 2i + 1.""")
         .by(join=in_blocks)
         .by(join=lambda sin, cos: in_blocks(cos, sin)),
-        slip("""a pair is not sine and cosine
+        mistake("""a pair is not sine and cosine
             Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1.
             Yours are exchanged, or hold the same function twice.""")
         .by(join=lambda sin, cos: in_turns(cos, sin))
@@ -480,7 +480,7 @@ SINUSOIDAL = exercise(
         .by(join=lambda sin, cos: in_turns(cos, cos))
         .by(join=row_by_row),
         WRONG_ORDER,
-        slip("""positions divided by n
+        mistake("""positions divided by n
             You divide the positions by their number, so that they run from 0 to 1. A position is a
             whole number, and its row is the same in any sequence.""")
         .by(place=lambda t: t / len(t))
@@ -517,7 +517,7 @@ ROTATION = exercise(
         ),
     ),
     excludes=(("base given", "The base is 10000: `rotation_matrix(k, d)`."),),
-    misconceptions=made(
+    mistakes=made(
         turned_by,
         *OF_THE_CLOCK,
         SIGN_LOST,
@@ -529,10 +529,10 @@ ROTATION = exercise(
         ),
         *OF_THE_BLOCK,
         PAIRS_OF_HALVES.here(put=in_quarters),
-        slip("""blocks one row apart
+        mistake("""blocks one row apart
             Your block i begins in row i, so each writes over a part of the one before. It begins in
             row 2i: `R[2*i : 2*i + 2, 2*i : 2*i + 2]`.""").by(put=overlapping),
-        slip("""the entries take k, not the angle
+        mistake("""the entries take k, not the angle
             You multiply the entries by k, or raise each to the power k (`R ** k`). Turning k times
             is `torch.linalg.matrix_power(R, k)`, or k times the angle.""")
         .by(step=lambda turned, k: k * turned(1))
@@ -577,7 +577,7 @@ ROPE = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         rope,
         *OF_THE_CLOCK,
         BASE_IGNORED,
@@ -585,41 +585,41 @@ ROPE = exercise(
         ODD_ACCEPTED,
         BACKWARDS,
         *OF_THE_BLOCK,
-        slip("""the first feature is overwritten before it is used
+        mistake("""the first feature is overwritten before it is used
             You write the new first feature of a pair and then make the second one of it. Both are
             made of the old ones: compute the two before you write either.""").by(mix=overwritten),
-        slip("""an encoding is added
+        mistake("""an encoding is added
             You add sines and cosines to x. RoPE adds nothing: it turns each pair of features.
         """).by(mix=lambda a, b, block: (a + block[1][0], b + block[0][0])),
         PAIRS_OF_HALVES,
-        slip("""neighbours on one side, halves on the other
+        mistake("""neighbours on one side, halves on the other
             You cut x into even and odd features and join half by half, or the other way round, so
             that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, then
             `torch.stack([…, …], dim=-1).flatten(-2)`.""")
         .by(join=in_blocks)
         .by(cut=halves),
         WRONG_ORDER,
-        slip("""positions of its own
+        mistake("""positions of its own
             You turn token t by t, or count from the first position that is given. They may start
             anywhere: position 0 is not turned, whichever token stands there.""")
         .by(place=lambda t: torch.arange(len(t)).double())
         .by(place=lambda t: t - t[0])
         .by(place=lambda t: t - t.min()),
-        slip("""positions taken for whole numbers
+        mistake("""positions taken for whole numbers
             You cut positions to whole numbers, or look them up in a table. They may be between,
             negative, or beyond any table: `positions.double()` times the frequency.""")
         .by(place=lambda t: t.trunc())
         .by(place=torch.floor)
         .by(place=torch.round)
         .by(*({"place": looked_up(length)} for length in (None, 2048))),
-        slip("""positions along another axis
+        mistake("""positions along another axis
             The tokens are the second axis from the end, and every sequence has all positions:
             angles of shape (n, d/2) broadcast by themselves. Yours run along the first axis or the
             third from the end, or are shared out over the batch.""")
         .by(align=lambda angles, x: angles.reshape(len(angles), *[1] * (x.ndim - 2), -1))
         .by(align=lambda angles, x: angles[:, None])
         .by(align=shared_out_over_the_batch),
-        slip("""angles in float32
+        mistake("""angles in float32
             Your angles are float32, torch's default, or have the dtype of x: at position 100 000
             they are wrong by a thousandth. `torch.arange(…, dtype=torch.float64)`, then cast the
             cosines and sines to x.dtype.""")
@@ -663,15 +663,15 @@ ALIBI = exercise(
             once_more(ALIBI_BY_HAND),
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         linear,
-        slip("""the sign is missing
+        mistake("""the sign is missing
             Your bias grows with the distance and favours far tokens. It is −slope · |i − j|.
         """).by(finish=lambda b: -b),
-        slip("""the sign of the distance is kept
+        mistake("""the sign of the distance is kept
             You use i − j, which is negative for keys that come later, so those are favoured. The
             distance is |i − j|.""").by(distance=lambda i, j: i - j),
-        slip("""another function of the distance
+        mistake("""another function of the distance
             The bias is −slope · |i − j|: 0 on the diagonal, and a step costs the same in every
             sequence. You count distances from 1, divide them by n, or square or bend them.""")
         .by(distance=lambda i, j: (i - j) ** 2)
@@ -681,28 +681,28 @@ ALIBI = exercise(
         .by(distance=lambda i, j: (i - j).abs() / len(j))
         .by(distance=lambda i, j: (i - j).abs() / max(len(j) - 1, 1))
         .by_any(lambda number: {"distance": lambda i, j: (i - j).abs() + number}, (-1, 0.5, 1, 2)),
-        slip("""only one of the two places counts
+        mistake("""only one of the two places counts
             Your rows are all alike, or your columns: what counts is the place of the key alone, or
             of the query alone. The distance is that of the two, |i − j|.""")
         .by(distance=lambda i, j: 0 * i + len(j) - 1 - j)
         .by(distance=lambda i, j: 0 * i + j)
         .by(distance=lambda i, j: i + 0 * j),
-        slip("""earlier and later keys are treated differently
+        mistake("""earlier and later keys are treated differently
             A distance counts in both directions, and the bias is finite: a causal mask is a step of
             its own. You shut one side out, or leave it at 0, the best score of all.""")
         .by(later=lambda b: b.masked_fill(torch.ones_like(b).triu(1).bool(), -math.inf))
         .by(later=torch.tril)
         .by(later=torch.triu),
-        slip("""slopes counted from 0
+        mistake("""slopes counted from 0
             Your first slope is 1: the exponent is −8h/n_heads. It is −8(h + 1)/n_heads for h from
             0, and the last slope is 1/256.
         """).by(slope=lambda h, heads, n: 2.0 ** (-8 * h / heads)),
-        slip("""slopes of eight heads
+        mistake("""slopes of eight heads
             Your slopes are 1/2, 1/4, 1/8, …, or run from 1/2 to 1/256, which is right for eight
             heads and no other number. The exponent is −8(h + 1)/n_heads.""")
         .by(slope=lambda h, heads, n: 2.0 ** -(h + 1))
         .by(slope=lambda h, heads, n: 2.0 ** -torch.linspace(1, 8, heads).double()),
-        slip("""the exponent is computed in another order
+        mistake("""the exponent is computed in another order
             `2 ** -8 * (h + 1) / n_heads` takes the power first, `//` makes the exponent a whole
             number, and −8/(h + 1) divides by the head. Write `2 ** (-8 * (h + 1) / n_heads)`.""")
         .by(slope=lambda h, heads, n: 2.0**-8 * (h + 1) / heads)
@@ -710,7 +710,7 @@ ALIBI = exercise(
         .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) // heads))
         .by(slope=lambda h, heads, n: 2.0 ** (-(8 // heads) * (h + 1)))
         .by(slope=lambda h, heads, n: 2.0 ** (-8 / (h + 1))),
-        slip("""another last slope
+        mistake("""another last slope
             Your slopes fall by equal factors, but end at another number than 1/256. They are powers
             of 2, not of e or another number, and the exponent is −8(h + 1)/n_heads.""")
         .by(slope=lambda h, heads, n: math.e ** (-8 * (h + 1) / heads))
@@ -722,34 +722,34 @@ ALIBI = exercise(
             lambda number: {"slope": lambda h, heads, n: 2.0 ** (-number * (h + 1) / heads)},
             Between(1.05, 7.9),
         ),
-        slip("""the exponent is divided by another number than n_heads
+        mistake("""the exponent is divided by another number than n_heads
             You divide by something near the number of heads, or by n, the number of tokens. It is
             n_heads itself: −8(h + 1)/n_heads, and the last slope is 1/256.""")
         .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) / (heads + 1)))
         .by(slope=lambda h, heads, n: 2.0 ** (-8 * h / max(heads - 1, 1)))
         .by(slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) / n)),
-        slip("""the exponent has the wrong sign
+        mistake("""the exponent has the wrong sign
             Your slopes grow with h, up to 256: the exponent lacks its minus, or you divide by a
             slope. They fall, 2^(−8(h + 1)/n_heads).
         """).by(slope=lambda h, heads, n: 2.0 ** (8 * (h + 1) / heads)),
-        slip("""slopes evenly spaced
+        mistake("""slopes evenly spaced
             Your slopes rise or fall by equal steps. They fall by equal factors, 2^(−8/n_heads).""")
         .by(slope=lambda h, heads, n: (heads - h) / heads)
         .by(slope=lambda h, heads, n: torch.linspace(1 / 2, 1 / 256, heads).double())
         .by(slope=lambda h, heads, n: torch.linspace(1, 1 / 256, heads).double())
         .by(slope=lambda h, heads, n: (h + 1) / heads)
         .by(slope=lambda h, heads, n: (h + 1) * 2 ** (-8 / heads)),
-        slip("""the flattest slope first
+        mistake("""the flattest slope first
             Your slopes are right, but in the opposite order. Head 0 has the steepest one,
             2^(−8/n_heads), and the last head 1/256.
         """).by(slope=lambda h, heads, n: 2.0 ** (-8 * (heads - h) / heads)),
-        slip("""one slope for all heads
+        mistake("""one slope for all heads
             Your heads share one slope, or have none. Head h has its own, 2^(−8(h + 1)/n_heads).""")
         .by(slope=lambda h, heads, n: 0 * h + 0.5)
         .by(slope=lambda h, heads, n: 0 * h + 1)
         .by(slope=lambda h, heads, n: 0 * h + 2 ** (-8 / heads))
         .by_any(lambda number: {"slope": lambda h, heads, n: 0 * h + number}, Between(1e-3, 0.9)),
-        slip("""slopes of the authors' program
+        mistake("""slopes of the authors' program
             Where the number of heads is no power of two, the program of the paper takes its slopes
             from two sequences. Here one formula serves every number: 2^(−8(h + 1)/n_heads).
         """).by(slope=slopes_of_the_paper),

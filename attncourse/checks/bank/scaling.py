@@ -24,7 +24,7 @@ from attncourse.checks.variants.rewriting import BITS
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import cases, mistakes
 from attncourse.checks.writing.cases import Count, Drawn, Table, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, reversed_axes, slip
+from attncourse.checks.writing.mistakes import Between, made, mistake, reversed_axes
 from attncourse.checks.writing.modules import tensor
 from attncourse.checks.writing.softmaxes import Softmax
 
@@ -260,85 +260,85 @@ VARIANCE = exercise(
             "The results are random. Each call of the second criterion is made again after others.",
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         experiment,
-        slip("""the standard deviation
+        mistake("""the standard deviation
             Your result grows as √d_k: it is a standard deviation. The variance is its square,
             `.var()` in place of `.std()`.""").by(measure=lambda scores: scores.std()),
-        slip("""summed over the samples, not over the features
+        mistake("""summed over the samples, not over the features
             Your result grows with n_samples and not with d_k: products are summed over the wrong
             axis, or the sizes are exchanged. A score is a sum over the d_k features of a pair.""")
         .by(score=lambda q, k: (q * k).sum(0))
         .by(score=lambda q, k: (q * k).sum(0), measure=lambda scores: scores.var(correction=0)),
-        slip("""1 whatever d_k is
+        mistake("""1 whatever d_k is
             Your result does not depend on d_k: the products are never summed, or divided by √d_k
             already. Asked for is the variance of q · k itself.""")
         .by(score=lambda q, k: q * k)
         .by(score=lambda q, k: (q * k).sum(-1) / q.shape[-1] ** 0.5),
-        slip("""1/d_k: vectors or products scaled down
+        mistake("""1/d_k: vectors or products scaled down
             Your result falls as 1/d_k: you take the mean of the products where a dot product takes
             their sum, or your vectors have length 1. The entries are standard normal.
         """).by(score=lambda q, k: (q * k).mean(-1)),
-        slip("""the mean, not the variance
+        mistake("""the mean, not the variance
             Your result is near 0 with either sign: the mean of the scores, or of deviations from
             it. The variance is the mean of the *squared* deviations.
         """).by(measure=lambda scores: scores.mean()),
-        slip("""squares summed, not averaged
+        mistake("""squares summed, not averaged
             Your result is about n_samples times too large: the squared deviations are added up and
             not divided by their number.""").by(measure=lambda scores: scores.square().sum()),
-        slip("""the fourth power of the scores
+        mistake("""the fourth power of the scores
             Your result grows as d_k²: the squared deviations are squared once more. The variance is
             their mean.""")
         .by(measure=lambda scores: scores.var() ** 2)
         .by(measure=lambda scores: scores.square().var()),
-        slip("""entries between 0 and 1
+        mistake("""entries between 0 and 1
             Your entries are uniform between 0 and 1 (`rand`): their mean is 1/2 and their variance
             1/12. Standard normal ones, of mean 0 and variance 1, come from `randn`.
         """).by(entries=torch.rand),
-        slip("""entries between −1 and 1
+        mistake("""entries between −1 and 1
             Your entries are uniform between −1 and 1. Their mean is 0, as it should be, but their
             variance is 1/3. Standard normal ones come from `randn`.
         """).by(entries=lambda *shape, generator: 2 * torch.rand(shape, generator=generator) - 1),
-        slip("""query and key are the same vector
+        mistake("""query and key are the same vector
             Your result is about 2 d_k, the variance of q · q: one vector is used twice, or the
             generator seeded anew for k. (So is that of a sum, q + k in place of q · k.) Draw q and
             k one after the other from one generator.""").by(vectors=lambda q, k: (q, q)),
-        slip("""one query for all keys
+        mistake("""one query for all keys
             Your average is right, but far too uncertain: you measure the length of the one query,
             or the one key, that all others meet. Every pair has both of its own.
         """).by(vectors=lambda q, k: (q[:1], k)),
-        slip("""every query with every key
+        mistake("""every query with every key
             Your average is right, but your results scatter too little. You take all n_samples²
             scores, `q @ k.T`, or add up variances of the single products. Query i meets key i
             alone: one score for each pair, `(q * k).sum(-1)`.""").by(score=lambda q, k: q @ k.T),
-        slip("""the same pair again and again
+        mistake("""the same pair again and again
             Your scores are all alike, and their variance is 0: the generator is seeded anew for
             every pair, or one pair is drawn for all. Seed once, before the first draw.""")
         .by(entries=lambda n, d, generator: normal_entries(1, d, generator=generator))
         .by(vectors=lambda q, k: (q[:1], k[:1])),
-        slip("""too few pairs
+        mistake("""too few pairs
             With n_samples = 2 your result is 0 or NaN, as of a single score: you draw fewer pairs
             than asked for, or use a vector in two of them. The n_samples scores come from n_samples
             queries and as many keys.""")
         .by(number=lambda n: n - 1)
         .by(number=lambda n: n - 1, measure=lambda scores: scores.var(correction=0)),
-        slip("""the seed is not used
+        mistake("""the seed is not used
             Two calls with the same seed return different numbers. Hand the seed to the generator
             that you draw from: `torch.Generator().manual_seed(seed)`.
         """).by(generator=lambda seed: torch.default_generator),
-        slip("""a seed of 0 is taken for none
+        mistake("""a seed of 0 is taken for none
             With 0 for a seed, two calls return different numbers: `seed or …` and `if seed:` take
             it for a seed that was not given. Hand it on as it is.
         """).by(generator=lambda seed: seeded(seed) if seed else torch.default_generator),
-        slip("""the same number for every seed
+        mistake("""the same number for every seed
             Your result does not depend on the seed: you return the theory's d_k, or your generator
             always has one seed. Asked for is what one sample happens to give.
         """).by(generator=lambda seed: seeded(0)),
-        slip("""n_samples is ignored
+        mistake("""n_samples is ignored
             Your result is as certain with 2 samples as with 2048. Draw exactly n_samples pairs.""")
         .by(number=lambda n_samples: 1000)
         .by(number=lambda n_samples: 10),
-        slip("""many numbers in place of one
+        mistake("""many numbers in place of one
             You return an array: the scores, or a variance for each feature. Sum the products over
             the features, one score for each pair, then take the variance of all of these.
         """).by(score=lambda q, k: q * k, measure=lambda products: products.var(dim=0)),
@@ -379,26 +379,26 @@ SCALE = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         scaling_by,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_ROOT_M,
-        slip("""`d_k ** 1/2`
+        mistake("""`d_k ** 1/2`
             Powers come before divisions: `d_k ** 1/2` is d_k / 2, and `scores / d_k ** 1/2` is
             `(scores / d_k) / 2`. Write `d_k ** 0.5` or `math.sqrt(d_k)`.""")
         .by(factor=lambda q, k, d_k: 1 / d_k**1 / 2)
         .by(factor=lambda q, k, d_k: 1 / (d_k**1 / 2)),
-        slip("""a guard in the divisor
+        mistake("""a guard in the divisor
             You add a number to d_k, or to its root, or take one off. A width is at least 1 and
             needs no guard: `math.sqrt(d_k)`.""")
         .by(factor=lambda q, k, d_k: (d_k + 1) ** -0.5)
         .by(factor=lambda q, k, d_k: (d_k - 1) ** -0.5 if d_k > 1 else math.inf)
         .by(*map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)))
         .by_any(lambda eps: {"factor": lambda q, k, d_k: (d_k + eps) ** -0.5}, Between(1e-7, 10.0)),
-        slip("""the scores are rounded down
+        mistake("""the scores are rounded down
             `//` divides and rounds down to a whole number. Divide by √d_k with `/`.
         """).by(times=lambda scores, factor: scores // (1 / factor)),
-        slip("""something near the root of d_k
+        mistake("""something near the root of d_k
             You divide by the root cut to a whole number (`int(…)`, `round(…)`, `//`, `math.isqrt`),
             or by a logarithm. Divide by `math.sqrt(d_k)` itself.""")
         .by(factor=lambda q, k, d_k: 1 / math.isqrt(d_k))
@@ -407,7 +407,7 @@ SCALE = exercise(
         .by(factor=lambda q, k, d_k: 1 / math.log(d_k))
         .by(factor=lambda q, k, d_k: 1 / math.log2(d_k))
         .by(factor=lambda q, k, d_k: 1 / math.log1p(d_k)),
-        slip("""the scores are standardised
+        mistake("""the scores are standardised
             You divide by the standard deviation of these scores, or subtract their mean or their
             maximum. A scale does not look at the scores: divide by √d_k and do nothing else.""")
         .by(times=lambda scores, factor: scores / scores.std())
@@ -415,7 +415,7 @@ SCALE = exercise(
         .by(times=lambda scores, factor: scores / scores.std(-1, keepdim=True))
         .by(take=lambda scores: scores - scores.mean(-1, keepdim=True))
         .by(take=lambda scores: scores - scores.amax(-1, keepdim=True)),
-        slip("""the scores are changed in place
+        mistake("""the scores are changed in place
             `scores /= …` writes into the caller's tensor. `scores / …` makes a new one.
         """).by(times=lambda scores, factor: scores.mul_(factor)),
         mistakes.SQUASHED.here(finish=torch.tanh).by(finish=lambda scaled: scaled.clamp(-1, 1)),
@@ -458,30 +458,30 @@ ENTROPY = exercise(
         unchanged(),
     ),
     excludes=ONLY_WEIGHTS,
-    misconceptions=made(
+    mistakes=made(
         entropy,
-        slip("""0 · ln 0 is NaN
+        mistake("""0 · ln 0 is NaN
             ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place of each
             weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.
         """).by(log=lambda weights: weights.log()),
-        slip("""logarithms to another base
+        mistake("""logarithms to another base
             Your entropy is in bits (`log2`), 1/ln 2 ≈ 1.44 times as large, or your logarithm is
             `log10`. Asked for are nats: `torch.log`, the natural logarithm.""")
         .by(unit=lambda h, weights: h / math.log(2))
         .by(unit=lambda h, weights: h / math.log(10)),
-        slip("""the minus is missing
+        mistake("""the minus is missing
             Logarithms of numbers below 1 are negative, and an entropy is not: H = −Σ a ln a, with a
             minus in front.""").by(sign=1),
-        slip("""summed over another axis
+        mistake("""summed over another axis
             Each query has an entropy: sum over its keys, the last axis, `sum(dim=-1)`. The axis −2
             is the queries', and what 0 and 1 are depends on the batch.""")
         .by(total=lambda terms: terms.sum(-2))
         .by(total=lambda terms: terms.sum(1))
         .by(total=lambda terms: terms.sum(0)),
-        slip("""averaged over the keys
+        mistake("""averaged over the keys
             You take the mean over the keys, so that your result is n times too small. The weights
             in the formula are the average already: sum.""").by(total=lambda terms: terms.mean(-1)),
-        slip("""one number for the whole map
+        mistake("""one number for the whole map
             You sum or average over the queries too (as `weights[weights > 0]` does, which flattens
             all rows). Each query has an entropy of its own: sum over the last axis.""")
         .by(total=lambda terms: terms.sum())
@@ -489,77 +489,77 @@ ENTROPY = exercise(
         .by(total=lambda terms: terms.sum(1).mean())
         .by(total=lambda terms: terms.sum(0).mean())
         .by(total=lambda terms: terms.mean()),
-        slip("""an axis of length 1 is left
+        mistake("""an axis of length 1 is left
             `keepdim=True` leaves an axis of length 1 where the keys were. The result has one number
             for each row, shape (...): `sum(dim=-1)`.
         """).by(total=lambda terms: terms.sum(-1, keepdim=True)),
-        slip("""a row with a zero counts 0
+        mistake("""a row with a zero counts 0
             Where one weight of a row is 0 your entropy is 0, as of NaN that is replaced after the
             sum, and what the other weights add is lost. Only the term of the weight that is 0 is 0:
             `torch.xlogy(weights, weights)`.
         """).by(log=lambda weights: weights.log(), total=lambda terms: terms.sum(-1).nan_to_num()),
-        slip("""small weights are dropped
+        mistake("""small weights are dropped
             You take small weights for 0, and what they add is lost. Only a weight of 0 adds 0.""")
         .by(log=lambda weights: weights.masked_fill(weights < 1e-3, 1).log())
         .by_any(
             lambda bound: {"log": lambda weights: weights.masked_fill(weights < bound, 1).log()},
             (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2),
         ),
-        slip("""not summed at all
+        mistake("""not summed at all
             You return the terms −a ln a, one for each key. The entropy of a query is their sum over
             the keys, the last axis.""").by(total=lambda terms: terms),
-        slip("""compared with ln n
+        mistake("""compared with ln n
             You divide by ln n, the largest possible entropy, or return the distance from it. Asked
             for is the entropy itself.""")
         .by(unit=lambda h, weights: h / math.log(weights.shape[-1]))
         .by(unit=lambda h, weights: math.log(weights.shape[-1]) - h),
-        slip("""another softmax
+        mistake("""another softmax
             You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have been
             through one: they sum to 1.""")
         .by(take=lambda weights: weights.softmax(-1))
         .by(log=lambda weights: weights.log_softmax(-1)),
-        slip("""the logarithms are not weighted
+        mistake("""the logarithms are not weighted
             You sum −ln a alone. Each logarithm counts as much as its weight: −Σ a ln a.""")
         .by(weigh=lambda weights, logs: weights.log())
         .by(weigh=lambda weights, logs: logs),
-        slip("""each weight and its rest
+        mistake("""each weight and its rest
             You add −(1 − a) ln(1 − a) for every weight, as for a coin that falls on either side.
             The keys of a row are the sides of one die: −Σ a ln a is all.
         """).by(weigh=lambda a, logs: a * logs + torch.xlogy(1 - a, 1 - a)),
-        slip("""ln(1 + a)
+        mistake("""ln(1 + a)
             `log1p(a)`, or `log(a + 1)`, is finite at 0, but it is another function. Take care of
             the zeros and leave the others as they are.""").by(log=lambda weights: weights.log1p()),
-        slip("""a guard that shows
+        mistake("""a guard that shows
             You add a small number inside the logarithm, and it lowers every entropy. Treat the
             zeros apart (`torch.xlogy`, `torch.where`), or make the guard 1e-12 or less.""")
         .by(log=lambda weights: (weights + 1e-9).log())
         .by_any(lambda guard: {"log": lambda a: (a + guard).log()}, Between(1e-10, 0.5)),
-        slip("""a floor that shows
+        mistake("""a floor that shows
             You lift small weights inside the logarithm (`clamp(min=…)`), and they count too little.
             Treat the zeros apart (`torch.xlogy`), or put the floor at 1e-12 or less.""")
         .by(log=lambda weights: weights.clamp(min=1e-6).log())
         .by_any(lambda floor: {"log": lambda a: a.clamp(min=floor).log()}, Between(1e-7, 0.1)),
-        slip("""a guard on the weights themselves
+        mistake("""a guard on the weights themselves
             You add a small number to the weights, outside of the logarithm too, so that a weight of
             0 adds something. Let them be: `torch.xlogy(weights, weights)`.""")
         .by(take=lambda weights: weights + 1e-9)
         .by(*map(guarded_shares, (1e-10, 1e-9, 1e-8, 1e-7, 1e-6)))
         .by_any(lambda guard: {"take": lambda weights: weights + guard}, Between(1e-9, 0.5)),
-        slip("""small weights are lifted
+        mistake("""small weights are lifted
             You lift small weights (`clamp(min=…)`), outside of the logarithm too, so that a weight
             of 0 adds something. Let them be: `torch.xlogy(weights, weights)`.""")
         .by(take=lambda weights: weights.clamp(min=1e-6))
         .by_any(lambda floor: {"take": lambda a: a.clamp(min=floor)}, Between(1e-9, 0.1)),
-        slip("""the zeros are overwritten
+        mistake("""the zeros are overwritten
             `weights[weights == 0] = …` writes into the caller's tensor.
             `weights.masked_fill(weights == 0, 1)` makes a new one.
         """).by(take=lambda weights: weights.masked_fill_(weights == 0, 1)),
-        slip("""another gradient
+        mistake("""another gradient
             Your entropies are right, their gradient is not: you divide the weights by their sum
             first, as `torch.distributions.Categorical` does, or detach the logarithm.""")
         .by(take=lambda weights: weights / weights.sum(-1, keepdim=True))
         .by(weigh=lambda weights, logs: weights * logs.detach()),
-        slip("""another measure of spread
+        mistake("""another measure of spread
             You return 1 − Σ a², −ln Σ a², −ln of the largest weight, or e to the entropy. These
             measure spread too, but asked for is −Σ a ln a.""")
         .by(unit=lambda h, weights: 1 - weights.square().sum(-1))
@@ -597,47 +597,47 @@ JACOBIAN = exercise(
         unchanged(),
     ),
     excludes=ONLY_WEIGHTS,
-    misconceptions=made(
+    mistakes=made(
         jacobian,
-        slip("""a sign is wrong
+        mistake("""a sign is wrong
             It is diag(p) − p pᵀ: with its own score a weight grows, so the diagonal is positive;
             what it gains the others lose, so the rest is negative and every row sums to 0.""")
         .by(combine=lambda first, second: second - first)
         .by(combine=lambda first, second: first + second)
         .by(second=lambda p: outer(p) * (2 * eye(p) - 1)),
-        slip("""a term is missing
+        mistake("""a term is missing
             You return diag(p) or −p pᵀ alone. A weight grows with its own score, by p_i, and all of
             them share the sum that they are divided by: diag(p) − p pᵀ.""")
         .by(first=lambda p: 0)
         .by(second=lambda p: 0),
-        slip("""each weight by its own score only
+        mistake("""each weight by its own score only
             You return p (1 − p), as a vector or on the diagonal, as for a sigmoid. In a softmax
             every weight depends on every score: off the diagonal stands −p_i p_j.""")
         .by(second=lambda p: torch.diag_embed(p**2))
         .by(finish=lambda J: J.diagonal(dim1=-2, dim2=-1)),
-        slip("""another matrix in place of diag(p)
+        mistake("""another matrix in place of diag(p)
             Your first term is the identity, or has p in every row or column. It is p_i on the
             diagonal and 0 elsewhere: `torch.diag_embed(p)`.""")
         .by(first=eye)
         .by(first=lambda p: p[..., :, None])
         .by(first=lambda p: p[..., None, :]),
-        slip("""one index twice
+        mistake("""one index twice
             You compute p_i (δ_ij − p_i) or p_j (δ_ij − p_j). The first factor belongs to the weight
             that moves, the second to the score that moves it: p_i (δ_ij − p_j).""")
         .by(second=lambda p: p[..., :, None] ** 2)
         .by(second=lambda p: p[..., None, :] ** 2),
-        slip("""the factor p_i is missing
+        mistake("""the factor p_i is missing
             You compute δ_ij − p_j, which is how the *logarithm* of a weight moves with the scores.
             The weight itself moves p_i times as much: p_i (δ_ij − p_j).
         """).by(first=eye, second=lambda p: p[..., None, :]),
-        slip("""the diagonal is another
+        mistake("""the diagonal is another
             You are right off the diagonal. On it you return p_i, 1 − p_i, 0 or the like: both terms
             count there, p_i − p_i², which is p_i (1 − p_i).""")
         .by(second=off_diagonal)
         .by(first=lambda p: 0, second=off_diagonal)
         .by(first=lambda p: torch.diag_embed(1 - p), second=off_diagonal)
         .by(first=lambda p: torch.diag_embed(1 - p)),
-        slip("""no outer product
+        mistake("""no outer product
             You take away `p * p`, every entry times itself, or sums of these over the keys or over
             the rows. p pᵀ has every entry times every other, within a row: `p[..., :, None] *
             p[..., None, :]`.""")
@@ -646,11 +646,11 @@ JACOBIAN = exercise(
         .by(second=lambda p: p @ reversed_axes(p))
         .by(second=lambda p: reversed_axes(p) @ p)
         .by(second=lambda p: p.mT @ p),
-        slip("""another softmax
+        mistake("""another softmax
             You apply a softmax to p. The argument holds the weights, which went through it.""").by(
             take=lambda p: p.softmax(-1)
         ),
-        slip("""a number of batch axes is assumed
+        mistake("""a number of batch axes is assumed
             `torch.diag`, `torch.outer`, `.T` and `p[:, None]` are for a single row, `p[:, :, None]`
             and `torch.bmm` for one batch axis. Count from the end: `p[..., :, None]`.""")
         .by(first=torch.diag, second=lambda p: torch.outer(p, p))
@@ -666,7 +666,7 @@ JACOBIAN = exercise(
             second=lambda p: torch.stack([torch.outer(row, row) for row in p]),
         )
         .by(second=lambda p: p[..., None] @ reversed_axes(p[..., None])),
-        slip("""every row by the scores of every row
+        mistake("""every row by the scores of every row
             Your result is (..., n, ..., n), as of `torch.autograd.functional.jacobian` for a whole
             batch. Rows do not depend on each other: one matrix for each, (..., n, n).
         """).by(finish=all_rows_by_all_rows),

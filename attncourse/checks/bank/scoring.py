@@ -19,8 +19,8 @@ from attncourse.checks.writing.mistakes import (
     Score,
     linear,
     made,
+    mistake,
     module_class,
-    slip,
 )
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, start_case, tensor
 
@@ -227,10 +227,10 @@ BILINEAR = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         bilinear,
         mistakes.NO_SUPER_INIT,
-        slip("""W lies on its side
+        mistake("""W lies on its side
             Your W is (d_k, d_q), as if the key stood on the left. Here the query does, `query @ W @
             key.mT`, so W is (d_q, d_k).""")
         .by(
@@ -238,23 +238,23 @@ BILINEAR = exercise(
             through=lambda query, W: query @ W.mT,
         )
         .by(layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_k, d_q))}),
-        slip("""W does not learn
+        mistake("""W does not learn
             You assigned a plain tensor, or a parameter with `requires_grad=False`, so training
             would leave it as it is. Write `self.W = nn.Parameter(…)`.""")
         .by(layers=lambda d_q, d_k: {"W": torch.randn(d_q, d_k)})
         .by(layers=lambda *d: {"W": nn.Parameter(torch.randn(*d), requires_grad=False)}),
         mistakes.not_random("W"),
-        slip("""W is transposed
+        mistake("""W is transposed
             You multiply by `W.T`, so that feature a of the query meets what was meant for feature a
             of the key. W is (d_q, d_k) and stands as it is: `query @ W @ key.mT`.
         """).by(through=lambda query, W: query @ W.mT),
-        slip("""W is left out
+        mistake("""W is left out
             Your scores are the dot products. Put W between query and key.
         """).by(through=lambda query, W: query),
-        slip("""query and key are both projected
+        mistake("""query and key are both projected
             You multiply query and key by W both: q W Wᵀ kᵀ, a dot product of two projections. W
             stands between them once.""").by(project=lambda key, W: key @ W),
-        slip("""W multiplies the key one by one
+        mistake("""W multiplies the key one by one
             You use only the diagonal of W. Every feature of the query meets every feature of the
             key: two matrix products, `query @ W @ key.mT`.
         """).by(through=lambda query, W: query * W.diagonal()),
@@ -307,9 +307,9 @@ ADDITIVE = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         additive,
-        slip("""the tanh in another place
+        mistake("""the tanh in another place
             You take the tanh of each projection, of what w returns, or twice. It stands once,
             between the sum and w, where query and key act together.""")
         .by(**UNBENT, last=lambda self, hidden: torch.tanh(self.w(hidden)))
@@ -318,31 +318,31 @@ ADDITIVE = exercise(
         .by(**UNBENT, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()))
         .by(**UNBENT, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k)))
         .by(**UNBENT, project=lambda self, q, k: (self.W_q(q), self.W_k(k).tanh())),
-        slip("""no tanh
+        mistake("""no tanh
             Without the tanh the score is a number for the query plus a number for the key. The
             query's cancels in the softmax, so that all queries get the same weights.
         """).by(UNBENT),
-        slip("""another function in place of tanh
+        mistake("""another function in place of tanh
             You bend the sums by another function. The additive score has a tanh, between −1 and 1.
         """).by(*({"bend": lambda self, hidden, bend=bend: bend(hidden)} for bend in OTHER_BENDS)),
-        slip("""query and key added before one projection
+        mistake("""query and key added before one projection
             You project the sum q + k, or project both with one layer, which is the same. They need
             a layer each: their features mean different things, and d_q and d_k may differ.""")
         .by(project=lambda self, q, k: (q, k), bend=lambda self, x: torch.tanh(self.W_q(x)))
         .by(project=lambda self, query, key: (self.W_q(query), self.W_q(key))),
-        slip("""the layers are exchanged
+        mistake("""the layers are exchanged
             You project the queries by W_k and the keys by W_q. Each has the layer of its name.
         """).by(project=lambda self, query, key: (self.W_k(query), self.W_q(key))),
-        slip("""missing broadcast: only pairs at the same place
+        mistake("""missing broadcast: only pairs at the same place
             You add query i to key i alone. Put an axis of length 1 into each, (..., m, 1, h) and
             (..., 1, n, h), and every query meets every key.""")
         .by(pair=lambda query, key: query + key)
         .by(pair=one_for_all_keys),
-        slip("""the new axes stand the wrong way round
+        mistake("""the new axes stand the wrong way round
             Your scores are (..., n, m): row j belongs to key j. The queries get their new axis
             behind the m, `unsqueeze(-2)`, the keys before the n, `unsqueeze(-3)`.
         """).by(pair=lambda query, key: query.unsqueeze(-3) + key.unsqueeze(-2)),
-        slip("""axes counted from the front
+        mistake("""axes counted from the front
             `unsqueeze(1)` and `unsqueeze(0)` are right without a batch, `unsqueeze(2)` and
             `unsqueeze(1)` for one batch axis. Count from the end: −2 for queries, −3 for keys.""")
         .by(pair=lambda query, key: query.unsqueeze(1) + key.unsqueeze(0))
@@ -351,38 +351,38 @@ ADDITIVE = exercise(
         .by(pair=lambda query, key: query[:, None, :] + key[None, :, :])
         .by(pair=by_its_axes)
         .by(pair=lambda q, k: q.unsqueeze(2) + k.unsqueeze(1), finish=lambda s: s.squeeze(3)),
-        slip("""the repeated rows do not meet
+        mistake("""the repeated rows do not meet
             You repeat queries and keys, but not so that query i meets every key in row i. Give them
             axes of length 1, (..., m, 1, h) and (..., 1, n, h), and repeat nothing.""")
         .by(paired(each_in_runs, each_in_runs))
         .by(paired(all_in_turn, all_in_turn))
         .by(paired(all_in_turn, each_in_runs)),
-        slip("""the last axis is kept
+        mistake("""the last axis is kept
             `w` makes an axis of length 1, and your scores still have it: (..., m, n, 1). Take it
             away, `.squeeze(-1)`.""")
         .by(finish=lambda scores: scores)
         .by(finish=lambda scores: scores.squeeze(-2)),
-        slip("""squeezed too much
+        mistake("""squeezed too much
             `.squeeze()` without a number removes *every* axis of length 1, the batch's or the only
             query's too. `.squeeze(-1)` removes the last axis alone.
         """).by(finish=lambda scores: scores.squeeze()),
-        slip("""the hidden units are just added up
+        mistake("""the hidden units are just added up
             You sum the hidden units, or take their mean. The last step has weights of its own:
             `self.w(…)`.""")
         .by(last=lambda self, hidden: hidden.sum(-1, keepdim=True))
         .by(last=lambda self, hidden: hidden.mean(-1, keepdim=True)),
-        slip("""a dot product of the projections
+        mistake("""a dot product of the projections
             You take the dot product of the two projections. In this score they are added, and w
             weighs the hidden units of each pair.""")
         .by(**UNBENT, pair=lambda q, k: (q @ k.mT).unsqueeze(-1), last=lambda self, hidden: hidden)
         .by(pair=lambda q, k: (q @ k.mT).unsqueeze(-1), last=lambda self, hidden: hidden),
-        slip("""the projections are not added
+        mistake("""the projections are not added
             You multiply the projections of query and key, or subtract one from the other. In this
             score they are added, hence its name; W_k can learn the sign.""")
         .by(pair=lambda query, key: query.unsqueeze(-2) * key.unsqueeze(-3))
         .by(pair=lambda query, key: query.unsqueeze(-2) - key.unsqueeze(-3))
         .by(pair=lambda query, key: key.unsqueeze(-3) - query.unsqueeze(-2)),
-        slip("""divided by the root of the width
+        mistake("""divided by the root of the width
             You divide by √d_hidden, the score or the sums. That belongs to the dot product; here
             the tanh keeps the hidden units in range.""")
         .by(last=lambda self, hidden: self.w(hidden) / hidden.shape[-1] ** 0.5)
@@ -441,25 +441,25 @@ ATTEND = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         attend,
         *mistakes.OF_THE_SOFTMAX,
         *mistakes.MORE_OF_THE_SOFTMAX,
         mistakes.FLOORED,
         mistakes.BY_FEATURES,
         mistakes.BEST_ONLY,
-        slip("""exponentials that are not shared out
+        mistake("""exponentials that are not shared out
             You blend by the exponentials, or by the logarithms of `log_softmax`. Weights are the
             exponentials of a row divided by their sum.""")
         .by(normalize=lambda s: s.exp())
         .by(normalize=lambda s: (s - s.amax(-1, keepdim=True)).exp())
         .by(normalize=lambda s: s.log_softmax(-1)),
-        slip("""scaled once more
+        mistake("""scaled once more
             You divide by the root of the number of keys, or of the width of the values. Any scaling
             there is belongs to the score: `attend` takes the scores as they are.""")
         .by(prepare=lambda scores, values: scores / scores.shape[-1] ** 0.5)
         .by(prepare=lambda scores, values: scores / values.shape[-1] ** 0.5),
-        slip("""scores times a number
+        mistake("""scores times a number
             You multiply the scores by a number, −1 it may be, or use another base than e, which is
             the same. `attend` takes the exponentials of the scores as they are.""")
         .by(prepare=lambda scores, values: 0.5 * scores)
@@ -467,13 +467,13 @@ ATTEND = exercise(
         .by_any(
             lambda number: {"prepare": lambda scores, values: number * scores}, Between(1e-3, 1e3)
         ),
-        slip("""the weights do not blend
+        mistake("""the weights do not blend
             You transpose weights or values, or multiply entry by entry. Row i holds query i's
             weights on all keys, and a blend adds up over these: `weights @ values`.""")
         .by(mix=lambda weights, values: weights.mT @ values)
         .by(mix=lambda weights, values: weights * values)
         .by(mix=lambda weights, values: weights @ values.mT),
-        slip("""scores and values exchanged
+        mistake("""scores and values exchanged
             You take the softmax of the values and blend the scores. The scores come first.""").by(
             order=lambda scores, values: (values, scores)
         ),
@@ -487,16 +487,16 @@ ATTEND = exercise(
         mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
         *mistakes.OF_THE_MASKS_SHAPE,
         mistakes.GUARD_AFTER_THE_MASK,
-        slip("""an axis is added to a mask of two axes
+        mistake("""an axis is added to a mask of two axes
             You take a mask of two axes for (b, n) and put an axis between them. Such a mask is (m,
             n) here, for every sequence. It broadcasts to the scores as it is: add nothing.
         """).by(hide=lambda s, mask: mistakes.hide(s, with_sequences(mask))),
-        slip("""another number than the maximum is subtracted
+        mistake("""another number than the maximum is subtracted
             You subtract each row's smallest score, or its mean. exp of a score far above that still
             overflows: subtract the largest.""")
         .by(normalize=lambda s: mistakes.no_max_subtracted(s - least(s)))
         .by(normalize=lambda s: mistakes.no_max_subtracted(s - middle(s))),
-        slip("""the scores are clipped
+        mistake("""the scores are clipped
             You cut the scores off at a bound, so that all beyond it weigh the same. Their
             differences count, however large they are: subtract each row's largest score.""")
         .by(prepare=lambda scores, values: scores.clamp(-50, 50))
@@ -505,7 +505,7 @@ ATTEND = exercise(
             lambda bound: {"prepare": lambda scores, values: scores.clamp(-bound, bound)},
             (10, 20, 30, 80, 88, 100, 500, 700, 1e4),
         ),
-        slip("""the scores are masked in place
+        mistake("""the scores are masked in place
             `masked_fill_`, with the underscore, writes −∞ into the caller's scores. `masked_fill`
             makes a new tensor.
         """).by(into=lambda s, hidden, mask: hidden if mask is None else s.copy_(hidden)),

@@ -11,11 +11,11 @@ from attncourse.checks.exercise import Case, Criterion, Rng, composition, exerci
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import COLUMNS
 from attncourse.checks.variants.variant import Variant, rewordings
-from attncourse.checks.writing import slips
+from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing import softmaxes as soft
 from attncourse.checks.writing.cases import Drawn, Row, Table, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import made, slip
-from attncourse.checks.writing.slips import dots, result, swapped, unit, within
+from attncourse.checks.writing.mistakes import made, mistake
+from attncourse.checks.writing.numpy_mistakes import dots, result, swapped, unit, within
 
 # --- cases: self-attention -------------------------------------------------------------------
 
@@ -260,39 +260,39 @@ def one_after_the_other(anew: bool):
 OVER_COLUMNS = {"along": lambda axis, ndim: -2}
 OF_SELF_ATTENTION = (
     soft.NO_EXPONENTIAL,
-    *slips.OF_SCORES[1:],
-    slips.COSINE.by(tokens=unit),
-    slip("""the tokens are centred first
+    *numpy_mistakes.OF_SCORES[1:],
+    numpy_mistakes.COSINE.by(tokens=unit),
+    mistake("""the tokens are centred first
         You subtract the mean of all tokens before you compare them; `X -= …` changes the caller's
         tokens besides. The score is the dot product of the rows as they are.""")
     .by(tokens=centred)
     .by(tokens=lambda X: np.subtract(X, X.mean(-2, keepdims=True), out=X))
     .by(compare=lambda X, Y: dots(centred(X), centred(Y))),
-    slip("""a token leaves itself out
+    mistake("""a token leaves itself out
         Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). A token listens to
         itself too: its score |x_i|² is in the softmax like the others.""")
     .by(hide=lambda S: where_diagonal(S, -np.inf, S))
     .by(hide=lambda S: where_diagonal(S, 0, S))
     .by(after=lambda w, x, T, axis: where_diagonal(w, 0, w)),
-    slip("""negative scores are set to 0
+    mistake("""negative scores are set to 0
         You cut the scores off at 0, or drop their sign. Tokens that point away from each other have
         a negative score, and exp makes a small weight of it: leave the scores as they are.""")
     .by(hide=lambda S: np.maximum(S, 0))
     .by(hide=np.abs),
-    slip("""later tokens are not heard
+    mistake("""later tokens are not heard
         Your weights are 0 above the diagonal, as in a causal model. Here every token hears all.""")
     .by(hide=lambda S: np.where(np.tri(S.shape[-1], dtype=bool), S, -np.inf))
     .by(after=lambda w, x, T, axis: np.tril(w)),
-    slip("""a token's score with itself is subtracted
+    mistake("""a token's score with itself is subtracted
         You subtract the diagonal, as if a token were always most like itself. A long token has a
         larger score with it, and its exp overflows. Subtract each row's maximum.
     """).by(top=lambda S, axis, x: np.diagonal(S, axis1=-2, axis2=-1)[..., None]),
-    slip("""a maximum along another axis
+    mistake("""a maximum along another axis
         You subtract from each score the largest of its column, so that the scores of a row are
         moved by different numbers, and their weights change. Subtract each row's own maximum.""")
     .by(top=lambda S, axis, x: S.max(axis=-2, keepdims=True))
     .by(top=lambda S, axis, x: S.max(axis=0)),
-    slips.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis=axis))
+    numpy_mistakes.LOST_AXIS.here(total=lambda e, axis, z: e.sum(axis=axis))
     .by(top=lambda S, axis, x: S.max(axis=axis))
     .said(
         "Without `keepdims=True` the sums or the maxima have an axis too few, and that of row i "
@@ -311,51 +311,51 @@ OF_THE_WEIGHTS_ALONE = (
     soft.LOGARITHM,
     soft.ROUNDED,
     soft.WHOLE_NUMBERS,
-    slip("""the columns sum to 1, not the rows
+    mistake("""the columns sum to 1, not the rows
         You normalised over the queries, or wrote `.T`, the same where scores are symmetric. Row i
         belongs to token i as a query: `softmax(scores, axis=-1)`.""").by(OVER_COLUMNS),
-    slip("""features are compared, not tokens
+    mistake("""features are compared, not tokens
         You compute `X.T @ X`, the dot products of columns: shape (d, d). The score of tokens i and
         j is the dot product of rows i and j: `X @ Xᵀ`, shape (n, n).
     """).by(compare=lambda X, Y: swapped(X) @ Y),
-    slip("""the tokens are mixed already
+    mistake("""the tokens are mixed already
         You return `A @ X`, shape (n, d), which is the next exercise. The weights A alone are asked
         for, shape (n, n).""").by(finish=lambda A, X: A @ X),
 )
 OF_THE_MIXTURE = (
-    slip("""column i mixes output i, not row i
+    mistake("""column i mixes output i, not row i
         Your softmax runs over columns, or you return `Aᵀ X`, the same where scores are symmetric.
         Softmax over the last axis, then `A @ X`: row i is what token i hears.""").by(OVER_COLUMNS),
-    slip("""stops at the weights
+    mistake("""stops at the weights
         You return the weights A, shape (n, n). One product is missing: `A @ X`, the tokens mixed by
         them, shape (n, d).""").by(finish=lambda U, X, A: A),
-    slip("""the weights come back too
+    mistake("""the weights come back too
         You return the output and the weights. Return one thing, the output.
     """).by(finish=lambda U, X, A: (U, A)),
-    slip("""mixed twice
+    mistake("""mixed twice
         You mix the tokens, and what comes out once more. One product `A @ X` is all.
     """).by(mix=lambda A, X: A @ (A @ X)),
-    slip("""the softmax comes after mixing
+    mistake("""the softmax comes after mixing
         You mix first, then take a softmax of the result or divide it by its sum. It is the weights
         that sum to 1: softmax of the scores, then the product with X.""")
     .by(mix=lambda A, X: soft.Softmax()(dots(X, X) @ X))
     .by(finish=lambda U, X, A: U / U.sum(-1, keepdims=True)),
-    slip("""features listen to each other, not tokens
+    mistake("""features listen to each other, not tokens
         You compute `X @ softmax(X.T @ X)`: d × d weights that mix columns of X. Tokens are the
         rows: `softmax(X @ Xᵀ) @ X`, with n × n weights.
     """).by(compare=lambda X, Y: swapped(X) @ Y, mix=lambda A, X: X @ A),
-    slip("""tokens are overwritten while they are still needed
+    mistake("""tokens are overwritten while they are still needed
         You write an output over its token, and the next tokens listen to it. All outputs are
         mixtures of the tokens that came in: write them into an array of their own.""")
     .by(mix=one_after_the_other(anew=False))
     .by(mix=one_after_the_other(anew=True)),
-    slips.INPUT_ADDED,
-    slips.ONE_VECTOR.by(finish=lambda U, X, A: U.mean(-2)).said(
+    numpy_mistakes.INPUT_ADDED,
+    numpy_mistakes.ONE_VECTOR.by(finish=lambda U, X, A: U.mean(-2)).said(
         "You add all rows up into one, or average them. Every token has a row of its own: keep the "
         "token axis."
     ),
-    slips.AVERAGED_AGAIN,
-    slips.CUT,
+    numpy_mistakes.AVERAGED_AGAIN,
+    numpy_mistakes.CUT,
 )
 
 # --- usual mistakes: the test of equivariance ------------------------------------------------
@@ -395,39 +395,39 @@ def equivariance(
 
 
 OF_EQUIVARIANCE = (
-    slip("""nothing is permuted
+    mistake("""nothing is permuted
         Your function says True even for the causal mean, as it does where p is `np.arange(n)`,
         where both sides come from one call, or where nothing is compared. Compare `f(X[..., p, :])`
         with `f(X)[..., p, :]`, p moving something.""").by(draw=lambda n, rng: [np.arange(n)]),
-    slip("""invariance is tested, not equivariance
+    mistake("""invariance is tested, not equivariance
         You compare f of the shuffled tokens with f(X): whether the order makes no difference at all
         (invariance). Equivariant means that the output is shuffled along: `f(X)[..., p, :]`.
     """).by(sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), f(X))),
-    slip("""f never sees shuffled tokens
+    mistake("""f never sees shuffled tokens
         You compare f(X) with f(X) shuffled; both come from the tokens in their old order. One side
         has to be f of the shuffled tokens, `f(X[..., p, :])`.
     """).by(sides=lambda f, X, p, rng, shuffle: (shuffle(f(X), p), f(X))),
-    slip("""one side lacks f
+    mistake("""one side lacks f
         You compare f of the shuffled tokens with the shuffled tokens. Both sides are outputs of f:
         `f(X[..., p, :])` against `f(X)[..., p, :]`.
     """).by(sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(X, p))),
-    slip("""each side has an order of its own
+    mistake("""each side has an order of its own
         You draw one order for the tokens and another for the output. Draw p once: `f(X[..., p, :])`
         against `f(X)[..., p, :]`.""")
     .by(sides=each_its_own(lambda n, rng: rng.permutation(n)))
     .by(sides=each_its_own(chapter.random_order)),
-    slip("""the order is applied twice, not undone
+    mistake("""the order is applied twice, not undone
         To bring the output back you index with p again. Its inverse is `np.argsort(p)`; simpler,
         leave the output as it is and compare with `f(X)[..., p, :]`.
     """).by(sides=lambda f, X, p, rng, shuffle: (shuffle(f(shuffle(X, p)), p), f(X))),
-    slip("""another axis than the tokens' is permuted
+    mistake("""another axis than the tokens' is permuted
         `X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, a batch's sequences.
         Tokens are second from the end: `n = X.shape[-2]`, `X[..., p, :]`.""")
     .by(length=len)
     .by(length=lambda X: X.shape[-1], shuffle=lambda X, p: X[..., p])
     .by(length=len, shuffle=lambda X, p: X[p])
     .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=unchecked(8)),
-    slip("""only orders of one kind are tried
+    mistake("""only orders of one kind are tried
         You try the reversal, rotations or swaps alone, and what is alike under these passes: a
         centred window looks the same from both ends. Try several random permutations.""")
     .by(draw=lambda n, rng: [np.arange(n)[::-1]])
@@ -435,46 +435,46 @@ OF_EQUIVARIANCE = (
     .by(draw=lambda n, rng: [np.r_[1, 0, 2:n]])
     .by(draw=lambda n, rng: [np.r_[:k, k + 1, k, k + 2 : n] for k in range((n - 1) // 2, n - 1)])
     .by(draw=lambda n, rng: [np.roll(np.arange(n), 1)]),
-    slip("""too few orders, or the identity among them
+    mistake("""too few orders, or the identity among them
         You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second
         time changes nothing. Try several, and draw again where none moves.""")
     .by(draw=unchecked(8))
     .by(draw=lambda n, rng: [chapter.random_order(n, rng)])
     .by_any(lambda count: {"draw": unchecked(count)}, (1, 3, 5, 10, 16)),
-    slip("""one order that passes is enough
+    mistake("""one order that passes is enough
         You say True as soon as f passes for one order. It has to pass for every one of them:
         `all`.""").by(verdict=any),
-    *slips.OF_ATOL,
-    slips.ATOL_OF_ZERO,
-    *slips.OF_TRUTH,
-    slip("""all differences are taken together
+    *numpy_mistakes.OF_ATOL,
+    numpy_mistakes.ATOL_OF_ZERO,
+    *numpy_mistakes.OF_TRUTH,
+    mistake("""all differences are taken together
         You compare the mean of all differences with `atol`, in which a large one is lost, or their
         sum, which small ones exceed. Each entry may differ by that much.""")
     .by(close=lambda a, b, atol: np.abs(a - b).mean() <= atol)
     .by(close=lambda a, b, atol: ((a - b) ** 2).mean() <= atol)
     .by(close=lambda a, b, atol: np.linalg.norm(a - b) <= atol)
     .by(close=lambda a, b, atol: np.abs(a - b).sum() <= atol),
-    slip("""differences keep their sign
+    mistake("""differences keep their sign
         A difference of −5 is below any tolerance, and in a sum it makes up for one of 5. Take
         `np.abs` of each difference first, and compare entry by entry.""")
     .by(close=lambda a, b, atol: a - b <= atol)
     .by(close=lambda a, b, atol: np.abs((a - b).sum(-2)) <= atol)
     .by(close=lambda a, b, atol: abs((a - b).sum()) <= atol),
-    slip("""the rows are compared in any order
+    mistake("""the rows are compared in any order
         You sort both sides before you compare them. Their order is the point: compare row by row.
     """).by(close=lambda a, b, atol: within(np.sort(a, axis=-2), np.sort(b, axis=-2), atol)),
-    slip("""not every entry is compared
+    mistake("""not every entry is compared
         You compare one row or one feature of both sides, or let `any` entry that agrees decide.
         Every entry has to agree: `all`.""")
     .by(close=lambda a, b, atol: within(a[..., 0, :], b[..., 0, :], atol))
     .by(close=lambda a, b, atol: within(a[..., -1, :], b[..., -1, :], atol))
     .by(close=lambda a, b, atol: within(a[..., 0], b[..., 0], atol))
     .by(gather=np.any),
-    slip("""the generator is not used
+    mistake("""the generator is not used
         You draw the orders from a generator of your own, also where one is handed over. Draw from
         `rng`: who hands it over can then repeat the trial.
     """).by(generator=lambda rng: np.random.default_rng()),
-    slip("""rng=None is not provided for
+    mistake("""rng=None is not provided for
         Without a generator your function calls a method of None. Make one where none is given: `rng
         = np.random.default_rng() if rng is None else rng`.""").by(generator=lambda rng: rng),
 )
@@ -488,7 +488,7 @@ ATTENTION_WEIGHTS = exercise(
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("row i is the softmax of token i's scores"),
-    misconceptions=made(weigh, *OF_SELF_ATTENTION, *OF_THE_WEIGHTS_ALONE),
+    mistakes=made(weigh, *OF_SELF_ATTENTION, *OF_THE_WEIGHTS_ALONE),
 )
 
 SELF_ATTENTION = exercise(
@@ -498,7 +498,7 @@ SELF_ATTENTION = exercise(
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("mixes the tokens by their own weights"),
-    misconceptions=made(attend, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
+    mistakes=made(attend, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
 )
 
 IS_PERMUTATION_EQUIVARIANT = exercise(
@@ -516,7 +516,7 @@ IS_PERMUTATION_EQUIVARIANT = exercise(
         unchanged(),
     ),
     excludes=(("n of 1", "There are at least two tokens."),),
-    misconceptions=made(equivariance, *OF_EQUIVARIANCE),
+    mistakes=made(equivariance, *OF_EQUIVARIANCE),
 )
 
 EXERCISES = (ATTENTION_WEIGHTS, SELF_ATTENTION, IS_PERMUTATION_EQUIVARIANT)

@@ -40,8 +40,8 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import PERCENT
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing.cases import once_more
-from attncourse.checks.writing.mistakes import made, slip
-from attncourse.checks.writing.slips import refuse_if
+from attncourse.checks.writing.mistakes import made, mistake
+from attncourse.checks.writing.numpy_mistakes import refuse_if
 from attncourse.sequences import ALPHABET
 
 # --- encode_cdr3 -----------------------------------------------------------------------------
@@ -164,15 +164,15 @@ ENCODE = Exercise(
         Criterion("refuses another letter with ValueError", 1).on(refused(*OTHER_LETTERS)),
         Criterion("refuses a longer sequence with ValueError", 1).on(refused(*TOO_LONG)),
     ),
-    misconceptions=made(
+    mistakes=made(
         encoding,
-        slip("""ids are counted from 0
+        mistake("""ids are counted from 0
             Your A is 0, and so is the padding: nobody can tell them apart. Letters are 1 to 20.
         """).by(number=by_order(ALPHABET, 0)),
-        slip("""lower case is not read
+        mistake("""lower case is not read
             You refuse lower case, or number it otherwise. Start from `sequence.upper()`.
         """).by(read=lambda text: text),
-        slip("""other letters are not checked
+        mistake("""other letters are not checked
             What is no amino acid, a B say, gets an id, 0 or another. `str.find` says −1 for a
             letter that is missing and `dict.get` None or 0; `isalpha` takes B and X for letters.
             Refuse what is not in the alphabet.""")
@@ -183,7 +183,7 @@ ENCODE = Exercise(
             number=by_order(ALPHABET),
         )
         .by(check=lambda text: text, number=lambda t: [1 + ALPHABET.find(a) % 22 for a in t]),
-        slip("""another error than ValueError
+        mistake("""another error than ValueError
             What has to be refused stops your function with another error: a `dict` raises KeyError,
             a place that is not there IndexError, `assert` AssertionError. Test for it and raise
             `ValueError`.""")
@@ -195,70 +195,70 @@ ENCODE = Exercise(
         .by(fit=by_slice)
         .by(check=by_table, fit=by_place)
         .by(check=by_table, fit=by_slice),
-        slip("""other letters are dropped
+        mistake("""other letters are dropped
             You leave out letters that are not in the alphabet, and what stood beside them moves
             together. A sequence with such a letter is refused.""")
         .by(check=lambda text: "".join(a for a in text if a in ALPHABET))
         .by(check=lambda text: strict("".join(a for a in text if a not in " -*"))),
-        slip("""white space is stripped
+        mistake("""white space is stripped
             You strip the sequence before you read it. A space is no amino acid: it is refused like
             any other character.""").by(read=lambda text: text.strip().upper()),
-        slip("""long sequences are cut off
+        mistake("""long sequences are cut off
             You cut a sequence that is too long. A loop without its end is another loop: raise
             `ValueError`.""").by(fit=lambda text, n: text[:n]),
-        slip("""max_length itself is refused
+        mistake("""max_length itself is refused
             You refuse a sequence of exactly `max_length` letters. It fits: refuse more.
         """).by(fit=lambda text, n: refuse_if(len(text) >= n) or text),
-        slip("""longer sequences are let through
+        mistake("""longer sequences are let through
             A sequence longer than `max_length` passes, be it by one letter. Refuse where
             `len(sequence) > max_length`.""")
         .by(fit=lambda text, n: refuse_if(len(text) > n + 1) or text)
         .by(fit=lambda text, n: text),
-        slip("""padded in front
+        mistake("""padded in front
             Your zeros stand before the letters. They fill the end, behind the last letter.
         """).by(pad=lambda ids, n: [0] * (n - len(ids)) + ids),
-        slip("""not padded
+        mistake("""not padded
             You return as many ids as there are letters. The result always has `max_length`.
         """).by(pad=lambda ids, n: ids),
-        slip("""padded with another number
+        mistake("""padded with another number
             Behind the end stands 0, an id that no letter has.""")
         .by(pad=lambda ids, n: ids + [-1] * (n - len(ids)))
         .by_any(
             lambda filler: {"pad": lambda ids, n: ids + [filler] * (n - len(ids))},
             (-100, -1, 1, 20, 21, 22, 255),
         ),
-        slip("""another order of the alphabet
+        mistake("""another order of the alphabet
             The ids follow `ACDEFGHIKLMNPQRSTVWY`. Yours follow the Latin alphabet with its gaps,
             the amino acids by their full names, or the letters from the last to the first.""")
         .by(number=by_order("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
         .by(number=by_order("ARNDCQEGHILKMFPSTWYV"))
         .by(number=by_order(ALPHABET[::-1])),
-        slip("""numbered as they come
+        mistake("""numbered as they come
             You number the letters that this sequence has, by their first appearance or sorted. The
             same letter needs the same id in every sequence.""")
         .by(number=lambda text: [1 + list(dict.fromkeys(text)).index(a) for a in text])
         .by(number=lambda text: [1 + sorted(set(text)).index(a) for a in text]),
-        slip("""not of dtype int64
+        mistake("""not of dtype int64
             An embedding is asked with whole numbers: return a tensor of dtype `torch.int64`.
             `torch.zeros(n)` is float32 unless you say `dtype`.""")
         .by(dtype=torch.float32)
         .by(dtype=torch.int32)
         .by(dtype=torch.uint8),
-        slip("""no tensor comes back
+        mistake("""no tensor comes back
             You return a NumPy array or a list. A torch tensor is asked for.""")
         .by(finish=lambda ids, n: ids.numpy())
         .by(finish=lambda ids, n: ids.tolist()),
-        slip("""one-hot rows
+        mistake("""one-hot rows
             You return a row of zeros and ones for each letter. Ids are asked, one number each.""")
         .by(finish=lambda ids, n: torch.nn.functional.one_hot(ids, 21))
         .by(finish=lambda ids, n: torch.nn.functional.one_hot(ids, 21).float()),
-        slip("""the frame is cut off
+        mistake("""the frame is cut off
             You leave out the first letters or the last one. Every letter is a token.""")
         .by(check=lambda text: strict(text)[1:-1])
         .by(check=lambda text: strict(text)[3:-1])
         .by(check=lambda text: strict(text)[:-1])
         .by(check=lambda text: strict(text)[1:]),
-        slip("""in another order
+        mistake("""in another order
             Your letters are reversed, sorted or named once. Keep the order of the sequence: it is
             what attention reads with positions.""")
         .by(check=lambda text: strict(text)[::-1])
@@ -595,44 +595,44 @@ SPLIT = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         splitting,
-        slip("""a random split
+        mistake("""a random split
             You shuffle single sequences, or cut a cluster to get the size right, so a near-copy of
             what was learned lands in the test. Find the clusters first, and give whole ones to a
             side.""").by(link=each_alone),
-        slip("""identical sequences alone are kept together
+        mistake("""identical sequences alone are kept together
             You put equal sequences together and let those one edit apart go where they like. Two
             belong together at an edit distance of at most `max_distance`.
         """).by(near=lambda far, most: far == 0),
-        slip("""max_distance itself is too far
+        mistake("""max_distance itself is too far
             You compare with `<`. At a distance of exactly `max_distance` two sequences still belong
             together: `<=`.""").by(near=lambda far, most: far < most),
-        slip("""clusters are too wide
+        mistake("""clusters are too wide
             You join sequences further apart than `max_distance`, and clusters grow together that
             should not.""")
         .by(near=lambda far, most: far <= most + 1)
         .by(distance=Levenshtein.normalized_distance)
         .by_any(lambda more: {"near": lambda far, most: far <= most + more}, (1, 2, 3)),
-        slip("""max_distance is taken for 1
+        mistake("""max_distance is taken for 1
             You join what is one edit apart whatever `max_distance` says. Compare with the
             argument.""").by(near=lambda far, most: far <= 1),
-        slip("""sequences of other lengths are never near
+        mistake("""sequences of other lengths are never near
             You compare letters place by place and only for equal lengths. A letter more or less is
             one edit too: use the Levenshtein distance.""").by(distance=equal_lengths),
-        slip("""place by place
+        mistake("""place by place
             You count places with different letters and add the difference in length. One letter
             inserted in front shifts every place and still is a single edit: Levenshtein.
         """).by(distance=by_places),
-        slip("""the ends of longer sequences are not looked at
+        mistake("""the ends of longer sequences are not looked at
             `zip` stops at the shorter sequence, so a sequence is near to all that begin with it.
             Letters that are missing count as edits.
         """).by(distance=lambda a, b: sum(x != y for x, y in zip(a, b, strict=False))),
-        slip("""chains of near-copies are not followed
+        mistake("""chains of near-copies are not followed
             You compare with one member of a cluster, or ask for all to be near. A near-copy of a
             near-copy belongs to it as well: follow the chain to its end.
         """).by(link=around_the_first),
-        slip("""each sequence is compared with the next alone
+        mistake("""each sequence is compared with the next alone
             You compare neighbours in the list, as it is given or sorted. Near-copies may stand
             anywhere in it: compare all pairs.""")
         .by(link=lambda texts, near: runs(range(len(texts)), texts, near))
@@ -641,31 +641,31 @@ SPLIT = exercise(
                 sorted(range(len(texts)), key=lambda i: texts[i]), texts, near
             )
         ),
-        slip("""clusters that meet are not joined
+        mistake("""clusters that meet are not joined
             A sequence that is near to two clusters joins one of them, and the other stays apart. It
             makes them one: union-find, or a walk over all links.""").by(link=never_merged),
-        slip("""a share of the clusters
+        mistake("""a share of the clusters
             You take `test_fraction` of the clusters. They differ in size: fill the test side until
             it has `test_fraction` of the *sequences*.""").by(fill=of_clusters),
-        slip("""train and test are exchanged
+        mistake("""train and test are exchanged
             You return the test side first, or fill train with `test_fraction`. The order is
             `(train, test)`.""").by(
             finish=lambda train, test, texts: (np.array(sorted(test), int), np.array(train, int))
         ),
-        slip("""test_fraction is taken for 0.2
+        mistake("""test_fraction is taken for 0.2
             You fill the test side with a fifth whatever is asked. Use `test_fraction`.
         """).by(fill=other_fraction),
-        slip("""near-copies are left out
+        mistake("""near-copies are left out
             You drop what is near to the other side instead of moving it over. Every index is in
             train or in test.""").by(link=each_alone, rest=without_near),
-        slip("""the same sequence only once
+        mistake("""the same sequence only once
             You lose sequences that occur several times. Each keeps its own index.""")
         .by(rest=the_others_once)
         .by(
             link=lambda texts, near: [named_once(texts, part) for part in components(texts, near)],
             rest=the_others_once,
         ),
-        slip("""sequences without a near-copy are lost
+        mistake("""sequences without a near-copy are lost
             A graph that is made of edges alone lacks whoever has none. Add all nodes first: a
             single sequence is a cluster too.""").by(
             link=families,
@@ -673,23 +673,23 @@ SPLIT = exercise(
                 {i for part in families(texts, near) for i in part} - set(test)
             ),
         ),
-        slip("""clusters that a random split cuts go to train
+        mistake("""clusters that a random split cuts go to train
             You draw sequences and send every cluster that is cut to train, so the test side is far
             too small. Draw whole clusters.""").by(fill=moved_over),
-        slip("""the seed is not used
+        mistake("""the seed is not used
             Other seeds give the same split. Draw the order of the clusters with
             `np.random.default_rng(seed)`.""")
         .by(generator=lambda seed: np.random.default_rng(0))
         .by(fill=largest_first),
-        slip("""another split at every call
+        mistake("""another split at every call
             The same seed gives another split each time. Make the generator from the seed, and mind
             that a `set` of strings has another order in every session.
         """).by(generator=lambda seed: np.random.default_rng()),
-        slip("""a side is not sorted
+        mistake("""a side is not sorted
             Your indices stand in the order in which they were drawn. Sort each side.""").by(
             finish=lambda train, test, texts: (np.array(train, int), np.array(test[::-1], int))
         ),
-        slip("""sequences, not indices
+        mistake("""sequences, not indices
             You return the sequences themselves. Labels have to be split as well: return where they
             stand, as arrays of indices.""").by(
             finish=lambda train, test, texts: (
@@ -697,7 +697,7 @@ SPLIT = exercise(
                 np.array([texts[i] for i in sorted(test)]),
             )
         ),
-        slip("""masks, not indices
+        mistake("""masks, not indices
             You return arrays of True and False. Return the indices, `np.flatnonzero(mask)`.""").by(
             finish=lambda train, test, texts: (
                 np.isin(np.arange(len(texts)), train),
@@ -817,54 +817,54 @@ BALANCED = exercise(
         Criterion("numbers or strings, arrays or lists; one class", 1).on(balanced_kinds),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         balancing,
-        slip("""plain accuracy
+        mistake("""plain accuracy
             You count right answers among all, so the larger class decides. Take the share of right
             answers in each class, then the mean of these.""").by(recall=plainly),
-        slip("""precision, not recall
+        mistake("""precision, not recall
             You divide by how often a class was *predicted*, or labels and predictions are
             exchanged. Divide by how often it is the label.""").by(recall=precision),
-        slip("""classes that are only predicted count too
+        mistake("""classes that are only predicted count too
             You average over classes that no label has; their recall is 0/0. Take
             `np.unique(labels)`.""")
         .by(classes=lambda labels, guesses: np.union1d(labels, guesses), recall=recall_or_zero)
         .by(classes=lambda a, b: np.union1d(a, b)),
-        slip("""classes from the predictions
+        mistake("""classes from the predictions
             You go through the classes that were predicted and miss those that were never. Take
             `np.unique(labels)`.""")
         .by(classes=lambda labels, guesses: np.unique(guesses), recall=recall_or_zero)
         .by(classes=lambda labels, guesses: np.unique(guesses))
         .by(classes=np.intersect1d),
-        slip("""classes 0 to the largest
+        mistake("""classes 0 to the largest
             You go through 0, 1, 2, … up to the largest label, as `np.bincount` does. Classes that
             no label has have no recall, and classes may be strings.""")
         .by(classes=lambda labels, guesses: range(int(labels.max()) + 1), recall=recall_or_zero)
         .by(classes=lambda labels, guesses: range(int(labels.max()) + 1))
         .by(classes=lambda labels, guesses: sorted({*range(int(labels.max()) + 1)} & {*labels})),
-        slip("""two classes alone
+        mistake("""two classes alone
             You average the recall of 0 and of 1, sensitivity and specificity. There may be any
             number of classes, with any names.""")
         .by(classes=lambda labels, guesses: (0, 1), recall=recall_or_zero)
         .by(classes=lambda labels, guesses: (0, 1))
         .by(classes=lambda labels, guesses: np.unique(labels)[:2]),
-        slip("""another mean
+        mistake("""another mean
             The recalls are averaged plainly: their sum over their number. Yours is a geometric or
             harmonic mean, a median or the least.""")
         .by(gather=np.min)
         .by(gather=np.median)
         .by(gather=lambda r: r.prod() ** (1 / len(r)))
         .by(gather=lambda r: len(r) / (1 / np.maximum(r, 1e-12)).sum()),
-        slip("""the recalls are added
+        mistake("""the recalls are added
             You return the sum of the recalls. Divide by the number of classes.
         """).by(gather=np.sum),
-        slip("""F1, not recall
+        mistake("""F1, not recall
             You take the F1 score of each class, which mixes in precision. Only recall is asked.
         """).by(recall=f_one),
-        slip("""each class against the rest
+        mistake("""each class against the rest
             You take the accuracy of “this class or not”, which counts the others' agreement too.
             Look only where the label is the class.""").by(recall=each_against_rest),
-        slip("""corrected for chance
+        mistake("""corrected for chance
             You rescale so that a guess has 0. The plain mean recall is asked: a guess has
             1/classes.""")
         .by(
@@ -877,23 +877,23 @@ BALANCED = exercise(
                 (value * len(recalls) - 1) / (len(recalls) - 1) if len(recalls) > 1 else value
             )
         ),
-        slip("""the hits of a class among all
+        mistake("""the hits of a class among all
             You divide the hits of each class by the number of all sequences. Divide by how many
             have this label.
         """).by(recall=lambda labels, guesses, c: np.mean((labels == c) & (guesses == c))),
-        slip("""divided in whole numbers
+        mistake("""divided in whole numbers
             `//` gives whole numbers: a recall below 1 becomes 0. A share is divided with `/`.
         """).by(recall=lambda labels, guesses, c: recall_or_zero(labels, guesses, c) // 1),
-        slip("""the recalls, not their mean
+        mistake("""the recalls, not their mean
             You return a number for each class. Average them.
         """).by(finish=lambda value, recalls: recalls),
-        slip("""the largest class alone
+        mistake("""the largest class alone
             You return the recall of one class, the commonest. Every class counts.""").by(
             classes=lambda labels, guesses: [
                 max(np.unique(labels).tolist(), key=labels.tolist().count)
             ]
         ),
-        slip("""lists are compared as a whole
+        mistake("""lists are compared as a whole
             `labels == predictions` of two lists is one True or False. Begin with `np.asarray`.""")
         .by(
             read=lambda labels, guesses: (
@@ -1083,37 +1083,37 @@ BOOTSTRAP = exercise(
         Criterion("the generator decides", 1).on(by_generators),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         bootstrapping,
-        slip("""drawn without replacement
+        mistake("""drawn without replacement
             Your resamples hold every row once, shuffled or not, so the statistic never changes.
             Draw with replacement, `rng.integers(n, size=n)`, and hand over the rows drawn.""")
         .by(rows=lambda rng, n: rng.permutation(n))
         .by(pick=lambda array, rows: np.asarray(array)),
-        slip("""each array has rows of its own
+        mistake("""each array has rows of its own
             You draw new rows for every array, or for the first alone, and a prediction meets
             another receptor's label. Draw once for each resample, and pick these rows from all.""")
         .by(choose=lambda rng, rows, n, k: [rows(rng, n) for _ in range(k)])
         .by(choose=lambda rng, rows, n, k: [rows(rng, n), *[np.arange(n)] * (k - 1)]),
-        slip("""the entries are drawn, not the rows
+        mistake("""the entries are drawn, not the rows
             An array with several axes is flattened, as `np.take` and `np.ravel` do, and you draw
             single numbers of it. Rows are along the first axis: `array[rows]`.
         """).by(pick=lambda array, rows: np.ravel(array)[rows]),
-        slip("""lists, not arrays
+        mistake("""lists, not arrays
             You hand the statistic lists of rows. It gets arrays: `np.asarray(array)[rows]`.
         """).by(pick=lambda array, rows: [array[i] for i in rows]),
-        slip("""mirrored at the sample's own value
+        mistake("""mirrored at the sample's own value
             You take 2 · t − quantile, t being the statistic of the sample itself: the basic
             bootstrap. The ends asked for are the quantiles themselves.
         """).by(whole=lambda value, found, level: 2 * value() - np.asarray(found, dtype=float)),
-        slip("""resamples of another size
+        mistake("""resamples of another size
             Your resamples have fewer rows than the sample, or more. How much a score varies depends
             on that: draw as many as there are.""")
         .by(rows=lambda rng, n: rng.integers(n, size=max(1, n // 2)))
         .by(rows=lambda rng, n: rng.integers(n, size=max(1, n - 1)))
         .by(rows=lambda rng, n: rng.integers(n, size=max(1, round(0.632 * n))))
         .by(rows=lambda rng, n: rng.permutation(n)[: max(1, n // 2)]),
-        slip("""a row is never drawn
+        mistake("""a row is never drawn
             `rng.integers(low, high)` excludes its upper end: with `n − 1`, or from 1, one row never
             comes. `rng.integers(n, size=n)` draws 0 to n − 1.""")
         .by(rows=lambda rng, n: rng.integers(max(1, n - 1), size=n))
@@ -1121,38 +1121,38 @@ BOOTSTRAP = exercise(
         .by(rows=lambda rng, n: rng.integers(n - 1, size=n))
         .by(rows=lambda rng, n: rng.integers(0, n - 1, size=n))
         .by(rows=lambda rng, n: rng.integers(1, n, size=n)),
-        slip("""the rows are drawn once
+        mistake("""the rows are drawn once
             You draw rows before the loop, so all resamples are the same. Draw inside it.
         """).by(generator=DrawnOnce),
-        slip("""another number of resamples
+        mistake("""another number of resamples
             You call the statistic another number of times than `n_resamples`.""")
         .by(often=lambda n: 1000)
         .by_any(lambda number: {"often": lambda n: number}, (100, 200, 500, 1000, 2000)),
-        slip("""another default for n_resamples
+        mistake("""another default for n_resamples
             Without `n_resamples` there are 1000 resamples.""")
         .by(defaults=(0.95, 100))
         .by(defaults=(0.95, 10000))
         .by(defaults=(0.95, 500))
         .by(defaults=(0.95, 2000)),
-        slip("""another default for the level
+        mistake("""another default for the level
             Without `level` it is 0.95.""")
         .by(defaults=(0.9, 1000))
         .by(defaults=(0.99, 1000))
         .by(defaults=(0.68, 1000)),
-        slip("""both tails get the whole of 1 − level
+        mistake("""both tails get the whole of 1 − level
             You cut 1 − level at each end, twice too much. Share it: (1 − level)/2 below and as much
             above.""").by(ends=lambda found, level: np.quantile(found, [1 - level, level])),
-        slip("""1 − level and level are exchanged
+        mistake("""1 − level and level are exchanged
             You take the middle (1 − level) of the values. The interval holds `level` of them.
         """).by(ends=lambda found, level: np.quantile(found, [level / 2, 1 - level / 2])),
-        slip("""percent and shares are mixed up
+        mistake("""percent and shares are mixed up
             `np.percentile` counts in percent, from 0 to 100, `np.quantile` from 0 to 1. Yours takes
             nearly the least value.
         """).by(ends=lambda found, level: np.percentile(found, [(1 - level) / 2, (1 + level) / 2])),
-        slip("""from the least to the largest
+        mistake("""from the least to the largest
             You return the extremes, which grow apart with the number of resamples. Take
             quantiles.""").by(ends=lambda found, level: (found.min(), found.max())),
-        slip("""mean ± deviations
+        mistake("""mean ± deviations
             You return the mean of the resamples give or take some standard deviations, as for a
             normal distribution. The percentile interval takes their quantiles.""")
         .by(ends=by_deviation)
@@ -1163,23 +1163,23 @@ BOOTSTRAP = exercise(
             )
         )
         .by(ends=lambda found, level: (found.mean() - found.std(), found.mean() + found.std())),
-        slip("""the high end first
+        mistake("""the high end first
             You return (high, low). The low end comes first.
         """).by(ends=lambda found, level: quantiles_of(found, level)[::-1]),
-        slip("""the level is not used
+        mistake("""the level is not used
             Your interval is the same for every level. Its ends are the quantiles (1 − level)/2 and
             (1 + level)/2.""")
         .by(ends=lambda found, level: np.quantile(found, [0.025, 0.975]))
         .by(ends=lambda found, level: np.quantile(found, [0.05, 0.95])),
-        slip("""the generator is not used
+        mistake("""the generator is not used
             You draw with a generator of your own, or NumPy's global one, although `rng` is given.
             Draw with `rng`.""").by(generator=lambda rng: np.random.default_rng()),
-        slip("""the same numbers at every call
+        mistake("""the same numbers at every call
             Your generator begins at a fixed seed, so every call draws the same rows. Use `rng`
             where it is given, and `np.random.default_rng()` without a seed where not.""")
         .by(generator=lambda rng: np.random.default_rng(0))
         .by(generator=lambda rng: np.random.default_rng(0) if rng is None else rng),
-        slip("""one resample too few
+        mistake("""one resample too few
             You draw one resample fewer than `n_resamples`.""").by(often=lambda n: n - 1),
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from attncourse import tokens
 from attncourse.checks.drivers import dtype_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
-from attncourse.checks.writing import slips
+from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import (
     Count,
     Drawn,
@@ -20,8 +20,8 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, slip
-from attncourse.checks.writing.slips import EACH_ROW, dots, over, refuse_if, result
+from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.numpy_mistakes import EACH_ROW, dots, over, refuse_if, result
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -196,13 +196,13 @@ LISTS = (".", ".,", ".?!", ".,!?", ".,!?;:'", ".,!?;:'\"", ".,!?;:'\"()", ".,!?;
 INSIDE = ("'", "-", "'-", "'’")
 KNOWN, LOST = ("a-z0-9", "a-z0-9_", "a-z"), (r"\d", r"\d_", "_")
 OF_WORDS = (
-    slip(r"""punctuation is glued to the words
+    mistake(r"""punctuation is glued to the words
         You split at white space only, so `dog.` is another token than `dog`. A mark is a token of
         its own: look for words or single marks with `re.findall(r'\w+|[^\w\s]', …)`.""")
     .by(cut=lambda text, pattern: text.split())
     .by(cut=lambda text, pattern: re.split(r"\s+", text))
     .by(cut=lambda text, pattern: text.split(" ")),
-    slip("""another case than that of `lower`
+    mistake("""another case than that of `lower`
         Your tokens hold capitals, so `The` and `the`, or `Élan` and `élan`, are two; or `casefold`
         makes `strasse` of `straße`. Start from `text.lower()`.""")
     .by(prepare=str)
@@ -210,12 +210,12 @@ OF_WORDS = (
     .by(prepare=str.upper)
     .by(prepare=lambda text: re.sub("[A-Z]+", lambda m: m[0].lower(), text))
     .by(finish=lambda found: [t.lower() if t.isascii() else t for t in found], prepare=str),
-    slip(r"""punctuation is dropped
+    mistake(r"""punctuation is dropped
         You return the words and lose the marks, or leave empty strings at the ends. `?` and `.`
         carry meaning. Collect words and marks: `re.findall(r'\w+|[^\w\s]', …)`.""")
     .by(mark="")
     .by(cut=lambda text, pattern: re.split(r"\W+", text)),
-    slip("""marks are deleted before the words are split
+    mistake("""marks are deleted before the words are split
         You delete the marks, at the ends of words or everywhere, so `don't` becomes `dont` or stays
         in one piece. A mark is a token of its own, wherever it stands.""")
     .by(cut=lambda text, pattern: re.sub(r"[^\w\s]", "", text).split())
@@ -227,42 +227,42 @@ OF_WORDS = (
             lambda text: [w for p in text.split() if (w := re.sub(r"^\W+|\W+$", "", p))],
         ),
     ),
-    slip(r"""marks that are not on your list are dropped
+    mistake(r"""marks that are not on your list are dropped
         You look for the marks you thought of, and lose others: brackets, dashes, or signs such as +
         and €. A list is never complete; ask what a character is not: `[^\w\s]`.""")
     .by(mark=r"[.,!?;:]")
     .by(*({"mark": rf"[^\w\s{lost}]"} for lost in ("$+<=>^`|~€", *INSIDE)))
     .by_any(lambda marks: {"mark": f"[{re.escape(marks)}]"}, (*LISTS, string.punctuation)),
-    slip(r"""some marks stay glued to words
+    mistake(r"""some marks stay glued to words
         You take one mark off the end of a word, or those on a list; `string.punctuation` lacks “ ”
         — …, too. A mark may stand anywhere: ask what a character is not, `[^\w\s]`.""")
     .by(cut=spaced(".,!?;:"))
     .by(cut=unglued)
     .by_any(lambda marks: {"cut": spaced(marks)}, (*LISTS, string.punctuation)),
-    slip("""words first, then marks
+    mistake("""words first, then marks
         You collect all words and then all marks. One pattern with `|` finds both in the order of
         the text.
     """).by(cut=lambda text, pattern: [*re.findall(r"\w+", text), *re.findall(r"[^\w\s]", text)]),
-    slip(r"""a run of marks is one token
+    mistake(r"""a run of marks is one token
         Your pattern takes `?!`, or a mark with what follows, as one token. Each mark is a token of
         its own: `re.findall(r'\w+|[^\w\s]', …)`, without a `+` behind the bracket.""")
     .by(mark=r"[^\w\s]+")
     .by(mark=r"\S+")
     .by(cut=lambda text, pattern: [t for t in re.split(r"(\W+)", text) if t.strip()])
     .by(cut=lambda text, pattern: [s for t in re.split(r"\b", text) if (s := t.strip())]),
-    slip("""a mark inside a word stays there
+    mistake("""a mark inside a word stays there
         You keep `don't`, `well-known` or `3.14` in one piece. Here a mark is a token wherever it
         stands: `don`, `'`, `t`.""")
     .by(*({"word": rf"[\w{marks}]+"} for marks in INSIDE))
     .by(*({"word": rf"\w+(?:[{marks}]\w+)*"} for marks in INSIDE))
     .by(word=r"\d+\.\d+|\w+"),
-    slip(r"""white space becomes tokens
+    mistake(r"""white space becomes tokens
         Your list holds spaces or line ends. A character that is not in a word is a token only if it
         is visible: `re.findall(r'\w+|[^\w\s]', …)`.""")
     .by(mark=r"\W")
     .by(mark=r"[^\w ]")
     .by(cut=lambda text, pattern: re.split(r"(\W)", text)),
-    slip(r"""another idea of a word
+    mistake(r"""another idea of a word
         `\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some out
         (a–z alone, `re.ASCII`, `isalpha`): `Élan`, `1969` or `d_model` fall apart or get lost.""")
     .by(*({"word": rf"[{known}]+"} for known in KNOWN))
@@ -270,34 +270,34 @@ OF_WORDS = (
     .by(word=r"[^\W\d]+|\d+")
     .by(*({"word": rf"[{known}]+", "mark": rf"[^{known}\s]"} for known in KNOWN))
     .by(*({"word": rf"[^\W{lost}]+", "mark": rf"[^\w\s]|[{lost}]"} for lost in LOST)),
-    slip("""no tokens are one empty token
+    mistake("""no tokens are one empty token
         Where nothing is found you return a list with an empty string. A text without tokens has the
         empty list, `[]`.""").by(finish=lambda found: found or [""]),
-    slip("""the mark behind a word is lost
+    mistake("""the mark behind a word is lost
         You store a word where another character ends it, and forget that character. Store the mark
         too, behind its word.
     """).by(cut=lambda text, pattern: re.findall(r"(\w+|[^\w\s])(?:(?<=\w)\W)?", text)),
-    slip("""the pattern's groups are returned
+    mistake("""the pattern's groups are returned
         Round brackets make `re.findall` return what they hold, a tuple where there are two pairs.
         Leave them out, or write `(?:…)`.
     """).by(cut=lambda text, pattern: re.findall(r"(\w+)|([^\w\s])", text)),
-    slip(r"""words of one letter are dropped
+    mistake(r"""words of one letter are dropped
         Your words have two characters at least. `\w+` finds those of one too: `a`, `i`.
     """).by(word=r"\w\w+"),
-    slip("""the last word is lost
+    mistake("""the last word is lost
         You store a word when the next character ends it, and after the last word none comes. Store
         what is left when the loop is over.""").by(word=r"\w+(?=\W)"),
-    slip(r"""letters, not words
+    mistake(r"""letters, not words
         You return single characters. A token is a run of word characters: `\w+` with the `+`.""")
     .by(cut=lambda text, pattern: re.findall(r"\S", text))
     .by(cut=lambda text, pattern: list(text)),
-    slip("""sorted, or every token only once
+    mistake("""sorted, or every token only once
         You sorted the tokens or removed repetitions, as for a vocabulary. They stay as they stand
         in the text, which says who walked whom.""")
     .by(finish=sorted)
     .by(finish=lambda found: list(dict.fromkeys(found)))
     .by(finish=lambda found: sorted(set(found))),
-    slip("""one string
+    mistake("""one string
         You joined the tokens into one string again. Return the list of tokens.
     """).by(finish=" ".join),
 )
@@ -350,26 +350,26 @@ def padded_in_place(ids, table):
 
 
 OF_IDS = (
-    slip("""ids are counted from 1
+    mistake("""ids are counted from 1
         You take row or column `id − 1`. Ids count from 0, as rows and columns do: id 2 is the
         third.""")
     .by(place=lambda ids, n: ids - 1)
     .by(place=lambda ids, n: ids - 1, take=compared),
-    slip("""each token only once
+    mistake("""each token only once
         You return one row for each token that occurs, in the order of the vocabulary. A token that
         occurs twice has two rows, in the order of the text.
     """).by(place=lambda ids, n: np.unique(ids)),
-    slip("""ids are not checked
+    mistake("""ids are not checked
         NumPy takes −1 for the last token and raises IndexError for an id that is too large. First
         raise `ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.""").by(refuse=never),
-    slip("""only one end of the range is checked
+    mistake("""only one end of the range is checked
         You refuse negative ids or large ones, not both, or let n_vocab itself pass. Raise
         `ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.""")
     .by(refuse=lambda ids, n_vocab: (ids >= n_vocab).any())
     .by(refuse=lambda ids, n_vocab: (ids < 0).any())
     .by(refuse=lambda ids, n_vocab: ((ids < 0) | (ids > n_vocab)).any())
     .by(refuse=lambda ids, n_vocab: (ids > n_vocab).any()),
-    slip("""a wrong id beside right ones passes
+    mistake("""a wrong id beside right ones passes
         You look at the first id alone, ask whether `all` are out of range, or whether some are too
         low `and` some too high. One wrong id anywhere is to raise `ValueError`: `((ids < 0) | (ids
         >= n_vocab)).any()`.""")
@@ -378,7 +378,7 @@ OF_IDS = (
     .by(refuse=lambda ids, n_vocab: (ids < 0).any() and (ids >= n_vocab).any())
     .by(refuse=lambda ids, n_vocab: outside(ids[..., :1], n_vocab))
     .by(refuse=lambda ids, n_vocab: ((ids < 0) | (ids >= n_vocab)).all(), take=compared),
-    slip("""an id that exists is refused
+    mistake("""an id that exists is refused
         You refuse id 0 or id n_vocab − 1. Both exist: wrong is an id where `(ids < 0) | (ids >=
         n_vocab)`.""")
     .by(refuse=lambda ids, n_vocab: ((ids < 0) | (ids >= n_vocab - 1)).any())
@@ -386,7 +386,7 @@ OF_IDS = (
         lambda off: {"refuse": lambda ids, n: ((ids < off[0]) | (ids >= n - off[1])).any()},
         ((1, 0), (1, 1)),
     ),
-    slip("""an id out of range gets a row all the same
+    mistake("""an id out of range gets a row all the same
         You give an id that does not exist a row of zeros, the row of the nearest token or that of
         another. A wrong id is a mistake made earlier: raise `ValueError`.""")
     .by(refuse=never, take=compared)
@@ -396,10 +396,10 @@ OF_IDS = (
     .by(refuse=never, place=lambda ids, n: ids % n),
 )
 OF_ONE_HOT = (
-    slip("""the id is written in place of 1
+    mistake("""the id is written in place of 1
         Your rows hold the id itself in the id's column, and nothing at all for id 0. An id is a
         name, not a quantity: the entry is 1.""").by(finish=lambda H, ids: H * ids[..., None]),
-    slip("""one row for the whole text
+    mistake("""one row for the whole text
         You put the ones of all ids into a single row, or into every row: which tokens occur, or how
         often, with the order lost. Return one row for each id, with a single 1.""")
     .by(finish=lambda H, ids: 0 * H + H.reshape(-1, H.shape[-1]).max(0))
@@ -407,14 +407,14 @@ OF_ONE_HOT = (
     .by(finish=lambda H, ids: H.max(-2))
     .by(finish=lambda H, ids: H.sum(-2))
     .by(finish=lambda H, ids: H.reshape(-1, H.shape[-1]).max(0)),
-    slip("""another width than n_vocab
+    mistake("""another width than n_vocab
         Your matrix has as many columns as there are ids, as the largest id needs, or one too many.
         There is a column for each token, n_vocab of them, whatever the text.""")
     .by(width=lambda ids, n_vocab: ids.max() + 1)
     .by(width=lambda ids, n_vocab: ids.shape[-1])
     .by(width=lambda ids, n_vocab: len(ids))
     .by(width=lambda ids, n_vocab: n_vocab + 1),
-    slip("""another dtype than float64
+    mistake("""another dtype than float64
         Your entries are whole numbers, truth values or have fewer digits. The row goes into
         products with weights: make it float64, as `np.zeros` and `np.eye` do by themselves.""")
     .by(dtype=int)
@@ -428,24 +428,24 @@ OF_ONE_HOT = (
     .by(dtype="float16"),
 )
 OF_EMBED = (
-    slip("""the vectors are divided by their lengths
+    mistake("""the vectors are divided by their lengths
         You give every vector the length 1. `embed` is the lookup alone: rows come as they are.
     """).by(finish=lambda X, ids: over(X, np.linalg.norm(X, **EACH_ROW))),
-    slip("""multiplied by √d
+    mistake("""multiplied by √d
         You multiply the vectors by √d, as the first Transformer does after its lookup. `embed` is
         the lookup alone.""").by(finish=lambda X, ids: X * X.shape[-1] ** 0.5),
-    slip("""columns of the table are taken
+    mistake("""columns of the table are taken
         You pick columns, which are features, or single numbers: `table[:, ids]`, `table.T[ids]`,
         `np.take` without `axis=0`. The vectors are the rows: `table[ids]`.""")
     .by(take=lambda ids, table: table[:, ids])
     .by(take=lambda ids, table: table.T[ids])
     .by(take=lambda ids, table: np.take(table, ids)),
-    slip("""id 0 is taken for padding
+    mistake("""id 0 is taken for padding
         You clear row 0, or leave the vector of id 0 empty. Here id 0 is an ordinary token, its
         vector is row 0, and the table belongs to the caller.""")
     .by(take=lambda ids, table: table[ids] * (ids != 0)[..., None])
     .by(take=padded_in_place),
-    slip("""the range is checked against d
+    mistake("""the range is checked against d
         You compare the ids with the number of columns. There are as many ids as the table has rows:
         `len(table)`, which is `table.shape[0]`.""").by(size=lambda table: table.shape[-1]),
 )
@@ -503,38 +503,38 @@ def at_least(bound):
 
 
 OF_COSINES = (
-    slips.COLUMNS.by(along={"axis": 0, "keepdims": True}),
-    slips.LOST_AXIS.called("the lengths lost their axis"),
-    slips.WHOLE_MATRIX.called("one length for the whole matrix").said(
+    numpy_mistakes.COLUMNS.by(along={"axis": 0, "keepdims": True}),
+    numpy_mistakes.LOST_AXIS.called("the lengths lost their axis"),
+    numpy_mistakes.WHOLE_MATRIX.called("one length for the whole matrix").said(
         "`np.linalg.norm(X)` without an axis is one number, the root of the sum of all squares. "
         "Each row has a length of its own: `axis=-1, keepdims=True`."
     ),
-    slips.ZERO_BY_ZERO.by(over_x=np.divide).by(over_y=np.divide),
-    slips.GUARD.by(*({"measure": rooted(guard)} for guard in (1e-12, *GUARDS))).by(
+    numpy_mistakes.ZERO_BY_ZERO.by(over_x=np.divide).by(over_y=np.divide),
+    numpy_mistakes.GUARD.by(*({"measure": rooted(guard)} for guard in (1e-12, *GUARDS))).by(
         *({"finish": over_guarded(guard)} for guard in GUARDS)
     ),
-    slip("""short vectors are taken for longer ones, or for zero
+    mistake("""short vectors are taken for longer ones, or for zero
         You divide by 1, or by some other bound, where a length is less, or return 0 there. A vector
         of length 0.001 counts like any other: only one of 0 gets another divisor.""")
     .by(measure=at_least(1.0))
     .by(divide=lambda X, lengths: over(X, lengths) * (lengths >= 0.1))
     .by(finish=lambda S, X, Y: dots(X, Y) / np.maximum(products_of_lengths(X, Y), 1))
     .by_any(lambda bound: {"measure": at_least(bound)}, Between(6e-3, 30.0)),
-    slip("""a vector of zeros has another similarity than 0
+    mistake("""a vector of zeros has another similarity than 0
         You give a vector of zeros some other number, such as 1. It has no direction, so its
         similarity with everything is 0.
     """).by(finish=lambda S, X, Y: np.where(products_of_lengths(X, Y) == 0, 1, S)),
-    slip("""no similarity is negative
+    mistake("""no similarity is negative
         You cut negative cosines off, drop their sign or move them to 0 … 1. Vectors that point away
         from each other have a cosine below 0, down to −1.""")
     .by(finish=lambda S, X, Y: np.abs(S))
     .by(finish=lambda S, X, Y: np.maximum(S, 0))
     .by(finish=lambda S, X, Y: (S + 1) / 2)
     .by(finish=lambda S, X, Y: S**2),
-    slips.CUT.by(divide=lambda X, lengths: over(X, lengths).astype(X.dtype)),
-    slips.IN_PLACE,
-    slips.TRANSPOSED,
-    slip("""the lengths are multiplied in pairs
+    numpy_mistakes.CUT.by(divide=lambda X, lengths: over(X, lengths).astype(X.dtype)),
+    numpy_mistakes.IN_PLACE,
+    numpy_mistakes.TRANSPOSED,
+    mistake("""the lengths are multiplied in pairs
         You multiply the lengths (n,) of X with the lengths (m,) of Y entry by entry. Entry [i, j]
         needs the length of X[i] and that of Y[j]: divide the rows of X and Y by theirs first.""")
     .by(finish=in_pairs)
@@ -544,13 +544,13 @@ OF_COSINES = (
             np.linalg.norm(X, axis=-1, keepdims=True) * np.linalg.norm(Y, axis=-1, keepdims=True),
         )
     ),
-    slip("""not divided by both lengths
+    mistake("""not divided by both lengths
         The cosine divides the dot product by the length of X[i] and by that of Y[j]. You leave one
         of them out, or both.""")
     .by(divide=undivided)
     .by(over_x=undivided)
     .by(over_y=undivided),
-    slip("""another measure of length
+    mistake("""another measure of length
         You measure a vector by its largest entry, a sum, a mean, or the sum of squares. Its length
         is the root of the sum of squares: `np.linalg.norm`.""")
     .by(measure=lambda X, **along: (X * X).sum(**along))
@@ -564,23 +564,23 @@ OF_COSINES = (
             lambda X, along: X.sum(**along),
         ),
     ),
-    slip("""Y is not transposed
+    mistake("""Y is not transposed
         `X @ Y` sums over the columns of X and the rows of Y. A dot product runs over the features
         of both, so Y has to be turned: `X @ np.swapaxes(Y, -1, -2)`.
     """).by(compare=lambda x, y: x @ y),
-    slip("""only row i with row i
+    mistake("""only row i with row i
         You compare each row of X with the row of Y of the same number. The result has an entry for
         every pair, shape (n, m): a matrix product, X Yᵀ.
     """).by(compare=lambda x, y: (x * y).sum(-1)),
-    slip("""the mean is subtracted first
+    mistake("""the mean is subtracted first
         You centre every vector before comparing. That is the correlation coefficient; the cosine
         takes the vectors as they are.""").by(prepare=lambda X: X - X.mean(-1, keepdims=True)),
-    slip("""a distance, not a similarity
+    mistake("""a distance, not a similarity
         You return 1 − cosine or Euclidean distances, 0 for what is alike. The cosine itself is
         asked for: 1 for the same direction, whatever the lengths.""")
     .by(finish=lambda S, X, Y: 1 - S)
     .by(finish=lambda S, X, Y: np.linalg.norm(X[..., :, None, :] - Y[..., None, :, :], axis=-1)),
-    slip("""the angle, not its cosine
+    mistake("""the angle, not its cosine
         You return the angle. The cosine is wanted, which needs no arccos at all.""")
     .by(finish=lambda S, X, Y: np.arccos(np.clip(S, -1, 1)))
     .by(finish=lambda S, X, Y: np.degrees(np.arccos(np.clip(S, -1, 1)))),
@@ -608,7 +608,7 @@ TOKENIZE = exercise(
             noted(TEXTS_OF_WORDS, once_more(FIRST_TEXT))
         ),
     ),
-    misconceptions=made(tokenizer, *OF_WORDS),
+    mistakes=made(tokenizer, *OF_WORDS),
 )
 
 ONE_HOT = exercise(
@@ -627,7 +627,7 @@ ONE_HOT = exercise(
         refuses_ids(4),
         unchanged(),
     ),
-    misconceptions=made(hot, *OF_IDS, *OF_ONE_HOT, slips.TRANSPOSED),
+    mistakes=made(hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
 )
 
 EMBED = exercise(
@@ -646,11 +646,11 @@ EMBED = exercise(
         refuses_ids(SMALL_TABLE),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         lookup,
         *OF_EMBED,
         *(s.naming(n_vocab="len(table)") for s in OF_IDS),
-        *slips.OF_RESULTS,
+        *numpy_mistakes.OF_RESULTS,
     ),
 )
 
@@ -673,7 +673,7 @@ COSINE_SIMILARITY = exercise(
         unchanged(),
     ),
     excludes=(("a row of very small numbers", "Vectors that are not 0 are at least 0.001 long."),),
-    misconceptions=made(cosines, *OF_COSINES),
+    mistakes=made(cosines, *OF_COSINES),
 )
 
 EXERCISES = (TOKENIZE, ONE_HOT, EMBED, COSINE_SIMILARITY)

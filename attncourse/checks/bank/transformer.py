@@ -31,7 +31,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Slip, made, slip
+from attncourse.checks.writing.mistakes import Recipe, made, mistake
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
 from attncourse.multihead import MultiHeadAttention
 
@@ -525,7 +525,7 @@ def one_norm(layers):
 SUM = "`x + self.dropout(branch)`"
 
 
-def of_the_stream(layers) -> tuple[Slip, ...]:
+def of_the_stream(layers) -> tuple[Recipe, ...]:
     """What goes wrong around the branches, whatever these are."""
     places = range(3 if layers is decoder_layers else 2)
 
@@ -541,34 +541,34 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             "`forward`, are not found: assign each to an attribute in `__init__`, "
             "`self.norm_1 = …`."
         ),
-        slip("""pre-norm and post-norm swapped
+        mistake("""pre-norm and post-norm swapped
             With pre_norm=True a branch reads norm(x), and the sum stays as it is. With
             pre_norm=False the branch reads x, and the sum is normalised. You do the other one.
         """).by(pick=lambda pre_norm: not pre_norm),
-        slip("""always pre-norm, or always post-norm
+        mistake("""always pre-norm, or always post-norm
             Your block does the same whatever pre_norm says. Keep it in `__init__` and ask for it in
             `forward`.""")
         .by(pick=lambda pre_norm: True)
         .by(pick=lambda pre_norm: False),
-        slip("""the residual is missing
+        mistake("""the residual is missing
             A branch's output takes the place of x. It is to be added to what the branch read: x +
             branch(…), for every branch.""")
         .by(pre=norm_and_branch, post=branch_and_norm)
         .by(pre=norm_and_branch)
         .by(post=branch_and_norm)
         .by(*({"bare": lambda number, i=i: number == i} for i in places)),
-        slip("""x += changes what was handed over
+        mistake("""x += changes what was handed over
             `x += …` writes into the caller's x, which then holds other numbers, and gradients may
             fail. Write `x = x + …`, which makes a new tensor.""")
         .by(pre=lambda x, branch, norm, first: x.add_(branch(norm(x))))
         .by(post=lambda x, branch, norm, first: norm(x.add_(branch(x)))),
-        slip("""the residual begins behind the norm
+        mistake("""the residual begins behind the norm
             You normalise x and then add the branch to the normalised x. The stream itself is not
             normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.
         """)
         .by(pre=behind_the_norm)
         .by(*in_one_place((behind_the_norm, after))),
-        slip("""a branch is added to itself
+        mistake("""a branch is added to itself
             You keep what the branch returns under the name of the stream, and then add the stream:
             it is the branch's output twice. Add what the branch *read*, x + branch(…), under a name
             that still has it.""")
@@ -578,16 +578,16 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         .by(*in_one_place((twice_after_norm, twice_before_norm)))
         .by(*in_one_place((twice_after_norm, after)))
         .by(*in_one_place((before, twice_before_norm))),
-        slip("""the branch is normalised, not the sum
+        mistake("""the branch is normalised, not the sum
             In post-norm you normalise before you add: what the branch returns, x, or both x and
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
         .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(x))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(norm(x))),
-        slip("""the norm behind the branch in pre-norm
+        mistake("""the norm behind the branch in pre-norm
             With pre_norm=True you normalise what a branch returns. What it reads is normalised: x +
             branch(norm(x)).""").by(pre=lambda x, branch, norm, first: x + norm(branch(x))),
-        slip("""every residual from the block's first input
+        mistake("""every residual from the block's first input
             You add a later branch to the x that came into the block, and what earlier branches
             added is lost. Each is added to what it read, the x so far.""")
         .by(
@@ -596,7 +596,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         )
         .by(pre=lambda x, branch, norm, first: first + branch(norm(x)))
         .by(post=lambda x, branch, norm, first: norm(first + branch(x))),
-        slip("""a norm is missing
+        mistake("""a norm is missing
             You leave the norms out, or one of them. Each branch has its own: before it with
             pre_norm, after the sum without.""")
         .by(
@@ -606,7 +606,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         .by(pre=lambda x, branch, norm, first: x + branch(x))
         .by(post=lambda x, branch, norm, first: x + branch(x))
         .by(*({"unnormed": lambda number, i=i: number == i} for i in places)),
-        slip("""normalised twice
+        mistake("""normalised twice
             You normalise before the branch and after the sum. A block does one of the two: pre_norm
             says which.""")
         .by(
@@ -615,27 +615,27 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
         )
         .by(pre=lambda x, branch, norm, first: norm(x + branch(norm(x))))
         .by(post=lambda x, branch, norm, first: norm(x + branch(norm(x)))),
-        slip("""a norm at the end
+        mistake("""a norm at the end
             You normalise once more before you return. The norm behind the last block belongs to the
             stack of blocks, not to a block.""")
         .by(finish=lambda self, x: self.norm_1(x))
         .by(finish=lambda self, x: self.norm_2(x))
         .by(finish=lambda self, x: F.layer_norm(x, x.shape[-1:]))
         .by(*(({"finish": lambda self, x: self.norm_3(x)},) if layers is decoder_layers else ())),
-        slip("""a norm at the wrong branch
+        mistake("""a norm at the wrong branch
             `norm_1` belongs to the first branch, `norm_2` to the second, and so on. You exchange
             them, or use one for all.""")
         .by(norms=lambda names: names[::-1])
         .by(norms=lambda names: [names[0]] * len(names))
         .by(norms=lambda names: [names[-1]] * len(names))
         .by(*({"norms": lambda names, o=o: [names[i] for i in o]} for o in (*norms, *swaps))),
-        slip("""one norm shared by all branches
+        mistake("""one norm shared by all branches
             Your norms are one and the same layer under several names. Each branch needs one of its
             own: call `LayerNorm(d_model)` once for each.""").by(one_norm(layers)),
-        slip("""PyTorch's norm, with other names
+        mistake("""PyTorch's norm, with other names
             `nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and
             bias. Use `LayerNorm`, which is given above.""").by(library_norms(layers)),
-        slip("""branches side by side
+        mistake("""branches side by side
             You compute branches side by side, from the same x, and add them all. Here they come one
             after the other: each reads what those before it have added.""")
         .by(walk=all_at_once)
@@ -644,7 +644,7 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
             if layers is decoder_layers
             else ()
         ),
-        slip("""the branches in another order
+        mistake("""the branches in another order
             You take the branches in another order. Attention comes first, the feed-forward layer
             last.""")
         .by(walk=lambda x, steps: in_turn(x, steps[::-1]))
@@ -654,38 +654,38 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
                 for order in swaps[1:]
             )
         ),
-        slip("""no feed-forward layer
+        mistake("""no feed-forward layer
             You have it and do not use it. Every token goes through it after attention, with a
             residual and a norm of its own.""").by(walk=lambda x, steps: in_turn(x, steps[:-1])),
-        slip("""d_ff is ignored
+        mistake("""d_ff is ignored
             Your hidden layer has the same width whatever d_ff says. Hand it on:
             `FeedForward(d_model, d_ff)`.""").by(with_sizes(d_ff=lambda d_ff, **_: None)),
-        slip("""another width where d_ff is left out
+        mistake("""another width where d_ff is left out
             Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff on
             as it is, also when it is None.""")
         .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model))
         .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model))
         .by(with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048)),
-        slip("""n_heads is ignored
+        mistake("""n_heads is ignored
             Your attention has the same number of heads whatever n_heads says. Hand it on:
             `MultiHeadAttention(d_model, n_heads)`.""")
         .by(with_sizes(n_heads=lambda **_: 1))
         .by(with_sizes(n_heads=lambda d_model, **_: d_model)),
-        slip(f"""no dropout on what the branches return
+        mistake(f"""no dropout on what the branches return
             You use no dropout, or only on what a branch reads. In training every branch's output
             loses that share of its numbers before it is added: {SUM}, with an
             `nn.Dropout(dropout)`.""").by(drop=lambda self, output: output),
-        slip(f"""dropout on some of the branches
+        mistake(f"""dropout on some of the branches
             One branch loses numbers and another does not. In training dropout falls on what every
             branch returns: {SUM} each time.""")
         .by(spared=lambda number: number > 0)
         .by(*({"spared": lambda number, i=i: number == i} for i in places))
         .by(*({"spared": lambda number, i=i: number != i} for i in places[1:])),
-        slip("""dropout stays on in eval()
+        mistake("""dropout stays on in eval()
             Your block is still random after `eval()`. `nn.Dropout` knows the mode; `F.dropout(x,
             p)` does not unless you tell it: `F.dropout(x, p, self.training)`.
         """).by(drop=lambda self, output: F.dropout(output, self.rate)),
-        slip(f"""dropout of the stream
+        mistake(f"""dropout of the stream
             Your dropout falls on x itself, or on the sum. It belongs to the branch alone, before it
             is added: {SUM}. What is in the stream stays.""")
         .by(finish=dropped, drop=lambda self, output: output)
@@ -699,11 +699,11 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
                 x, [lambda y, s=s: dropped(s.func.__self__, s(y)) for s in steps]
             ),
         ),
-        slip("""dropout with the share that stays
+        mistake("""dropout with the share that stays
             You keep the share `dropout` and drop the rest. `dropout` is the share that is set to 0;
             what stays is divided by 1 − dropout.
         """).by(drop=lambda self, output: F.dropout(output, 1 - self.rate, self.training)),
-        slip("""what stays is not scaled up
+        mistake("""what stays is not scaled up
             You set numbers to 0 and leave the others as they are. They are divided by 1 − dropout,
             so that the expected value is that of eval().""").by(
             drop=lambda self, output: (
@@ -713,32 +713,32 @@ def of_the_stream(layers) -> tuple[Slip, ...]:
     )
 
 
-def of_the_mask(decision: str, attention: str, more) -> tuple[Slip, ...]:
+def of_the_mask(decision: str, attention: str, more) -> tuple[Recipe, ...]:
     """What goes wrong with the mask of a self-attention."""
 
     def call(self, *given, **named):
         return getattr(self, attention)(*given, **named)
 
     return (
-        slip(f"""the mask is ignored
+        mistake(f"""the mask is ignored
             Your result is the same with and without the mask. Hand it on: `self.{attention}(x,
             mask=mask)`.""").by({decision: lambda self, x, mask: call(self, x)}),
-        slip("""the mask is handed over as the key
+        mistake("""the mask is handed over as the key
             `attention(x, mask)` takes the mask for the key, which is its second argument, and the
             third is the value. Say which it is: `mask=mask`.""")
         .by({decision: lambda self, x, mask: call(self, x, mask)})
         .by({decision: lambda self, x, mask: call(self, x, x, mask)}),
-        slip("""the mask is inverted
+        mistake("""the mask is inverted
             You shut out what the mask allows. True means allowed, here as in chapter 9: hand it on
             as it is.""").by(
             {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else ~mask)}
         ),
-        slip("""the mask is transposed
+        mistake("""the mask is transposed
             You transpose the mask. It has a row for each query and a column for each key, as
             chapter 9 wants it: hand it on as it is.""").by(
             {decision: lambda self, x, mask: call(self, x, mask=None if mask is None else mask.mT)}
         ),
-        slip("""a causal mask of its own
+        mistake("""a causal mask of its own
             You hide later tokens without being asked. A block hides what `mask` hides, and nothing
             where there is none: the causal mask comes as an argument.""")
         .by(
@@ -905,12 +905,12 @@ NORM = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         norming,
-        slip("""unbiased variance
+        mistake("""unbiased variance
             You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm
             divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased),
-        slip("""the norm runs over the sequence
+        mistake("""the norm runs over the sequence
             You take mean and variance of a feature over the tokens, so a token's output hangs on
             the others. Each row is normalised by itself: axis −1.""")
         .by(over(-2))
@@ -918,50 +918,50 @@ NORM = exercise(
         .by(over(1))
         .by(centre=over(-2)["centre"])
         .by(average=over(-2)["average"]),
-        slip("""one mean and variance for all rows
+        mistake("""one mean and variance for all rows
             You normalise the whole array at once. Every row has its own mean and variance: `dim=-1,
             keepdim=True`.""")
         .by(centre=of_all, average=of_all)
         .by(over(-2, -1))
         .by(centre=of_all)
         .by(average=of_all),
-        slip("""eps outside the root
+        mistake("""eps outside the root
             You add eps to the standard deviation. It is added to the variance, under the root:
             `(variance + eps).sqrt()`.""")
         .by(power=lambda variance, eps: variance.sqrt() + eps)
         .by(power=lambda variance, eps: variance.sqrt() + eps**0.5),
-        slip("""eps is not added to the variance
+        mistake("""eps is not added to the variance
             You add the square of eps or its root, or take the larger of variance and eps. The root
             is that of their sum: `(variance + eps).sqrt()`.""")
         .by(power=lambda variance, eps: variance.clamp(min=eps).sqrt())
         .by(small=lambda eps: eps**2)
         .by(small=lambda eps: eps**0.5),
-        slip("""no eps
+        mistake("""no eps
             You leave eps out. A row whose entries are all equal has variance 0, and 0/0 is NaN.
         """).by(small=lambda eps: 0),
-        slip("""another eps
+        mistake("""another eps
             You add a fixed number where the argument `eps` belongs.""")
         .by(outside(1e-5))
         .by_any(outside, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
-        slip("""divided by the variance
+        mistake("""divided by the variance
             You divide by the variance itself. It is its root, the standard deviation, that has the
             unit of x.""").by(power=lambda variance, eps: variance + eps),
-        slip("""multiplied by the standard deviation
+        mistake("""multiplied by the standard deviation
             You multiply by the root where you should divide: rows that are large are to shrink.
         """).by(divide=lambda centred, size: centred * size),
-        slip("""the mean is not subtracted
+        mistake("""the mean is not subtracted
             The mean is left in x, or in what you divide by, or in both, which is another norm,
             RMSNorm. Subtract each row's mean first, and use what is left in both places.""")
         .by(centre=lambda x: 0)
         .by(centre=lambda x: 0, around=lambda x, centred: x - mean(x))
         .by(around=lambda x, centred: x),
-        slip("""the mean is subtracted, and nothing divided
+        mistake("""the mean is subtracted, and nothing divided
             Your rows have mean 0 and the size that they came with. Divide by the standard
             deviation.""").by(divide=lambda centred, size: centred),
-        slip("""rows of length 1
+        mistake("""rows of length 1
             You divide by the length of a row. By its standard deviation the entries get size 1, and
             the row length √d.""").by(average=lambda squares: squares.sum(-1, keepdim=True)),
-        slip("""the mean absolute deviation
+        mistake("""the mean absolute deviation
             You divide by the mean distance from the mean. The standard deviation is the root of the
             mean *square*.""")
         .by(
@@ -972,26 +972,26 @@ NORM = exercise(
             around=lambda x, centred: centred.abs().sqrt(),
             power=lambda deviation, eps: (deviation.square() + eps).sqrt(),
         ),
-        slip("""gain and bias exchanged
+        mistake("""gain and bias exchanged
             You multiply by the bias and add the gain. It is gain · (…) + bias.
         """).by(roles=lambda gain, bias: (bias, gain)),
-        slip("""gain or bias is left out
+        mistake("""gain or bias is left out
             You do not use gain, or bias, or neither. Where they are given: gain · (…) + bias.""")
         .by(scale=lambda x, gain, bias: x)
         .by(shift=lambda x, gain, bias: x)
         .by(scale=lambda x, gain, bias: x, shift=lambda x, gain, bias: x),
-        slip("""1 + gain
+        mistake("""1 + gain
             You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1:
             multiply by gain.
         """).by(scale=lambda x, gain, bias: x if gain is None else (1 + gain) * x),
-        slip("""the bias is scaled too
+        mistake("""the bias is scaled too
             You add the bias before you multiply by gain. It comes last: gain · (…) + bias.""").by(
             scale=lambda x, gain, bias: (
                 (x if bias is None else x + bias) * (1 if gain is None else gain)
             ),
             shift=lambda x, gain, bias: x,
         ),
-        slip("""bias only where there is a gain
+        mistake("""bias only where there is a gain
             You add the bias only if a gain is given too. Each may be left out by itself: ask for
             each.""")
         .by(shift=lambda x, gain, bias: x if gain is None or bias is None else x + bias)
@@ -999,27 +999,27 @@ NORM = exercise(
             scale=lambda x, gain, bias: x if gain is None or bias is None else gain * x,
             shift=lambda x, gain, bias: x if gain is None or bias is None else x + bias,
         ),
-        slip("""a tensor taken for True or False
+        mistake("""a tensor taken for True or False
             `if gain:` and `gain or 1` ask a tensor whether it is true, which torch refuses for more
             than one number. Ask `if gain is None`.""")
         .by(scale=lambda x, gain, bias: (gain or 1) * x)
         .by(shift=lambda x, gain, bias: x + (bias or 0)),
-        slip("""the means have lost their axis
+        mistake("""the means have lost their axis
             `x.mean(-1)` drops the axis it averages over, and the means then line up with the
             features, if they fit at all. Keep it: `x.mean(-1, keepdim=True)`.""")
         .by(centre=lambda x: x.mean(-1), average=lambda x: x.mean(-1))
         .by(centre=lambda x: x.mean(-1))
         .by(average=lambda x: x.mean(-1)),
-        slip("""the variance as a difference of squares
+        mistake("""the variance as a difference of squares
             The mean of the squares less the square of the mean is the variance on paper. In rows
             far from 0 both are large, and the digits that tell them apart are lost: subtract the
             mean first.""").by(spread=lambda x, variance: mean(x.square()) - mean(x).square()),
-        slip("""computed in float32
+        mistake("""computed in float32
             You turn x into float32, which keeps seven digits of float64. Stay in the dtype of
             x.""")
         .by(read=lambda x: x.float())
         .by(read=lambda x: x.float(), back=lambda normed, x: normed.to(x.dtype)),
-        slip("""no gradient through mean and variance
+        mistake("""no gradient through mean and variance
             The numbers are right, but you detach mean or variance, as if they were constants. They
             move with x, and the gradient has to know.""")
         .by(power=lambda variance, eps: (variance.detach() + eps).sqrt())
@@ -1070,37 +1070,37 @@ FEED_FORWARD = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         feeding,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "
             "`forward`, are not found: assign each to an attribute in `__init__`, `self.W_1 = …`."
         ),
-        slip("""the activation is missing
+        mistake("""the activation is missing
             W_2 follows straight on W_1, and two linear layers are one. The activation stands
             between them.""").by(bend=lambda self, hidden: hidden),
-        slip("""ReLU in place of GELU
+        mistake("""ReLU in place of GELU
             Unless another activation is given it is the GELU, `F.gelu`. You use the ReLU, as the
             paper of 2017 did.""").by(another_activation(F.relu)),
-        slip("""the GELU's tanh form
+        mistake("""the GELU's tanh form
             You use an approximation of the GELU: by tanh, as GPT-2 does, which is off by up to
             0.0005, or by x·σ(1.702x), off by up to 0.02. Here it is the exact one, x·Φ(x):
             `F.gelu(x)`.""")
         .by(another_activation(lambda x: F.gelu(x, approximate="tanh")))
         .by(another_activation(lambda x: x * (1.702 * x).sigmoid())),
-        slip("""another function in place of GELU
+        mistake("""another function in place of GELU
             Unless another activation is given it is the GELU, x·Φ(x): `F.gelu`.""")
         .by(another_activation(torch.tanh))
         .by(*map(another_activation, (torch.sigmoid, F.silu, F.elu, F.softplus, F.leaky_relu))),
-        slip("""the argument activation is ignored
+        mistake("""the argument activation is ignored
             Your layer bends by the GELU whatever `activation` says. Keep the function in `__init__`
             and call it in `forward`.""").by(keep=lambda activation, default: default),
-        slip("""the activation is called in `__init__`
+        mistake("""the activation is called in `__init__`
             You take `activation` for a class and call it, `activation()`. It is a function from
             tensors to tensors: keep it as it is, and call it in `forward`.
         """).by(keep=lambda activation, default: activation() if activation else default),
-        slip("""the activation in the wrong place
+        mistake("""the activation in the wrong place
             It stands between the two layers and nowhere else: `W_2(activation(W_1(x)))`. What comes
             out of W_2, and what goes into W_1, has either sign.""")
         .by(
@@ -1109,27 +1109,27 @@ FEED_FORWARD = exercise(
         .by(finish=lambda self, output, x: self.activation(output))
         .by(first=lambda self, x: self.W_1(self.activation(x)), bend=lambda self, hidden: hidden)
         .by(first=lambda self, x: self.W_1(self.activation(x))),
-        slip("""x is added on top
+        mistake("""x is added on top
             You add x to the output, as the block around this layer will. Here it is W_2 of the
             hidden units and nothing else.""").by(finish=lambda self, output, x: x + output),
-        slip("""a norm inside
+        mistake("""a norm inside
             You normalise, before the layers or after them. The norms belong to the block.""")
         .by(take=lambda x: F.layer_norm(x, x.shape[-1:]))
         .by(finish=lambda self, output, x: F.layer_norm(output, output.shape[-1:])),
-        slip("""d_ff is ignored
+        mistake("""d_ff is ignored
             Your hidden layer has the same width whatever d_ff says. 4·d_model is the width where
             none is given.""")
         .by(width=lambda d_model, d_ff: 4 * d_model)
         .by(width=lambda d_model, d_ff: d_model),
-        slip("""another width where d_ff is left out
+        mistake("""another width where d_ff is left out
             Unless d_ff is given, the hidden layer has 4·d_model units.""")
         .by(times_d_model(1))
         .by(width=lambda d_model, d_ff: 2048 if d_ff is None else d_ff)
         .by_any(times_d_model, (1, 2, 3, 8)),
-        slip("""d_ff is taken for a factor
+        mistake("""d_ff is taken for a factor
             You make d_ff · d_model hidden units. d_ff is their number.
         """).by(width=lambda d_model, d_ff: d_model * (4 if d_ff is None else d_ff)),
-        slip("""W_1 and W_2 exchanged
+        mistake("""W_1 and W_2 exchanged
             W_1 comes first and widens, from d_model to d_ff; W_2 brings the token back.""").by(
             layers=lambda d, d_ff, bias: {
                 "W_1": nn.Linear(d_ff, d, bias=bias),
@@ -1138,7 +1138,7 @@ FEED_FORWARD = exercise(
             first=lambda self, x: self.W_2(x),
             second=lambda self, hidden: self.W_1(hidden),
         ),
-        slip("""W_2 does not lead back
+        mistake("""W_2 does not lead back
             Your W_2 maps d_ff to d_ff, or W_1 maps d_model to d_model. The first goes from d_model
             to d_ff, the second from d_ff back to d_model.""")
         .by(
@@ -1153,7 +1153,7 @@ FEED_FORWARD = exercise(
                 "W_2": nn.Linear(d, d_ff, bias=bias),
             }
         ),
-        slip("""bias is not handed on to both layers
+        mistake("""bias is not handed on to both layers
             A layer has a bias with `bias=False`, or none with `bias=True`, the default. Both go by
             it: `nn.Linear(…, bias=bias)`.""")
         .by(biased(True, True))
@@ -1162,7 +1162,7 @@ FEED_FORWARD = exercise(
         .by(biased(True, None))
         .by(biased(None, False))
         .by(biased(False, None)),
-        slip("""the biases are there and not used
+        mistake("""the biases are there and not used
             Your layers have biases, but you multiply by their weights alone. Call the layer,
             `self.W_1(x)`, which adds its bias too.""")
         .by(first=lambda self, x: x @ self.W_1.weight.mT)
@@ -1171,11 +1171,11 @@ FEED_FORWARD = exercise(
             first=lambda self, x: x @ self.W_1.weight.mT,
             second=lambda self, hidden: hidden @ self.W_2.weight.mT,
         ),
-        slip("""the layer works along the sequence
+        mistake("""the layer works along the sequence
             You turn x around, so that W_1 mixes tokens. It mixes the features of each token:
             `self.W_1(x)` works on the last axis.
         """).by(take=lambda x: x.mT, finish=lambda self, output, x: output.mT),
-        slip("""the hidden units are shared out
+        mistake("""the hidden units are shared out
             You take a softmax of the hidden units. A feed-forward layer bends each unit by
             itself.""").by(bend=lambda self, hidden: hidden.softmax(-1)),
     ),
@@ -1241,11 +1241,11 @@ ENCODER = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         encoding,
         *of_the_stream(encoder_layers),
         *of_the_mask("attend", "attention", ()),
-        slip("""no attention
+        mistake("""no attention
             You have it and do not use it: your tokens never meet. It is the first branch.
         """).by(walk=lambda x, steps: in_turn(x, steps[1:])),
     ),
@@ -1332,24 +1332,24 @@ DECODER = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         decoding,
         *of_the_stream(decoder_layers),
         *of_the_mask("look", "self_attention", ()),
-        slip("""the memory is normalised
+        mistake("""the memory is normalised
             You normalise the memory before it is read. It comes from an encoder that has its own
             last norm, and is read as it comes: only x goes through `norm_2`.""")
         .by(recall=lambda self, memory: self.norm_2(memory))
         .by(recall=lambda self, memory: self.norm_1(memory))
         .by(recall=lambda self, memory: self.norm_3(memory))
         .by(recall=lambda self, memory: self.norm_2(memory) if self.pre_norm else memory),
-        slip("""keys and values from x
+        mistake("""keys and values from x
             Your second attention asks x itself. Queries come from x, keys and values from the
             memory: `self.cross_attention(x, memory, …)`.""")
         .by(ask=lambda self, x, memory, mask: self.cross_attention(x, mask=None))
         .by(ask=lambda self, x, memory, mask: self.cross_attention(x, memory, x, mask=mask))
         .by(ask=lambda self, x, memory, mask: self.cross_attention(x, x, memory, mask=mask)),
-        slip("""the memory asks
+        mistake("""the memory asks
             Your queries come from the memory, so the result has its length. x asks, the memory
             answers: `self.cross_attention(x, memory, …)`.""")
         .by(ask=lambda self, x, memory, mask: self.cross_attention(memory, x))
@@ -1358,25 +1358,25 @@ DECODER = exercise(
                 memory, x, mask=None if mask is None else mask.mT
             )
         ),
-        slip("""the masks are exchanged
+        mistake("""the masks are exchanged
             `mask` says which tokens of x each may see and belongs to the self-attention,
             `memory_mask` to the attention to the memory.
         """).by(masks=lambda mask, memory_mask: (memory_mask, mask)),
-        slip("""one mask for both attentions
+        mistake("""one mask for both attentions
             You use `mask`, or `memory_mask`, in both attentions. Each has its own.""")
         .by(masks=lambda mask, memory_mask: (mask, mask))
         .by(masks=lambda mask, memory_mask: (memory_mask, memory_mask)),
-        slip("""memory_mask is ignored
+        mistake("""memory_mask is ignored
             Your attention to the memory sees all of it. Hand the mask on: `self.cross_attention(x,
             memory, mask=memory_mask)`.""").by(masks=lambda mask, memory_mask: (mask, None)),
-        slip("""memory_mask is inverted
+        mistake("""memory_mask is inverted
             You shut out what memory_mask allows. True means allowed: hand it on as it is.""").by(
             masks=lambda mask, memory_mask: (
                 mask,
                 None if memory_mask is None else ~memory_mask,
             )
         ),
-        slip("""the attentions are exchanged
+        mistake("""the attentions are exchanged
             x looks at itself with `self_attention` and at the memory with `cross_attention`. You
             use the one for the other.""")
         .by(
@@ -1385,7 +1385,7 @@ DECODER = exercise(
         )
         .by(look=lambda self, x, mask: self.cross_attention(x, mask=mask))
         .by(ask=lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask)),
-        slip("""an attention is missing
+        mistake("""an attention is missing
             x is to look at itself first and at the memory then. You leave one of the two out.""")
         .by(walk=lambda x, steps: in_turn(x, steps[::2]))
         .by(walk=lambda x, steps: in_turn(x, steps[1:])),
@@ -1418,9 +1418,9 @@ SCHEDULE = exercise(
             ]
         ),
     ),
-    misconceptions=made(
+    mistakes=made(
         scheduling,
-        slip("""a step below 1 is not refused
+        mistake("""a step below 1 is not refused
             A step below 1 does not raise ValueError (an `assert` raises AssertionError). Steps
             count from 1: test it and `raise ValueError(…)`.""")
         .by(start=lambda step: step, fall=lambda step, warmup: max(step, 1) ** -0.5)
@@ -1429,37 +1429,37 @@ SCHEDULE = exercise(
         .by(start=asserting)
         .by(start=lambda step: from_1_on(step or 1))
         .by(start=lambda step: from_1_on(abs(step))),
-        slip("""the first step is refused
+        mistake("""the first step is refused
             Step 1 is the first one and allowed. Only what lies below it is refused.
         """).by(start=lambda step: from_1_on(step - 1) + 1),
-        slip("""steps counted from 0
+        mistake("""steps counted from 0
             You add 1 to the step, or take 1 off. Steps count from 1, and the first is 1.""")
         .by(roles=lambda step, warmup: (step + 1, warmup))
         .by(roles=lambda step, warmup: (max(step - 1, 1e-9), warmup)),
-        slip("""the larger of the two
+        mistake("""the larger of the two
             You take the maximum, or the fall before step `warmup` and the rise after it. Of the two
             the smaller one counts.""")
         .by(join=lambda rise, fall, step, warmup: max(rise, fall))
         .by(join=lambda rise, fall, step, warmup: fall if step < warmup else rise),
-        slip("""rise and fall added or multiplied
+        mistake("""rise and fall added or multiplied
             You add the two, or multiply them. The smaller of the two counts: `min(…)`.""")
         .by(join=lambda rise, fall, step, warmup: rise + fall)
         .by(join=lambda rise, fall, step, warmup: rise * fall),
-        slip("""no warm-up
+        mistake("""no warm-up
             Your rate falls from the first step on. Until step `warmup` it rises: step ·
             warmup^(−3/2).""").by(join=lambda rise, fall, step, warmup: fall),
-        slip("""it never falls
+        mistake("""it never falls
             Your rate goes on rising, or stays at its peak. After step `warmup` it falls as
             step^(−1/2).""")
         .by(join=lambda rise, fall, step, warmup: rise)
         .by(join=lambda rise, fall, step, warmup: min(rise, warmup**-0.5)),
-        slip("""exponents without their brackets
+        mistake("""exponents without their brackets
             `step**-1/2` is (1/step)/2, and `warmup**-3/2` is warmup^(−3), halved: the power binds
             first. Put exponents in brackets, `step**(-1/2)`, or write `step**-0.5`.""")
         .by(HALVED)
         .by(HALVED | {"size": lambda d_model: d_model**-0.5})
         .by(*({name: change} for name, change in HALVED.items())),
-        slip("""another power of warmup
+        mistake("""another power of warmup
             The rise is step · warmup^(−3/2), so that it meets the fall at step `warmup`. You have
             another power of warmup there.""")
         .by(rise=lambda step, warmup: step / warmup)
@@ -1467,32 +1467,32 @@ SCHEDULE = exercise(
             lambda power: {"rise": lambda step, warmup: step * warmup**power},
             (-0.5, -1.0, -2.0, -0.75, -1.25),
         ),
-        slip("""another power of d_model
+        mistake("""another power of d_model
             The factor in front is d_model^(−1/2), one over its root.""")
         .by(powers(-1))
         .by_any(powers, (-1.0, 0.5, 0.0, -0.25, -1.5, 1.0)),
-        slip("""it falls at another pace
+        mistake("""it falls at another pace
             After the warm-up the rate falls as one over the *root* of the step.""")
         .by(fall=lambda step, warmup: warmup**0.5 / step)
         .by(fall=lambda step, warmup: 1 / step)
         .by(fall=lambda step, warmup: warmup**-0.5 * max(0, 2 - step / warmup))
         .by(fall=lambda step, warmup: step**-0.25),
-        slip("""the fall counts from the end of the warm-up
+        mistake("""the fall counts from the end of the warm-up
             You count the steps of the fall from `warmup` on. The same step stands in both parts:
             step^(−1/2).""")
         .by(fall=lambda step, warmup: max(step - warmup, 1) ** -0.5)
         .by(fall=lambda step, warmup: (step - warmup + 1) ** -0.5 if step >= warmup else 1.0),
-        slip("""step and warmup exchanged
+        mistake("""step and warmup exchanged
             You use the one for the other, everywhere or in the rise. The signature is (step,
             d_model, warmup), and the rise is step · warmup^(−3/2).""")
         .by(roles=lambda step, warmup: (warmup, step))
         .by(rise=lambda step, warmup: warmup * step**-1.5),
-        slip("""d_model in one of the two parts
+        mistake("""d_model in one of the two parts
             d_model^(−1/2) stands before the minimum and counts for rise and fall. You multiply one
             of the two by it.""")
         .by(parts=lambda size, rise, fall: (1, rise, size * fall))
         .by(parts=lambda size, rise, fall: (1, size * rise, fall)),
-        slip("""a peak of 1
+        mistake("""a peak of 1
             You scale the schedule so that its peak is 1, or d_model^(−1/2). Its peak is (d_model ·
             warmup)^(−1/2).""")
         .by(
@@ -1504,7 +1504,7 @@ SCHEDULE = exercise(
             rise=lambda step, warmup: step / warmup,
             fall=lambda step, warmup: (warmup / step) ** 0.5,
         ),
-        slip("""rounded on the way
+        mistake("""rounded on the way
             You divide with `//` or round. The rates are small numbers, and whole numbers are 0.""")
         .by(rise=lambda step, warmup: (step // warmup) * warmup**-0.5)
         .by(finish=int)

@@ -29,7 +29,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.mistakes import Between, made, mistake
 from attncourse.checks.writing.modules import spread, tensor
 
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
@@ -313,25 +313,25 @@ def image_in(order):
 
 # --- usual mistakes of cutting ---------------------------------------------------------------
 
-RESHAPED = slip("""reshaped in the order of memory
+RESHAPED = mistake("""reshaped in the order of memory
     A reshape alone hands out the numbers row by row across the whole image, so your pieces are
     strips. Cut height and width into two axes each, and let axes change places before you join.
 """).by(finish=lambda patches, images, p: straight(images, p))
-COLUMN_BY_COLUMN = slip("""patches counted column by column
+COLUMN_BY_COLUMN = mistake("""patches counted column by column
     Your second patch lies below the first. Reading order goes along the top row first.
 """).by(order="srcpq")
-TURNED_INSIDE = slip("""rows and columns exchanged inside a patch
+TURNED_INSIDE = mistake("""rows and columns exchanged inside a patch
     In your patches the pixels stand column by column. They go row by row there too.
 """).by(order="rscqp")
-CHANNELS_LAST = slip("""channels last inside a patch
+CHANNELS_LAST = mistake("""channels last inside a patch
     You put the channels of one pixel side by side. A patch holds all pixels of channel 0, then all
     of channel 1: channel, row, column.""").by(order="rspqc")
-CHANNEL_BY_CHANNEL = slip("""the axis of the channels left in front
+CHANNEL_BY_CHANNEL = mistake("""the axis of the channels left in front
     You cut well and then flatten with the channels in front, so a row mixes several patches of one
     channel. The channels belong inside the patch: move their axis behind rows and columns.
 """).by(order="crspq", join=lambda x: x.reshape(*x.shape[:-5], x.shape[-4] * x.shape[-3], -1))
 NOT_REFUSED = (
-    slip("""sizes that do not fit are not refused
+    mistake("""sizes that do not fit are not refused
     `H // patch` rounds down: pixels are lost, or torch fails far from the cause. An `assert` raises
     AssertionError and is skipped under `python -O`. Test both sides, raise ValueError.""")
     .by(refuse=never)
@@ -340,7 +340,7 @@ NOT_REFUSED = (
     .by(refuse=never, take=filled_up)
 )
 HALF_TESTED = (
-    slip("""only one side is tested
+    mistake("""only one side is tested
     You test the height or the width, or whether the pixels are enough for whole patches. Both sides
     must be divisible.""")
     .by(refuse=lambda height, width, side: refused(height, height, side))
@@ -357,17 +357,17 @@ HALF_TESTED = (
         )
     )
 )
-BY_NUMBER = slip("""the side taken for the number of patches
+BY_NUMBER = mistake("""the side taken for the number of patches
     You make `patch` rows and columns of patches. It is the side of one, in pixels.
 """).by(cut=by_number)
-SQUARE = slip("""a square image assumed
+SQUARE = mistake("""a square image assumed
     You use the height for both sides. There are H / patch rows and W / patch columns of
     patches.""").by(cut=by_height_alone)
-OVERLAPPING = slip("""the pieces overlap
+OVERLAPPING = mistake("""the pieces overlap
     Your patches begin at every pixel. They lie side by side: the step is the side of a patch.
 """).by(cut=overlapping)
 FROM_THE_FRONT = (
-    slip("""axes counted from the front
+    mistake("""axes counted from the front
     `b, c, H, W = images.shape` or a `permute` of six axes fits exactly one batch axis, and without
     `b` none. Count from the end, and unpack `*batch, c, H, W = images.shape`.""")
     .by(move=one_batch_axis)
@@ -376,12 +376,12 @@ FROM_THE_FRONT = (
     .by(take=lambda x, p: unpacked(x, 3))
 )
 EXCHANGED = (
-    slip("""height and width exchanged
+    mistake("""height and width exchanged
     You cut the image into W / patch rows of H / patch patches. Rows go with the height.""")
     .by(cut=exchanged)
     .by(take=lambda x, p: x.mT)
 )
-LAST_DROPPED = slip("""the last row and column of patches are left out
+LAST_DROPPED = mistake("""the last row and column of patches are left out
     Your loop stops too early: `range(0, H - patch, patch)` ends before the last patch. `range(0, H,
     patch)` reaches it.""").by(take=lambda x, p: x[..., :-p, :-p])
 
@@ -400,7 +400,7 @@ def joined_in(order):
 
 
 ANOTHER_ORDER = (
-    slip("""the axes are joined in another order
+    mistake("""the axes are joined in another order
     Your axes change places in another way than is needed before they are joined. Write down the
     order that the result has, the axis that runs fastest last, and permute to that.""")
     .by(joined_in("rpscq"))
@@ -408,7 +408,7 @@ ANOTHER_ORDER = (
         joined_in, orders("rscpq", "rpscq", "srcpq", "rscqp", "rspqc", "srcqp", "crspq", "crpsq")
     )
 )
-FAR_APART = slip("""patches of pixels that lie far apart
+FAR_APART = mistake("""patches of pixels that lie far apart
     The axes of patches and of pixels are exchanged: your patches hold every (H / patch)-th row.
     Pixels of one patch are neighbours: `reshape(…, H // patch, patch, W // patch, patch)`.
 """).by(cut=far_apart)
@@ -441,7 +441,7 @@ PATCHIFY = exercise(
         patch=2,
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         patching,
         RESHAPED,
         COLUMN_BY_COLUMN,
@@ -456,16 +456,16 @@ PATCHIFY = exercise(
         FAR_APART,
         LAST_DROPPED,
         ANOTHER_ORDER,
-        slip("""one patch a column
+        mistake("""one patch a column
             You return (..., c·patch², n), as `F.unfold` does. A token is a row: `.mT`.
         """).by(finish=lambda patches, images, p: patches.mT),
-        slip("""the axes are not joined
+        mistake("""the axes are not joined
             Your patches keep axes of their own. Flatten twice: rows and columns of patches into n,
             channel, row and column of a pixel into c·patch².""")
         .by(join=lambda x: x)
         .by(join=lambda x: x.flatten(-5, -4))
         .by(join=lambda x: x.flatten(-3)),
-        slip("""the channels are mixed
+        mistake("""the channels are mixed
             You average the channels or keep one of them. A patch holds the numbers of all.""")
         .by(take=lambda x, p: x.mean(-3, keepdim=True))
         .by(take=lambda x, p: x[..., :1, :, :]),
@@ -497,7 +497,7 @@ UNPATCHIFY = exercise(
         patch=2,
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         unpatching,
         RESHAPED.here(
             cut=lambda x, p, rows, columns: x.reshape(*x.shape[:-2], -1, rows, p, columns, p),
@@ -517,14 +517,14 @@ UNPATCHIFY = exercise(
             "You take the channels for the outermost axis. A patch is one row, channel by "
             "channel: c stands behind the two axes that count patches."
         ),
-        slip("""height and width exchanged
+        mistake("""height and width exchanged
             You lay out W / patch rows of H / patch patches. Rows go with the height.""")
         .by(grid=lambda patches, p, height, width: (width // p, height // p))
         .by(
             grid=lambda patches, p, height, width: (width // p, height // p),
             finish=lambda x, height, width: x.reshape(*x.shape[:-2], height, width),
         ),
-        slip("""the pixels of a patch stay in one run
+        mistake("""the pixels of a patch stay in one run
             You join the axes as (rows, columns, row inside, column inside), so a patch lies in one
             run. A row of the image goes through several patches: row and row inside stand side by
             side, then column and column inside.""").by(
@@ -539,13 +539,13 @@ UNPATCHIFY = exercise(
         ANOTHER_ORDER.here(image_in("cpsrq")).by_any(
             image_in, orders("crpsq", "cpsrq", "crspq", "cprqs", "crqsp", "rscpq")
         ),
-        slip("""the image is turned
+        mistake("""the image is turned
             You return (..., c, W, H). Rows of pixels come before columns.
         """).by(finish=lambda images, height, width: images.mT),
-        slip("""channels last in the image
+        mistake("""channels last in the image
             You return (..., H, W, c), which matplotlib likes. Here c comes before the rows.
         """).by(finish=lambda images, height, width: images.movedim(-3, -1)),
-        slip("""sizes that are too large
+        mistake("""sizes that are too large
             Your axes hold more numbers than the patches have. Height and width are in pixels:
             divide them by patch. c is the length of a patch over patch².""")
         .by(grid=lambda patches, p, height, width: (height, width))
@@ -556,7 +556,7 @@ UNPATCHIFY = exercise(
         SQUARE.here(grid=square).said(
             "You take the root of n for both sides. Rows are height / patch, columns width / patch."
         ),
-        slip("""a fixed number of channels
+        mistake("""a fixed number of channels
             You write 3 channels, or 1, into the code. c is the length of a patch over patch².""")
         .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 3))
         .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 1)),
@@ -599,7 +599,7 @@ WINDOW_PARTITION = exercise(
         d=3,
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         windowing,
         RESHAPED.here(finish=lambda windows, x, w: x.movedim(-3, -1).reshape(windows.shape)),
         COLUMN_BY_COLUMN.here(order="srpqd")
@@ -610,7 +610,7 @@ WINDOW_PARTITION = exercise(
         TURNED_INSIDE.here(order="rsqpd")
         .called("rows and columns exchanged inside a window")
         .said("In your windows the tokens stand column by column. They go row by row."),
-        slip("""windows of tokens that lie far apart
+        mistake("""windows of tokens that lie far apart
             Your windows hold every (H/w)-th token, or the axes of windows and tokens are exchanged.
             Tokens of one window are neighbours.""")
         .by(order="pqrsd")
@@ -643,20 +643,20 @@ WINDOW_PARTITION = exercise(
         ANOTHER_ORDER.here(tokens_in("rpqsd")).by_any(
             tokens_in, orders("rspqd", "rpqsd", "srpqd", "rsqpd", "srqpd", "rpsqd", "rsdpq")
         ),
-        slip("""windows and batch in one axis
+        mistake("""windows and batch in one axis
             You return (batch · windows, window², d). Here the batch axes stay as they are.
         """).by(finish=lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:])),
-        slip("""the tokens are not joined
+        mistake("""the tokens are not joined
             Your windows are squares (window, window, d). A sequence has one axis: flatten them.""")
         .by(join=lambda x: x.flatten(-5, -4))
         .by(join=lambda x: x.flatten(-3, -2))
         .by(join=lambda x: x),
-        slip("""features before tokens
+        mistake("""features before tokens
             Your features stand before the tokens of a window, or stood there when you joined the
             axes, as after `unfold`. A token is a row: features come last.""")
         .by(finish=lambda windows, x, w: windows.mT)
         .by(finish=lambda windows, x, w: windows.mT.reshape(windows.shape)),
-        slip("""the windows are shifted
+        mistake("""the windows are shifted
             You roll the tokens before you cut. Plain windows begin at the top left corner.
         """).by(take=lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))),
         NOT_REFUSED.naming(patch="window", pixels="tokens"),
@@ -816,54 +816,54 @@ EMBED_IMAGE = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         embedding,
-        slip("""the class token stands last
+        mistake("""the class token stands last
             You append the class token. It comes first, and so does its row of positions.
         """).by(join=lambda first, tokens: torch.cat([tokens, first], -2)),
-        slip("""the class token has no position
+        mistake("""the class token has no position
             You add positions to the patches and put the class token in front afterwards. It has a
             row of positions too, row 0: first join, then add.""")
         .by(place=lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]))
         .by(place=lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[:-1])),
-        slip("""the last position for the class token
+        mistake("""the last position for the class token
             You give positions 0 to n − 1 to the patches and the last one to the class token. The
             class token has position 0, the patches those from 1 on.
         """).by(place=lambda x, positions: x + positions.roll(1, 0)),
-        slip("""the patches' positions begin at row 0
+        mistake("""the patches' positions begin at row 0
             The class token and the first patch both get row 0. The class token has that, and the
             patches those from 1 on: first join, then add.""").by(
             place=lambda x, positions: (
                 x + torch.cat([positions[:1], positions[:1], positions[1:-1]])
             )
         ),
-        slip("""positions are added twice
+        mistake("""positions are added twice
             You add positions to the patches, and again to all tokens. Once is enough.""").by(
             place=lambda x, positions: (
                 in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]) + positions
             )
         ),
-        slip("""no positions
+        mistake("""no positions
             You leave positions out: the patches could stand in any order.
         """).by(place=lambda x, positions: x),
-        slip("""no bias
+        mistake("""no bias
             You project the patches without the bias.
         """).by(project=lambda patches, weight, bias: patches @ weight),
-        slip("""the bias is added to the class token too
+        mistake("""the bias is added to the class token too
             The class token is no patch: it is not projected and gets no bias.""").by(
             project=lambda patches, weight, bias: patches @ weight,
             finish=lambda x, bias, positions: x + bias,
         ),
-        slip("""no class token
+        mistake("""no class token
             You return n tokens, those of the patches. A token that belongs to none comes first.""")
         .by(join=lambda first, tokens: tokens, place=lambda x, positions: x + positions[1:])
         .by(join=lambda first, tokens: tokens, place=lambda x, positions: x + positions[:-1]),
-        slip("""the class token in place of the first patch
+        mistake("""the class token in place of the first patch
             You overwrite the first patch. The class token is one more: n + 1 tokens.""").by(
             join=lambda first, tokens: in_front(first, tokens[..., 1:, :]),
             place=lambda x, positions: x + positions[: x.shape[-2]],
         ),
-        slip("""the class token is added to every patch
+        mistake("""the class token is added to every patch
             You add the class token. It is a token of its own, in front of the others.""").by(
             join=lambda first, tokens: tokens + first, place=lambda x, positions: x + positions[1:]
         ),
@@ -873,11 +873,11 @@ EMBED_IMAGE = exercise(
         CHANNELS_LAST.here(cut=patching(**CHANNELS_LAST.ways[0])),
         CHANNEL_BY_CHANNEL.here(cut=patching(**CHANNEL_BY_CHANNEL.ways[0])),
         EXCHANGED.here(cut=patching(**EXCHANGED.ways[0])).by(cut=patching(**EXCHANGED.ways[1])),
-        slip("""the weight transposed
+        mistake("""the weight transposed
             `F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d):
             `patches @ weight`.
         """).by(project=lambda patches, weight, bias: patches @ weight.T + bias),
-        slip("""tokens multiplied by √d
+        mistake("""tokens multiplied by √d
             You scale the tokens by √d, as some language models do. Here nothing is scaled.""")
         .by(finish=lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions)
         .by(finish=lambda x, bias, positions: x * x.shape[-1] ** 0.5)
@@ -927,33 +927,33 @@ ATTENTION_ON_IMAGE = exercise(
         ("tokens = width", "There is one token more than patches."),
         ("entries that cancel", "Attention weights are not negative."),
     ),
-    misconceptions=made(
+    mistakes=made(
         laying,
-        slip("""the shares do not sum to 1
+        mistake("""the shares do not sum to 1
             You leave the class token's own weight out and the others as they are. Divide them by
             their sum.""")
         .by(share=lambda rest, weights: rest)
         .by(share=lambda rest, weights: rest / weights.sum(-1, keepdim=True)),
-        slip("""the last token left out
+        mistake("""the last token left out
             You drop the last weight. The class token stands first: `weights[..., 1:]`.
         """).by(own=lambda weights: weights[..., :-1]),
-        slip("""divided by the largest
+        mistake("""divided by the largest
             Your largest share is 1. Divide by the sum, so that all together are 1.""")
         .by(share=lambda rest, weights: rest / rest.amax(-1, keepdim=True))
         .by(share=lambda rest, weights: spread_out(rest)),
-        slip("""divided by 1 minus the class token's weight
+        mistake("""divided by 1 minus the class token's weight
             That is the sum of the others only where the row sums to 1 exactly, and its gradient is
             another one. Divide by the sum.
         """).by(share=lambda rest, weights: rest / (1 - weights[..., :1])),
-        slip("""a second softmax
+        mistake("""a second softmax
             You send the weights through a softmax. They come from one: divide by the sum.
         """).by(share=lambda rest, weights: rest.softmax(-1)),
-        slip("""one sum for the whole batch
+        mistake("""one sum for the whole batch
             You divide by the sum over all images. Each row of weights has a sum of its own:
             `sum(-1, keepdim=True)`.""")
         .by(share=lambda rest, weights: rest / rest.sum())
         .by(share=lambda rest, weights: rest / rest.sum(0, keepdim=True)),
-        slip("""a guard in the divisor
+        mistake("""a guard in the divisor
             You add a small number to the sum, and the shares no longer sum to 1. The sum is never 0
             here.""")
         .by(share=lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + 1e-6))
@@ -961,14 +961,14 @@ ATTENTION_ON_IMAGE = exercise(
             lambda eps: {"share": lambda rest, weights: rest / (rest.sum(-1, keepdim=True) + eps)},
             Between(1e-9, 1.0),
         ),
-        slip("""patches laid down column by column
+        mistake("""patches laid down column by column
             You fill the image column by column. Patches are counted in reading order.
         """).by(lay=lambda shares, height, width: shares.unflatten(-1, (width, height)).mT),
-        slip("""height and width exchanged
+        mistake("""height and width exchanged
             You return (..., width, height). Rows come first.""")
         .by(lay=lambda shares, height, width: shares.unflatten(-1, (width, height)))
         .by(finish=lambda picture: picture.mT),
-        slip("""the image stands on its head
+        mistake("""the image stands on its head
             Your first row of patches lies at the bottom, or the first column at the right. Row 0 is
             the top one, column 0 the left one.""")
         .by(finish=lambda picture: picture.flip(-2))
@@ -978,10 +978,10 @@ ATTENTION_ON_IMAGE = exercise(
                 -1, square(shares[..., None], 0, 0, 0)
             )
         ).said("You take the root of n for both sides. The image may be higher than wide."),
-        slip("""the shares are not laid over the image
+        mistake("""the shares are not laid over the image
             You return a row (..., n). Cut the last axis into (height, width).
         """).by(lay=lambda shares, height, width: shares),
-        slip("""an average over the heads
+        mistake("""an average over the heads
             You average over an axis in front of the tokens. Every row gets a picture of its
             own.""")
         .by(finish=lambda picture: picture.mean(-3))

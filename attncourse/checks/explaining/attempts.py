@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Misconception, parts_of
+from attncourse.checks.exercise import Between, Exercise, Mistake, parts_of
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
 from attncourse.checks.trying.trials import Trial, draw
@@ -16,11 +16,9 @@ from attncourse.checks.trying.trials import Trial, draw
 class Attempt:
     """What a wrong implementation does on the cases, tried when it is asked for."""
 
-    def __init__(
-        self, exercise: Exercise, misconception: Misconception, wrong: Callable, seed: int
-    ):
+    def __init__(self, exercise: Exercise, mistake: Mistake, wrong: Callable, seed: int):
         self.exercise = exercise
-        self.misconception = misconception
+        self.mistake = mistake
         self.wrong = wrong
         self.parts = parts_of(wrong)
         self.cases = draw(exercise, seed)
@@ -32,7 +30,7 @@ class Attempt:
     def on(self, seed: int) -> "Attempt":
         """The same on the cases of another seed."""
         if seed not in self.elsewhere:
-            other = Attempt(self.exercise, self.misconception, self.wrong, seed)
+            other = Attempt(self.exercise, self.mistake, self.wrong, seed)
             self.elsewhere[seed] = other
         return self.elsewhere[seed]
 
@@ -64,18 +62,16 @@ class Attempt:
 
 
 @lru_cache(maxsize=8)
-def mistakes(exercise: Exercise, seed: int) -> tuple[Attempt, ...]:
-    """Each misconception, and each other way to make it, with what it does on the cases."""
+def attempts(exercise: Exercise, seed: int) -> tuple[Attempt, ...]:
+    """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(
-        Attempt(exercise, m, wrong, seed)
-        for m in exercise.misconceptions
-        for wrong in (m.wrong, *m.also)
+        Attempt(exercise, m, wrong, seed) for m in exercise.mistakes for wrong in (m.wrong, *m.also)
     )
 
 
 @lru_cache(maxsize=64)
-def members(exercise: Exercise, m: Misconception, seed: int) -> tuple[Attempt, ...]:
-    """The members of a misconception's family."""
+def members(exercise: Exercise, m: Mistake, seed: int) -> tuple[Attempt, ...]:
+    """The members of a mistake's family."""
     return tuple(Attempt(exercise, m, m.family.make(v), seed) for v in m.family.values)
 
 
@@ -85,7 +81,7 @@ def together(a: Attempt, b: Attempt, seed: int) -> Attempt | None:
         compose, chosen = a.parts
         apart = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
         both = compose(**chosen, **b.parts.chosen) if apart else None
-        a.beside[b] = Attempt(a.exercise, a.misconception, both, seed) if apart else None
+        a.beside[b] = Attempt(a.exercise, a.mistake, both, seed) if apart else None
     return a.beside[b]
 
 

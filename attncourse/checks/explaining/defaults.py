@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.exercise import Case, Exercise, Misconception
+from attncourse.checks.exercise import Case, Exercise, Mistake
 from attncourse.checks.explaining.signatures import in_code
 from attncourse.checks.trying.asking import asking
 from attncourse.checks.trying.outcome import run
@@ -18,7 +18,7 @@ from attncourse.checks.trying.trials import Trial, problem_with
 
 def other_default(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
-) -> Misconception | None:
+) -> Mistake | None:
     """The mistake, if handing a default over makes everything right that leaves it out.
 
     Raises ``TimeUp`` where such a call does not return: nothing can be asked after that.
@@ -37,7 +37,7 @@ def other_default(
         if len(known) == len(tried) and known.count(True) >= enough:
             if any(mends(exercise, implementation, t, t.case) for t, _ in tried):
                 return None  # wrong once and right once: decided by lot
-            return Misconception(
+            return Mistake(
                 f"another default for {name}",
                 f"Your answer is right where the call gives `{name}={in_code(default)}`, and wrong "
                 f"where {name} is left out. The exercise says that it is the same then.",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.explaining.attempts import Attempt, together
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
@@ -32,7 +32,7 @@ class Finding:
     they would be then. Nothing is wrong then where the mistake is ``all`` that there is.
     """
 
-    mistake: Misconception | None = None
+    mistake: Mistake | None = None
     rest: str = ""
     mended: tuple[Trial, ...] = ()
     symptom: str = ""
@@ -47,10 +47,10 @@ class Answer(Protocol):
     def again(self, seed: int) -> tuple[Trial, ...]:
         """The trials on the cases of another seed."""
 
-    def default(self, trials: tuple[Trial, ...]) -> Misconception | None:
+    def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
         """A default that is another one than the exercise's."""
 
-    def place(self) -> Misconception | None:
+    def place(self) -> Mistake | None:
         """The place in its code where one change makes everything right."""
 
     def ignored(self) -> str:
@@ -106,8 +106,8 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     """
     trials = search.trials
     # One known mistake that does the same in every case: there is nothing left to explain.
-    for mistake in search.single():
-        yield Claim(Finding(mistake.misconception, all=True), Search.does, (mistake,))
+    for attempt in search.single():
+        yield Claim(Finding(attempt.mistake, all=True), Search.does, (attempt,))
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"
@@ -116,7 +116,7 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # Calls that never begin say nothing of results, which all steps below go by.
     if other := other_signature(search.exercise, trials):
         if beneath := search.beneath():
-            finding = Finding(other, beneath.misconception.name, search.called(beneath))
+            finding = Finding(other, beneath.mistake.name, search.called(beneath))
             yield Claim(finding, Search.is_beneath, (beneath,))
         yield Claim(Finding(other), lambda s: bool(other_signature(s.exercise, s.trials)))
         return
@@ -126,14 +126,14 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # Still one known mistake and nothing else: before two, which explain the same with more.
     if branch := search.branch():
         attempt, where = branch
-        told = f"{attempt.misconception.explanation} Here that is so {where}."
-        finding = Finding(replace(attempt.misconception, explanation=told), all=True)
+        told = f"{attempt.mistake.explanation} Here that is so {where}."
+        finding = Finding(replace(attempt.mistake, explanation=told), all=True)
         yield Claim(finding, lambda s, a: s.in_branch(a, where), (attempt,))
     # A second mistake that any exercise knows is surer than one of this exercise, and cheaper:
     # every mistake is tried once here, and with every other below.
     if layers := search.layers():
         attempt, over = layers
-        finding = Finding(attempt.misconception, over, search.mended(attempt))
+        finding = Finding(attempt.mistake, over, search.mended(attempt))
         yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (attempt,))
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.
@@ -143,14 +143,14 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
             if search.rivals(second, first):
                 continue  # either may be another mistake
             first, second = second, first
-        rest = "" if search.rivals(second, first) else second.misconception.name
-        finding = Finding(first.misconception, rest, search.all_trials(second))
+        rest = "" if search.rivals(second, first) else second.mistake.name
+        finding = Finding(first.mistake, rest, search.all_trials(second))
         yield Claim(finding, Search.exactly, (together(*pair, search.seed),))
     # A mistake and a change of its result: only where the right result changed is not simpler.
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():
         attempt, how = changed
-        finding = Finding(attempt.misconception, f"the result is {how}", search.mended(attempt))
+        finding = Finding(attempt.mistake, f"the result is {how}", search.mended(attempt))
         yield Claim(finding, lambda s, a: s.changed_in(a) == how, (attempt,))
     # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
     # before the search of the code, which takes long and finds where, not what.
@@ -181,21 +181,21 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # Two mistakes that between them explain every case, before one that explains a part.
     if apart := search.in_different_cases():
         first, second = apart
-        finding = Finding(first.misconception, second.misconception.name, search.mended(first))
+        finding = Finding(first.mistake, second.mistake.name, search.mended(first))
         yield Claim(finding, Search.are_apart, apart)
     # One that explains enough, unless what is left speaks against it: a cause comes before the
     # looks of the result.
     part = search.worth_trying() and search.part()
     if part and not search.refuted(part):
         for rest in dict.fromkeys((search.left(part), "")):
-            finding = Finding(part.misconception, rest, search.mended(part))
+            finding = Finding(part.mistake, rest, search.mended(part))
             yield Claim(finding, lambda s, a, rest=rest: s.stands_beside(a, rest), (part,))
     # A description that fits some cases.
     if whole and not whole.sure:
         yield Claim(looks, looks_so)
     # The mistake that was refuted, told as what it is: a likeness.
     if part:
-        told = f"where it is wrong, it often does what this mistake does: {part.misconception.name}"
+        told = f"where it is wrong, it often does what this mistake does: {part.mistake.name}"
         yield Claim(Finding(symptom=told), lambda s, a: s.explained(a) > 0, (part,))
     # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
     if answer.ended:

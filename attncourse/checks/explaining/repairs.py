@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.explaining.changes import (
     CURES,
     FUNCTION,
@@ -48,8 +48,8 @@ MADE = 1500  # calls that making a variant counts as
 LAST = 6.0  # seconds of processor time after which no variant is tried, whatever was counted
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
-SLIPS = (NUMBER, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
-TWO = "two slips in one line"
+PAIRABLE = (NUMBER, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
+TWO = "two mistakes in one line"
 LONE = "a softmax along an axis of length 1"
 ALONG = "A softmax shares a 1 among the numbers along its axis: that has to be the keys' axis."
 LONGEST = 70  # characters of a line that are shown
@@ -82,7 +82,7 @@ class Source:
 
 def repaired(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
-) -> Misconception | None:
+) -> Mistake | None:
     """The mistake that one change in the code of ``implementation`` mends, or two in one line.
 
     None if none does.
@@ -141,13 +141,13 @@ def repaired(
         nonlocal allowed, spent
         spent, allowed = 0, PAIRS
         for statement in plain_lines(source.definition):
-            for one in slips(source.definition, statement):
+            for one in pairable(source.definition, statement):
                 spent += LISTED
                 with one.applied():
-                    for other in slips(source.definition, statement):
+                    for other in pairable(source.definition, statement):
                         if is_over() or hung > 1:
                             return ()
-                        if SLIPS.index(other.kind) < SLIPS.index(one.kind):
+                        if PAIRABLE.index(other.kind) < PAIRABLE.index(one.kind):
                             continue  # tried the other way round
                         with other.applied():
                             if mends():
@@ -171,11 +171,11 @@ def plain_lines(definition: ast.AST) -> list[ast.stmt]:
     return found if len(found) <= STATEMENTS else []
 
 
-def slips(definition: ast.AST, statement: ast.stmt) -> list[Change]:
+def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
     """The changes of a statement that people need two of, the likeliest first."""
     there = {id(node) for node in ast.walk(statement)} - {id(statement)}
-    found = [c for c in changes(definition) if c.kind in SLIPS and id(c.node) in there]
-    return sorted(found, key=lambda change: SLIPS.index(change.kind))
+    found = [c for c in changes(definition) if c.kind in PAIRABLE and id(c.node) in there]
+    return sorted(found, key=lambda change: PAIRABLE.index(change.kind))
 
 
 def run_all(exercise: Exercise, function: Callable, trials: list[Trial]) -> None:
@@ -244,7 +244,7 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def in_words(source: Source, found: tuple[Change, ...], lone: bool = False) -> Misconception:
+def in_words(source: Source, found: tuple[Change, ...], lone: bool = False) -> Mistake:
     """The mistake in words, without what mends it."""
     line = source.line(found[0].node)
     line = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
@@ -257,8 +257,8 @@ def in_words(source: Source, found: tuple[Change, ...], lone: bool = False) -> M
     cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
     told = " ".join([f"{words}{there} every result is right.", *filter(None, cures)])
     if lone:
-        return Misconception(LONE, f"There every weight is 1. {told} {ALONG}")
-    return Misconception(found[0].kind if not more else TWO, told)
+        return Mistake(LONE, f"There every weight is 1. {told} {ALONG}")
+    return Mistake(found[0].kind if not more else TWO, told)
 
 
 # --- the source of an answer ---------------------------------------------------------------------

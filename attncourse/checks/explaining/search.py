@@ -9,11 +9,11 @@ from itertools import product
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Family, Misconception
+from attncourse.checks.exercise import Between, Exercise, Family, Mistake
 from attncourse.checks.explaining.attempts import (
     Attempt,
+    attempts,
     members,
-    mistakes,
     same,
     sizes,
     together,
@@ -52,7 +52,7 @@ class Search:
         self.effort = Effort(exercise, seed, within)
         self.tried: set[tuple[Attempt, int]] = set()
         self.seed = seed
-        self.attempts = mistakes(exercise, seed)
+        self.attempts = attempts(exercise, seed)
         self.compared: dict[tuple[Attempt, int], bool] = {}
         self.wrong = [i for i, t in enumerate(trials) if t.stands_out]
         self.right = [i for i, t in enumerate(trials) if not t.stands_out]
@@ -83,7 +83,7 @@ class Search:
 
     def does(self, attempt: Attempt) -> bool:
         """``exactly``, or where a number was measured, with the number measured here."""
-        m = attempt.misconception
+        m = attempt.mistake
         listed = attempt.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
         return self.exactly(attempt) or (
             not listed and any(self.exactly(other) for other in self.fitted(m, m.family))
@@ -156,7 +156,7 @@ class Search:
 
     def members(self) -> Iterator[Attempt]:
         """Mistakes of the exercise's families: all that are listed, or the one that fits."""
-        for m in self.exercise.misconceptions:
+        for m in self.exercise.mistakes:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
@@ -164,7 +164,7 @@ class Search:
             else:
                 yield from members(self.exercise, m, self.seed)
 
-    def fitted(self, m: Misconception, family: Family) -> Iterator[Attempt]:
+    def fitted(self, m: Mistake, family: Family) -> Iterator[Attempt]:
         """The members of a family that come nearest to the implementation in one case."""
         i = self.measured_in()
         if i is None:
@@ -187,7 +187,7 @@ class Search:
         plain = [i for i in self.wrong if is_plain(self.trials[i].outcome.value)]
         return min(plain, key=worst_last, default=None)
 
-    def distance(self, m: Misconception, wrong: Callable, i: int) -> float:
+    def distance(self, m: Mistake, wrong: Callable, i: int) -> float:
         """The largest difference of a wrong implementation's numbers from the answer's in a case.
 
         Infinite where it returns no array of that shape.
@@ -237,7 +237,7 @@ class Search:
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
-        own = {one.misconception.name, other.misconception.name}
+        own = {one.mistake.name, other.mistake.name}
         return any(
             self.hints_at(both, self.order[0])
             and self.exactly(both)
@@ -245,7 +245,7 @@ class Search:
                 same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in self.order
             )
             for a in self.attempts
-            if a.misconception.name not in own
+            if a.mistake.name not in own
             and a.parts is not None
             and (both := together(a, other, self.seed)) is not None
         )
@@ -434,14 +434,14 @@ class Search:
 
     def alone(self, attempt: Attempt, agreed: list[int]) -> bool:
         """Whether of all mistakes this one alone does the same in these cases."""
-        others = (a for a in self.attempts if a.misconception is not attempt.misconception)
+        others = (a for a in self.attempts if a.mistake is not attempt.mistake)
         return bool(agreed) and not any(
             all(self.agrees(other, i) for i in agreed) for other in others
         )
 
     def refuses(self, attempt: Attempt) -> bool:
         """Whether all that is wrong are refusals, in words of one's own, that it alone makes."""
-        others = (a for a in self.attempts if a.misconception is not attempt.misconception)
+        others = (a for a in self.attempts if a.mistake is not attempt.mistake)
         return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
             self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
             for other in others

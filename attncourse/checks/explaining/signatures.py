@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable
 
-from attncourse.checks.exercise import Exercise, Misconception
+from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.trying.trials import Trial
 
 CALL = r"(?P<function>\w+|<lambda>)\(\) "  # as Python writes it
@@ -19,7 +19,7 @@ OTHER = re.compile(
 )
 
 
-def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Misconception | None:
+def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | None:
     """The mistake, if a call does not fit, whatever else is wrong."""
     for trial in trials:
         if trial.outcome.error is TypeError and trial.wrong:
@@ -32,7 +32,7 @@ def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Misconcept
     return None
 
 
-def lacking(exercise: Exercise, function: str, names: list[str]) -> Misconception:
+def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     """An argument that has a default in the exercise, or one that the exercise does not have."""
     defaults = {
         name: p.default
@@ -44,14 +44,14 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Misconceptio
         return misfit(exercise, function, told)
     listed = " and ".join(names)
     written = ", ".join(f"{name}={in_code(defaults[name])}" for name in names)
-    return Misconception(
+    return Mistake(
         f"no default for {listed}",
         f"Your signature asks for {listed} in every call. The exercise lets "
         f"{'it' if len(names) == 1 else 'them'} be left out: write `{written}`.",
     )
 
 
-def misfit(exercise: Exercise, function: str, told: str) -> Misconception:
+def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
     wanted = counterpart(exercise, function)
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
     bare = []
@@ -59,7 +59,7 @@ def misfit(exercise: Exercise, function: str, told: str) -> Misconception:
         bare += ["*"] if p.kind is p.KEYWORD_ONLY and "*" not in bare else []
         bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
     bare = bare[bare[:1] == ["self"] :]
-    return Misconception(
+    return Mistake(
         "the signature is another one",
         f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
         f"{told}. Have the arguments that the exercise has, in its order and with its names.",

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from attncourse.checks.drivers.modules import CALLS
-from attncourse.checks.exercise import Misconception
+from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.options import branches
 from attncourse.checks.trying.compare import PRECISE, as_numbers, difference, equal, scale_of
 from attncourse.checks.trying.trials import Trial
@@ -40,7 +40,7 @@ class Symptom:
 
     text: str
     sure: bool
-    mistake: Misconception | None = None
+    mistake: Mistake | None = None
     all: bool = True
 
 
@@ -80,7 +80,7 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     if not found:
         return None
     names = listed(found) if len(found) <= MANY else "more than one argument"
-    mistake = Misconception(
+    mistake = Mistake(
         f"{names} {'is' if len(found) == 1 else 'are'} changed in place",
         f"Your results are right, but the call changes {names}. What is handed over belongs to the "
         "caller: assign to a new name, or work on a copy.",
@@ -113,7 +113,7 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     if not cut or not same_numbers([t for t in wrong if not t.outcome.text.startswith(CUT)]):
         return None
     names = listed(dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut))
-    mistake = Misconception(
+    mistake = Mistake(
         f"the gradient of {names} is cut off",
         f"The numbers are right, but nothing can be learned through {names}: `.detach()`, "
         "`.data`, `.numpy()`, `torch.tensor(…)` or `torch.no_grad()` cut the history. Stay with "
@@ -131,7 +131,7 @@ def kept(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if any(t.outcome.kind != "raised" for t in others):
         return None
-    mistake = Misconception(
+    mistake = Mistake(
         "something is kept from an earlier call",
         "The first call of an object is right, and a later one works with what an earlier one "
         "left. `self` holds the layers; what is made of the input belongs in a plain name, and is "
@@ -188,7 +188,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         if whole.startswith("int")
         else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
-    mistake = Misconception(
+    mistake = Mistake(
         "the dtype is another one",
         f"The numbers are right, but it {said}. {cure}" if there else f"It {said}. {cure}",
     )
@@ -224,7 +224,7 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
         sure = pattern.startswith("your module") or len(found) == len(texts)
         if found and sure:
             names = listed(dict.fromkeys(match[1] for match in found))
-            mistake = Misconception(name.format(names), cure.format(names))
+            mistake = Mistake(name.format(names), cure.format(names))
             return Symptom(mistake.name, True, mistake, len(found) == len(texts))
     return None
 
@@ -309,7 +309,7 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
     if way := one_way(wrong):
         told = f"the result is right but for its last digits: all too {way}, as where a guard is"
         return Symptom(f"{told} added to a divisor, or a number has too few digits", True)
-    mistake = Misconception(
+    mistake = Mistake(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
         "arguments are float64. Convert nothing, make arrays with `dtype=x.dtype`, and type "
@@ -334,7 +334,7 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if any(not t.wrong for t in trials if t.case.raises is None):
         return None
-    mistake = Misconception(
+    mistake = Mistake(
         "nothing is returned",
         "Your function gives None back. Is there a `return` at the end, and on every way through "
         "it? What works in place, `list.sort()` say, gives None back as well.",
@@ -373,7 +373,7 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     where = (
         "without further axes in front" if max(right) == 0 else f"with {what.removesuffix(' is')}"
     )
-    mistake = Misconception(
+    mistake = Mistake(
         f"{what} provided for",
         f"Your results are right {where}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
@@ -946,13 +946,13 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
         if None in wanted or len(kinds) > 1:
             return None
         error = listed(w.__name__ for w in wanted)
-        mistake = Misconception(
+        mistake = Mistake(
             "what is to be refused is not",
             f"Your results are right. What the text rules out is to raise {error} and gets an "
             f"answer: `if …: raise {error}(…)`, before anything is computed.",
         )
         if kinds == {"raised"}:
-            mistake = Misconception(
+            mistake = Mistake(
                 f"another error than {error}",
                 f"Your results are right, and what the text rules out stops with an error, but "
                 f"with another one than {error}. `assert` raises an AssertionError; write "

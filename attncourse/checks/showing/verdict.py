@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from attncourse.checks.exercise import Misconception
+from attncourse.checks.exercise import Mistake
 
 STATES = ("done", "tried", "open")  # of an exercise, the better one first
 DONE, TRIED, OPEN = STATES
@@ -76,7 +76,7 @@ class Verdict:
     criteria: tuple[CriterionVerdict, ...]
     seed: int
     section: str = ""
-    diagnosis: Misconception | None = None
+    diagnosis: Mistake | None = None
     symptom: str = ""
     rest: str = ""
     worth: int = 0

@@ -20,7 +20,7 @@ class Adapter:
 
     ``arguments`` are those that are written otherwise, by name, ``result`` is what is returned, by
     a module what its ``forward`` returns. ``methods`` are those of a module that take them.
-    ``drops`` are misconceptions that are none here: what they are called is right, or the published
+    ``drops`` are mistakes that are none here: what they are called is right, or the published
     convention itself.
     """
 

@@ -1,6 +1,6 @@
 """Variants of exercises by convention: masks True where forbidden, tokens as columns.
 
-A variant is an adapter around an exercise. The reference and every misconception are given their
+A variant is an adapter around an exercise. The reference and every mistake are given their
 arguments in the published convention and what they return is written in the variant's; the cases
 are written in the variant's once. So a variant is judged, explained and diagnosed like the exercise
 that it is made of, and an answer to that exercise, which is published, does not fit it.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from attncourse.checks.exercise import Case, Composed, Criterion, Exercise, Misconception, parts_of
+from attncourse.checks.exercise import Case, Composed, Criterion, Exercise, Mistake, parts_of
 from attncourse.checks.trying.outcome import argument_names
 from attncourse.checks.variants.adapter import Adapter, adapted
 from attncourse.checks.variants.rewriting import turned
@@ -65,9 +65,9 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
             made.attncourse_parts = Composed(composed(parts.compose), parts.chosen)
         return made
 
-    def mistake(m: Misconception) -> Misconception:
+    def mistake(m: Mistake) -> Mistake:
         family = m.family and replace(m.family, make=lambda size: ours(m.family.make(size)))
-        return Misconception(
+        return Mistake(
             m.name,
             variant.reword(m.explanation),
             m.wrong and ours(m.wrong),
@@ -82,13 +82,13 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
 
         return replace(c, name=variant.reword(c.name), cases=cases)
 
-    kept = [m for m in exercise.misconceptions if m.name not in adapter.drops]
-    published = Misconception(variant.published, variant.explanation, exercise.reference)
+    kept = [m for m in exercise.mistakes if m.name not in adapter.drops]
+    published = Mistake(variant.published, variant.explanation, exercise.reference)
     return replace(
         exercise,
         reference=ours(exercise.reference),
         criteria=tuple(map(criterion, exercise.criteria)),
-        misconceptions=(published, *map(mistake, kept)),
+        mistakes=(published, *map(mistake, kept)),
         variant=variant.name,
         published=exercise,
     )

@@ -33,7 +33,7 @@ BEFORE: dict[str, Callable[[StudentResult], Value]] = {
     "points_from": lambda r: r.source,
 }
 BEHIND: dict[str, Callable[[StudentResult], Value]] = {
-    "misconceptions": lambda r: "\n".join(f"{target}: {name}" for target, name in r.misconceptions),
+    "mistakes": lambda r: "\n".join(f"{target}: {name}" for target, name in r.mistakes),
     "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits, r.older) if t),
     "notes": lambda r: "\n".join(r.notes),
 }

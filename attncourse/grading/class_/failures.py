@@ -1,4 +1,4 @@
-"""Why points are missing where no misconception was recognised, in words that can be counted."""
+"""Why points are missing where no mistake was recognised, in words that can be counted."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -30,7 +30,7 @@ def of_verdicts(report: Report) -> Iterator[Failure]:
     """What the verdicts say: the symptom, or else the first criterion that does not hold."""
     for verdict in report.verdicts:
         failed = verdict.get("failed")
-        if not failed or verdict.get("misconception"):
+        if not failed or verdict.get("mistake"):
             continue
         name = exercise_of(verdict["target"])
         reason = str(verdict.get("reason") or "")

@@ -76,7 +76,7 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
             told.insert(0, "The points were given by a person.")
         if name in r.waiting:
             told.insert(0, "Waits for a person's score.")
-        seen = dict.fromkeys(v.get("misconception") for v in verdicts)
+        seen = dict.fromkeys(v.get("mistake") for v in verdicts)
         yield {
             "name": fit(name),
             "number": str(place),

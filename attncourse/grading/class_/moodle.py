@@ -84,7 +84,7 @@ def feedback(r: StudentResult) -> str:
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
-    said = seen(r.misconceptions)
+    said = seen(r.mistakes)
     said += [r.lateness] if r.lateness else []
     said += [*r.notes, r.waits] if r.waits else r.notes
     text = "\n".join(one_line(line) for line in said)

@@ -21,7 +21,7 @@ from attncourse.grading.report import seen
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table
-MISCONCEPTIONS, LOOKS = 12, 100  # rows of the other tables
+MOST, LOOKS = 12, 100  # rows of the other tables
 
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
@@ -53,7 +53,7 @@ def page(
         summary=summary,
         links=links or {},
         students=students,
-        misconceptions=MISCONCEPTIONS,
+        most=MOST,
         looks=LOOKS,
         day=shown_in(summary.zone, made or datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
@@ -94,7 +94,7 @@ def name(value: str, limit: int = 80) -> Markup:
     return Markup(re.sub(r"([_.-])(?=.)", r"\1<wbr>", str(escape(one_line(value, limit)))))
 
 
-def told(misconceptions: tuple[tuple[str, str], ...]) -> Markup:
-    """The first few misconceptions of a student in one line."""
-    shown = "; ".join(one_line(s, 90) for s in seen(misconceptions[:3]))
-    return text(shown + ("; …" if len(misconceptions) > 3 else ""), 300)
+def told(mistakes: tuple[tuple[str, str], ...]) -> Markup:
+    """The first few mistakes of a student in one line."""
+    shown = "; ".join(one_line(s, 90) for s in seen(mistakes[:3]))
+    return text(shown + ("; …" if len(mistakes) > 3 else ""), 300)

@@ -69,7 +69,7 @@ class StudentResult:
     waiting: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
     comments: dict[str, str] = field(default_factory=dict)
-    misconceptions: tuple[tuple[str, str], ...] = ()
+    mistakes: tuple[tuple[str, str], ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = ()
     attention: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class StudentResult:
 class ClassResults:
     """An assignment's results in the order of the students' ids.
 
-    ``explanations`` holds, for each misconception that was seen, what one student was told.
+    ``explanations`` holds, for each mistake that was seen, what one student was told.
     """
 
     assignment: str
@@ -209,7 +209,7 @@ def merge(course: Path, name: str, entered: Scores | None) -> ClassResults:
         found[student] = from_report(person, name, report)
         if isinstance(report, Report):
             for verdict in report.verdicts:
-                key = (verdict.get("target", ""), verdict.get("misconception") or "")
+                key = (verdict.get("target", ""), verdict.get("mistake") or "")
                 if key[1] and verdict.get("explanation"):
                     explanations.setdefault(key, verdict["explanation"])
     for person in people.values():
@@ -255,7 +255,7 @@ def from_report(person: Person, name: str, report: Report | str) -> StudentResul
         status=report.status,
         cells=dict(report.cells),
         source="report",
-        misconceptions=report.misconceptions,
+        mistakes=report.mistakes,
         failures=failures(report),
         notes=report.notes,
         attention=tuple(dict.fromkeys(attention)),

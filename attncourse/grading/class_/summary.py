@@ -1,4 +1,4 @@
-"""A class at a glance: counts, distribution, exercises, misconceptions, who needs a person."""
+"""A class at a glance: counts, distribution, exercises, mistakes, who needs a person."""
 
 import math
 import statistics
@@ -50,7 +50,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class SeenMisconception:
+class SeenMistake:
     """One that was seen, in how many submissions, and what a student was told.
 
     Of a failure without a name, ``name`` says what it looks like.
@@ -73,8 +73,8 @@ class Summary:
     quartiles: tuple[float, float, float]
     bins: tuple[Bin, ...]
     exercises: tuple[ExerciseFigures, ...]
-    misconceptions: tuple[SeenMisconception, ...]
-    failures: tuple[SeenMisconception, ...]
+    mistakes: tuple[SeenMistake, ...]
+    failures: tuple[SeenMistake, ...]
     attention: tuple[StudentResult, ...]
     waiting: str
     stale: str
@@ -127,7 +127,7 @@ class Summary:
         said = "Points are from the gradebook, with manual scores"
         said += f" ({count(manual, 'submission')}) and late penalties ({count(late, 'submission')})"
         rest = f"; those of {count(alone, 'submission')} that it does not have are from the reports"
-        return f"{said}{rest if alone else ''}. Misconceptions and notes are from the reports."
+        return f"{said}{rest if alone else ''}. Mistakes and notes are from the reports."
 
 
 def summarize(found: ClassResults) -> Summary:
@@ -144,7 +144,7 @@ def summarize(found: ClassResults) -> Summary:
         quartiles=quartiles(scores),
         bins=tuple(histogram(scores, maximum)),
         exercises=tuple(exercises(found, handed_in)),
-        misconceptions=tuple(misconceptions(found)),
+        mistakes=tuple(mistakes(found)),
         failures=tuple(unnamed(found)),
         attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
         waiting=found.waiting,
@@ -203,23 +203,23 @@ def exercises(found: ClassResults, handed_in: list[StudentResult]) -> Iterator[E
         )
 
 
-def misconceptions(found: ClassResults) -> Iterator[SeenMisconception]:
-    """The misconceptions by how many submissions show them, those seen most first."""
-    tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.misconceptions))
+def mistakes(found: ClassResults) -> Iterator[SeenMistake]:
+    """The mistakes by how many submissions show them, those seen most first."""
+    tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.mistakes))
     for (target, name), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
         told = found.explanations.get((target, name), "")
-        yield SeenMisconception(exercise_of(target), name, students, told)
+        yield SeenMistake(exercise_of(target), name, students, told)
 
 
-def unnamed(found: ClassResults) -> Iterator[SeenMisconception]:
-    """The failures without a name as ``misconceptions`` gives those that have one."""
+def unnamed(found: ClassResults) -> Iterator[SeenMistake]:
+    """The failures without a name as ``mistakes`` gives those that have one."""
     tally: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], str] = {}
     for failure in (one for r in found.results for one in r.failures):
         tally[failure.exercise, failure.what] += 1
         examples.setdefault((failure.exercise, failure.what), failure.example)
     for (exercise, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
-        yield SeenMisconception(exercise, what, students, examples[exercise, what])
+        yield SeenMistake(exercise, what, students, examples[exercise, what])
 
 
 def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:

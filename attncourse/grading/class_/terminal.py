@@ -13,7 +13,7 @@ from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.scores import Standing
 from attncourse.grading.class_.similar import Likenesses
-from attncourse.grading.class_.summary import SeenMisconception, Summary, count
+from attncourse.grading.class_.summary import SeenMistake, Summary, count
 from attncourse.grading.course.dates import span
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, seen
@@ -46,7 +46,7 @@ def table(*heads: str) -> Table:
 def at_a_glance(summary: Summary) -> Group:
     """Everything ``attncourse report`` prints."""
     parts = [headline(summary), distribution(summary), by_exercise(summary)]
-    parts.append(seen_most("misconceptions seen most", summary.misconceptions))
+    parts.append(seen_most("mistakes seen most", summary.mistakes))
     parts.append(seen_most("failures without a name", summary.failures))
     parts += [
         unforeseen(summary),
@@ -97,7 +97,7 @@ def by_exercise(summary: Summary) -> Table | None:
     return made
 
 
-def seen_most(head: str, mistakes: Sequence[SeenMisconception]) -> Table | None:
+def seen_most(head: str, mistakes: Sequence[SeenMistake]) -> Table | None:
     """What most submissions show, each explained as one student read it."""
     if not mistakes:
         return None
@@ -174,10 +174,10 @@ def class_table(
 
 
 def findings(report: Report) -> list[str]:
-    """The misconceptions that were seen, then the notes, each as one line."""
+    """The mistakes that were seen, then the notes, each as one line."""
     notes = [one_line(note) for note in report.notes]
     notes[MOST:] = [f"and {len(notes) - MOST} more"] if len(notes) > MOST else []
-    return [*map(one_line, seen(report.misconceptions)), *notes]
+    return [*map(one_line, seen(report.mistakes)), *notes]
 
 
 def shorten(line: str, width: int) -> str:

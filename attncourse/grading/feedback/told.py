@@ -53,7 +53,7 @@ class Told:
         if self.empty:
             return "not attempted"
         wrong = [v for v in self.verdicts if not v.get("passed")]
-        said = [v.get("misconception") or v.get("symptom") or v.get("reason") for v in wrong]
+        said = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
         lost = self.further is not None and self.further.points < self.further.maximum
         said = said or self.remarks or ([FURTHER] if lost else [])
         return message(next((text for text in said if text), ""))

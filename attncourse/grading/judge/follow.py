@@ -103,7 +103,7 @@ def differs(again: Findings, found: Findings) -> bool:
 
 
 def told_of(outcome: StepOutcome | None) -> list[tuple]:
-    names = ("earned", "misconception", "symptom", "reason")
+    names = ("earned", "mistake", "symptom", "reason")
     return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
 
@@ -132,7 +132,7 @@ def as_published(found: Findings) -> set[str]:
     return {
         v["target"].split(".")[1]
         for v in verdicts
-        if v["misconception"] == exercise(v["target"], v["variant"]).misconceptions[0].name
+        if v["mistake"] == exercise(v["target"], v["variant"]).mistakes[0].name
     }
 
 

@@ -48,7 +48,7 @@ def make_report(
         tests |= {g: provided(outcome, one.given) for g, outcome in one.outcomes.items()}
     tests = {grade_id: o and because(o, lacking) for grade_id, o in tests.items()}
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
-    seen = dict.fromkeys((v["target"], v["misconception"]) for v in verdicts if v["misconception"])
+    seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
     empty = unwritten(found, verdicts)
     cells = {
         grade_id: result_of(cell, tests.get(grade_id), exercise_of(grade_id) in empty, found)
@@ -71,7 +71,7 @@ def make_report(
         assignment=assignment.name,
         status="interrupted" if trouble else "graded",
         cells=cells,
-        misconceptions=tuple(seen),
+        mistakes=tuple(seen),
         notes=(*told, *unexplained(cells, [*told, *trouble], seen), *trouble),
         attention=(
             *trouble,

@@ -66,7 +66,7 @@ def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any
         "criteria": [
             {name: shortened(getattr(c, name)) for name in names} for c in verdict.criteria
         ],
-        "misconception": diagnosis.name if diagnosis else "",
+        "mistake": diagnosis.name if diagnosis else "",
         "explanation": diagnosis.explanation if diagnosis else "",
         "symptom": shortened(verdict.symptom, 500),
         "rest": shortened(verdict.rest, 500),

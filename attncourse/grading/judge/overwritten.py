@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.exercise import Misconception
+from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.standing import GIVES, name_taken
@@ -39,7 +39,7 @@ class Taken:
     before: str
 
     @property
-    def mistake(self) -> Misconception:
+    def mistake(self) -> Mistake:
         return name_taken(self.name, self.statement, self.place)
 
 
@@ -123,7 +123,7 @@ def earned(tests: dict[str, StepOutcome | None]) -> int:
     return sum(verdict["earned"] for o in tests.values() if o for verdict in o.verdicts)
 
 
-def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Misconception) -> Any:
+def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Mistake) -> Any:
     """What came of a test, with the taken name for what happened."""
     if first is None or again is None or len(first.verdicts) != len(again.verdicts):
         return first
@@ -131,14 +131,12 @@ def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Miscon
     return replace(first, verdicts=[told_so(v, mended, mistake) for v, mended in pairs])
 
 
-def told_so(
-    verdict: dict[str, Any], mended: dict[str, Any], mistake: Misconception
-) -> dict[str, Any]:
+def told_so(verdict: dict[str, Any], mended: dict[str, Any], mistake: Mistake) -> dict[str, Any]:
     if not verdict["failed"] or mended["earned"] <= verdict["earned"]:
         return verdict
-    rest = mended["misconception"] or mended["symptom"] or mended["reason"]
+    rest = mended["mistake"] or mended["symptom"] or mended["reason"]
     said = {
-        "misconception": mistake.name,
+        "mistake": mistake.name,
         "explanation": mistake.explanation,
         "symptom": "",
         "rest": "" if mended["passed"] else rest,

@@ -23,7 +23,7 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     hidden = outcome.hidden or hides(cell)
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
-        said = "" if hidden else mistakes(outcome)
+        said = "" if hidden else what_failed(outcome)
         said = said or f"{points:g} of {cell.points:g} points"
         return CellResult(points, cell.points, "" if points == cell.points else said)
     wanted = f"a number from 0 to {cell.points:g}"
@@ -65,9 +65,9 @@ def failed(outcome: StepOutcome) -> str:
     return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
 
 
-def mistakes(outcome: StepOutcome) -> str:
+def what_failed(outcome: StepOutcome) -> str:
     """Why points are missing, from the verdicts behind them."""
-    return "; ".join(v["misconception"] or why(v) for v in outcome.verdicts if v["failed"])
+    return "; ".join(v["mistake"] or why(v) for v in outcome.verdicts if v["failed"])
 
 
 def why(verdict: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ UNASKED = "for which the test did not ask: the test went on with its own"
 
 
 def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """What went wrong in the submission's own cells, and answers without a known misconception.
+    """What went wrong in the submission's own cells, and answers without a known mistake.
 
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
@@ -43,7 +43,7 @@ def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
             said.append(f"{name}: {outcome.cut}")
     for verdict in verdicts:
         name = verdict["target"].split(".")[-1]
-        if name not in empty and verdict["failed"] and not verdict["misconception"]:
+        if name not in empty and verdict["failed"] and not verdict["mistake"]:
             said.append(f"{name}: {why(verdict)}")
     said += [
         f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in found.changed

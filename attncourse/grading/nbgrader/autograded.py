@@ -237,7 +237,7 @@ def verdict_html(verdict: dict[str, Any]) -> str:
         )
         for c in verdict["criteria"]
     )
-    name = message(verdict["misconception"])
+    name = message(verdict["mistake"])
     said = SimpleNamespace(name=name, explanation=message(verdict["explanation"]))
     made = Verdict(
         target=message(verdict["target"]),

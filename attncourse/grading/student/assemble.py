@@ -180,6 +180,6 @@ def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
         elif verdict["unwritten"] if verdict else name not in written:
             found[name] = MISSING
         else:
-            told = verdict and (verdict["misconception"] or verdict["symptom"] or verdict["reason"])
+            told = verdict and (verdict["mistake"] or verdict["symptom"] or verdict["reason"])
             found[name] = str(told or cell.message).splitlines()[0]
     return found

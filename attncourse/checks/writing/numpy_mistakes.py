@@ -2,14 +2,14 @@
 
 An exercise shares them by deciding under the same names: ``along`` is the axis of a sum, ``divide``
 a quotient, ``close`` and ``gather`` a comparison, ``finish`` what becomes of the result. Those of
-softmax stand in ``softmaxes``; ``mistakes`` says what a slip is.
+softmax stand in ``softmaxes``; ``mistakes`` says what one is.
 """
 
 import numpy as np
 
 from attncourse.checks.exercise import REFUSED, Between
 from attncourse.checks.writing import mistakes
-from attncourse.checks.writing.mistakes import slip
+from attncourse.checks.writing.mistakes import mistake
 
 # --- what is right ---------------------------------------------------------------------------
 
@@ -61,25 +61,25 @@ def divided_in_place(dividend, divisor):
     return dividend
 
 
-COLUMNS = slip("""columns are normalised, not rows
+COLUMNS = mistake("""columns are normalised, not rows
     You divide each column by its own sum or length. Each row counts by itself, so these run along
     the last axis: `axis=-1, keepdims=True`.""").by(along={"axis": -2, "keepdims": True})
-LOST_AXIS = slip("""the sums lost their axis
+LOST_AXIS = mistake("""the sums lost their axis
     Without `keepdims=True` the sums or lengths have an axis too few, and dividing by them lines
     that of row i up with column i. With it they stand in a column: one beside each row.
 """).by(along={"axis": -1})
 WHOLE_MATRIX = (
-    slip("""the whole matrix sums to 1
+    mistake("""the whole matrix sums to 1
     You divide by one number, the sum of all entries. Each row has a budget of 1 of its own:
     `axis=-1, keepdims=True`.""")
     .by(along={"axis": (-2, -1), "keepdims": True})
     .by(along={"axis": None})
 )
-ZERO_BY_ZERO = slip("""a row of zeros becomes NaN
+ZERO_BY_ZERO = mistake("""a row of zeros becomes NaN
     A row of zeros has the sum and the length 0, and 0/0 is NaN. Divide by 1 there,
     `np.where(divisor == 0, 1, divisor)`, and the zeros stay zeros.""").by(divide=np.divide)
 GUARD = (
-    slip("""a guard that shows in the result
+    mistake("""a guard that shows in the result
     You add a small number to every divisor, and all results shrink by more than rounding does.
     Replace only those that are 0: `np.where(divisor == 0, 1, divisor)`.""")
     .by(divide=lambda dividend, divisor: dividend / (divisor + 1e-3))
@@ -88,21 +88,21 @@ GUARD = (
         Between(1e-11, 10.0),
     )
 )
-IN_PLACE = slip("""the argument is changed in place
+IN_PLACE = mistake("""the argument is changed in place
     `/=` and `-=` write into the caller's array, which then holds other numbers than before. Write
     `x = x / …`, which makes a new one.""").by(divide=divided_in_place)
 
 # --- what goes wrong in comparing up to atol -------------------------------------------------
 
 EXACT = (
-    slip("""exact comparison
+    mistake("""exact comparison
     You compare with `==`. Adding the same numbers in another order changes the last digits: allow a
     difference of `atol`.""")
     .by(close=lambda a, b, atol: a == b)
     .by(tolerance=lambda atol: 0)
 )
 ATOL_UNUSED = (
-    slip("""atol is not used
+    mistake("""atol is not used
     You compare with a fixed tolerance and not with the argument `atol`.""")
     .by(tolerance=lambda atol: 1e-8)
     .by_any(
@@ -111,22 +111,22 @@ ATOL_UNUSED = (
     )
 )
 RELATIVE = (
-    slip("""a relative tolerance slips in
+    mistake("""a relative tolerance slips in
     `np.allclose` and `np.isclose` allow a hundred-thousandth of each number besides, unless told
     `rtol=0`. The tolerance is `atol` alone.""")
     .by(close=lambda a, b, atol: np.isclose(a, b, atol=atol))
     .by(close=lambda a, b, atol: np.isclose(a, b))
 )
-STRICT = slip("""a difference of exactly atol is refused
+STRICT = mistake("""a difference of exactly atol is refused
     `<` refuses what `atol` still allows, and for an `atol` of 0 it refuses everything. Test
     `<=`.""").by(close=lambda a, b, atol: np.abs(a - b) < atol)
-ATOL_OF_ZERO = slip("""an atol of 0 is taken for none
+ATOL_OF_ZERO = mistake("""an atol of 0 is taken for none
     `atol or 1e-8` takes 0 for a tolerance that was not given. The default in the signature sees to
     that.""").by(tolerance=lambda atol: atol or 1e-8)
-EXCHANGED = slip("""True and False are exchanged
+EXCHANGED = mistake("""True and False are exchanged
     You say False where the answer is yes, and True where it is no.
 """).by(finish=lambda yes: not yes)
-NOTHING_RETURNED = slip("""nothing is returned where the answer is no
+NOTHING_RETURNED = mistake("""nothing is returned where the answer is no
     Your function ends without a `return` where the answer is no, and so returns None. Return False
     there.""").by(finish=lambda yes: True if yes else None)
 OF_TRUTH = (EXCHANGED, NOTHING_RETURNED)
@@ -140,7 +140,7 @@ COSINE = (
     .by(compare=lambda query, key: dots(unit(query), key))
 )
 DISTANCE = (
-    slip("""distance in place of the dot product
+    mistake("""distance in place of the dot product
     Your weights fall with the distance, as in kernel regression. The score asked for is the dot
     product; even half the squared distance agrees with it only where all keys are equally long.""")
     .by(compare=lambda query, key: -(apart(query, key) ** 2) / 2)
@@ -148,7 +148,7 @@ DISTANCE = (
     .by(compare=lambda query, key: -apart(query, key))
 )
 SCALED = (
-    slip("""a scale slipped in
+    mistake("""a scale slipped in
     You divide the scores by the number of features or of tokens, or its root. Scaling has a chapter
     of its own later; here the scores are the plain dot products.""")
     .by(scale=lambda scores, key: scores / key.shape[-1] ** 0.5)
@@ -157,7 +157,7 @@ SCALED = (
     .by(scale=lambda scores, key: scores / key.shape[-2])
 )
 NO_SOFTMAX = (
-    slip("""the softmax is missing
+    mistake("""the softmax is missing
     The dot products themselves serve as weights. They can be negative and sum to anything; a
     softmax over each row makes weights of them.""")
     .by(after=lambda w, x, T, axis: x)
@@ -167,25 +167,25 @@ OF_SCORES = (COSINE, DISTANCE, SCALED, NO_SOFTMAX)
 
 # --- what goes wrong with the result ---------------------------------------------------------
 
-CUT = slip("""cut to whole numbers
+CUT = mistake("""cut to whole numbers
     Where whole numbers come in, your result holds whole numbers too: an array made like an
     argument, by `np.zeros_like` say, has its dtype. Make it one of floats.
 """).by(finish=lambda value, given, *others: np.asarray(value).astype(given.dtype))
-AVERAGED_AGAIN = slip("""averaged once more
+AVERAGED_AGAIN = mistake("""averaged once more
     You divide the weighted sum by the number of weights. The weights of a row sum to 1 already: the
     weighted sum is the average.
 """).by(mix=lambda weights, values: weights @ values / weights.shape[-1])
 INPUT_ADDED = (
-    slip("""the token itself is added
+    mistake("""the token itself is added
     You return `X + A @ X`, or half of it. Adding the input back is a residual connection, which
     comes in the chapter on transformers; here the output is the mixture alone.""")
     .by(finish=lambda value, given, *others: given + value)
     .by_any(lambda part: {"finish": lambda value, given, *others: part * (given + value)}, (0.5,))
 )
-TRANSPOSED = slip("""the result is transposed
+TRANSPOSED = mistake("""the result is transposed
     Rows and columns have changed places. Row i of the result belongs to row i, or entry i, of the
     first argument.""").by(finish=lambda value, *given: swapped(value))
-ONE_VECTOR = slip("""one vector for the whole sequence
+ONE_VECTOR = mistake("""one vector for the whole sequence
     You add all rows up into one. Every token has a row of its own: keep the token axis.
 """).by(finish=lambda value, *given: value.sum(-2))
 OF_RESULTS = (TRANSPOSED, ONE_VECTOR)
