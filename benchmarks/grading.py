@@ -205,9 +205,9 @@ def main() -> None:
         show(measured(Path(folder), chosen))
 
 
-def measured(folder: Path, chosen: argparse.Namespace) -> "Table":
+def measured(folder: Path, chosen: argparse.Namespace) -> "Timings":
     """Every way of grading, timed, in rounds: a machine is not as fast in one as in another."""
-    course, table = make_course(folder / "course", chosen.students), Table()
+    course, table = make_course(folder / "course", chosen.students), Timings()
     few = make_course(folder / "few", chosen.stock) if chosen.stock else None
 
     def fast(name: str, *options: str) -> None:
@@ -244,7 +244,7 @@ def measured(folder: Path, chosen: argparse.Namespace) -> "Table":
     return table
 
 
-class Table:
+class Timings:
     """The seconds of every way, and whether they come to the same points."""
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class Table:
         self.others = sum(score != self.points.get(student) for student, score in found.items())
 
 
-def show(table: Table) -> None:
+def show(table: Timings) -> None:
     """The table, as Markdown: medians, and where a way ran several times the extremes."""
     graded, seconds = table.rows.get(STOCKS, (0, []))
     stock = statistics.median(seconds) / graded if seconds else None

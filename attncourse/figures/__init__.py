@@ -29,10 +29,8 @@ from attncourse.figures.style import (
     YELLOW,
     set_style,
 )
-from attncourse.figures.tables import TextTable
+from attncourse.figures.tables import Table
 from attncourse.figures.weights import head_grid, weight_matrix
-
-Table = TextTable  # what pages call it, most of them
 
 __all__ = [
     "BLACK",
@@ -57,7 +55,6 @@ __all__ = [
     "Matrix",
     "Slider",
     "Table",
-    "TextTable",
     "attention_view",
     "beside",
     "curve_with_spread",

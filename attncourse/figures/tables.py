@@ -18,7 +18,7 @@ LOOK = (
 )
 
 
-class TextTable:
+class Table:
     """Rows under a head; cells are text, and a column of numbers stands on the right.
 
     A cell may be a pair, the text and the address that it links.

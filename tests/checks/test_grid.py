@@ -17,7 +17,7 @@ from attncourse.checks.drivers import (
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.outcome import Unusable, copy_of
-from attncourse.checks.writing.cases import Count, Drawn, Table, hole, once_more, row, standard
+from attncourse.checks.writing.cases import CaseTable, Count, Drawn, hole, once_more, row, standard
 
 ALL = exercises()
 ATTENTION = ALL["kqv.scaled_dot_product_attention"]
@@ -48,7 +48,7 @@ def test_no_rare_kind_of_input_costs_more_than_a_point_of_a_criterion(exercise):
 
 def test_a_rare_kind_among_ordinary_inputs_is_named():
     criterion = next(c for c in ATTENTION.criteria if c.points == 3)
-    table = Table({"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"})
+    table = CaseTable({"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"})
     single = table(row("m=5 n=1 d_k=4 d_v=3", dtype="float32"))
 
     def with_single(cases):
@@ -280,7 +280,7 @@ RNG = np.random.default_rng
 
 
 def test_a_row_is_a_case():
-    table = Table({"x": "... n h*d_head", "weight": "h 2", "n_heads": Count("h")})
+    table = CaseTable({"x": "... n h*d_head", "weight": "h 2", "n_heads": Count("h")})
     (case,) = table(
         row("n=5 h=3 d_head=2", batch=(2, 7), turned=True, dtype="float32", note="all at once",
             given={"scale": 0.5, "mask": hole("... 1 n"), "weight": Drawn("3 1")})
@@ -297,7 +297,7 @@ def test_a_row_is_a_case():
 
 
 def test_numbers_of_a_row():
-    table = Table({"x": "n d", "y": "n d"}, tensors=False)
+    table = CaseTable({"x": "n d", "y": "n d"}, tensors=False)
     plain = row("n=5 d=3")
     rows = (
         plain.but(factor={"x": 1e7}),
@@ -314,7 +314,7 @@ def test_numbers_of_a_row():
 
 
 def test_the_standard_rows_need_no_torch_and_no_gradients_in_numpy():
-    rows = standard(Table({"A": "... m n", "X": "... n d"}, tensors=False), d=2)
+    rows = standard(CaseTable({"A": "... m n", "X": "... n d"}, tensors=False), d=2)
     assert rows.gradients == ()
     assert rows.integers[0].dtype == "int64"
     sizes = rows.batches[0].sizes

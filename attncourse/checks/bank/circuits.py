@@ -18,7 +18,7 @@ from attncourse.checks.bank.masking import MADE, OF_WHAT_COMES_BACK, band, retur
 from attncourse.checks.drivers import call_on_llama
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
-from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
+from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
 from attncourse.checks.writing.mistakes import made, mistake
 from attncourse.checks.writing.modules import State, spread, tensor
 from attncourse.llama import Llama, LlamaConfig
@@ -53,7 +53,7 @@ def whole_row(query: int, n: int) -> tuple[tuple[int, int], ...]:
     return tuple((query, key) for key in range(n))
 
 
-EDGE_CASES = Table({"scores": "... m n"})
+EDGE_CASES = CaseTable({"scores": "... m n"})
 EDGE_ROWS = standard(EDGE_CASES)
 TWO = [(0, 1), (3, 2)]
 # Two of one row, one whose turned pair is there too, none in the first or the last row.
@@ -103,8 +103,8 @@ def gains(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.uniform(0.5, 1.5, shape)
 
 
-LENS_CASES = Table({"hidden": "... d", "gain": Drawn("d", gains), "table": "n_vocab d"})
-LENS_FLOATS = Table({"hidden": "... d", "gain": "d", "table": "n_vocab d"})
+LENS_CASES = CaseTable({"hidden": "... d", "gain": Drawn("d", gains), "table": "n_vocab d"})
+LENS_FLOATS = CaseTable({"hidden": "... d", "gain": "d", "table": "n_vocab d"})
 LENS_ROWS, LENS_EACH = standard(LENS_CASES), standard(LENS_FLOATS)
 LENS_BY_HAND = Case((tensor([[3, 4], [0, 2]]), tensor([1, 2]), tensor([[1, 0], [0, 1], [1, 1]])))
 READ = row("d=5 n_vocab=7", batch=(3,))

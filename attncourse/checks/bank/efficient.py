@@ -24,9 +24,9 @@ from attncourse.checks.writing import mistakes
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
+    CaseTable,
     Drawn,
     Row,
-    Table,
     hole,
     normal,
     once_more,
@@ -53,7 +53,7 @@ def moving(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class InBlocks(Table):
+class InBlocks(CaseTable):
     """Scores ``n_b`` wide in all, handed over in blocks: a row's option ``sizes``, 3 unless given.
 
     ``measured`` has the tensors watched that are made.
@@ -98,7 +98,7 @@ ONLINE_BY_HAND = Case(
 
 
 @dataclass(frozen=True)
-class Options(Table):
+class Options(CaseTable):
     """Attention with options beside the tensors: those of the row, after ``extra``.
 
     The option ``measured`` is how many numbers no tensor may hold that the call makes.

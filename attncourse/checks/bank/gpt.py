@@ -26,9 +26,9 @@ from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import mistakes
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
+    CaseTable,
     Drawn,
     Row,
-    Table,
     normal,
     once_more,
     row,
@@ -44,7 +44,7 @@ UNLIKELY = -3.0  # what is added to a target's logit
 
 
 @dataclass(frozen=True)
-class Read(Table):
+class Read(CaseTable):
     """Logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
 
     With it the ends of the sequences are padding, of different lengths, and the id stands inside,
@@ -116,7 +116,7 @@ def share_between(rng: Rng, logits: torch.Tensor, top_k: int | None) -> float:
 
 
 @dataclass(frozen=True)
-class Filtered(Table):
+class Filtered(CaseTable):
     """Logits and how they are cut; ``top_p`` of True is drawn."""
 
     spec: Any = field(default_factory=lambda: {"logits": "... n_vocab"})
@@ -226,7 +226,7 @@ D, VOCABULARY, LONGEST = 5, 11, 6
 
 
 @dataclass(frozen=True)
-class Written(Table):
+class Written(CaseTable):
     """Prompts of ``n`` tokens, and ``n_new`` more by a model that reads ``LONGEST`` at once."""
 
     spec: Any = field(default_factory=dict)
@@ -285,7 +285,7 @@ PERPLEXITY_BY_HAND = Case(
 
 
 @dataclass(frozen=True)
-class Cached(Table):
+class Cached(CaseTable):
     """New queries, keys and values, and a cache of ``c`` tokens where c is given."""
 
     spec: Any = field(

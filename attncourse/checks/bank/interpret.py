@@ -18,7 +18,7 @@ from attncourse.checks.exercise import Case, Criterion, Rng, composition, exerci
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import LAST_FIRST
 from attncourse.checks.variants.variant import Variant, rewordings
-from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Table, once_more, row, standard
+from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
 from attncourse.checks.writing.mistakes import Between, made, mistake
 from attncourse.checks.writing.modules import State, tensor
 from attncourse.gpt import GPT, GPTConfig
@@ -50,7 +50,7 @@ def of_one_kind(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return np.full(shape, 4)
 
 
-INDUCTION_CASES = Table({"ids": Drawn("n", few_kinds)})
+INDUCTION_CASES = CaseTable({"ids": Drawn("n", few_kinds)})
 INDUCTION_BY_HAND = Case((torch.tensor([7, 2, 9, 7, 2]),), note="7 2 9 7 2")
 
 
@@ -98,7 +98,7 @@ def above_too(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return pattern
 
 
-SCORE_CASES = Table(
+SCORE_CASES = CaseTable(
     {"maps": "... l h n n", "pattern": Drawn("n n", looks_back)},
     how=maps_of,
 )
@@ -118,7 +118,7 @@ SCORE_BY_HAND = Case(
     ),
     note="two layers of two heads, three tokens",
 )
-ROLLOUT_CASES = Table({"maps": "... l h n n"}, how=maps_of)
+ROLLOUT_CASES = CaseTable({"maps": "... l h n n"}, how=maps_of)
 ROLLOUT_ROWS = standard(ROLLOUT_CASES, l=3, h=2)
 ROLLOUT_BY_HAND = Case(
     (tensor([[[[1, 0], [1, 0]], [[1, 0], [0, 1]]], [[[1, 0], [0.5, 0.5]], [[1, 0], [1, 0]]]]),),

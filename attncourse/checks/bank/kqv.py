@@ -11,7 +11,7 @@ from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.writing import cases, mistakes
-from attncourse.checks.writing.cases import Drawn, Table, hole, normal, once_more, row, standard
+from attncourse.checks.writing.cases import CaseTable, Drawn, hole, normal, once_more, row, standard
 from attncourse.checks.writing.mistakes import (
     Attention,
     attention_class,
@@ -24,7 +24,7 @@ from attncourse.checks.writing.modules import ModuleTable, State, module_case, s
 
 # --- cases -----------------------------------------------------------------------------------
 
-PROJECT_CASES = Table({"x": "... n d_in", "weight": "d_in d_out"}, how=normal)
+PROJECT_CASES = CaseTable({"x": "... n d_in", "weight": "d_in d_out"}, how=normal)
 PROJECT_ROWS = standard(PROJECT_CASES)
 PROJECT_BY_HAND = Case((tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 2], [0, 1], [3, -1]])))
 PROJECT_SQUARE = Case(
@@ -33,13 +33,13 @@ PROJECT_SQUARE = Case(
 )
 
 PAIR = {"query": "... m d_k", "key": "... n d_k"}
-SCORES_CASES = Table(PAIR, how=normal)
+SCORES_CASES = CaseTable(PAIR, how=normal)
 SCORES_ROWS = standard(SCORES_CASES, d_k=4)
 SCORES_BY_HAND = Case(
     (tensor([[1, 0, 2], [0, 3, 1]]), tensor([[1, 1, 0], [2, 0, 1], [0, 1, 3], [1, 2, 1]])),
 )
 
-ATTENTION_CASES = Table(PAIR | {"value": "... n d_v"}, how=normal)
+ATTENTION_CASES = CaseTable(PAIR | {"value": "... n d_v"}, how=normal)
 ATTENTION_ROWS = standard(ATTENTION_CASES, d_k=4)
 TWO_ASK_THREE = (
     tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),

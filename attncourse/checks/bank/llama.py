@@ -31,9 +31,9 @@ from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
     OTHER_NUMBERS,
+    CaseTable,
     Count,
     Drawn,
-    Table,
     hole,
     once_more,
     row,
@@ -159,9 +159,9 @@ SIGNS = (
 
 # --- cases: rms_norm ---------------------------------------------------------------------------
 
-NORM_CASES = Table({"x": "... d"})
+NORM_CASES = CaseTable({"x": "... d"})
 FAR_FROM_0 = Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 100)
-ALL_GIVEN = Table({"x": "... d", "gain": "d"})
+ALL_GIVEN = CaseTable({"x": "... d", "gain": "d"})
 NORM_ROWS, GIVEN_ROWS = standard(NORM_CASES), standard(ALL_GIVEN)
 GAIN = {"gain": Drawn("d")}
 NORM_BY_HAND = Case((tensor([[3, 4], [-8, 6], [0, 5]]), tensor([1, 10])), {"eps": 0.5})
@@ -202,7 +202,7 @@ GATED_BY_HAND = module_case(
 
 # --- cases: pairs_from_halves ------------------------------------------------------------------
 
-ROWS_CASES = Table({"weight": "h*d_head d_in", "n_heads": Count("h")})
+ROWS_CASES = CaseTable({"weight": "h*d_head d_in", "n_heads": Count("h")})
 EIGHT_ROWS = torch.arange(16).double().reshape(8, 2)
 ROWS_BY_HAND = Case((EIGHT_ROWS, 1), note="one head of 8 features")
 TWO_HEADS = Case((EIGHT_ROWS, 2), note="two heads of 4 features")

@@ -11,14 +11,14 @@ from attncourse.checks.variants.rewriting import COLUMNS
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import mistakes, numpy_mistakes
 from attncourse.checks.writing import softmaxes as soft
-from attncourse.checks.writing.cases import Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.writing.cases import CaseTable, Drawn, Row, normal, once_more, row, standard
 from attncourse.checks.writing.mistakes import Between, made, mistake
 from attncourse.checks.writing.numpy_mistakes import dots, result, swapped
 from attncourse.checks.writing.softmaxes import Softmax, nothing
 
 # --- cases -----------------------------------------------------------------------------------
 
-SOFTMAX_CASES = Table({"x": "... n"}, tensors=False, how=normal)
+SOFTMAX_CASES = CaseTable({"x": "... n"}, tensors=False, how=normal)
 SOFTMAX_ROWS = standard(SOFTMAX_CASES)
 SOFTMAX_BY_HAND = Case((np.array([0.0, 1.0, 2.0]),))
 TWO_ROWS = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 3.0, -1.0, 2.0]])
@@ -31,7 +31,7 @@ def near(axes: str, *levels: float) -> dict[str, Drawn]:
     return {"x": Drawn(axes, lambda rng, shape: level + rng.normal(size=shape))}
 
 
-LOOKUP_CASES = Table(
+LOOKUP_CASES = CaseTable(
     {"query": "... m d", "keys": "... n d", "values": "... n d_v"}, tensors=False, how=normal
 )
 LOOKUP_ROWS = standard(LOOKUP_CASES, d=3)
@@ -46,7 +46,7 @@ FOUR_FEATURES = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0,
 
 
 @dataclass(frozen=True)
-class CurveTable(Table):
+class CurveTable(CaseTable):
     """Cases of a curve; the bandwidth goes by position, and is 1 unless a row gives it."""
 
     def case(self, rng: Rng, row: Row) -> Case:

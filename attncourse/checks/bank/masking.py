@@ -22,9 +22,9 @@ from attncourse.checks.variants.conventions import forbidden, masked
 from attncourse.checks.variants.rewriting import NEGATED
 from attncourse.checks.writing import cases, mistakes
 from attncourse.checks.writing.cases import (
+    CaseTable,
     Drawn,
     Row,
-    Table,
     hole,
     normal,
     once_more,
@@ -56,8 +56,8 @@ def padded(n: int, *batch: int, **special) -> Row:
 
 CAUSAL_BY_HAND, WINDOW_BY_HAND = Case((3,)), Case((5, 3))
 PADDING_BY_HAND = Case((lengths(3, 1, 4), 5))
-FIXED = Table({})  # nothing is drawn
-PADDING_CASES = Table({"lengths": Drawn("..."), "max_length": cases.Count("n")})
+FIXED = CaseTable({})  # nothing is drawn
+PADDING_CASES = CaseTable({"lengths": Drawn("..."), "max_length": cases.Count("n")})
 BEHIND = {"causal": True}
 
 
@@ -88,7 +88,7 @@ def heights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.normal(size=shape) + rng.permutation([-900.0, -300.0, 0.0, 400.0, 900.0])[:, None]
 
 
-WEIGHTS_CASES = Table({"scores": "... m n", "mask": hole("... m n")}, how=normal)
+WEIGHTS_CASES = CaseTable({"scores": "... m n", "mask": hole("... m n")}, how=normal)
 WEIGHTS_ROWS = standard(WEIGHTS_CASES)
 
 
@@ -151,7 +151,7 @@ def lower(n: int, above: int = 0) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class LeakTable(Table):
+class LeakTable(CaseTable):
     """Cases of ``leak``. A row's options are f's name and how far ahead its own mask looks."""
 
     def case(self, rng: Rng, row: Row) -> Case:

@@ -8,7 +8,15 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import PERCENT
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import numpy_mistakes
-from attncourse.checks.writing.cases import Count, Drawn, Table, normal, once_more, row, standard
+from attncourse.checks.writing.cases import (
+    CaseTable,
+    Count,
+    Drawn,
+    normal,
+    once_more,
+    row,
+    standard,
+)
 from attncourse.checks.writing.mistakes import Between, made, mistake
 from attncourse.checks.writing.numpy_mistakes import (
     EACH_ROW,
@@ -39,14 +47,18 @@ def matrix(*rows, note="", raises=None, **kwargs) -> Case:
     return Case((np.array(rows),), kwargs, note=note, raises=raises)
 
 
-MIX_CASES = Table({"A": Drawn("... m n", stochastic), "X": "... n d"}, tensors=False, how=normal)
+MIX_CASES = CaseTable(
+    {"A": Drawn("... m n", stochastic), "X": "... n d"}, tensors=False, how=normal
+)
 MIX_ROWS = standard(MIX_CASES)
 A_BY_HAND = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [0.2, 0.2, 0.6]])
 X_BY_HAND = np.array([[1, 0], [3, 4], [-1, 8]])
 MIX_BY_HAND = Case((A_BY_HAND, X_BY_HAND.astype(float)))
 ONE_A = {"A": Drawn("m n", stochastic)}
 
-AMOUNTS = Table({"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(1, 9, shape))
+AMOUNTS = CaseTable(
+    {"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(1, 9, shape)
+)
 AMOUNT_ROWS = standard(AMOUNTS)
 AMOUNTS_BY_HAND = matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
 
@@ -56,7 +68,7 @@ def off(by, note, **kwargs) -> Case:
     return matrix([0.5, 0.25, 0.25], [0.125, 0.25, 0.625 + by], note=note, **kwargs)
 
 
-WEIGHTS = Table({"A": "... m n"}, tensors=False, how=exactly_stochastic)
+WEIGHTS = CaseTable({"A": "... m n"}, tensors=False, how=exactly_stochastic)
 WEIGHTS_ROWS = standard(WEIGHTS)
 WEIGHTS_BY_HAND = matrix([0.5, 0.5], [0.1, 0.9])
 THREE_ROWS = np.array([[0.25, 0.5, 0.25], [0.125, 0.125, 0.75], [0.5, 0.375, 0.125]])
@@ -69,7 +81,7 @@ def counts(rng: Rng) -> list[Case]:
 
 
 ONE_TOKEN = Criterion("one token", 1).on(lambda rng: [Case((1,), note="n = 1")])
-WINDOW_CASES = Table({"n": Count("n"), "width": Count("width")})
+WINDOW_CASES = CaseTable({"n": Count("n"), "width": Count("width")})
 
 
 def windows(rng: Rng) -> list[Case]:

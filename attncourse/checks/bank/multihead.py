@@ -18,9 +18,9 @@ from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.variants.conventions import masked as with_mask
 from attncourse.checks.writing import cases, mistakes
 from attncourse.checks.writing.cases import (
+    CaseTable,
     Count,
     Drawn,
-    Table,
     hole,
     normal,
     once_more,
@@ -32,14 +32,14 @@ from attncourse.checks.writing.modules import ModuleTable, State, module_case, s
 
 # --- cases: split_heads, merge_heads ---------------------------------------------------------
 
-SPLIT_CASES = Table({"x": "... n h*d_head", "n_heads": Count("h")}, how=normal)
+SPLIT_CASES = CaseTable({"x": "... n h*d_head", "n_heads": Count("h")}, how=normal)
 SPLIT_BY_HAND = Case((torch.arange(12).reshape(2, 6).double(), 3), note="two tokens, three heads")
-MERGE_CASES = Table({"x": "... h n d_head"}, how=normal)
+MERGE_CASES = CaseTable({"x": "... h n d_head"}, how=normal)
 MERGE_BY_HAND = Case((torch.arange(12).reshape(3, 2, 2).double(),), note="three heads, two tokens")
 
 
 def there_or_back(
-    table: Table, by_hand: Case, order: str, *more: Criterion
+    table: CaseTable, by_hand: Case, order: str, *more: Criterion
 ) -> tuple[Criterion, ...]:
     """The criteria of both directions: ``order`` says where the features stand."""
     rows = standard(table, h=3)

@@ -20,9 +20,9 @@ from attncourse.checks.variants.rewriting import BOTH_AXES, IN_HALVES
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
+    CaseTable,
     Drawn,
     Row,
-    Table,
     normal,
     once_more,
     row,
@@ -39,7 +39,7 @@ def plain(*args, note: str = "", raises: type[Exception] | None = None, **kwargs
     return Case(args, kwargs, note=note, raises=raises, use=call_in_default_dtype)
 
 
-FIXED = Table({})  # nothing is drawn
+FIXED = CaseTable({})  # nothing is drawn
 SINUSOIDAL_BY_HAND = plain(4, 4, note="two pairs, of frequency 1 and 1/100")
 ROTATION_BY_HAND = plain(1, 2, note="one pair")
 ALIBI_BY_HAND = plain(2, 2, note="slopes 1/16 and 1/256")
@@ -62,7 +62,7 @@ def between_whole(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.permutation(30)[: shape[0]] + rng.uniform(0.55, 0.9, shape)
 
 
-TOKENS = Table({"x": "... n d", "positions": Drawn("n", counted_from(0))}, how=normal)
+TOKENS = CaseTable({"x": "... n d", "positions": Drawn("n", counted_from(0))}, how=normal)
 ROWS = standard(TOKENS, d=6)
 ROPE_BY_HAND = Case(
     (tensor([[1, 2], [3, 4]]).float(), tensor([0, math.pi / 2]).float()),

@@ -23,7 +23,15 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import BITS
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import cases, mistakes
-from attncourse.checks.writing.cases import Count, Drawn, Table, normal, once_more, row, standard
+from attncourse.checks.writing.cases import (
+    CaseTable,
+    Count,
+    Drawn,
+    normal,
+    once_more,
+    row,
+    standard,
+)
 from attncourse.checks.writing.mistakes import Between, made, mistake, reversed_axes
 from attncourse.checks.writing.modules import tensor
 from attncourse.checks.writing.softmaxes import Softmax
@@ -81,18 +89,18 @@ def with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return weights / weights.sum(-1, keepdims=True)
 
 
-SCALE_CASES = Table({"scores": "... m n", "d_k": Count("d_k")}, how=normal)
+SCALE_CASES = CaseTable({"scores": "... m n", "d_k": Count("d_k")}, how=normal)
 SCALE_ROWS = standard(SCALE_CASES)
 SCALE_BY_HAND = Case((tensor([[2, 4, -8], [6, 0, 2]]), 4), note="√4 = 2")
 BATCH_WIDTHS = (16, 4, 64, 256, 4)
 
-ENTROPY_CASES = Table({"weights": "... n"}, how=shares)
+ENTROPY_CASES = CaseTable({"weights": "... n"}, how=shares)
 ENTROPY_ROWS = standard(ENTROPY_CASES)
 ENTROPY_BY_HAND = Case(
     (tensor([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]),), note="two keys, equal: ln 2"
 )
 
-JACOBIAN_CASES = Table({"p": "... n"}, how=shares)
+JACOBIAN_CASES = CaseTable({"p": "... n"}, how=shares)
 JACOBIAN_ROWS = standard(JACOBIAN_CASES)
 JACOBIAN_BY_HAND = Case((tensor([0.5, 0.25, 0.25]),))
 

@@ -13,7 +13,7 @@ from attncourse.checks.drivers import with_gradients
 from attncourse.checks.exercise import Between, Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden, masked
 from attncourse.checks.writing import cases, mistakes
-from attncourse.checks.writing.cases import Drawn, Table, hole, normal, once_more, row, standard
+from attncourse.checks.writing.cases import CaseTable, Drawn, hole, normal, once_more, row, standard
 from attncourse.checks.writing.mistakes import (
     Attention,
     Score,
@@ -62,7 +62,7 @@ ADDITIVE_BY_HAND = module_case(
 )
 ADDITIVE_ROW = row("m=4 n=6 d_q=3 d_k=5 d_hidden=7")
 
-ATTEND_CASES = Table({"scores": "... m n", "values": "... n d_v"}, how=normal)
+ATTEND_CASES = CaseTable({"scores": "... m n", "values": "... n d_v"}, how=normal)
 ATTEND_ROWS = standard(ATTEND_CASES)
 LN2, LN3 = math.log(2), math.log(3)
 # Weights 1/4 1/4 1/2 and 1/6 1/2 1/3.

@@ -13,13 +13,13 @@ from attncourse.checks.variants.rewriting import COLUMNS
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing import softmaxes as soft
-from attncourse.checks.writing.cases import Drawn, Row, Table, normal, once_more, row, standard
+from attncourse.checks.writing.cases import CaseTable, Drawn, Row, normal, once_more, row, standard
 from attncourse.checks.writing.mistakes import made, mistake
 from attncourse.checks.writing.numpy_mistakes import dots, result, swapped, unit, within
 
 # --- cases: self-attention -------------------------------------------------------------------
 
-TOKENS = Table({"X": "... n d"}, tensors=False, how=normal)
+TOKENS = CaseTable({"X": "... n d"}, tensors=False, how=normal)
 ROWS = standard(TOKENS, d=3)
 BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]]),))
 # The first token's score with itself is 9, with the second one 900.

@@ -11,10 +11,10 @@ from attncourse.checks.drivers import dtype_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import (
+    CaseTable,
     Count,
     Drawn,
     Row,
-    Table,
     normal,
     once_more,
     row,
@@ -69,7 +69,7 @@ def some_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
     return np.minimum(ids, n_vocab - 1)
 
 
-class IdTable(Table):
+class IdTable(CaseTable):
     """Cases whose ``ids`` are below the row's length v."""
 
     def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row):
@@ -137,7 +137,7 @@ def holding_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return X
 
 
-COSINE_CASES = Table({"X": "... n d", "Y": "... m d"}, tensors=False, how=vectors)
+COSINE_CASES = CaseTable({"X": "... n d", "Y": "... m d"}, tensors=False, how=vectors)
 COSINE_ROWS = standard(COSINE_CASES)
 COSINE_ROW = row("n=5 m=7 d=3")
 COSINE_BY_HAND = Case(

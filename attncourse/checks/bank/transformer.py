@@ -23,9 +23,9 @@ from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
     OTHER_NUMBERS,
+    CaseTable,
     Drawn,
     Row,
-    Table,
     hole,
     once_more,
     row,
@@ -37,9 +37,9 @@ from attncourse.multihead import MultiHeadAttention
 
 # --- cases: layer_norm -----------------------------------------------------------------------
 
-NORM_CASES = Table({"x": "... d"})
+NORM_CASES = CaseTable({"x": "... d"})
 FAR_FROM_0 = Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 1e5)
-ALL_GIVEN = Table({"x": "... d", "gain": "d", "bias": "d"})
+ALL_GIVEN = CaseTable({"x": "... d", "gain": "d", "bias": "d"})
 NORM_ROWS, GIVEN_ROWS = standard(NORM_CASES), standard(ALL_GIVEN)
 GAIN = {"gain": Drawn("d")}
 BOTH = GAIN | {"bias": Drawn("d")}
@@ -823,7 +823,7 @@ def schedules(*steps: float):
 
 
 def of_dropout(
-    points: int, name: str, table: Table, plain: Row, state: State, *last: str
+    points: int, name: str, table: CaseTable, plain: Row, state: State, *last: str
 ) -> tuple[Criterion, Criterion]:
     """The criteria on a block's dropout: in training on each branch, after ``eval()`` on none.
 

@@ -19,10 +19,10 @@ from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     SCATTERED,
+    CaseTable,
     Count,
     Drawn,
     Row,
-    Table,
     between,
     normal,
     once_more,
@@ -35,8 +35,8 @@ from attncourse.checks.writing.modules import spread, tensor
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
 
 SIDES = "rows*patch columns*patch"
-PATCH_CASES = Table({"images": f"... c {SIDES}", "patch": Count("patch")}, how=normal)
-BACK_CASES = Table(
+PATCH_CASES = CaseTable({"images": f"... c {SIDES}", "patch": Count("patch")}, how=normal)
+BACK_CASES = CaseTable(
     {
         "patches": "... rows*columns c*patch*patch",
         "patch": Count("patch"),
@@ -45,7 +45,7 @@ BACK_CASES = Table(
     },
     how=normal,
 )
-WINDOW_CASES = Table(
+WINDOW_CASES = CaseTable(
     {"x": f"... {SIDES} d".replace("patch", "w"), "window": Count("w")}, how=normal
 )
 
@@ -109,7 +109,7 @@ STRIPS = rows_of(
 
 
 def cutting(
-    table: Table, by_hand: Case, order: str, sizes: str, batches: str, special, *more, **fixed
+    table: CaseTable, by_hand: Case, order: str, sizes: str, batches: str, special, *more, **fixed
 ) -> tuple[Criterion, ...]:
     """The criteria of an exercise that moves numbers: ``order`` says where they stand."""
     rows = standard(table, **fixed)
@@ -679,7 +679,7 @@ def shares_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return weights / weights.sum(-1, keepdims=True)
 
 
-EMBED_CASES = Table(
+EMBED_CASES = CaseTable(
     {
         "images": f"... c {SIDES}",
         "patch": Count("patch"),
@@ -730,7 +730,7 @@ c=2 rows=2 columns=3 patch=2 d=3 | 2
 """
 EMBED = row("c=3 rows=2 columns=5 patch=2 d=7", batch=(2,))
 
-MAP_CASES = Table(
+MAP_CASES = CaseTable(
     {"weights": "... height*width", "height": Count("height"), "width": Count("width")},
     how=shares_of,
 )

@@ -1,6 +1,6 @@
 """Cases as tables: a row says what is special about one case, the rest is drawn.
 
-    scores = Table({"query": "... m d_k", "key": "... n d_k"})
+    scores = CaseTable({"query": "... m d_k", "key": "... n d_k"})
     scores.criterion("batches", 2).on(row("m=5 n=7 d_k=4", batch=(2, 3), turned=True))
 
 ``standard`` has the rows that every exercise needs. Which kinds of input they are to cover, and
@@ -106,7 +106,7 @@ def lengths(sizes: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Table:
+class CaseTable:
     """Cases of a function with these array arguments. ``tensors``: in torch, not NumPy."""
 
     spec: Mapping[str, str | Drawn | Count]
@@ -164,7 +164,7 @@ class Table:
 class TableCriterion(NamedTuple):
     """A criterion of a table whose rows are still to come."""
 
-    table: Table
+    table: CaseTable
     name: str
     points: int
 
@@ -237,7 +237,7 @@ class Standard:
         return (self.single, *self.integers, *self.extreme)
 
 
-def standard(table: Table, *, left_out: str = "", large: str = "", **fixed: int) -> Standard:
+def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: int) -> Standard:
     """The standard rows for a table.
 
     ``fixed`` are lengths that an exercise needs, ``left_out`` those that are not given, ``large``

@@ -15,7 +15,7 @@ from attncourse.checks.drivers import (
     varied_at_start,
 )
 from attncourse.checks.exercise import Case, Rng
-from attncourse.checks.writing.cases import Row, Table, is_zero
+from attncourse.checks.writing.cases import CaseTable, Row, is_zero
 
 State = dict[str, torch.Tensor]
 
@@ -81,7 +81,7 @@ def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
 
 
 @dataclass(frozen=True)
-class ModuleTable(Table):
+class ModuleTable(CaseTable):
     """Cases of a module: ``spec`` are the inputs of its call, ``build`` the constructor's sizes.
 
     A size that a row does not name is left out. ``state(rng, *sizes, **options)`` draws the
