@@ -16,7 +16,7 @@ from attncourse.checks.explaining.defaults import other_default
 from attncourse.checks.explaining.diagnosis import Finding, diagnose
 from attncourse.checks.explaining.ignoring import ignored
 from attncourse.checks.explaining.repairs import repaired
-from attncourse.checks.explaining.symptoms import listed
+from attncourse.checks.explaining.symptoms.symptom import listed
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
 from attncourse.checks.trying.compare import SMALL, Problem, as_numbers, indent, is_array

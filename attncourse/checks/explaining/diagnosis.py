@@ -13,13 +13,10 @@ from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.explaining.attempts import Attempt, together
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
-from attncourse.checks.explaining.symptoms import (
-    by_lot,
-    changed_throughout,
-    first_that_holds,
-    pairs,
-    unmoved,
-)
+from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
+from attncourse.checks.explaining.symptoms.looks import first_that_holds
+from attncourse.checks.explaining.symptoms.pairs import pairs
+from attncourse.checks.explaining.symptoms.transformations import changed_throughout
 from attncourse.checks.trying.outcome import is_unwritten
 from attncourse.checks.trying.trials import FRESH, Trial
 

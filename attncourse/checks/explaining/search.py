@@ -20,15 +20,9 @@ from attncourse.checks.explaining.attempts import (
 )
 from attncourse.checks.explaining.effort import Effort
 from attncourse.checks.explaining.options import branches, options_of
-from attncourse.checks.explaining.symptoms import (
-    changed_throughout,
-    close,
-    digits_alone,
-    first_that_holds,
-    lies_over,
-    may_be_changed,
-    pairs,
-)
+from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
+from attncourse.checks.explaining.symptoms.pairs import close, pairs
+from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, numbers_in

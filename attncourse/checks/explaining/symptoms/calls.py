@@ -1,0 +1,144 @@
+"""How calls behave: what they change, keep, cut off or do not return, and what moves them."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from attncourse.checks.drivers.modules import CALLS
+from attncourse.checks.exercise import Mistake
+from attncourse.checks.explaining.symptoms.nearly_right import same_numbers
+from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs
+from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.trying.compare import equal
+from attncourse.checks.trying.trials import Trial
+
+MANY = 2  # names in a sentence
+
+# As torch says it of a gradient, NumPy of dtypes.
+IN_PLACE = re.compile("in-?place operation|Cannot cast ufunc")
+
+CUT = "no gradient reaches "
+
+
+def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, but an argument was changed; a gradient may break over that."""
+    wrong = [t for t in trials if t.wrong]
+    if not all(raises_in_place(t) or called_again(t) for t in wrong):
+        return None
+    found = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
+    if not found:
+        return None
+    names = listed(found) if len(found) <= MANY else "more than one argument"
+    mistake = Mistake(
+        f"{names} {'is' if len(found) == 1 else 'are'} changed in place",
+        f"Your results are right, but the call changes {names}. What is handed over belongs to the "
+        "caller: assign to a new name, or work on a copy.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def raises_in_place(trial: Trial) -> bool:
+    return trial.outcome.kind == "raised" and bool(IN_PLACE.search(trial.outcome.text))
+
+
+def called_again(trial: Trial) -> bool:
+    """Whether a case makes several calls, and a later one got what an earlier one had changed."""
+    return isinstance(trial.expected.value, dict) and bool(trial.outcome.mutated)
+
+
+def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, but no gradient reaches some argument, or the dtype is another.
+
+    The two go together in what goes through NumPy.
+    """
+    wrong = [t for t in trials if t.wrong]
+    cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
+    if not cut or not same_numbers([t for t in wrong if not t.outcome.text.startswith(CUT)]):
+        return None
+    names = listed(dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut))
+    mistake = Mistake(
+        f"the gradient of {names} is cut off",
+        f"The numbers are right, but nothing can be learned through {names}: `.detach()`, "
+        "`.data`, `.numpy()`, `torch.tensor(…)` or `torch.no_grad()` cut the history. Stay with "
+        "torch operations on the tensors themselves.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def kept(trials: tuple[Trial, ...]) -> Symptom | None:
+    """An object's first call is right, and a later one is not; a gradient may break over that."""
+    wrong = [t for t in trials if t.wrong]
+    calls = [c for t in wrong if (c := calls_of(t)) is not None]
+    others = [t for t in wrong if calls_of(t) is None]
+    if not calls or not all(c.first.right and c.stale for c in calls):
+        return None
+    if any(t.outcome.kind != "raised" for t in others):
+        return None
+    mistake = Mistake(
+        "something is kept from an earlier call",
+        "The first call of an object is right, and a later one works with what an earlier one "
+        "left. `self` holds the layers; what is made of the input belongs in a plain name, and is "
+        "made anew in every call.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What one object returned: at first, for other inputs, and for the first ones again."""
+
+    first: Pair
+    second: Pair
+    again: Pair
+
+    @property
+    def stale(self) -> bool:
+        """Whether only an earlier call can be what makes a later one wrong."""
+        alike = self.first.want.shape == self.second.want.shape
+        return not self.again.right or (alike and not self.second.right)
+
+
+def calls_of(trial: Trial) -> Calls | None:
+    """The calls of one object, where a case makes several."""
+    got, want = trial.outcome.value, trial.expected.value
+    if not isinstance(got, dict) or not isinstance(want, dict) or tuple(want) != CALLS:
+        return None
+    three = [paired(got.get(name), want[name], trial) for name in CALLS]
+    return Calls(*(one[0] for one in three)) if all(three) else None
+
+
+def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every call that does not raise gives None back, where something else was asked for."""
+    ended = [t for t in trials if t.wrong and t.outcome.kind == "value" and t.case.raises is None]
+    if not ended or any(t.outcome.value is not None or t.expected.value is None for t in ended):
+        return None
+    if any(not t.wrong for t in trials if t.case.raises is None):
+        return None
+    mistake = Mistake(
+        "nothing is returned",
+        "Your function gives None back. Is there a `return` at the end, and on every way through "
+        "it? What works in place, `list.sort()` say, gives None back as well.",
+    )
+    return Symptom(mistake.name, True, mistake)
+
+
+def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
+    """The same calls once more have other results."""
+    other = any(
+        a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
+        for a, b in zip(pairs(trials), pairs(repeated), strict=False)
+    )
+    return "the same call gives other numbers each time" if other else ""
+
+
+def unmoved(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
+    """Calls with other numbers have the same results."""
+    both = [
+        (a, b)
+        for a, b in zip(pairs(trials), pairs(fresh), strict=False)
+        if a.want.shape == b.want.shape and a.got.shape == b.got.shape
+    ]
+    moving = [(a, b) for a, b in both if a.want.size > 1 and not equal(a.want, b.want)]
+    still = len(moving) > 1 and all(equal(a.got, b.got) for a, b in moving)
+    return "the result does not depend on the numbers that come in" if still else ""

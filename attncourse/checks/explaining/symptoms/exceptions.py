@@ -1,0 +1,114 @@
+"""What exceptions tell: those that leave no doubt, and the line in which calls end."""
+
+import re
+from collections import Counter
+
+from attncourse.checks.exercise import Mistake
+from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.trying.trials import Trial
+
+
+def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A module without the parameters that the exercise names.
+
+    And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
+    holds is sure, whatever else is wrong.
+    """
+    texts = [t.outcome.text for t in trials if t.wrong]
+    for pattern, name, cure in UNFIT:
+        found = [match for text in texts if (match := re.match(pattern, text))]
+        sure = pattern.startswith("your module") or len(found) == len(texts)
+        if found and sure:
+            names = listed(dict.fromkeys(match[1] for match in found))
+            mistake = Mistake(name.format(names), cure.format(names))
+            return Symptom(mistake.name, True, mistake, len(found) == len(texts))
+    return None
+
+
+UNFIT = (
+    (
+        "your module has parameters that nobody asked for: (.+)",
+        "a parameter too many: {}",
+        "Your module learns {} as well, which the exercise does not name. Hold the parameters that "
+        "it lists and no others.",
+    ),
+    (
+        r"your module has no parameter ([^;]+);",
+        "there is no parameter {}",
+        "The exercise says what your module's parameters are called, and {} is not there. A layer "
+        "`self.W = nn.Linear(…)` has its numbers in `W.weight`, and in `W.bias` where it is made "
+        "with one; an `nn.Parameter` has them in `W` itself.",
+    ),
+    (
+        r"your module has (\S+) of shape",
+        "{} has another shape",
+        "The exercise says how large each parameter is, and {} is not. `nn.Linear(d_in, d_out)` "
+        "stores its weight as (d_out, d_in); an `nn.Parameter` has the shape that you give it.",
+    ),
+    (
+        r"your module learns() \d+ numbers, expected",
+        "fewer parameters than asked for",
+        "The layers and weights that the exercise names hold more numbers than your module learns. "
+        "Two names may stand for one layer, as after `self.b = self.a`, where each has its own; or "
+        "a weight is a plain tensor and no `nn.Parameter`.",
+    ),
+    (
+        r"called (\S+), which this exercise asks you to build",
+        "{} is called, which is to be written",
+        "The exercise asks you to build what `{}` does, so it may not be called: write it out of "
+        "sums, products and the other plain operations.",
+    ),
+    (
+        r".*(Boolean value of Tensor|truth value of an array)",
+        "one truth value of a whole array",
+        "`if x:`, `x or …` and `if a > b:` ask for one truth value, and an array has one for each "
+        "entry. Whether any entry is so is asked by `.any()`, whether x was given by "
+        "`x is not None`; entry by entry choose `np.where` or `torch.where`.",
+    ),
+    (
+        r".*(with a bool tensor|on a bool tensor|boolean (?:subtract|negative))",
+        "truth values are subtracted",
+        "Neither torch nor NumPy takes a minus of truth values. `~mask` exchanges True and False; "
+        "`mask.to(x.dtype)`, in NumPy `mask.astype(float)`, makes numbers of them.",
+    ),
+    (
+        ".*(leaf Variable that requires grad is being used in an in-place)",
+        "a parameter is written to while gradients are recorded",
+        "`copy_` and `+=` on a parameter are steps that torch would have to go back through. Write "
+        "to parameters inside `with torch.no_grad():`.",
+    ),
+    (
+        r".*cannot assign '[\w.]+' as parameter '(\w+)'",
+        "a tensor in the place of a parameter",
+        "torch refuses `layer.{0} = tensor`. Write `layer.{0} = nn.Parameter(tensor)`, or copy the "
+        "numbers into one that is there: `with torch.no_grad(): layer.{0}.copy_(tensor)`.",
+    ),
+    (
+        r".*(has no attribute '_(?:parameters|modules|buffers|\w+_hooks)'|before Module\.__init__)",
+        "super().__init__() is missing",
+        "`nn.Module` makes its lists of parameters and layers in its own `__init__`. Call "
+        "`super().__init__()` before anything is assigned.",
+    ),
+)
+
+LINE = re.compile(r"\(in the line `(.*?)`")
+
+
+def stops(trials: tuple[Trial, ...]) -> Symptom | None:
+    """The line of the student's code in which the calls that are wrong end, or most of them.
+
+    One that raises by decision refuses what it should take.
+    """
+    wrong = [t for t in trials if t.wrong and t.case.raises is None]
+    there = [(t.outcome.error, found[1]) for t in wrong if (found := LINE.search(t.outcome.text))]
+    ((error, line), times) = Counter(there).most_common(1)[0] if there else ((None, ""), 0)
+    if 2 * times <= len(wrong):
+        return None
+    often = "" if times == len(wrong) else "mostly, "
+    decided = re.match(r"(raise|assert)\b", line) or error is NotImplementedError
+    how = "refuses what it should take," if decided else f"stops with {article(error.__name__)}"
+    return Symptom(f"{often}it {how} in the line `{line}`", False)
+
+
+def article(name: str) -> str:
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"

@@ -1,0 +1,72 @@
+"""Which symptom is looked for first: the surest, and what explains most.
+
+Like a name (see ``diagnosis``) a symptom is told only if fresh cases give the same sentence.
+"""
+
+from attncourse.checks.explaining.symptoms.calls import (
+    changed_only,
+    cut_gradients,
+    kept,
+    nothing_returned,
+)
+from attncourse.checks.explaining.symptoms.exceptions import stops, unfit
+from attncourse.checks.explaining.symptoms.nearly_right import (
+    other_dtype,
+    rounded,
+    squeezed,
+    unbatched,
+)
+from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located
+from attncourse.checks.explaining.symptoms.results import (
+    facts,
+    one_part,
+    other_gradients,
+    transformed,
+)
+from attncourse.checks.explaining.symptoms.symptom import Symptom
+from attncourse.checks.trying.trials import Trial
+
+LOOKS = (
+    changed_only,
+    kept,
+    cut_gradients,
+    other_dtype,
+    unfit,
+    nothing_returned,
+    rounded,
+    squeezed,
+    unbatched,
+    facts,
+    other_gradients,
+    one_part,
+    transformed,
+    located,
+    in_a_branch,
+    limited,
+    stops,
+)
+
+# What may lie over another mistake: it leaves the numbers as they are.
+OVER = (changed_only, cut_gradients, other_dtype, rounded, unbatched)
+
+
+def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
+    """The first symptom that holds in these trials; None if none does."""
+    if any(t.outcome.kind in ("hung", "skipped") for t in trials):
+        return None
+    for look in LOOKS:
+        found = look(trials)
+        if found is not None:
+            return found
+    return None
+
+
+def digits_alone(trials: tuple[Trial, ...]) -> bool:
+    """Whether nothing is wrong but the precision, in which many small numbers look alike."""
+    return any(look(trials) for look in (other_dtype, rounded))
+
+
+def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
+    """What makes the numbers of another mistake into what is there, and leaves no doubt."""
+    found = (look(trials) for look in OVER)
+    return next((symptom for symptom in found if symptom and symptom.sure), None)

@@ -1,0 +1,72 @@
+"""What was returned beside what was expected, as arrays, and how near they are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attncourse.checks.trying.compare import PRECISE, as_numbers, equal, scale_of
+from attncourse.checks.trying.trials import Trial
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What was returned and what was expected, as arrays, and whether they agree."""
+
+    got: np.ndarray
+    want: np.ndarray
+    trial: Trial
+
+    @property
+    def right(self) -> bool:
+        return self.got.shape == self.want.shape and equal(self.got, self.want)
+
+
+def pairs(trials: tuple[Trial, ...]) -> list[Pair]:
+    """The trials that returned numbers where numbers were expected.
+
+    Of a result with gradients, what was returned itself.
+    """
+    found = []
+    for t in trials:
+        if t.outcome.kind != "value" or t.expected.kind != "value":
+            continue
+        found += paired(*returned(t), t)
+    return found
+
+
+def returned(trial: Trial) -> tuple[object, object]:
+    """What was returned and what should be, without the gradients or facts beside it."""
+    got, want = trial.outcome.value, trial.expected.value
+    if isinstance(want, dict) and isinstance(got, dict):
+        key = next(iter(want))
+        return got.get(key), want[key]
+    return got, want
+
+
+def paired(got: object, want: object, trial: Trial) -> list[Pair]:
+    arrays = [as_numbers(v) if v is not None else None for v in (got, want)]
+    return [Pair(*arrays, trial)] if all(a is not None for a in arrays) else []
+
+
+def close(p: Pair) -> bool:
+    """Whether a result is right but for what single precision loses."""
+    if p.got.shape != p.want.shape:
+        return False
+    return p.right or apart(p) <= PRECISE * scale_of(p.want)
+
+
+def apart(p: Pair) -> float:
+    """The largest difference."""
+    with np.errstate(all="ignore"):
+        gaps = np.abs(p.got.astype(float) - p.want.astype(float))
+    return float(gaps.max(initial=0.0)) if np.isfinite(gaps).all() else np.inf
+
+
+def nearly(a: np.ndarray, b: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        b = b.astype(float)
+        limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7
+        scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) or 1.0
+        return bool(
+            np.isclose(a.astype(float), b, rtol=0, atol=limit * scale, equal_nan=True).all()
+        )

@@ -1,0 +1,134 @@
+"""Where results are wrong: a place in them, a kind of case, a branch."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from attncourse.checks.exercise import Mistake
+from attncourse.checks.explaining.options import branches
+from attncourse.checks.explaining.symptoms.pairs import Pair, pairs
+from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.trying.compare import scale_of
+from attncourse.checks.trying.trials import Trial
+
+# A place is a mask over the last axes of a result, of those entries that are named.
+PLACES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
+    ("in the first row", lambda w: along(w, -2) == 0),
+    ("in the last row", lambda w: along(w, -2) == w.shape[-2] - 1),
+    ("in the first column", lambda w: along(w, -1) == 0),
+    ("in the last column", lambda w: along(w, -1) == w.shape[-1] - 1),
+    ("on the diagonal", lambda w: along(w, -2) == along(w, -1)),
+    ("above the diagonal", lambda w: along(w, -2) < along(w, -1)),
+    ("below the diagonal", lambda w: along(w, -2) > along(w, -1)),
+    (
+        "for the first along the third to last axis, a head or a sequence",
+        lambda w: along(w, -3) == 0,
+    ),
+    ("for the first of a batch", lambda w: along(w, min(-w.ndim, -3)) == 0),
+    ("where 0 is expected", lambda w: w == 0),
+    ("where a negative number is expected", lambda w: w < 0),
+    ("where True is expected", lambda w: w.astype(bool)),
+)
+
+
+def along(w: np.ndarray, axis: int) -> np.ndarray:
+    """The index along one axis, for every entry."""
+    if w.ndim < -axis:
+        raise IndexError
+    return np.indices(w.shape)[axis] if w.size else np.zeros(w.shape, int)
+
+
+def located(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A part of each result that alone is right, or alone is wrong."""
+    there = pairs(trials)
+    wrong = [p for p in there if not p.right]
+    if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
+        return None
+    if any(p.got.shape != p.want.shape for p in wrong):
+        return None
+    errors = [(p, differing(p)) for p in there]
+    for words, place in PLACES:
+        if not all(divides(place, p.want) for p in wrong):
+            continue
+        for only, inside in (("right but ", True), ("right only ", False)):
+            if all(within_place(p, bad, place, inside) for p, bad in errors):
+                return Symptom(f"the result is {only}{words}", True)
+    return None
+
+
+def divides(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
+    """Whether some entries are in a place and others are not."""
+    try:
+        return len(np.unique(place(want))) == 2
+    except IndexError:
+        return False
+
+
+def differing(p: Pair) -> np.ndarray:
+    """The entries that differ."""
+    allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
+    with np.errstate(all="ignore"):
+        a, b = p.got.astype(float), p.want.astype(float)
+        return ~np.isclose(a, b, rtol=0, atol=allowed * scale_of(p.want), equal_nan=True)
+
+
+def within_place(
+    p: Pair, bad: np.ndarray, place: Callable[[np.ndarray], np.ndarray], inside: bool
+) -> bool:
+    """Whether the wrong entries are all those of a place, or all the others.
+
+    An entry that happens to be right among the wrong ones is forgiven, one of the others is not.
+    """
+    try:
+        named = place(p.want)
+    except IndexError:
+        return p.right
+    here = named if inside else ~named
+    if (bad & ~here).any():
+        return False
+    if not here.any() or (p.right and here.all()):
+        return not bad.any()
+    return bool(2 * (bad & here).sum() >= here.sum()) and (not here.all() or not inside)
+
+
+def limited(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A kind of case that alone is wrong: what the criteria and their notes say of it."""
+    wrong = [t for t in trials if t.stands_out]
+    right = [t for t in trials if not t.stands_out]
+    if not wrong or not right:
+        return None
+    if any(t.case.raises is not None for t in wrong):
+        wanted = {t.case.raises for t in wrong}
+        kinds = {t.outcome.kind for t in wrong}
+        if None in wanted or len(kinds) > 1:
+            return None
+        error = listed(w.__name__ for w in wanted)
+        mistake = Mistake(
+            "what is to be refused is not",
+            f"Your results are right. What the text rules out is to raise {error} and gets an "
+            f"answer: `if …: raise {error}(…)`, before anything is computed.",
+        )
+        if kinds == {"raised"}:
+            mistake = Mistake(
+                f"another error than {error}",
+                f"Your results are right, and what the text rules out stops with an error, but "
+                f"with another one than {error}. `assert` raises an AssertionError; write "
+                f"`if …: raise {error}(…)`.",
+            )
+        return Symptom(mistake.name, False, mistake)
+    notes = dict.fromkeys(t.case.note for t in wrong)
+    if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
+        return Symptom(f"the result is right but for this input: {'; '.join(notes)}", False)
+    names = dict.fromkeys(t.criterion.name for t in wrong)
+    some = any(t.case.raises is None for t in right)
+    if some and len(names) <= 3 and not any(t.criterion.name in names for t in right):
+        return Symptom(f"the result is right but for this: {'; '.join(names)}", False)
+    return None
+
+
+def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Wrong where an option has some value, and only there."""
+    if all(t.case.raises is not None for t in trials if t.stands_out):
+        return None
+    where = next((words for words, _ in branches(trials)), None)
+    return Symptom(f"the result is wrong {where}", False) if where else None

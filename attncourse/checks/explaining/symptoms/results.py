@@ -1,0 +1,82 @@
+"""What a result, or a part of it, is in place of the right one."""
+
+from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs, returned
+from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.explaining.symptoms.transformations import transformation
+from attncourse.checks.trying.compare import difference
+from attncourse.checks.trying.trials import Trial
+
+
+def facts(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, and of what else is to hold something does not."""
+    wrong = [t for t in trials if t.wrong]
+    told = [(t.outcome.value, t.expected.value) for t in wrong]
+    if not wrong or not all(isinstance(v, dict) for both in told for v in both):
+        return None
+    parts = [(f, got.get(f), want[f]) for got, want in told for f in want]
+    broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
+    if any(type(want) is not bool and f in broken for f, _, want in parts):
+        return None
+    return Symptom(f"every result is right, but this does not hold: {'; '.join(broken)}", True)
+
+
+def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result is right, but some gradients are not."""
+    wrong = [t for t in trials if t.wrong]
+    told = [value for t in wrong for value in (t.outcome.value, t.expected.value)]
+    if not wrong or not all(isinstance(value, dict) for value in told):  # None: it was to raise
+        return None
+    if not all(p.right for p in pairs(tuple(wrong))):
+        return None
+    parts: dict[str, list[Pair]] = {}
+    for t in wrong:
+        for key, want in t.expected.value.items():
+            parts.setdefault(key, []).extend(paired(t.outcome.value.get(key), want, t))
+    names = [key for key, there in parts.items() if not all(p.right for p in there)]
+    found = {transformation([p for p in parts[key]]) for key in names}
+    words = found.pop() if len(found) == 1 else None
+    verb = "is" if len(names) == 1 else "are each"
+    how = f"{verb} {words}" if words else f"{verb} wrong"
+    return Symptom(f"every result is right, but {' and '.join(names)} {how}", True)
+
+
+PARTS = ("first", "second", "third", "fourth")
+
+
+def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Of several results some are right throughout, the others are not."""
+    both = [(*returned(t), t) for t in trials]
+    values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
+    if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
+        return None
+    lengths = {len(v) for got, want, _ in values for v in (got, want)}
+    if len(lengths) > 1 or not 1 < min(lengths) <= len(PARTS):
+        return None
+    parts = [
+        [(got[n], want[n], t) for got, want, t in values if want[n] is not None]
+        for n in range(min(lengths))
+    ]
+    bad = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
+    if not 0 < len(bad) < len(parts):
+        return None
+    names = listed(PARTS[n] for n in bad)
+    how = transformation([p for a, b, t in parts[bad[0]] for p in paired(a, b, t)])
+    verb = f"is {how}" if how and len(bad) == 1 else "is wrong" if len(bad) == 1 else "are wrong"
+    rest = "the others are" if len(parts) - len(bad) > 1 else "the other is"
+    return Symptom(f"of the results, the {names} {verb}, and {rest} right", True)
+
+
+def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
+    """One change of the right result that gives what was returned, in every case.
+
+    Calls that raise are told of beside it, where most do not.
+    """
+    there = pairs(trials)
+    raised = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
+    if len(there) + len(raised) < sum(t.wrong for t in trials) or len(raised) > len(there) / 2:
+        return None
+    words = transformation(there)
+    if words is None:
+        return None
+    beside = f"; besides, {raised[0].problem.said}" if raised else ""
+    return Symptom(f"the result is {words}{beside}", not raised)
