@@ -94,12 +94,12 @@ def browser():
 @pytest.fixture
 def opened(browser):
     """Opens figures for a reader, and looks afterwards whether anything went wrong."""
-    from moving_pages import Reader
+    from moving_pages import FigureReader
 
     readers = []
 
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *figures, **options))
+    def opens(*figures, **options) -> FigureReader:
+        readers.append(FigureReader(browser, *figures, **options))
         return readers[-1]
 
     yield opens

@@ -70,7 +70,7 @@ def test_tiles_where_scores_are_far_apart():
     torch.testing.assert_close(tiled_attention(query, key, value, None, 1), expected)
 
 
-class Largest(TorchDispatchMode):
+class LargestTensor(TorchDispatchMode):
     """The most numbers that one tensor of the calls inside holds."""
 
     numbers = 0
@@ -85,9 +85,9 @@ class Largest(TorchDispatchMode):
 
 def test_no_tensor_of_queries_by_keys_is_made_forward_or_backward():
     given = parts([(512, 4), (768, 4), (768, 4)])
-    with Largest() as tiled:
+    with LargestTensor() as tiled:
         with_gradients(tiled_attention, given, None, 64)
-    with Largest() as naive:
+    with LargestTensor() as naive:
         with_gradients(scaled_dot_product_attention, given)
     assert naive.numbers == 512 * 768
     assert tiled.numbers <= 64 * 64  # a tile; every argument is smaller
@@ -125,7 +125,7 @@ def test_windows_are_chapter_tens_mask(width):
 
 def test_windows_hold_no_matrix_of_scores():
     given = parts([(1024, 2), (1024, 2), (1024, 2)])
-    with Largest() as seen:
+    with LargestTensor() as seen:
         windowed_attention(*given, 5)
     assert seen.numbers <= 1024 * 5 * 2
 

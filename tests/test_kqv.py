@@ -510,7 +510,7 @@ class OtherNames(nn.Module):
         self.query = nn.Linear(d_model, d_k, bias=False)
 
 
-class OneLayerTwice(HeadByFunctions):
+class HeadOfOneLayer(HeadByFunctions):
     def __init__(self, d_model, d_k, d_v=None, bias=False):
         super().__init__(d_model, d_k, d_v, bias)
         self.W_k = self.W_q
@@ -527,7 +527,7 @@ class OneLayerMore(HeadByFunctions):
     [
         (NoModule, "built NoModule, which is not a torch.nn.Module"),
         (OtherNames, "your module has no parameter W_q.weight; it has query.weight"),
-        (OneLayerTwice, "do two names share one layer"),
+        (HeadOfOneLayer, "do two names share one layer"),
         (OneLayerMore, "parameters that nobody asked for: W_o.weight"),
         (lambda *sizes, **options: None, "built NoneType, which is not"),
     ],

@@ -753,12 +753,12 @@ def by_library(d_model, n_heads, n_kv_heads=None, bias=True):
 def by_library_in_evaluation(*args, **options):
     """There, and without gradients, PyTorch's module has a faster way."""
 
-    class Wrapped(type(by_library(*args, **options))):
+    class Evaluated(type(by_library(*args, **options))):
         def forward(self, *inputs):
             with torch.no_grad():
                 return super().forward(*inputs)
 
-    return Wrapped(*args, **options).eval()
+    return Evaluated(*args, **options).eval()
 
 
 @pytest.mark.parametrize("answer", [by_library, by_library_in_evaluation])
@@ -774,11 +774,11 @@ def test_handing_the_work_to_the_library_is_caught_and_told(answer):
 def test_right_weights_earn_points_with_a_wrong_forward(monkeypatch):
     """In the notebook the module is the student's own, and may be wrong."""
 
-    class NotYet(MultiHeadAttention):
+    class Unwritten(MultiHeadAttention):
         def forward(self, *args, **options):
             raise NotImplementedError
 
-    monkeypatch.setattr(f"{__name__}.MultiHeadAttention", NotYet)
+    monkeypatch.setattr(f"{__name__}.MultiHeadAttention", Unwritten)
     verdict = examine("multihead.naive_to_batched", convert_by_copy, seed=0)
     failed = [c.name for c in verdict.criteria if not c.passed]
     assert failed == ["the module returns what naive returns"]

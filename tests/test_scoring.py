@@ -628,7 +628,7 @@ def test_handing_the_work_to_the_library_is_caught_and_told(target, answer, name
     assert f"called {name}, which this exercise asks you to build" in verdict.criteria[0].message
 
 
-class OneLayerTwice(AdditiveEinops):
+class ScoreOfOneLayer(AdditiveEinops):
     def __init__(self, d_q, d_k, d_hidden):
         super().__init__(d_q, d_k, d_hidden)
         if d_q == d_k:
@@ -638,7 +638,7 @@ class OneLayerTwice(AdditiveEinops):
 @pytest.mark.parametrize(
     ("target", "answer", "said"),
     [
-        ("AdditiveScore", OneLayerTwice, "do two names share one layer"),
+        ("AdditiveScore", ScoreOfOneLayer, "do two names share one layer"),
         ("AdditiveScore", lambda *sizes: None, "built NoneType, which is not a torch.nn.Module"),
         (
             "BilinearScore",

@@ -39,7 +39,7 @@ def under(
     return x / t
 
 
-class Layer(nn.Module):
+class ShapedLayer(nn.Module):
     @shaped
     def __init__(self, d: Count):
         super().__init__()
@@ -65,7 +65,7 @@ def test_what_fits_goes_through():
     assert either([[1, 2], [3, 4]], [1, 2]).tolist() == [5.0, 11.0]
     assert either([1, 2], [1, 2]) == 5.0
     assert under(X.expand(2, 5, 3), torch.tensor([True])).shape == (2, 5, 3)
-    assert Layer(3)(X).shape == (5, 2)
+    assert ShapedLayer(3)(X).shape == (5, 2)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_what_fits_goes_through():
         (lambda: under(X.expand(2, 5, 3), torch.ones(3, 1, dtype=torch.bool)), "expected batch "
          "axes that broadcast, got x of shape (2, 5, 3), mask of shape (3, 1)"),
         (lambda: under(X, t=0), "t: expected a finite number above 0, got 0"),
-        (lambda: Layer(0), "d: expected a whole number of at least 1, got 0"),
-        (lambda: Layer(4)(X), "x: expected d = 4 features a token, got shape (5, 3)"),
-        (lambda: Layer(3)(X.double()), "expected one dtype, got x of torch.float64, "
+        (lambda: ShapedLayer(0), "d: expected a whole number of at least 1, got 0"),
+        (lambda: ShapedLayer(4)(X), "x: expected d = 4 features a token, got shape (5, 3)"),
+        (lambda: ShapedLayer(3)(X.double()), "expected one dtype, got x of torch.float64, "
          "parameters of torch.float32"),
         (lambda: scaled_dot_product_attention(X, X, X.expand(2, 5, 3),
                                               torch.ones(3, 5, 5, dtype=torch.bool)),

@@ -150,7 +150,7 @@ class FeedByHand(nn.Module):
         return self.W_2(bent)
 
 
-class Written(nn.Module):
+class WrittenBlock(nn.Module):
     """Both norm orders written out; base of the others."""
 
     decoder = False
@@ -186,11 +186,11 @@ class Written(nn.Module):
         return x
 
 
-class WrittenDecoder(Written):
+class WrittenDecoder(WrittenBlock):
     decoder = True
 
 
-class ByFunctions(Written):
+class ByFunctions(WrittenBlock):
     """The norm and dropout by functions, with dropout's mode given."""
 
     def forward(self, x, *given, **named):
@@ -211,7 +211,7 @@ class ByFunctionsDecoder(ByFunctions):
     decoder = True
 
 
-class TwoDropouts(Written):
+class TwoDropouts(WrittenBlock):
     """A dropout layer for each branch, written by hand, and in-place sums on copies."""
 
     def forward(self, x, *given, **named):
@@ -253,7 +253,7 @@ class PackageDecoder(DecoderBlock):
         return self.norm_3(x + self.dropout(self.feed_forward(x)))
 
 
-class Recursive(Written):
+class Recursive(WrittenBlock):
     """A function that calls itself for the rest of the branches; the maps by ``weights``."""
 
     def forward(self, x, *given, **named):
@@ -328,7 +328,7 @@ RIGHT = {
         norm_by_einsum,
     ],
     "transformer.FeedForward": [FeedInOrder, FeedByUnits, FeedToken, FeedSequential, FeedByHand],
-    "transformer.EncoderBlock": [Written, ByFunctions, TwoDropouts, PackageBranch, Recursive],
+    "transformer.EncoderBlock": [WrittenBlock, ByFunctions, TwoDropouts, PackageBranch, Recursive],
     "transformer.DecoderBlock": [
         WrittenDecoder,
         ByFunctionsDecoder,

@@ -61,7 +61,7 @@ INLINE = re.compile(
 
 
 @dataclass
-class Block:
+class Piece:
     """A piece of a page: `text`, `heading`, `label`, `fence` (plain code) or a directive."""
 
     kind: str
@@ -69,16 +69,16 @@ class Block:
     text: str = ""
     argument: str = ""
     options: dict = field(default_factory=dict)
-    children: list[Block] = field(default_factory=list)
+    children: list[Piece] = field(default_factory=list)
 
 
 def fail(page: str, line: int, message: str):
     raise CourseError(f"{page}.md:{line}: {message}")
 
 
-def parse(lines: list[str], page: str, first: int = 1) -> list[Block]:
+def parse(lines: list[str], page: str, first: int = 1) -> list[Piece]:
     """The blocks of a page, or of a directive's body that begins at line `first`."""
-    blocks: list[Block] = []
+    blocks: list[Piece] = []
     i = 0
     if first == 1 and lines and lines[0] == "---":  # front matter
         i = lines.index("---", 1) + 1
@@ -93,27 +93,27 @@ def parse(lines: list[str], page: str, first: int = 1) -> list[Block]:
             if name is None and fence[0] == ":":
                 fail(page, number, f"{fence} opens no directive")
             if name is None:
-                blocks.append(Block("fence", number, "\n".join(lines[i : end + 1])))
+                blocks.append(Piece("fence", number, "\n".join(lines[i : end + 1])))
             else:
                 blocks.append(directive(name, argument, lines[i + 1 : end], page, number))
             i = end
         elif label := LABEL.fullmatch(line):
-            blocks.append(Block("label", number, label[1]))
+            blocks.append(Piece("label", number, label[1]))
         elif heading := HEADING.match(line):
-            blocks.append(Block("heading", number, heading[2].strip(), heading[1]))
+            blocks.append(Piece("heading", number, heading[2].strip(), heading[1]))
         else:
             for pattern, what in NO_MARKDOWN.items():
                 if re.match(pattern, line):
                     fail(page, number, f"{what} is not part of the course's dialect")
             if not (blocks and blocks[-1].kind == "text"):
-                blocks.append(Block("text", number, line))
+                blocks.append(Piece("text", number, line))
             else:
                 blocks[-1].text += "\n" + line
         i += 1
     return blocks
 
 
-def directive(name: str, argument: str, body: list[str], page: str, line: int) -> Block:
+def directive(name: str, argument: str, body: list[str], page: str, line: int) -> Piece:
     options: dict = {}
     start = 0
     if body and body[0].strip() == "---":
@@ -123,7 +123,7 @@ def directive(name: str, argument: str, body: list[str], page: str, line: int) -
         while start < len(body) and (option := re.fullmatch(r":([\w-]+):(.*)", body[start])):
             options[option[1]] = yaml.safe_load(option[2]) if name == "code-cell" else option[2]
             start += 1
-    block = Block(name, line, "\n".join(body[start:]), argument.strip(), options)
+    block = Piece(name, line, "\n".join(body[start:]), argument.strip(), options)
     if name not in DIRECTIVES:  # pages that stay in the book (the glossary) may hold any
         return block
     unknown = set(options) - OPTIONS[name]
@@ -147,7 +147,7 @@ class Index:
 
     def __init__(self, course: Course):
         self.course = course
-        self.blocks: dict[str, list[Block]] = {}
+        self.blocks: dict[str, list[Piece]] = {}
         self.titles: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
         self.captions: dict[int, str] = {}  # id of a block with a caption -> its figure's number
@@ -165,7 +165,7 @@ class Index:
             prefix = f"{chapter.number}." if chapter else ""
             self._walk(self.blocks[page], page, prefix, counters)
 
-    def _walk(self, blocks: list[Block], page: str, prefix: str, counters: Counter) -> None:
+    def _walk(self, blocks: list[Piece], page: str, prefix: str, counters: Counter) -> None:
         def number(kind: str) -> str:
             counters[kind, prefix] += 1
             return f"{prefix}{counters[kind, prefix]}"
@@ -191,7 +191,7 @@ class Index:
             if block.kind != "text" or block.text.strip():
                 labels = []
 
-    def _add(self, label: str, target: Target, block: Block) -> None:
+    def _add(self, label: str, target: Target, block: Piece) -> None:
         if label in self.targets:
             fail(target.page, block.line, f"the label {label!r} is used twice")
         self.targets[label] = target
@@ -201,13 +201,13 @@ class Index:
         return dict(parse_file(str(self.course.root / "book" / "references.bib")).entries)
 
 
-def caption(block: Block) -> str:
+def caption(block: Piece) -> str:
     if block.kind == "code-cell":
         return (block.options.get("mystnb") or {}).get("figure", {}).get("caption", "")
     return block.text.strip() if block.kind == "figure" else ""
 
 
-def figure_name(block: Block) -> str:
+def figure_name(block: Piece) -> str:
     if block.kind == "code-cell":
         return block.options["mystnb"]["figure"].get("name", "")
     return block.options.get("name", "").strip()
@@ -249,7 +249,7 @@ def reference(entry: Entry) -> str:
     return text + (f" {venue}." if venue else "") + (f" <{link}>" if link else "")
 
 
-class Page:
+class ColabPage:
     """One page on its way into a notebook."""
 
     def __init__(self, index: Index, page: str):
@@ -338,11 +338,11 @@ class Page:
 
     # Blocks
 
-    def markdown(self, blocks: list[Block]) -> str:
+    def markdown(self, blocks: list[Piece]) -> str:
         parts = (self.block(b) for b in blocks if b.kind != "label")
         return re.sub(r"\n{3,}", "\n\n", "\n\n".join(p for p in parts if p.strip())).strip("\n")
 
-    def block(self, block: Block) -> str:
+    def block(self, block: Piece) -> str:
         if block.kind == "fence":
             return block.text
         if block.kind == "text":
@@ -367,7 +367,7 @@ class Page:
             return f"<details>\n<summary><b>{as_html(title)}</b></summary>\n\n{body}\n\n</details>"
         return "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{body}".split("\n"))
 
-    def math(self, block: Block) -> str:
+    def math(self, block: Piece) -> str:
         body = self.tex(block.text.strip(), block.line)
         if "\n\n" in body or not body:
             fail(self.page, block.line, "an equation is empty or holds an empty line")
@@ -377,14 +377,14 @@ class Page:
         tag = f"\n\\tag{{{self.index.targets[label].text}}}" if label else ""
         return f"$$\n{body}{tag}\n$$"
 
-    def figure(self, block: Block) -> str:
+    def figure(self, block: Piece) -> str:
         path = self.resolve(block.argument)
         if not (self.course.root / path).is_file():
             fail(self.page, block.line, f"there is no file {path}")
         alt = block.options.get("alt", "").strip()
         return f"![{alt}]({self.course.raw(path)})\n\n{self.caption(block)}".strip()
 
-    def caption(self, block: Block) -> str:
+    def caption(self, block: Piece) -> str:
         if not caption(block):
             return ""
         text = self.inline(" ".join(caption(block).split()), block.line)
@@ -404,7 +404,7 @@ class Page:
             ("markdown", head, {}),
             ("code", self.course.install(chapter.stem), FOLDED),
         ]
-        text: list[Block] = []
+        text: list[Piece] = []
 
         def flush() -> None:
             if text and (markdown := self.markdown(text)):
@@ -428,7 +428,7 @@ class Page:
             sources.append(("markdown", "## References\n\n" + "\n".join(lines), {}))
         return [cell(i, *source) for i, source in enumerate(sources, start=1)]
 
-    def metadata(self, block: Block) -> dict:
+    def metadata(self, block: Piece) -> dict:
         if block.argument not in ("ipython3", "python", "python3"):
             fail(self.page, block.line, f"a code cell in {block.argument!r}")
         mystnb = block.options.get("mystnb") or {}
@@ -470,4 +470,4 @@ def as_notebook(cells: list[nbformat.NotebookNode]) -> str:
 
 def notebook(index: Index, page: str) -> str:
     """The Colab notebook of a chapter's page."""
-    return as_notebook(Page(index, page).cells())
+    return as_notebook(ColabPage(index, page).cells())

@@ -630,18 +630,18 @@ def torch_calls(see: Callable[[Any], None]) -> Any:
 
 
 @dataclass(frozen=True)
-class Report:
+class GridReport:
     """What an exercise's cases lack. ``stale``: exclusions that exclude nothing that is missing."""
 
     missing: tuple[str, ...]
     stale: tuple[str, ...]
 
 
-def report(exercise: Exercise) -> Report:
+def report(exercise: Exercise) -> GridReport:
     cells, there = owed(exercise), covered(exercise)
     lacking = [cell for cell in cells if cell not in there]
     excluded = {kind: [c for c in cells if fnmatch(c, kind)] for kind, _ in exercise.excludes}
-    return Report(
+    return GridReport(
         tuple(c for c in lacking if not any(c in found for found in excluded.values())),
         tuple(k for k, found in excluded.items() if not found or there.intersection(found)),
     )

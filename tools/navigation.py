@@ -46,7 +46,7 @@ FOLDED = re.compile(
 
 
 @dataclass(frozen=True)
-class Line:
+class TitleLine:
     """What stands under a chapter's title."""
 
     reading: int  # minutes
@@ -63,16 +63,16 @@ class Line:
 
 
 @cache
-def line(root: Path, chapter: Chapter) -> Line:
+def line(root: Path, chapter: Chapter) -> TitleLine:
     """A chapter's figures: read from its page, and from the assignment that students are given."""
     assignment = root / "exercises" / chapter.folder / f"{chapter.folder}.ipynb"
     reading = reading_minutes((root / f"{chapter.page}.md").read_text(encoding="utf-8"))
     if not assignment.exists():
-        return Line(reading, 0, 0, 0)
+        return TitleLine(reading, 0, 0, 0)
     cells = json.loads(assignment.read_text(encoding="utf-8"))["cells"]
     marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
     facts = [re.search(r"\*Difficulty .* about (\d+) minutes", "".join(c["source"])) for c in cells]
-    return Line(
+    return TitleLine(
         reading,
         sum(mark.get("solution", False) for mark in marks),
         sum(mark["points"] for mark in marks if mark.get("grade")),

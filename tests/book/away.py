@@ -26,7 +26,7 @@ PAGE = 1.5  # seconds of processor time
 AGAIN = 1.0  # seconds until the clock rings again, where Python dropped what it raised
 
 
-class OutOfTime(BaseException):
+class PageOutOfTime(BaseException):
     """A page has had its seconds."""
 
 
@@ -50,12 +50,12 @@ def main(folder: str, *paths: str) -> None:
 
 
 def stop(*_: object) -> None:
-    raise OutOfTime
+    raise PageOutOfTime
 
 
 def dropped(told: Any) -> None:
     """Says what Python could not raise, but for the clock, which rings again."""
-    if not isinstance(told.exc_value, OutOfTime):
+    if not isinstance(told.exc_value, PageOutOfTime):
         sys.__unraisablehook__(told)
 
 
@@ -83,7 +83,7 @@ def problem(cells: list[dict], solved: bool) -> str:
     """The first error that a notebook does not mean to show; one that is solved means none."""
     shell, in_time = InteractiveShell.instance(), True
     # A traceback of where a page was stopped, wherever that is, can fail itself, and tells nothing.
-    shell.set_custom_exc((OutOfTime,), lambda *error, tb_offset=None: None)
+    shell.set_custom_exc((PageOutOfTime,), lambda *error, tb_offset=None: None)
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
@@ -93,9 +93,9 @@ def problem(cells: list[dict], solved: bool) -> str:
         try:
             done = shell.run_cell(source, store_history=False)
             error = done.error_before_exec or done.error_in_exec
-        except OutOfTime as rang:  # in the shell's own code, before or after the cell's
+        except PageOutOfTime as rang:  # in the shell's own code, before or after the cell's
             error = rang
-        if isinstance(error, OutOfTime):
+        if isinstance(error, PageOutOfTime):
             in_time = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         elif error and (solved or "raises-exception" not in cell["metadata"].get("tags", [])):

@@ -100,7 +100,7 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
-class Reader:
+class PageReader:
     """A page as it is read, and what went wrong meanwhile."""
 
     def __init__(self, browser: Browser, address: str, **options):
@@ -128,16 +128,16 @@ class Reader:
 
 
 @pytest.fixture
-def reader(browser, address) -> Iterator[Reader]:
-    made = Reader(browser, address)
+def reader(browser, address) -> Iterator[PageReader]:
+    made = PageReader(browser, address)
     yield made
     made.context.close()
 
 
 @pytest.fixture(scope="module")
-def read(request, browser, address) -> Iterator[Reader]:
+def read(request, browser, address) -> Iterator[PageReader]:
     """The page named by the parameter, opened once for all tests that only look at it."""
-    made = Reader(browser, address)
+    made = PageReader(browser, address)
     made.open(request.param)
     yield made
     made.context.close()
@@ -427,7 +427,7 @@ def test_sliders_move_by_key(reader, name, number):
 
 
 def test_maps_and_sliders_can_be_read_without_scripts(browser, address):
-    quiet = Reader(browser, address, java_script_enabled=False)
+    quiet = PageReader(browser, address, java_script_enabled=False)
     quiet.page.goto(f"{address}/book/05_kqv.html")
     cells = quiet.page.locator(".attncourse-view").first.locator("tbody td")
     assert cells.nth(0).is_visible()
@@ -639,7 +639,7 @@ def test_the_search_puts_chapters_before_the_glossary(reader):
 
 
 def test_without_scripts_formulas_are_explained(browser, address):
-    quiet = Reader(browser, address, java_script_enabled=False)
+    quiet = PageReader(browser, address, java_script_enabled=False)
     quiet.page.goto(f"{address}/{CHAPTERS[4]}")
     assert quiet.page.locator(".attn-noscript").inner_text().startswith("Formulas are drawn by")
     quiet.page.goto(f"{address}/book/bibliography.html")

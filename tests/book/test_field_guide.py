@@ -32,7 +32,7 @@ each = pytest.mark.parametrize(("exercise", "mistake"), WRONG, ids=NAMES)
 
 
 @pytest.fixture(scope="module")
-def entries(built) -> list[listing.Entry]:
+def entries(built) -> list[listing.GuideEntry]:
     """Those that the book was built with."""
     return listing.entries(built.parent / "field_guide.json")
 
@@ -161,7 +161,7 @@ def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
     assert fails_first(shown[0]) == listing.prose(first)
 
 
-def fails_first(one: listing.Entry) -> str:
+def fails_first(one: listing.GuideEntry) -> str:
     """The criterion that an entry names."""
     return re.search("Fails first</strong> at “(.*?)”:</p>", one.html)[1]
 

@@ -58,7 +58,7 @@ class NoResidual(OneBranch):
         return x + self.feed_forward(self.norm_2(x))
 
 
-class Odd(OneBranch):
+class OddBranch(OneBranch):
     def before(self, x, mask):
         return nn.functional.elu(EncoderBlock.forward(self, x, mask)) * 1.5
 
@@ -71,6 +71,6 @@ def test_a_mistake_in_one_branch_has_its_name_and_where():
 
 
 def test_what_has_no_name_is_told_by_its_branch():
-    verdict = examine("transformer.EncoderBlock", Odd, seed=2)
+    verdict = examine("transformer.EncoderBlock", OddBranch, seed=2)
     assert verdict.diagnosis is None
     assert verdict.symptom == "the result is wrong except where `pre_norm=False`"

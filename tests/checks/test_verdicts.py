@@ -48,7 +48,7 @@ def recurses(A, X):
     return recurses(A, X)
 
 
-class Hostile:
+class RefusesAll:
     def __array__(self, *args, **kwargs):
         raise RuntimeError("no")
 
@@ -72,7 +72,7 @@ BROKEN = [
     (lambda A, X: (A @ X).tolist(), "returned a list, expected an array of numbers"),
     (lambda A, X: "U", "returned a str, expected an array of numbers"),
     (lambda A, X: Pair(A, X), "returned a Pair, expected an array of numbers"),
-    (lambda A, X: Hostile(), "returned a Hostile, expected an array of numbers"),
+    (lambda A, X: RefusesAll(), "returned a RefusesAll, expected an array of numbers"),
     (lambda A, X: (A @ X).astype(object), "an ndarray of dtype object, expected an array of"),
     (lambda A, X: (A @ X) * 1j, "an ndarray of dtype complex128, expected an array of numbers"),
     (lambda A, X: (A @ X)[..., :1], "returned shape (3, 1), expected (3, 2)"),

@@ -76,13 +76,13 @@ def wrapped(query, key, value, mask=None, *, scale=None):
 
 
 def handled(query, key, value, mask=None, *, scale=None):
-    class Quiet(torch.Tensor):
+    class QuietTensor(torch.Tensor):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
             with torch._C.DisableTorchFunction():
                 return FINISHED(*args)
 
-    quiet = query.as_subclass(Quiet)
+    quiet = query.as_subclass(QuietTensor)
     return handle_torch_function(len, (quiet,), quiet, key, value).as_subclass(torch.Tensor)
 
 

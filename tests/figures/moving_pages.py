@@ -14,7 +14,7 @@ PAGE = (
 )
 
 
-class Reader:
+class FigureReader:
     """A page that holds figures, and what went wrong on it: errors, requests to anywhere."""
 
     def __init__(self, browser: Browser, *figures, width: int = 1280, **options):

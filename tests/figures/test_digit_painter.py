@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import vendor
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 from torch.nn import functional as F
 
 from attncourse.figures.moving import DigitPainter
@@ -56,8 +56,8 @@ def agree(found: dict, model: VisionTransformer, ink) -> None:
 def opened(browser):
     readers = []
 
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *(figures or [DigitPainter(some(), INK)]), **options))
+    def opens(*figures, **options) -> FigureReader:
+        readers.append(FigureReader(browser, *(figures or [DigitPainter(some(), INK)]), **options))
         return readers[-1]
 
     yield opens

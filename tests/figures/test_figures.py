@@ -48,7 +48,7 @@ def tokens(n: int, letter: str = "t") -> list[str]:
     return [f"{letter}{i}" for i in range(n)]
 
 
-class Page(HTMLParser):
+class ViewElements(HTMLParser):
     """The elements of a view as a browser without JavaScript finds them."""
 
     def __init__(self, view) -> None:
@@ -106,7 +106,7 @@ class Page(HTMLParser):
 @given(st.integers(1, 13), st.integers(1, 11), st.integers(0, 99))
 def test_the_table_and_the_data_hold_the_weights(m, n, seed):
     weights = random_weights(m, n, seed=seed)
-    page = Page(attention_view(weights, tokens(m), tokens(n, "k")))
+    page = ViewElements(attention_view(weights, tokens(m), tokens(n, "k")))
     (table,) = page.tables
     assert table[0][1:] == tokens(n, "k")
     assert [row[0] for row in table[1:]] == tokens(m)
@@ -116,7 +116,7 @@ def test_the_table_and_the_data_hold_the_weights(m, n, seed):
 
 def test_every_head_of_every_layer_has_its_table_and_name():
     weights = random_weights(2, 3, 5, 7)
-    page = Page(attention_view(weights, tokens(5), tokens(7, "k"), heads=["a", "b", "c"]))
+    page = ViewElements(attention_view(weights, tokens(5), tokens(7, "k"), heads=["a", "b", "c"]))
     assert len(page.tables) == 6
     for place, (layer, head) in enumerate(np.ndindex(2, 3)):
         assert np.abs(page.numbers(place) - weights[layer, head]).max() <= 0.005 + 1e-12
@@ -126,7 +126,9 @@ def test_every_head_of_every_layer_has_its_table_and_name():
 
 
 def test_headers_have_scopes_and_the_scrolling_box_can_be_reached():
-    page = Page(attention_view(random_weights(5, 7), tokens(5), tokens(7, "k"), title="Who"))
+    page = ViewElements(
+        attention_view(random_weights(5, 7), tokens(5), tokens(7, "k"), title="Who")
+    )
     scopes = [attrs["scope"] for tag, attrs in page.starts if tag == "th"]
     assert scopes == ["col"] * 7 + ["row"] * 5
     (box,) = [attrs for _, attrs in page.starts if attrs.get("class") == "av-scroll"]
@@ -164,7 +166,7 @@ def test_numbers_can_be_read_on_every_shade(mode):
     styles = [
         style
         for part in np.array_split(first, 4)
-        for style in Page(
+        for style in ViewElements(
             attention_view(np.stack([part, 1 - part], axis=-1), tokens(len(part)), ["a", "b"])
         ).styles[::2]
     ]
@@ -209,7 +211,7 @@ def test_what_is_masked_is_hatched_and_has_no_number():
     weights = np.tril(random_weights(2, 5, 5))
     weights /= weights.sum(axis=-1, keepdims=True)
     view = attention_view(weights, tokens(5), mask=torch.ones(5, 5).tril().bool())
-    page = Page(view)
+    page = ViewElements(view)
     future = np.triu(np.ones((5, 5), dtype=bool), k=1)
     np.testing.assert_array_equal(np.isnan(page.weights()[0]), [future, future])
     for table in page.tables:
@@ -218,7 +220,7 @@ def test_what_is_masked_is_hatched_and_has_no_number():
     kinds = [attrs.get("class") for tag, attrs in page.starts if tag == "td"]
     assert kinds.count("x") == 2 * future.sum()
     assert "Hatched weights are masked." in page.text["p"]
-    plain = Page(attention_view(weights, tokens(5)))
+    plain = ViewElements(attention_view(weights, tokens(5)))
     assert not np.isnan(plain.weights()).any()  # a weight of 0 alone is not masked
     assert "Hatched" not in plain.text["p"]
     second = np.stack([np.ones((5, 5), dtype=bool), ~future])
@@ -227,24 +229,27 @@ def test_what_is_masked_is_hatched_and_has_no_number():
 
 def test_a_view_opens_on_the_map_and_the_query_it_is_told():
     weights, words = random_weights(3, 7, 7), [*tokens(6), "t0"]
-    assert Page(attention_view(weights, words)).data["start"] is None
+    assert ViewElements(attention_view(weights, words)).data["start"] is None
     told = {"heads": ["a", "b", "c"]}
-    assert Page(attention_view(weights, words, start="t4", **told)).data["start"] == [0, 4]
-    assert Page(attention_view(weights, words, start=("c", 6), **told)).data["start"] == [2, 6]
+    assert ViewElements(attention_view(weights, words, start="t4", **told)).data["start"] == [0, 4]
+    assert ViewElements(attention_view(weights, words, start=("c", 6), **told)).data["start"] == [
+        2,
+        6,
+    ]
     large = random_weights(2, 40, 40)
-    page = Page(attention_view(large, tokens(40), start=("head 1", "t3")))
+    page = ViewElements(attention_view(large, tokens(40), start=("head 1", "t3")))
     assert page.text["caption"] == "head 1"  # the table of the map that is shown first
     best = int(large[1, 0].argmax())
     assert page.tables[0][1][1].startswith(f'"t{best}" {large[1, 0, best]:.3f}')
 
 
 def test_a_compact_view_folds_its_table_and_opens_it_where_no_script_runs():
-    page = Page(attention_view(random_weights(5, 5), tokens(5), arcs=True, compact=True))
+    page = ViewElements(attention_view(random_weights(5, 5), tokens(5), arcs=True, compact=True))
     (details,) = [attrs for tag, attrs in page.starts if tag == "details"]
     assert "open" in details
     assert page.text["summary"] == "All weights as a table"
     assert len(page.tables[0]) == 6
-    assert not any(tag == "details" for tag, _ in Page(attention_view([[1]], ["a"])).starts)
+    assert not any(tag == "details" for tag, _ in ViewElements(attention_view([[1]], ["a"])).starts)
 
 
 # One self-contained piece
@@ -257,7 +262,7 @@ def test_a_map_of_twelve_tokens_is_small_and_needs_nothing_from_outside():
     assert addresses == ["http://www.w3.org/2000/svg"]
     drawn = attention_view(random_weights(12, 12), WORDS, arcs=True, compact=True)._repr_html_()
     assert len(drawn.encode()) < 24_000
-    page = Page(attention_view(random_weights(12, 12), WORDS))
+    page = ViewElements(attention_view(random_weights(12, 12), WORDS))
     assert not {"link", "img", "iframe", "object"} & {tag for tag, _ in page.starts}
     assert not any({"src", "href", "id"} & set(attrs) for _, attrs in page.starts)
 
@@ -304,9 +309,11 @@ NASTY = [
 
 def test_markup_in_tokens_titles_and_names_is_shown_and_never_run():
     n = len(NASTY)
-    plain = Page(attention_view(random_weights(2, n, n), tokens(n), title="t", heads=["a", "b"]))
+    plain = ViewElements(
+        attention_view(random_weights(2, n, n), tokens(n), title="t", heads=["a", "b"])
+    )
     view = attention_view(random_weights(2, n, n), NASTY, title=NASTY[0], heads=NASTY[1:3])
-    page = Page(view)
+    page = ViewElements(view)
     bare = [(tag, sorted(attrs)) for tag, attrs in plain.starts]
     assert [(tag, sorted(attrs)) for tag, attrs in page.starts] == bare
     assert page.text["script"] == plain.text["script"]
@@ -323,7 +330,7 @@ def test_markup_in_tokens_titles_and_names_is_shown_and_never_run():
 
 
 def test_one_token():
-    assert Page(attention_view([[1]], ["one"])).numbers() == [[1.0]]
+    assert ViewElements(attention_view([[1]], ["one"])).numbers() == [[1.0]]
 
 
 def test_two_hundred_tokens_have_a_picture_and_their_largest_weights():
@@ -332,7 +339,7 @@ def test_two_hundred_tokens_have_a_picture_and_their_largest_weights():
     html = view._repr_html_()
     assert len(html.encode()) < 150_000
     assert "200 queries × 200 keys are too many for numbers and lines" in html
-    page = Page(view)
+    page = ViewElements(view)
     (table,) = page.tables
     assert len(table) == 201
     for i in (0, 117, 199):
@@ -343,18 +350,18 @@ def test_two_hundred_tokens_have_a_picture_and_their_largest_weights():
 
 
 def test_many_heads_write_out_one_table_and_say_so():
-    page = Page(attention_view(random_weights(4, 5, 13, 13), tokens(13)))
+    page = ViewElements(attention_view(random_weights(4, 5, 13, 13), tokens(13)))
     assert len(page.tables) == 1
     assert page.text["noscript"] == "The other 19 maps need JavaScript."
     assert page.weights().shape == (4, 5, 13, 13)
 
 
 def test_a_query_that_may_attend_to_nothing_has_zeros():
-    page = Page(attention_view([[1, 0], [0, 0]], ["a", "b"]))
+    page = ViewElements(attention_view([[1, 0], [0, 0]], ["a", "b"]))
     np.testing.assert_array_equal(page.numbers(), [[1, 0], [0, 0]])
     large = np.zeros((40, 40))
     large[0, 3] = 1
-    assert Page(attention_view(large, tokens(40))).tables[0][2] == ["t1", "no key"]
+    assert ViewElements(attention_view(large, tokens(40))).tables[0][2] == ["t1", "no key"]
 
 
 # What weights may be
@@ -364,7 +371,7 @@ def test_a_query_that_may_attend_to_nothing_has_zeros():
 def test_tensors_of_every_precision_with_and_without_gradients(dtype):
     scores = torch.randn(3, 5, 31, generator=torch.Generator().manual_seed(0)).to(dtype)
     weights = torch.softmax(scores.requires_grad_(), dim=-1)
-    page = Page(attention_view(weights, tokens(5), tokens(31, "k")))
+    page = ViewElements(attention_view(weights, tokens(5), tokens(31, "k")))
     np.testing.assert_allclose(page.weights()[0], weights.detach().double(), atol=0.0051)
     listed = attention_view([weights, weights], tokens(5), tokens(31, "k"))
     assert listed.weights.shape == (2, 3, 5, 31)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import vendor
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 from torch.nn import functional as F
 
 from attncourse.figures.moving import LiveModel
@@ -83,7 +83,9 @@ def close(found, expected, atol=1e-3) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
 
-def assert_now(reader: Reader, model: GPT, story: str, on: list[list[bool]] | None = None) -> None:
+def assert_now(
+    reader: FigureReader, model: GPT, story: str, on: list[list[bool]] | None = None
+) -> None:
     """What the page has computed last is what the package says of the story."""
     now, on = reader.now, all_on(model) if on is None else on
     assert now["tokens"] == ["<start>", *story.split()]
@@ -93,19 +95,19 @@ def assert_now(reader: Reader, model: GPT, story: str, on: list[list[bool]] | No
     close(now["maps"], maps)
 
 
-def field(reader: Reader):
+def field(reader: FigureReader):
     return reader.figure.get_by_label("Story so far")
 
 
-def head(reader: Reader, name: str):
+def head(reader: FigureReader, name: str):
     return reader.figure.get_by_role("button", name=f"head {name}", exact=True)
 
 
-def tokens(reader: Reader):
+def tokens(reader: FigureReader):
     return reader.figure.locator(".am-stage [data-part=token]")
 
 
-def bars(reader: Reader) -> list[list[str]]:
+def bars(reader: FigureReader) -> list[list[str]]:
     return reader.figure.locator(".am-stage .lm-next tr").evaluate_all(
         "lines => lines.map(line => [...line.cells].map(cell => cell.textContent).filter(Boolean))"
     )
@@ -116,8 +118,8 @@ def opened(browser):
     """Opens figures for a reader, and looks afterwards whether anything went wrong."""
     readers = []
 
-    def opens(*figures, **options) -> Reader:
-        readers.append(Reader(browser, *(figures or [live()]), **options))
+    def opens(*figures, **options) -> FigureReader:
+        readers.append(FigureReader(browser, *(figures or [live()]), **options))
         return readers[-1]
 
     yield opens
@@ -215,7 +217,7 @@ def test_a_model_with_another_gelu_or_without_numbers_is_refused():
         live(broken)
 
 
-class Odd:
+class OddWorld:
     """A world of two words, one of them markup."""
 
     words = ("<start>", "<end>", EVIL.strip("<>") + "</script>", '"&')
@@ -225,11 +227,11 @@ class Odd:
 
 
 def test_words_are_never_markup():
-    html = LiveModel(gpt(n_vocab=4), Odd(), beginning='"&')._repr_html_()
+    html = LiveModel(gpt(n_vocab=4), OddWorld(), beginning='"&')._repr_html_()
     assert html.count("</script>") == 2
     assert "<end>" not in html
     (data,) = re.findall(r'<script type="application/json">(.*?)</script>', html)
-    assert json.loads(data)["words"] == list(Odd.words)
+    assert json.loads(data)["words"] == list(OddWorld.words)
 
 
 # --- what is computed is what the package computes ------------------------------------------------
@@ -599,8 +601,8 @@ def test_two_models_on_a_page_share_nothing(opened):
 
 @needs_browser
 def test_a_world_of_markup_stays_words(opened):
-    reader = opened(LiveModel(gpt(n_vocab=4), Odd(), beginning='"&'))
-    word = Odd.words[2].lower()
+    reader = opened(LiveModel(gpt(n_vocab=4), OddWorld(), beginning='"&'))
+    word = OddWorld.words[2].lower()
     field(reader).fill(f'"& {word}')
     reader.button("Write on").click()
     assert word in reader.figure.inner_text()

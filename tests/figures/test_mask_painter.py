@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.moving import mask_painter
 from attncourse.masking import (
@@ -32,7 +32,7 @@ N = len(TOKENS)
 
 @pytest.fixture
 def reader(browser):
-    made = Reader(browser, mask_painter(SCORES, VALUES, TOKENS))
+    made = FigureReader(browser, mask_painter(SCORES, VALUES, TOKENS))
     yield made
     assert made.wrong == []
     made.close()
@@ -53,7 +53,7 @@ def assert_same(found: dict, scores, values, mask, layers=1) -> None:
     assert found["lonely"] == np.flatnonzero(~mask.any(axis=1)).tolist()
 
 
-def cell(reader: Reader, i: int, j: int, kind: str = "s"):
+def cell(reader: FigureReader, i: int, j: int, kind: str = "s"):
     return reader.figure.locator(f'.am-stage [data-at="{kind}{i}-{j}"]')
 
 
@@ -213,7 +213,7 @@ def test_brief_the_weights_themselves_are_painted(browser):
     figure = mask_painter(SCORES, VALUES, TOKENS, "One too wide", brief=True)
     still = re.findall(r'data-at="w(\d)-(\d)" class="mp-masked"', figure._repr_html_())
     assert {(int(i), int(j)) for i, j in still} == set(zip(*np.triu_indices(N, 2), strict=True))
-    reader = Reader(browser, figure, width=390)
+    reader = FigureReader(browser, figure, width=390)
     mask = np.tri(N, k=1, dtype=bool)
     assert reader.says.startswith("One too wide: each token sees the next one")
     for i, j in ((0, 1), (2, 4)):
@@ -237,7 +237,7 @@ def test_brief_the_weights_themselves_are_painted(browser):
 @needs_browser
 def test_a_finger_paints_and_the_page_stays_where_it_is(browser):
     figure = mask_painter(SCORES, VALUES, TOKENS)
-    reader = Reader(browser, figure, figure, width=390, has_touch=True, is_mobile=True)
+    reader = FigureReader(browser, figure, figure, width=390, has_touch=True, is_mobile=True)
     places = [cell(reader, i, 0).bounding_box() for i in range(N)]
     x, y = ([p[a] + p[b] / 2 for p in places] for a, b in (("x", "width"), ("y", "height")))
     touch = reader.page.context.new_cdp_session(reader.page)
@@ -263,7 +263,7 @@ def test_a_phone_has_room_for_eight_tokens_and_large_numbers(browser, scheme):
     rng = np.random.default_rng(0)
     words = ["incomprehensibilities", "am", "שלום", "<b>x", "e", "f", "g", "h"]
     figure = mask_painter(rng.uniform(-99, 99, (8, 8)), rng.uniform(-99, 99, (8, 2)), words)
-    reader = Reader(browser, figure, width=390, color_scheme=scheme)
+    reader = FigureReader(browser, figure, width=390, color_scheme=scheme)
     reader.figure.get_by_label("Layers").fill("3")
     assert reader.overflow() <= 0
     assert reader.small_text() == []
@@ -275,12 +275,12 @@ def test_a_phone_has_room_for_eight_tokens_and_large_numbers(browser, scheme):
 @needs_browser
 def test_without_javascript_and_on_paper_the_first_state_stands(browser):
     figure = mask_painter(SCORES, VALUES, TOKENS)
-    still = Reader(browser, figure, java_script_enabled=False)
+    still = FigureReader(browser, figure, java_script_enabled=False)
     assert "the mask can be painted" in still.page.inner_text(".am-still")
     assert still.page.is_visible(".am-stage .mp-grid")
     assert not still.page.is_visible("[role=status]")
     still.close()
-    printed = Reader(browser, figure)
+    printed = FigureReader(browser, figure)
     printed.button("None").click()
     printed.page.emulate_media(media="print")
     printed.page.wait_for_selector(".am-first")

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.interpret import (
@@ -153,6 +153,6 @@ def test_a_phone_shows_figure_and_controls_at_once(opened, scheme):
 
 @needs_browser
 def test_without_scripts_it_says_what_would_move(browser):
-    reader = Reader(browser, explorer(), java_script_enabled=False)
+    reader = FigureReader(browser, explorer(), java_script_enabled=False)
     assert "In a browser that runs scripts" in reader.figure.inner_text()
     reader.close()

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.lookup import kernel_regression, softmax
@@ -60,7 +60,7 @@ CONTROLS = {
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
-def control(reader: Reader, name: str):
+def control(reader: FigureReader, name: str):
     return reader.figure.locator(f'.am-stage [data-part="{name}"]')
 
 
@@ -176,7 +176,7 @@ def test_steps_on_the_circle(opened):
         assert found["count"] == groups(points)
 
 
-def on_the_circle(reader: Reader) -> np.ndarray:
+def on_the_circle(reader: FigureReader) -> np.ndarray:
     """The points as they are drawn."""
     drawn = reader.figure.locator(".am-stage .am-point").evaluate_all(
         "dots => dots.map(dot => [dot.cx.baseVal.value, dot.cy.baseVal.value])"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.efficient import kv_cache_bytes
 from attncourse.figures.moving import LoopReader, StoryHeads, length_slider
@@ -55,8 +55,8 @@ every_figure = pytest.mark.parametrize("name", FIGURES)
 def opened(browser):
     readers = []
 
-    def opens(figure, **options) -> Reader:
-        readers.append(Reader(browser, figure, **options))
+    def opens(figure, **options) -> FigureReader:
+        readers.append(FigureReader(browser, figure, **options))
         return readers[-1]
 
     yield opens

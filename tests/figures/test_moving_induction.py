@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.moving.induction_steps import row_of
@@ -27,13 +27,13 @@ TYPED = [
 
 @pytest.fixture
 def reader(browser):
-    made = Reader(browser, moving.induction_steps(WORDS, 4))
+    made = FigureReader(browser, moving.induction_steps(WORDS, 4))
     yield made
     assert made.wrong == []
     made.close()
 
 
-def control(reader: Reader, name: str):
+def control(reader: FigureReader, name: str):
     return reader.figure.locator(f'.am-stage [data-part="{name}"]')
 
 
@@ -120,7 +120,7 @@ def test_the_first_state_is_the_same_with_and_without_a_script(reader):
 
 @needs_browser
 def test_it_fits_a_phone(browser):
-    phone = Reader(browser, moving.induction_steps(["longword"] * 12, 4), width=390)
+    phone = FigureReader(browser, moving.induction_steps(["longword"] * 12, 4), width=390)
     wide = "() => document.documentElement.scrollWidth"
     assert phone.page.evaluate(wide) <= 390
     phone.close()

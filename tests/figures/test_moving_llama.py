@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.byte_pairs import learn_merges, symbols_of
 from attncourse.figures import Table, moving
@@ -220,6 +220,6 @@ def test_a_phone_shows_it_whole(opened, name, scheme):
 @needs_browser
 @every_figure
 def test_without_scripts_it_says_what_would_move(browser, name):
-    reader = Reader(browser, FIGURES[name](), java_script_enabled=False)
+    reader = FigureReader(browser, FIGURES[name](), java_script_enabled=False)
     assert "In a browser that runs scripts" in reader.figure.inner_text()
     reader.close()

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.drawings import cross_attention as drawings
 from attncourse.figures.moving import line_writer, other_sentence
@@ -122,7 +122,7 @@ def test_the_sentence_has_the_pages_numbers():
 
 @needs_browser
 def test_a_question_gets_the_packages_weights_and_answer(browser):
-    reader = Reader(browser, asked())
+    reader = FigureReader(browser, asked())
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 8))
@@ -137,7 +137,7 @@ def test_a_question_gets_the_packages_weights_and_answer(browser):
 
 @needs_browser
 def test_buttons_and_sliders_make_the_question(browser):
-    reader = Reader(browser, drawings.ask_the_sentence())
+    reader = FigureReader(browser, drawings.ask_the_sentence())
     first = reader.says
     reader.button("did what?").click()
     assert "“walked”, 0.95" in reader.says
@@ -158,7 +158,7 @@ def test_buttons_and_sliders_make_the_question(browser):
 def test_it_writes_what_the_translator_writes_and_looks_where_it_looks(browser):
     lines = [read for read, _ in day_lines(6, torch.Generator().manual_seed(2))[0]] + ["x", "9"]
     for seed in range(3):
-        reader = Reader(browser, writer(seed))
+        reader = FigureReader(browser, writer(seed))
         for m, model in enumerate(writers(seed).values()):
             exact = copy.deepcopy(model).double()
             for line in lines:
@@ -180,7 +180,7 @@ def test_it_writes_what_the_translator_writes_and_looks_where_it_looks(browser):
 
 @needs_browser
 def test_a_line_that_is_typed_is_what_is_written(browser):
-    reader = Reader(browser, writer(1))
+    reader = FigureReader(browser, writer(1))
     field = reader.figure.get_by_label("It reads")
     for name, m in (("with", 1), ("without", 0)):
         reader.button(name).click()
@@ -204,7 +204,7 @@ def test_a_line_that_is_typed_is_what_is_written(browser):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("made", [drawings.ask_the_sentence, writer])
 def test_a_phones_first_screen_has_room_for_it(browser, made, scheme):
-    reader = Reader(browser, made(), width=390, color_scheme=scheme)
+    reader = FigureReader(browser, made(), width=390, color_scheme=scheme)
     assert reader.figure.bounding_box()["height"] <= 560
     assert reader.overflow() <= 0
     assert reader.small_text() == []
@@ -214,11 +214,11 @@ def test_a_phones_first_screen_has_room_for_it(browser, made, scheme):
 @needs_browser
 @pytest.mark.parametrize("made", [drawings.ask_the_sentence, writer])
 def test_without_javascript_the_first_state_stands_and_the_script_does_not_change_it(browser, made):
-    still = Reader(browser, made(), java_script_enabled=False)
+    still = FigureReader(browser, made(), java_script_enabled=False)
     assert "Where JavaScript runs" in still.page.inner_text(".am-still")
     first = still.page.inner_text(".am-say")
     drawn = re.sub(r"\s+", "", still.page.locator(".am-stage svg").text_content())
-    moves = Reader(browser, made())
+    moves = FigureReader(browser, made())
     assert moves.says == first
     assert re.sub(r"\s+", "", moves.figure.locator(".am-stage svg").text_content()) == drawn
     still.close()

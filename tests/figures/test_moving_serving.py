@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bs4 import BeautifulSoup
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.moving.cache_pages import WAYS, a_day, simulated
@@ -183,6 +183,6 @@ def test_a_phone_shows_figure_and_controls_at_once(opened, scheme):
 
 @needs_browser
 def test_without_scripts_it_says_what_would_move(browser):
-    reader = Reader(browser, figure(), java_script_enabled=False)
+    reader = FigureReader(browser, figure(), java_script_enabled=False)
     assert "In a browser that runs scripts" in reader.figure.inner_text()
     reader.close()

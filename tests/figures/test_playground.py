@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.moving import playground
 from attncourse.figures.moving.playground import (
@@ -36,7 +36,7 @@ WORDS = [*list(dictionary())[::7], "zebra", "Zebra!", "because", "it", "construc
 
 @pytest.fixture
 def reader(browser):
-    made = Reader(browser, playground())
+    made = FigureReader(browser, playground())
     made.figure.locator(".pg-more summary").click()
     yield made
     assert made.wrong == []
@@ -68,11 +68,11 @@ def assert_same(found: dict, *settings) -> None:
     np.testing.assert_allclose(found["output"], output, rtol=0, atol=1e-6)
 
 
-def write(reader: Reader, sentence: str) -> None:
+def write(reader: FigureReader, sentence: str) -> None:
     reader.figure.get_by_label("Sentence").fill(sentence)
 
 
-def chips(reader: Reader) -> list[str]:
+def chips(reader: FigureReader) -> list[str]:
     return reader.figure.locator(".am-stage .pg-chip bdi").all_inner_texts()
 
 
@@ -221,7 +221,7 @@ def test_no_word_one_word_and_forty(reader):
     ],
 )
 def test_markup_other_scripts_and_odd_words_are_words(browser, sentence):
-    reader = Reader(browser, playground(), width=390)
+    reader = FigureReader(browser, playground(), width=390)
     for view in VIEWS:
         write(reader, sentence)
         reader.button(view).click()
@@ -268,7 +268,7 @@ def test_it_works_by_keyboard_alone(reader):
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_has_room_for_sixteen_words(browser, scheme):
-    reader = Reader(browser, playground(), width=390, color_scheme=scheme)
+    reader = FigureReader(browser, playground(), width=390, color_scheme=scheme)
     write(reader, " ".join(["incomprehensibilities"] * 3 + ["it", "sushi"] * 9))
     for summary in reader.figure.locator(".am-stage summary").all():
         summary.click()
@@ -279,13 +279,13 @@ def test_a_phone_has_room_for_sixteen_words(browser, scheme):
 
 @needs_browser
 def test_without_javascript_and_on_paper_the_first_state_stands(browser):
-    still = Reader(browser, playground(), java_script_enabled=False)
+    still = FigureReader(browser, playground(), java_script_enabled=False)
     assert "the sentence is yours" in still.page.inner_text(".am-still")
     assert still.page.locator(".pg-chip:visible").count() == 8
     assert not still.page.is_visible("input")
     assert "“it” asks for a thing" in still.page.inner_text("[role=status]")
     still.close()
-    printed = Reader(browser, playground())
+    printed = FigureReader(browser, playground())
     write(printed, "other words")
     printed.page.emulate_media(media="print")
     printed.page.wait_for_selector(".am-first")

@@ -68,7 +68,7 @@ def data(figure) -> dict:
     )
 
 
-class Elements(HTMLParser):
+class ClosedElements(HTMLParser):
     """Each element's tag and attributes, its text, and whether every one is closed."""
 
     def __init__(self, text: str):
@@ -173,7 +173,7 @@ def test_bars_and_pictures_in_the_page_are_the_frames():
 def test_without_javascript_the_page_shows_the_frame_it_starts_at(start):
     figure = made(start=start)
     frame = VALUES.index(start)
-    page, given = Elements(shown(figure)), data(figure)
+    page, given = ClosedElements(shown(figure)), data(figure)
     line, bar = page.all("path", "as-line")[0], page.all("rect", "as-bar")
     bottom, step = given["panels"][0]["y"]
     ys = [float(y) for y in re.findall(r",([\d.]+)", line["d"])]
@@ -193,12 +193,12 @@ def test_without_javascript_the_page_shows_the_frame_it_starts_at(start):
 
 def test_a_large_matrix_starts_with_its_own_picture():
     figure = made(matrix(weights=MANY), start=0.25)
-    [picture] = Elements(shown(figure)).all("image", "as-picture")
+    [picture] = ClosedElements(shown(figure)).all("image", "as-picture")
     assert picture["href"] == IMAGE + data(figure)["panels"][0]["pixels"][1]
 
 
 def test_the_slider_is_a_labelled_range_that_waits_for_its_script():
-    page = Elements(shown(made(start=0.25)))
+    page = ClosedElements(shown(made(start=0.25)))
     [control] = page.all("input")
     assert control["type"] == "range"
     assert (control["min"], control["max"], control["step"], control["value"]) == (
@@ -221,7 +221,7 @@ def test_equal_arguments_give_equal_pages_that_share_no_ids_and_load_nothing():
     first, second = shown(made(*panels)), shown(made(*panels))
     assert first == second
     assert shown(made(*panels, start=0.1)) != first
-    page = Elements(first)
+    page = ClosedElements(first)
     assert not [attributes for _, attributes in page.found if "id" in attributes]
     links = [a[name] for _, a in page.found for name in ("href", "src") if name in a]
     assert links
@@ -245,9 +245,11 @@ def test_a_page_of_ordinary_size_stays_below_forty_kilobytes():
 def test_lines_are_told_apart_without_colours(moving, staying):
     lines = {f"{k}" * 60: HEIGHTS + k for k in range(moving)}  # too long to stand beside them
     panel = curves(lines={**lines, **{f"s{k}": X + k for k in range(staying)}})
-    drawn = [path for path in Elements(panel.svg(0)).all("path") if "stroke-dasharray" in path]
+    drawn = [
+        path for path in ClosedElements(panel.svg(0)).all("path") if "stroke-dasharray" in path
+    ]
     assert len(drawn) == len({path["stroke-dasharray"] for path in drawn}) == moving + staying
-    key = Elements("".join(panel.key(0))).all("path")
+    key = ClosedElements("".join(panel.key(0))).all("path")
     assert [path["stroke-dasharray"] for path in drawn] == [
         path["stroke-dasharray"] for path in key if "stroke-dasharray" in path
     ]
@@ -291,7 +293,7 @@ def test_names_stand_beside_their_own_curve_and_clear_of_everything_else():
                 beside = one[0] >= other[1] or other[0] >= one[1]
                 assert beside or one[2] >= other[3] or other[2] >= one[3]
     assert seen >= 13
-    first = [name for name in Elements(panel.svg(0)).all("text", "as-name")]
+    first = [name for name in ClosedElements(panel.svg(0)).all("text", "as-name")]
     for name, spots in zip(first, given["names"], strict=True):
         assert name["visibility"] == ("visible" if spots[0] else "hidden")
         if spots[0]:
@@ -339,8 +341,8 @@ def test_markup_in_any_text_is_shown_and_never_run():
     ]  # fmt: skip
     figure = made(*panels, name=EVIL, says=[EVIL] * 5)
     same = curves(lines={"m" * 60: HEIGHTS, "s": X})  # so that the axes' marks are as many
-    plain = Elements(shown(made(same, bars(), matrix())))
-    evil = Elements(shown(figure))
+    plain = ClosedElements(shown(made(same, bars(), matrix())))
+    evil = ClosedElements(shown(figure))
     assert [tag for tag, _ in evil.found] == [tag for tag, _ in plain.found]
     assert [sorted(a) for _, a in evil.found] == [sorted(a) for _, a in plain.found]
     assert data(figure)["says"] == [EVIL] * 5

@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.moving import attention_stepper
 from attncourse.figures.moving.figure import lean
@@ -26,7 +26,7 @@ NUMBERS = {
 
 @pytest.fixture
 def reader(browser):
-    made = Reader(browser, attention_stepper(**NUMBERS, tokens=TOKENS))
+    made = FigureReader(browser, attention_stepper(**NUMBERS, tokens=TOKENS))
     yield made
     assert made.wrong == []
     made.close()
@@ -48,7 +48,7 @@ def assert_same(found: dict, numbers: dict) -> None:
         np.testing.assert_allclose(found[name], matrix, rtol=0, atol=1e-6, err_msg=name)
 
 
-def at(reader: Reader, name: str) -> str:
+def at(reader: FigureReader, name: str) -> str:
     return reader.figure.locator(f'.am-stage [data-at="{name}"]').inner_text().strip()
 
 
@@ -188,7 +188,7 @@ def test_letters_are_no_number(reader):
 def test_the_largest_numbers_give_no_nonsense(browser):
     most = {name: np.full(np.shape(matrix), 9).tolist() for name, matrix in NUMBERS.items()}
     most["X"][0] = [-9, 9, -9]
-    reader = Reader(browser, attention_stepper(**most, tokens=TOKENS), width=390)
+    reader = FigureReader(browser, attention_stepper(**most, tokens=TOKENS), width=390)
     assert_same(reader.now, most)
     for stage in ("x", "q, k, v", "Scores", "Weights", "Blend", "Whole"):
         reader.button(stage).click()
@@ -217,7 +217,7 @@ def test_it_works_by_keyboard_alone(reader):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_has_room_for_it(browser, scheme):
     figure = attention_stepper(**NUMBERS, tokens=TOKENS)
-    reader = Reader(browser, figure, width=390, color_scheme=scheme)
+    reader = FigureReader(browser, figure, width=390, color_scheme=scheme)
     for stage in ("Whole", "q, k, v", "Blend"):
         reader.button(stage).click()
         assert reader.overflow() <= 0
@@ -229,12 +229,12 @@ def test_a_phone_has_room_for_it(browser, scheme):
 @needs_browser
 def test_without_javascript_and_on_paper_the_first_state_stands(browser):
     figure = attention_stepper(**NUMBERS, tokens=TOKENS)
-    still = Reader(browser, figure, java_script_enabled=False)
+    still = FigureReader(browser, figure, java_script_enabled=False)
     assert "any token may ask" in still.page.inner_text(".am-still")
     assert still.page.is_visible(".am-stage .st-right")
     assert still.page.inner_text('[data-at="X12"]') == "2"
     still.close()
-    printed = Reader(browser, figure)
+    printed = FigureReader(browser, figure)
     printed.button("hungry").click()
     printed.page.emulate_media(media="print")
     printed.page.wait_for_selector(".am-first")
@@ -251,7 +251,7 @@ def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(
     nasty = ["<img src=x onerror=alert(1)>", "مرحبا", '"&<']
     first = attention_stepper(**NUMBERS, tokens=nasty)
     second = attention_stepper(**quarters(random_numbers(1)), tokens=TOKENS)
-    reader = Reader(browser, first, second)
+    reader = FigureReader(browser, first, second)
     reader.button("Scores").click()
     assert nasty[0] in reader.says
     assert_same(reader.now, NUMBERS)

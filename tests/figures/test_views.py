@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import vendor
-from moving_pages import Reader, needs_browser
+from moving_pages import FigureReader, needs_browser
 from playwright.sync_api import Locator
 
 from attncourse.figures import Bars, Curves, Matrix, attention_view, slider
@@ -35,8 +35,8 @@ def opened(browser):
     """Opens a page with figures; at its end nothing has gone wrong on any."""
     pages = []
 
-    def opens(*figures, root=".attncourse-view", **options) -> Reader:
-        reader = Reader(browser, *figures, **options)
+    def opens(*figures, root=".attncourse-view", **options) -> FigureReader:
+        reader = FigureReader(browser, *figures, **options)
         reader.figure = reader.page.locator(root).first
         pages.append(reader)
         return reader
@@ -47,7 +47,7 @@ def opened(browser):
         reader.close()
 
 
-def arrow(reader: Reader, *keys: str) -> None:
+def arrow(reader: FigureReader, *keys: str) -> None:
     for key in keys:
         reader.page.keyboard.press(key)
 
@@ -172,7 +172,7 @@ def middle(box: dict) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def chip(reader: Reader, name: str):
+def chip(reader: FigureReader, name: str):
     return reader.figure.get_by_role("button", name=name, exact=True)
 
 

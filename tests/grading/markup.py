@@ -10,7 +10,7 @@ MATHML = {"math", "mi", "mo", "mn", "mrow", "mtext", "msub", "msup", "msubsup", 
 HARMLESS = {"class", "id", "name", "role", "type", "disabled", "checked", "start", "title", "open"}
 
 
-class Parts(HTMLParser):
+class Markup(HTMLParser):
     """The tags and attributes of a piece of HTML, and its text."""
 
     def __init__(self, html: str) -> None:
@@ -34,7 +34,7 @@ class Parts(HTMLParser):
 
 def acts(html: str, *expected: str) -> list:
     """Tags and attributes that do something, but for the expected tags: there should be none."""
-    parts = Parts(html)
+    parts = Markup(html)
     found: list = sorted(parts.tags - INERT - MATHML - set(expected))
     for tag, name, value in parts.attributes:
         if tag in expected or name in HARMLESS:

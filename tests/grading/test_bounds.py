@@ -209,7 +209,7 @@ def test_a_lane_that_is_stuck_is_ended_soon_and_keeps_what_was_earned():
 # --- a machine that has other things to do --------------------------------------------------------
 
 
-class Told:
+class ToldLane:
     """A lane that answers what it is told to; ``seen`` are what was asked and who else was busy."""
 
     core, pid, began = None, 0, True
@@ -245,7 +245,7 @@ def told(monkeypatch):
 
     def run(*given, **options) -> tuple[Report, list]:
         lanes = Lanes()
-        lane = Told(lanes, list(given))
+        lane = ToldLane(lanes, list(given))
         monkeypatch.setattr(lanes, "begin", lambda keys: [lane])
         monkeypatch.setattr(judge, "LANES", lanes)
         return grade(b"{}", assignment, **options), lane.seen
@@ -290,7 +290,7 @@ def test_nothing_runs_a_third_time(told, given, points, runs):
 
 
 def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
-    monkeypatch.setattr(Told, "began", False)
+    monkeypatch.setattr(ToldLane, "began", False)
     with pytest.raises(UserError, match="no lane can start on this machine: the judge was busy"):
         told(LOST, LOST)
     assert told(LOST, answers(1))[0].points == 1
@@ -298,7 +298,7 @@ def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
 
 def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
     lanes = Lanes()
-    monkeypatch.setattr(lanes, "begin", lambda keys: [Told(lanes, [])])
+    monkeypatch.setattr(lanes, "begin", lambda keys: [ToldLane(lanes, [])])
     order: list[str] = []
     first = lanes.take(("k",))
 

@@ -13,7 +13,7 @@ from chromium import BROWSER, FLAGS
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markup import Parts, acts
+from markup import Markup, acts
 from nbconvert.filters.markdown_mistune import InvalidNotebook
 from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_html
 from nbgrader.utils import determine_grade, is_grade
@@ -340,7 +340,7 @@ def test_a_verdict_looks_as_it_does_in_a_notebook():
     ]
     assert "<script" not in verdict_html(forged)
     shown = clean(verdict_html(told), styles=True)
-    assert Parts(shown).tags == Parts(verdict_html(told)).tags
+    assert Markup(shown).tags == Markup(verdict_html(told)).tags
 
 
 def test_formulas_of_the_exercises_become_mathml():

@@ -13,7 +13,7 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.collect import collect
 from attncourse.grading.collect.owners import SPELLING
 from attncourse.grading.collect.roster import Class, Member
-from attncourse.grading.feedback.returned import Home, Page, owners_of
+from attncourse.grading.feedback.returned import Home, StudentPage, owners_of
 from attncourse.grading.names import NameIndex, file_name, folded, same_id, spellings, words
 
 FILE = f"{NAME}.ipynb"
@@ -158,7 +158,7 @@ def test_ids_are_compared_in_one_form():
 @pytest.mark.parametrize("pair", NEAR.values(), ids=NEAR)
 def test_a_page_is_given_back_to_nobody_called_alike(pair):
     one, other = pair
-    page = Page(Person("ann", parted(one)[1], parted(one)[0]), b"1", "page")
+    page = StudentPage(Person("ann", parted(one)[1], parted(one)[0]), b"1", "page")
     for shown in (other, canvas(*parted(other))):
         places = {Home(f"{shown}_9_assignsubmission_file/", shown, f"{shown}_9"): {b"2"}}
         assert owners_of(places, [page], {}) == {}

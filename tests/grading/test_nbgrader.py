@@ -19,7 +19,7 @@ import pytest
 from chromium import BROWSER, FLAGS
 from conftest import ROOT
 from forked import command
-from markup import Parts, acts
+from markup import Markup, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
 from attncourse.grading.course.gradebook import find_book
@@ -490,7 +490,7 @@ def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
         home = f"--user-data-dir={both[0] / 'profile'}"
         shown = subprocess.check_output([BROWSER, *flags, home, url], text=True)
     notebook = page[page.rindex('id="notebook-container"') : page.rindex("</main>")]
-    assert HOSTILE.split("\n")[0] in Parts(notebook).text.replace("\u200b", "")
+    assert HOSTILE.split("\n")[0] in Markup(notebook).text.replace("\u200b", "")
     assert acts(notebook, "button", "textarea", "input") == []
     assert f"<title>{NAME}</title>" in shown
     assert f'src="{CANARY}' not in shown

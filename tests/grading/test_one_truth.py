@@ -67,7 +67,7 @@ AttentionHead = made()"""
 
 
 @dataclass(frozen=True)
-class Case:
+class Versions:
     """The versions of each answer's cell, and the sentence that both sides say of the last one.
 
     ``less``: the grade runs more of the file than a notebook does, and so may give more.
@@ -79,8 +79,8 @@ class Case:
     less: bool = field(default=False, kw_only=True)
 
 
-def of(name: str, *versions: str, says: str = "", less: bool = False) -> Case:
-    return Case(name, {"project": versions}, says, less=less)
+def of(name: str, *versions: str, says: str = "", less: bool = False) -> Versions:
+    return Versions(name, {"project": versions}, says, less=less)
 
 
 CASES = [
@@ -110,7 +110,7 @@ CASES = [
         "prepared-for-nobody",
         BODY.format("try:\n        input()\n    except EOFError:\n        pass"),
     ),
-    Case(
+    Versions(
         "in-a-file-that-a-cell-writes",
         {"file": (f"%%writefile own.py\n{OK}",), "project": ("from own import project",)},
     ),
@@ -160,15 +160,17 @@ CASES = [
         + f"\nif ours:\n    project = ours\nelse:\n    {INSIDE}",
     ),
     of("ours-if-there-and-wrong", UNLESS.format("project", WRONG.replace("\n", "\n    "))),
-    Case(
+    Versions(
         "helper-of-ours-if-there",
         {
             "helper": (UNLESS.format("project as mul", "mul = torch.matmul"),),
             "attention_scores": (MEAN,),
         },
     ),
-    Case("file-that-is-run", {"file": (f"%%writefile own.py\n{OK}",), "project": ("%run own.py",)}),
-    Case("class-of-a-function", {"AttentionHead": (MADE,)}),
+    Versions(
+        "file-that-is-run", {"file": (f"%%writefile own.py\n{OK}",), "project": ("%run own.py",)}
+    ),
+    Versions("class-of-a-function", {"AttentionHead": (MADE,)}),
     # wrong
     of("twice-wrong-last", f"{OK}\n{WRONG}"),
     of("a-coroutine", f"async {OK}"),
@@ -252,8 +254,8 @@ CASES = [
         "    return 2 * half(x) @ weight if x.ndim > 2 else x @ weight",
     ),
     # forbidden, and what waits for somebody
-    Case("finished", {"scaled_dot_product_attention": (FINISHED,)}, BUILD),
-    Case(
+    Versions("finished", {"scaled_dot_product_attention": (FINISHED,)}, BUILD),
+    Versions(
         "finished-imported",
         {
             "scaled_dot_product_attention": (
@@ -267,7 +269,7 @@ CASES = [
     of("stops-in-pdb", f"import pdb\n{BODY.format('pdb.set_trace()')}", says=DEBUGGER),
     # a name that something else has taken
     *(
-        Case(
+        Versions(
             name,
             {"helper": (cell,), "scaled_dot_product_attention": (source,)},
             says,
@@ -291,13 +293,13 @@ CASES = [
             ("taken-and-wrong", "math = 5", ROOTED.replace("dim=-1", "dim=-2"), ""),
         ]
     ),
-    Case(
+    Versions(
         "not-taken",
         {"helper": ("math = 5\nimport math",), "scaled_dot_product_attention": (ROOTED,)},
     ),
     # what calls others
     *(
-        Case(name, {"attention_scores": scores, "scaled_dot_product_attention": (caller,)})
+        Versions(name, {"attention_scores": scores, "scaled_dot_product_attention": (caller,)})
         for name, scores, caller in [
             ("calls-a-wrong-one", (SCORES.format("2 * "),), ATTENTION),
             ("calls-no-python", (f"{SCORES.format('')})",), ATTENTION),
@@ -308,7 +310,7 @@ CASES = [
     ),
     # a class of chapter 5, whole
     *(
-        Case(name, {grade_id: (source,) for grade_id, source in answers.items()})
+        Versions(name, {grade_id: (source,) for grade_id, source in answers.items()})
         for name, answers in CLASS.items()
         if answers and name not in ("goran-crashes", "hana-endless")  # a notebook never hears back
     ),

@@ -32,7 +32,7 @@ def programs() -> Path | None:
 
 
 @dataclass(frozen=True)
-class Server:
+class PostgresServer:
     port: int
 
     def url(self, database: str, password: str = ESCAPED, user: str = "ada") -> str:
@@ -40,7 +40,7 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[PostgresServer]:
     """A server of our own, on the loopback, with a password; it ends with the tests."""
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install psycopg[binary]")
     binaries = programs()
@@ -72,7 +72,7 @@ def server() -> Iterator[Server]:
         settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
         do("pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{folder}/log", "-o", settings, "start")
         try:
-            yield Server(port)
+            yield PostgresServer(port)
         finally:
             do("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
 
@@ -97,7 +97,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def new_database(server: Server, name: str, **options: str) -> str:
+def new_database(server: PostgresServer, name: str, **options: str) -> str:
     import psycopg
 
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:

@@ -396,7 +396,7 @@ def test_plain_is_one_short_line(value, limit):
 # --- the page ---------------------------------------------------------------------------------
 
 
-class Elements(HTMLParser):
+class ReportElements(HTMLParser):
     """The elements and attributes of a page."""
 
     def __init__(self, content: str) -> None:
@@ -426,8 +426,8 @@ def test_nothing_of_a_submission_is_markup():
     told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
     harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add_up", "b"))
     hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
-    expected = Elements(page(summarize(a_class(harmless))))
-    found = Elements(page(summarize(a_class(hostile))))
+    expected = ReportElements(page(summarize(a_class(harmless))))
+    found = ReportElements(page(summarize(a_class(hostile))))
     assert found.kinds <= expected.kinds
     assert sum(tag == "script" for tag, _ in found.found) == 1
     assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
@@ -440,7 +440,7 @@ def test_the_page_asks_nothing_of_a_network(number):
     content = page(summarize(many(number, **seen("small.add", "adds twice"))))
     links = [
         value
-        for _, attributes in Elements(content).found
+        for _, attributes in ReportElements(content).found
         for name, value in attributes.items()
         if name in ("src", "href", "srcset", "action", "data", "poster")
     ]
@@ -457,7 +457,7 @@ def test_an_empty_class_and_one_without_submissions_have_a_page():
 
 
 def test_the_histogram_can_be_read_without_seeing_it():
-    elements = Elements(page(summarize(many(9)))).found
+    elements = ReportElements(page(summarize(many(9)))).found
     pictures = [a for tag, a in elements if tag == "svg"]
     assert all(a.get("aria-hidden") or len(a["aria-label"]) > 20 for a in pictures)
     assert ("summary", {}) in elements  # the same as a table

@@ -21,7 +21,13 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
 from attncourse.grading.feedback.command import give_feedback, own_work
 from attncourse.grading.feedback.page import page
-from attncourse.grading.feedback.returned import FORMS, Page, owners_of, place_of, read_download
+from attncourse.grading.feedback.returned import (
+    FORMS,
+    StudentPage,
+    owners_of,
+    place_of,
+    read_download,
+)
 from attncourse.grading.feedback.told import told
 from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded
 from attncourse.grading.report import CellResult, Report
@@ -255,8 +261,8 @@ def test_names_of_downloads(form, filename, prefix):
     assert (place and place.prefix) == told
 
 
-def one_page(student: str, data: bytes | None, first: str = "", last: str = "") -> Page:
-    return Page(Person(student, last, first), data, f"the page of {student}")
+def one_page(student: str, data: bytes | None, first: str = "", last: str = "") -> StudentPage:
+    return StudentPage(Person(student, last, first), data, f"the page of {student}")
 
 
 def download(folder: Path, files: dict[str, bytes], name: str = "download.zip") -> Path:
@@ -297,7 +303,9 @@ END = "_assignsubmission_file_"
 ADA, EVE = small(add=ADD), small() + b" "
 
 
-def owned(folder: Path, files: dict[str, bytes], *pages: Page, **came_as: str) -> dict[str, str]:
+def owned(
+    folder: Path, files: dict[str, bytes], *pages: StudentPage, **came_as: str
+) -> dict[str, str]:
     _, places = read_download(download(folder, files), NAME)
     return {
         student: place.who for student, place in owners_of(places, list(pages), came_as).items()

@@ -46,7 +46,7 @@ class Exchanged(llama.SwiGLU):
         return self.W_down(self.W_gate(x) * F.silu(self.W_up(x)))
 
 
-class Block(llama.LlamaBlock):
+class StudentBlock(llama.LlamaBlock):
     """A block as a student writes it, with the functions of the chapters before."""
 
     values = staticmethod(lambda x, places, base: x)
@@ -75,10 +75,10 @@ class Block(llama.LlamaBlock):
 
 
 def block(**wrong) -> type:
-    return type("LlamaBlock", (Block,), {name: staticmethod(f) for name, f in wrong.items()})
+    return type("LlamaBlock", (StudentBlock,), {name: staticmethod(f) for name, f in wrong.items()})
 
 
-class Unplaced(Block):
+class Unplaced(StudentBlock):
     def places(self, positions):
         return torch.arange(len(positions))
 
@@ -127,7 +127,7 @@ def test_a_mistake_shuts_the_gate_that_is_about_it(mistake):
 
 
 def test_a_students_block_opens_every_gate():
-    assert first_shut("llama.LlamaBlock", Block) == ""
+    assert first_shut("llama.LlamaBlock", StudentBlock) == ""
 
 
 # Of what is harmless here: heads are even, lengths are one text's, and nothing is changed in place.

@@ -78,12 +78,12 @@ def asked_for(name: str) -> list[str]:
     """The targets that a milestone calls itself; what they call in turn is theirs."""
     asked = []
 
-    class Asked(Parts):
+    class AskedParts(Parts):
         def __getitem__(self, target):
             asked.append(target)
             return super().__getitem__(target)
 
-    milestone(name).build(Asked())
+    milestone(name).build(AskedParts())
     return [target for target in milestone(name).uses if target in asked]
 
 
@@ -188,7 +188,7 @@ def test_a_loss_that_teaches_nothing_is_shown_by_training_alone():
 # --- whose part it is -----------------------------------------------------------------------------
 
 
-class Sum(torch.nn.Module):
+class TwoParts(torch.nn.Module):
     """A model of two parts that call each other."""
 
     def __init__(self, parts):
@@ -215,8 +215,8 @@ def small(made: ModuleType) -> tuple:
     plain = replace(
         milestone("recall"),
         uses=("kqv.project", "kqv.attention_scores"),
-        build=Sum,
-        train=lambda parts, show: Sum(parts),
+        build=TwoParts,
+        train=lambda parts, show: TwoParts(parts),
         untrained=(one,),
         trained=(),
     )

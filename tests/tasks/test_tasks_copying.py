@@ -86,7 +86,7 @@ def test_the_pace_stretches_the_positions_of_rope():
     assert torch.allclose(model(ids)[0], model.read_out(out), atol=1e-5)
 
 
-class Names(nn.Module):
+class NamesLetterBack(nn.Module):
     """Names the letter ``back`` positions before, and its own where there is none."""
 
     def __init__(self, back: int):
@@ -99,8 +99,8 @@ class Names(nn.Module):
 
 
 def test_distances_named_are_counted_where_asked():
-    shares = distance_named(Names(3), 10, first=4)
+    shares = distance_named(NamesLetterBack(3), 10, first=4)
     assert shares.tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
-    shares = distance_named(Names(3), 10, first=1)  # positions 1 and 2 name themselves
+    shares = distance_named(NamesLetterBack(3), 10, first=1)  # positions 1 and 2 name themselves
     assert shares[0] == pytest.approx(2 / 9)
     assert shares[3] == pytest.approx(7 / 9)

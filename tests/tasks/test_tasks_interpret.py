@@ -238,7 +238,7 @@ def test_the_probe_of_gpt2_says_why_it_did_not_run(capsys):
     assert "GPT-2 was not asked" in capsys.readouterr().out
 
 
-class Words:
+class ProbeWords:
     """A tokenizer that knows the words of the probe."""
 
     known = sorted({w for text in antecedents.TEXTS for w in text.split()})
@@ -252,12 +252,12 @@ class Words:
 
 def test_the_probe_reads_the_row_of_the_pronoun(capsys, monkeypatch):
     torch.manual_seed(0)
-    small = GPT(GPTConfig(len(Words.known), 16, d_model=12, n_heads=3, n_layers=2)).eval()
-    monkeypatch.setattr(antecedents, "gpt2_from_hub", lambda: (small, Words()))
+    small = GPT(GPTConfig(len(ProbeWords.known), 16, d_model=12, n_heads=3, n_layers=2)).eval()
+    monkeypatch.setattr(antecedents, "gpt2_from_hub", lambda: (small, ProbeWords()))
     antecedents.probe_gpt2(layer=1, head=2, download=True)
     said = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in said] == [
         f"layer 1, head 2, from '{who}'" for who in ("She", "He")
     ]
-    row = attention_maps(small, torch.tensor(Words().encode(antecedents.TEXTS[0])))[1, 2, -1]
+    row = attention_maps(small, torch.tensor(ProbeWords().encode(antecedents.TEXTS[0])))[1, 2, -1]
     assert f"doctor {row[1]:.2f}, nurse {row[4]:.2f}" in said[0]

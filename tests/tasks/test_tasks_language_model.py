@@ -177,17 +177,17 @@ def test_somebody_looks_on_in_a_notebook_that_is_open(monkeypatch):
 
 @pytest.mark.parametrize("show", [True, False])
 def test_ctrl_c_ends_the_training_and_keeps_the_model(capsys, show):
-    class Interrupted(Bigram):
+    class StoppedBigram(Bigram):
         calls = 0
 
         def forward(self, ids):
-            Interrupted.calls += 1
-            if Interrupted.calls == 4:
+            StoppedBigram.calls += 1
+            if StoppedBigram.calls == 4:
                 raise KeyboardInterrupt
             return super().forward(ids)
 
-    Interrupted.calls = 0
-    model = Interrupted(45)
+    StoppedBigram.calls = 0
+    model = StoppedBigram(45)
     losses = train(model, batches(), rate=0.1, padding_id=PAD, show=show)
     assert len(losses) == 3
     assert "stopped after 3 of 5 steps" in capsys.readouterr().err

@@ -20,7 +20,7 @@ def small() -> Llama:
     return model
 
 
-class Words:
+class GrowingWords:
     """A token for each word, as far as the model's 41 go."""
 
     def __init__(self):
@@ -86,7 +86,7 @@ def test_tokens_said_twice_can_be_copied_and_not_guessed():
     assert torch.equal(ids[:, :6], ids[:, 6:])
     assert all(len(set(row[:6].tolist())) == 6 for row in ids)
 
-    class Copier(torch.nn.Module):
+    class SixBack(torch.nn.Module):
         """Sure of what came six tokens ago, and of nothing before."""
 
         def forward(self, ids):
@@ -95,7 +95,7 @@ def test_tokens_said_twice_can_be_copied_and_not_guessed():
                 logits[:, i] = 50 * torch.nn.functional.one_hot(ids[:, i - 5], 1000).float()
             return logits
 
-    first, second = said_twice.both_times(Copier(), ids).tolist()
+    first, second = said_twice.both_times(SixBack(), ids).tolist()
     assert first > 6  # one step of the first half is guessed wrongly, four evenly
     assert second == pytest.approx(0, abs=1e-6)
 
@@ -116,7 +116,7 @@ def test_windows_count_what_they_say():
 
 
 def test_a_patch_at_the_last_word_of_the_last_block_brings_everything():
-    words, model = Words(), small()
+    words, model = GrowingWords(), small()
     pair = ("France", "Italy")
     for word in (*pair, "Paris", "Rome"):
         words.encode(word)
@@ -127,7 +127,7 @@ def test_a_patch_at_the_last_word_of_the_last_block_brings_everything():
 
 
 def test_what_is_several_tokens_is_refused():
-    words = Words()
+    words = GrowingWords()
     with pytest.raises(ValueError, match="'New York': expected a word of one token, got 2"):
         facts.answer_of(words, "New York")
     with pytest.raises(ValueError, match="'sales person': expected a word of one token"):

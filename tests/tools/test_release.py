@@ -145,7 +145,7 @@ def test_pip_and_git_say_without_a_network_what_the_cell_looks_for(version):
 
 @pytest.mark.slow
 def test_pip_says_of_a_wheel_that_was_never_published_what_the_cell_looks_for():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyServer) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/owner/course"
         said = installed(install_cell(url, "main", "99.0.0"))
@@ -153,7 +153,7 @@ def test_pip_says_of_a_wheel_that_was_never_published_what_the_cell_looks_for():
     assert said.endswith("-py3-none-any.whl does not exist. Open the course's newest notebook.")
 
 
-class Silent(BaseHTTPRequestHandler):
+class EmptyServer(BaseHTTPRequestHandler):
     """A server that has nothing, and says so to nobody but who asks."""
 
     def do_GET(self):

@@ -20,7 +20,7 @@ from sphinx.util.nodes import make_refnode
 
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.index import name_of_place
-from field_guide.listing import Entry, entries, sources, with_code
+from field_guide.listing import GuideEntry, entries, sources, with_code
 
 SECTION = "attn-section"
 NO_SCRIPT = (
@@ -60,7 +60,9 @@ class FieldGuide(SphinxDirective):
         self.state.document.note_explicit_target(section)
         return section
 
-    def exercise(self, chapter: Chapter, exercise: Exercise, found: list[Entry]) -> nodes.section:
+    def exercise(
+        self, chapter: Chapter, exercise: Exercise, found: list[GuideEntry]
+    ) -> nodes.section:
         parts: list[nodes.Node] = [self.back("Taught in ", chapter, exercise)]
         for one in found:
             head = (
@@ -128,7 +130,7 @@ def raw(html: str) -> nodes.raw:
     return nodes.raw("", html, format="html")
 
 
-def by_symptom(found: list[Entry]) -> str:
+def by_symptom(found: list[GuideEntry]) -> str:
     """Each symptom with the mistakes that show it, folded, as links."""
     from field_guide.symptoms import SYMPTOMS
 

@@ -16,7 +16,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
-class Source:
+class CheckModule:
     """A module of checks as text and as a tree."""
 
     name: str
@@ -86,7 +86,7 @@ class Source:
 
     def with_words(
         self, node: ast.Lambda | Definition, words: dict[str, str]
-    ) -> tuple[Source, ast.Lambda | Definition]:
+    ) -> tuple[CheckModule, ast.Lambda | Definition]:
         """The module and the function with words in place of the names that they explain."""
         if not any(words.values()):
             return self, node
@@ -99,7 +99,7 @@ class Source:
             if word and line[place] == read.id.encode():  # some Pythons misplace those of f-strings
                 lines[read.lineno - 1] = line[: place.start] + word + line[place.stop :]
         name = getattr(node, "name", "<lambda>")
-        changed = Source(self.name, b"\n".join(lines).decode())
+        changed = CheckModule(self.name, b"\n".join(lines).decode())
         return changed, changed.functions[name][self.functions[name].index(node)]
 
     def reached(self, node: ast.AST, seen: tuple[str, ...] = ()) -> Iterator[str]:
@@ -132,5 +132,5 @@ def replaced_body(node: Definition) -> Definition:
 
 
 @cache
-def source(name: str) -> Source:
-    return Source(name)
+def source(name: str) -> CheckModule:
+    return CheckModule(name)

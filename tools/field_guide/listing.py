@@ -35,7 +35,7 @@ TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
 
 
 @dataclass(frozen=True)
-class Entry:
+class GuideEntry:
     """A mistake on the page: where it belongs, how it shows, and what unfolds."""
 
     id: str
@@ -62,13 +62,13 @@ def key() -> str:
     return digest.hexdigest()
 
 
-def entries(cache: Path | None = None) -> list[Entry]:
+def entries(cache: Path | None = None) -> list[GuideEntry]:
     """Every mistake in the order of the course; from the cache where it still holds."""
     now = key()
     if cache is not None and cache.exists():
         kept = json.loads(cache.read_text(encoding="utf-8"))
         if kept["key"] == now:
-            return [Entry(**entry) for entry in kept["entries"]]
+            return [GuideEntry(**entry) for entry in kept["entries"]]
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         found = distinct(one for own in pool.map(entries_of, exercises()) for one in own)
     if cache is not None:
@@ -78,13 +78,13 @@ def entries(cache: Path | None = None) -> list[Entry]:
     return found
 
 
-def entries_of(target: str) -> list[Entry]:
+def entries_of(target: str) -> list[GuideEntry]:
     """The entries of one exercise."""
     exercise = exercises()[target]
     return [entry(exercise, m) for m in exercise.mistakes]
 
 
-def distinct(found: Iterable[Entry]) -> list[Entry]:
+def distinct(found: Iterable[GuideEntry]) -> list[GuideEntry]:
     """The entries, a number behind an id that came before: `by √d_k` is not `by d_k`."""
     seen: Counter[str] = Counter()
     kept = []
@@ -97,7 +97,7 @@ def distinct(found: Iterable[Entry]) -> list[Entry]:
 # --- one entry -------------------------------------------------------------------------------
 
 
-def entry(exercise: Exercise, mistake: Mistake) -> Entry:
+def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
     from field_guide.symptoms import example
     from field_guide.wrong_lines import wrong_line
 
@@ -120,7 +120,7 @@ def entry(exercise: Exercise, mistake: Mistake) -> Entry:
     ]
     html = "\n".join(part for part in parts if part)
     place = name_of_place(f"{exercise.target} {mistake.name}")
-    return Entry(place, exercise.target, mistake.name, shown.symptom, html)
+    return GuideEntry(place, exercise.target, mistake.name, shown.symptom, html)
 
 
 def prose(text: str) -> str:

@@ -18,7 +18,7 @@ from types import FunctionType
 from attncourse.checks import Exercise, Mistake, chapter
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.trying.trials import trials_of
-from field_guide.check_source import Definition, Source, names_in, source
+from field_guide.check_source import CheckModule, Definition, names_in, source
 
 SEED = 0
 
@@ -127,12 +127,12 @@ def helpers_of(exercise: Exercise, mistake: Mistake) -> list[str]:
 
 
 @cache
-def written(exercise: Exercise, mistake: Mistake) -> tuple[Source, ast.AST]:
+def written(exercise: Exercise, mistake: Mistake) -> tuple[CheckModule, ast.AST]:
     """The module and the node of the wrong implementation."""
     return by_object(mistake.wrong, f"{exercise.target}: {mistake.name}")
 
 
-def by_object(wrong: Callable, whose: str) -> tuple[Source, ast.expr | Definition]:
+def by_object(wrong: Callable, whose: str) -> tuple[CheckModule, ast.expr | Definition]:
     """Where a function is defined, by its code's positions, or a class, by its name."""
     module = source(getattr(wrong, "__module__", ""))
     if isinstance(wrong, type) and wrong.__name__ in module.defined:
@@ -156,7 +156,7 @@ def covers(node: ast.AST, place: tuple) -> bool:
 
 
 @cache
-def is_right(exercise: Exercise, module: Source, name: str) -> bool:
+def is_right(exercise: Exercise, module: CheckModule, name: str) -> bool:
     """Whether a helper would pass one of the chapter's exercises: that is not shown."""
     helper = getattr(sys.modules[module.name], name)
     return any(passes(other, helper) for other in chapter(exercise.stem))

@@ -57,7 +57,7 @@ OUTSIDE = {"open", "exec", "eval", "compile", "input", "os", "sys", "shutil", "s
 
 
 @dataclass(frozen=True)
-class Source:
+class AnswerSource:
     """The definition of an answer: its tree, the text it stands in, and what it can see."""
 
     definition: ast.FunctionDef | ast.ClassDef
@@ -183,7 +183,7 @@ def run_all(exercise: Exercise, function: Callable, trials: list[Trial]) -> None
         run(exercise, function, trial.case, watched=False)
 
 
-def is_lone(source: Source, change: Change, use: Callable[[Callable], None]) -> bool:
+def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None]) -> bool:
     """Whether the softmax at which a change stands gives nothing but ones: each number by itself.
 
     Then the axis that it runs along is 1 long.
@@ -244,7 +244,7 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def in_words(source: Source, found: tuple[Change, ...], lone: bool = False) -> Mistake:
+def in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False) -> Mistake:
     """The mistake in words, without what mends it."""
     line = source.line(found[0].node)
     line = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
@@ -264,7 +264,7 @@ def in_words(source: Source, found: tuple[Change, ...], lone: bool = False) -> M
 # --- the source of an answer ---------------------------------------------------------------------
 
 
-def source_of(implementation: Callable) -> Source | None:
+def source_of(implementation: Callable) -> AnswerSource | None:
     """Where an answer is defined; None where that cannot be read, or is not a student's."""
     function = inspect.unwrap(implementation)
     if inspect.isclass(function):
@@ -282,7 +282,7 @@ def source_of(implementation: Callable) -> Source | None:
         closed = inspect.getclosurevars(function).nonlocals
     except (TypeError, ValueError):
         return None
-    return Source(definition, lines, {**function.__globals__, **closed})
+    return AnswerSource(definition, lines, {**function.__globals__, **closed})
 
 
 def definition_at(lines: list[str], number: int, kind: type) -> Any:

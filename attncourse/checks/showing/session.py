@@ -26,7 +26,7 @@ class ProgressRow:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ChapterProgress:
     """A chapter's exercises as the checks of this session saw them."""
 
     stem: str
@@ -114,11 +114,11 @@ def hidden_points(exercises: int) -> str:
     return f"{more} for tests that are run only when your notebook is graded."
 
 
-def progress_of(stem: str, exercises: Iterable[Exercise]) -> Progress:
+def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
     """How far this session has come with a chapter's exercises."""
     here = cells_here()
     answered = here.answered() if here else None
-    return Progress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises), answered)
+    return ChapterProgress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises), answered)
 
 
 def question_html(mark: str, name: str, said: str) -> str:

@@ -43,14 +43,14 @@ def watched(target: str) -> Iterator[None]:
 
 def tick(target: str, over: threading.Event) -> None:
     """Tells how long it has been running, until it is over."""
-    seconds, line = 0.0, Line()
+    seconds, line = 0.0, ReplacedLine()
     while not over.wait(EVERY):
         seconds += EVERY
         line.show(f"{target}: still running, {seconds:.0f} s …")
     line.show("")
 
 
-class Line:
+class ReplacedLine:
     """A line that is replaced by the next: in a notebook, or on a terminal that somebody sees."""
 
     def __init__(self) -> None:

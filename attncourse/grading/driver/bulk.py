@@ -59,7 +59,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Entry:
+class GradebookEntry:
     """One submission on its way into the gradebook: its row there, what it is, what it earned.
 
     ``unchanged`` says, of each answer that it holds, whether that is as it was released; ``same``
@@ -175,7 +175,7 @@ def enter_submissions(
     results: list[Graded],
     extended: dict[str, timedelta],
     zone: ZoneInfo | None,
-) -> list[Entry]:
+) -> list[GradebookEntry]:
     """Enters who handed in and when, and who had more time for it."""
     from nbgrader.api import SubmittedAssignment
 
@@ -192,13 +192,19 @@ def enter_submissions(
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
         answers = untouched(result.notebook)
-        entries.append(Entry(owner, result.submission, result.report, answers, result.same))
+        entries.append(
+            GradebookEntry(owner, result.submission, result.report, answers, result.same)
+        )
     rows.write()
     return entries
 
 
 def enter_notebook(
-    db: "Session", sheet: Sheet, entries: list[Entry], due: datetime | None, penalty: LatePenalty
+    db: "Session",
+    sheet: Sheet,
+    entries: list[GradebookEntry],
+    due: datetime | None,
+    penalty: LatePenalty,
 ) -> None:
     """Enters one notebook of each submission: points, comments, what being late costs."""
     from nbgrader.api import Comment, Grade, SubmittedNotebook
@@ -228,7 +234,7 @@ def enter_notebook(
         rows.write()
 
 
-def enter_points(grades: Rows, sheet: Sheet, entry: Entry, place: str) -> float:
+def enter_points(grades: Rows, sheet: Sheet, entry: GradebookEntry, place: str) -> float:
     """Enters the points of each cell; returns their sum as nbgrader counts it."""
     total = 0.0
     for cell, grade_id in sheet.points.items():
@@ -244,7 +250,7 @@ def enter_points(grades: Rows, sheet: Sheet, entry: Entry, place: str) -> float:
     return total
 
 
-def points_of(grade_id: str, entry: Entry) -> float | None:
+def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
     """A cell's points; None where a person has to say, which is of something that is there."""
     if entry.report.status == "missing":
         return 0.0
@@ -259,7 +265,7 @@ def score(grade: Row) -> float:
     return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
 
 
-def enter_comments(comments: Rows, sheet: Sheet, entry: Entry, place: str) -> None:
+def enter_comments(comments: Rows, sheet: Sheet, entry: GradebookEntry, place: str) -> None:
     """Says of each answer that is as it was released that there is none."""
     for cell, grade_id in sheet.comments.items():
         row: Row = {"cell_id": cell, "notebook_id": place}

@@ -13,7 +13,7 @@ from attncourse.grading.class_.summary import count, summarize
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.page import page
-from attncourse.grading.feedback.returned import Page, give_back
+from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.nbgrader.autograded import autograded, digest
@@ -77,7 +77,7 @@ def give_feedback(
     return done
 
 
-def write(course: Path, assignment: Assignment, r: StudentResult) -> Page:
+def write(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage:
     """Writes one student's page. Raises ``UserError`` where what it is made of does not fit."""
     name, who = assignment.name, one_line(r.student)
     place = feedback_page(course, r.student, name)
@@ -98,15 +98,17 @@ def write(course: Path, assignment: Assignment, r: StudentResult) -> Page:
         raise UserError(f"{who} has handed in again since the report was made: {again}")
     content = page(assignment, submission.data or b"", r, report)
     replace_file(place, content)
-    return Page(r.person, submission.data, content)
+    return StudentPage(r.person, submission.data, content)
 
 
 def without_page(
-    course: Path, name: str, people: dict[str, Person], pages: list[Page]
-) -> list[Page]:
+    course: Path, name: str, people: dict[str, Person], pages: list[StudentPage]
+) -> list[StudentPage]:
     """The rest of the class with what they handed in: a download may have places of theirs."""
     rest = people.keys() - {page.student for page in pages}
-    return [Page(people[who], read_submission(course, name, who).data) for who in sorted(rest)]
+    return [
+        StudentPage(people[who], read_submission(course, name, who).data) for who in sorted(rest)
+    ]
 
 
 def no_report(name: str, student: str) -> str:

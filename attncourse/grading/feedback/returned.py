@@ -37,7 +37,7 @@ FORMS = {"moodle": MOODLE, "canvas": CANVAS}
 DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same pages are the same zip
 
 
-class Page(NamedTuple):
+class StudentPage(NamedTuple):
     """A person of the class, the notebook that they handed in, and their page where there is one.
 
     The page is about that notebook.
@@ -64,7 +64,7 @@ class Home(NamedTuple):
 
 
 def give_back(
-    course: Path, name: str, download: Path, pages: list[Page], remark: Callable[[str], None]
+    course: Path, name: str, download: Path, pages: list[StudentPage], remark: Callable[[str], None]
 ) -> tuple[Path, int]:
     """Writes the zip; its path, and how many pages are in it. Who has no place in it is told.
 
@@ -99,8 +99,8 @@ def give_back(
 
 
 def one_a_group(
-    pages: list[Page], groups: dict[str, str], remark: Callable[[str], None]
-) -> tuple[list[Page], set[str]]:
+    pages: list[StudentPage], groups: dict[str, str], remark: Callable[[str], None]
+) -> tuple[list[StudentPage], set[str]]:
     """The pages with one for each group, and whose: the platform has one place for all of it.
 
     Whose pages differ in more than their name get none there: it would be the others' as well.
@@ -118,7 +118,7 @@ def one_a_group(
     return kept, {page.student for page in kept}
 
 
-def anonymous(page: Page) -> str:
+def anonymous(page: StudentPage) -> str:
     """A page without the name of whom it is for."""
     named = sorted({escape(page.person.full_name), escape(page.student)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, named)), "", page.content)
@@ -188,7 +188,7 @@ def contents(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> se
 
 
 def owners_of(
-    places: dict[Home, set[bytes]], pages: list[Page], came_as: dict[str, str]
+    places: dict[Home, set[bytes]], pages: list[StudentPage], came_as: dict[str, str]
 ) -> dict[str, Home]:
     """Each student's place: where it was collected from, or what holds the same notebook, or name.
 

@@ -21,7 +21,7 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
-from attncourse.grading.student.package import WAY_OUT, Chapter, definitions, tried, write
+from attncourse.grading.student.package import WAY_OUT, ChapterParts, definitions, tried, write
 from attncourse.grading.student.progress import INSTRUCTORS, attempted
 from attncourse.grading.student.selfcheck import (
     File,
@@ -45,7 +45,7 @@ class Assembled:
     """The package's folder, its chapters, and copies of files that somebody had changed."""
 
     folder: Path
-    chapters: tuple[Chapter, ...]
+    chapters: tuple[ChapterParts, ...]
     copies: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
@@ -91,18 +91,18 @@ def assemble(
                 "them, the one that is yours"
             )
         read[stem] = path, data, cells
-    chapters: dict[str, Chapter] = {}
+    chapters: dict[str, ChapterParts] = {}
     reports = check_each([*read.values()], limits)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
         given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
-        chapters[stem] = Chapter(stem, path, definitions(cells), reasons(report, cells), given)
+        chapters[stem] = ChapterParts(stem, path, definitions(cells), reasons(report, cells), given)
         seen(number, len(read), path.name)
     made = given_right_ones(together([chapters[s] for s in STEMS if s in chapters], limits), limits)
     return Assembled(folder, tuple(made), write(folder, made))
 
 
-def together(chapters: list[Chapter], limits: Limits) -> list[Chapter]:
+def together(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
     """The chapters without those parts that pass alone and fail in the package."""
     while True:
         targets = [f"{c.stem}.{name}" for c in chapters for name in c.mine]
@@ -116,7 +116,7 @@ def together(chapters: list[Chapter], limits: Limits) -> list[Chapter]:
             ]
 
 
-def given_right_ones(chapters: list[Chapter], limits: Limits) -> list[Chapter]:
+def given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
     """The chapters with those parts too that are right once a wrong one that they call is ours."""
     for place, chapter in enumerate(chapters):
         for name in chapter.ours:

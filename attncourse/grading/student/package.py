@@ -57,7 +57,7 @@ class Definition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Chapter:
+class ChapterParts:
     """One chapter's notebook: what it defines, and for each exercise why it is not the student's.
 
     ``why`` is empty for a part that is the student's; ``given`` names, for some of those, the parts
@@ -79,7 +79,7 @@ class Chapter:
     def ours(self) -> list[str]:
         return [name for name, reason in self.why.items() if reason]
 
-    def changed(self, **why: str) -> "Chapter":
+    def changed(self, **why: str) -> "ChapterParts":
         return replace(self, why=self.why | why)
 
 
@@ -115,7 +115,7 @@ def is_constant(node: ast.expr | None) -> bool:
     return True
 
 
-def source_of(chapter: Chapter, chapters: Sequence[Chapter]) -> str:
+def source_of(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> str:
     """A chapter's module: imports, ours in place of what is not right, the student's code."""
     own = {c.stem: c.mine for c in chapters}
     heads, bodies = [], []
@@ -145,14 +145,14 @@ def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
 # --- the folder -----------------------------------------------------------------------------------
 
 
-def texts_of(chapters: Sequence[Chapter]) -> dict[str, str]:
+def texts_of(chapters: Sequence[ChapterParts]) -> dict[str, str]:
     """The package's files by name."""
     texts = {f"{c.stem}.py": source_of(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
     return {name: f"{MARK}{hashed(text)}\n{text}" for name, text in texts.items()}
 
 
-def write(folder: Path, chapters: Sequence[Chapter]) -> tuple[Path, ...]:
+def write(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
     """Writes the package; returns copies of what somebody had changed by hand."""
     copies = []
     for name, text in texts_of(chapters).items():
@@ -196,7 +196,7 @@ def hashed(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def tried(chapters: Sequence[Chapter], targets: list[str], limits: Limits) -> dict[str, str]:
+def tried(chapters: Sequence[ChapterParts], targets: list[str], limits: Limits) -> dict[str, str]:
     """What is wrong with each of these parts in the package; nothing where it is right.
 
     In a process of its own, since the parts are imported there.
