@@ -61,7 +61,7 @@ INLINE = re.compile(
 
 
 @dataclass
-class Piece:
+class PagePiece:
     """A piece of a page: `text`, `heading`, `label`, `fence` (plain code) or a directive."""
 
     kind: str
@@ -69,16 +69,16 @@ class Piece:
     text: str = ""
     argument: str = ""
     options: dict = field(default_factory=dict)
-    children: list[Piece] = field(default_factory=list)
+    children: list[PagePiece] = field(default_factory=list)
 
 
 def fail(page: str, line: int, message: str):
     raise CourseError(f"{page}.md:{line}: {message}")
 
 
-def parse(lines: list[str], page: str, first: int = 1) -> list[Piece]:
+def parse(lines: list[str], page: str, first: int = 1) -> list[PagePiece]:
     """The blocks of a page, or of a directive's body that begins at line `first`."""
-    blocks: list[Piece] = []
+    blocks: list[PagePiece] = []
     i = 0
     if first == 1 and lines and lines[0] == "---":  # front matter
         i = lines.index("---", 1) + 1
@@ -93,27 +93,27 @@ def parse(lines: list[str], page: str, first: int = 1) -> list[Piece]:
             if name is None and fence[0] == ":":
                 fail(page, number, f"{fence} opens no directive")
             if name is None:
-                blocks.append(Piece("fence", number, "\n".join(lines[i : end + 1])))
+                blocks.append(PagePiece("fence", number, "\n".join(lines[i : end + 1])))
             else:
                 blocks.append(directive(name, argument, lines[i + 1 : end], page, number))
             i = end
         elif label := LABEL.fullmatch(line):
-            blocks.append(Piece("label", number, label[1]))
+            blocks.append(PagePiece("label", number, label[1]))
         elif heading := HEADING.match(line):
-            blocks.append(Piece("heading", number, heading[2].strip(), heading[1]))
+            blocks.append(PagePiece("heading", number, heading[2].strip(), heading[1]))
         else:
             for pattern, what in NO_MARKDOWN.items():
                 if re.match(pattern, line):
                     fail(page, number, f"{what} is not part of the course's dialect")
             if not (blocks and blocks[-1].kind == "text"):
-                blocks.append(Piece("text", number, line))
+                blocks.append(PagePiece("text", number, line))
             else:
                 blocks[-1].text += "\n" + line
         i += 1
     return blocks
 
 
-def directive(name: str, argument: str, body: list[str], page: str, line: int) -> Piece:
+def directive(name: str, argument: str, body: list[str], page: str, line: int) -> PagePiece:
     options: dict = {}
     start = 0
     if body and body[0].strip() == "---":
@@ -123,7 +123,7 @@ def directive(name: str, argument: str, body: list[str], page: str, line: int) -
         while start < len(body) and (option := re.fullmatch(r":([\w-]+):(.*)", body[start])):
             options[option[1]] = yaml.safe_load(option[2]) if name == "code-cell" else option[2]
             start += 1
-    block = Piece(name, line, "\n".join(body[start:]), argument.strip(), options)
+    block = PagePiece(name, line, "\n".join(body[start:]), argument.strip(), options)
     if name not in DIRECTIVES:  # pages that stay in the book (the glossary) may hold any
         return block
     unknown = set(options) - OPTIONS[name]
@@ -147,7 +147,7 @@ class Index:
 
     def __init__(self, course: Course):
         self.course = course
-        self.blocks: dict[str, list[Piece]] = {}
+        self.blocks: dict[str, list[PagePiece]] = {}
         self.titles: dict[str, str] = {}
         self.targets: dict[str, Target] = {}
         self.captions: dict[int, str] = {}  # id of a block with a caption -> its figure's number
@@ -165,7 +165,7 @@ class Index:
             prefix = f"{chapter.number}." if chapter else ""
             self._walk(self.blocks[page], page, prefix, counters)
 
-    def _walk(self, blocks: list[Piece], page: str, prefix: str, counters: Counter) -> None:
+    def _walk(self, blocks: list[PagePiece], page: str, prefix: str, counters: Counter) -> None:
         def number(kind: str) -> str:
             counters[kind, prefix] += 1
             return f"{prefix}{counters[kind, prefix]}"
@@ -191,7 +191,7 @@ class Index:
             if block.kind != "text" or block.text.strip():
                 labels = []
 
-    def _add(self, label: str, target: Target, block: Piece) -> None:
+    def _add(self, label: str, target: Target, block: PagePiece) -> None:
         if label in self.targets:
             fail(target.page, block.line, f"the label {label!r} is used twice")
         self.targets[label] = target
@@ -201,13 +201,13 @@ class Index:
         return dict(parse_file(str(self.course.root / "book" / "references.bib")).entries)
 
 
-def caption(block: Piece) -> str:
+def caption(block: PagePiece) -> str:
     if block.kind == "code-cell":
         return (block.options.get("mystnb") or {}).get("figure", {}).get("caption", "")
     return block.text.strip() if block.kind == "figure" else ""
 
 
-def figure_name(block: Piece) -> str:
+def figure_name(block: PagePiece) -> str:
     if block.kind == "code-cell":
         return block.options["mystnb"]["figure"].get("name", "")
     return block.options.get("name", "").strip()
@@ -338,11 +338,11 @@ class ColabPage:
 
     # Blocks
 
-    def markdown(self, blocks: list[Piece]) -> str:
+    def markdown(self, blocks: list[PagePiece]) -> str:
         parts = (self.block(b) for b in blocks if b.kind != "label")
         return re.sub(r"\n{3,}", "\n\n", "\n\n".join(p for p in parts if p.strip())).strip("\n")
 
-    def block(self, block: Piece) -> str:
+    def block(self, block: PagePiece) -> str:
         if block.kind == "fence":
             return block.text
         if block.kind == "text":
@@ -367,7 +367,7 @@ class ColabPage:
             return f"<details>\n<summary><b>{as_html(title)}</b></summary>\n\n{body}\n\n</details>"
         return "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{body}".split("\n"))
 
-    def math(self, block: Piece) -> str:
+    def math(self, block: PagePiece) -> str:
         body = self.tex(block.text.strip(), block.line)
         if "\n\n" in body or not body:
             fail(self.page, block.line, "an equation is empty or holds an empty line")
@@ -377,14 +377,14 @@ class ColabPage:
         tag = f"\n\\tag{{{self.index.targets[label].text}}}" if label else ""
         return f"$$\n{body}{tag}\n$$"
 
-    def figure(self, block: Piece) -> str:
+    def figure(self, block: PagePiece) -> str:
         path = self.resolve(block.argument)
         if not (self.course.root / path).is_file():
             fail(self.page, block.line, f"there is no file {path}")
         alt = block.options.get("alt", "").strip()
         return f"![{alt}]({self.course.raw(path)})\n\n{self.caption(block)}".strip()
 
-    def caption(self, block: Piece) -> str:
+    def caption(self, block: PagePiece) -> str:
         if not caption(block):
             return ""
         text = self.inline(" ".join(caption(block).split()), block.line)
@@ -404,7 +404,7 @@ class ColabPage:
             ("markdown", head, {}),
             ("code", self.course.install(chapter.stem), FOLDED),
         ]
-        text: list[Piece] = []
+        text: list[PagePiece] = []
 
         def flush() -> None:
             if text and (markdown := self.markdown(text)):
@@ -428,7 +428,7 @@ class ColabPage:
             sources.append(("markdown", "## References\n\n" + "\n".join(lines), {}))
         return [cell(i, *source) for i, source in enumerate(sources, start=1)]
 
-    def metadata(self, block: Piece) -> dict:
+    def metadata(self, block: PagePiece) -> dict:
         if block.argument not in ("ipython3", "python", "python3"):
             fail(self.page, block.line, f"a code cell in {block.argument!r}")
         mystnb = block.options.get("mystnb") or {}

@@ -65,7 +65,7 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
 
     How many points there are is shown before the mistake is looked for, where that is final.
     """
-    board, asked = Board(show), exercise(target, variant)
+    board, asked = Board(show), find_exercise(target, variant)
     with watched(target):
         why = None if _observers else elsewhere(asked, implementation)
         hear = None if _observers else board.begin
@@ -90,7 +90,7 @@ def examine(
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
-    return examined(exercise(target, variant), implementation, seed)
+    return examined(find_exercise(target, variant), implementation, seed)
 
 
 def examined(
@@ -178,7 +178,7 @@ def chapter(stem: str) -> tuple[Exercise, ...]:
     return importlib.import_module(f"attncourse.checks.bank.{stem}").EXERCISES
 
 
-def exercise(target: str, variant: str = "") -> Exercise:
+def find_exercise(target: str, variant: str = "") -> Exercise:
     """The exercise called ``target``; ``ValueError`` with the nearest names if there is none.
 
     In the convention of a ``variant``, where one is named.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.harmless import plain
+from attncourse.grading.harmless import made_visible
 from attncourse.grading.stopping import stopping
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def main() -> None:
 
 def tell(line: str) -> None:
     """Prints a remark on standard error. Names in it are other people's: they act on nothing."""
-    print(f"attncourse: {plain(line)}", file=sys.stderr)
+    print(f"attncourse: {made_visible(line)}", file=sys.stderr)
 
 
 def show_version(asked: bool) -> None:
@@ -90,7 +90,7 @@ def step(number: int, of: int, name: str) -> "Text":
     """How far something has come: a name is text, whatever markup it looks like."""
     from rich.text import Text
 
-    return Text(plain(f"{number} of {of}: {name}"))
+    return Text(made_visible(f"{number} of {of}: {name}"))
 
 
 @app.command()
@@ -104,7 +104,7 @@ def check(
 
     with stopping("nothing was changed"):
         report = check_file(notebook, Limits.of(timeout))
-    print(plain(own_verdicts(report)))
+    print(made_visible(own_verdicts(report)))
     raise typer.Exit(0 if report.points == report.maximum else 1)
 
 
@@ -147,7 +147,7 @@ def assemble(
     aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was written"), aside.status("judging …"):
         made = make(notebooks, output, Limits.of(timeout), lambda *done: aside.print(step(*done)))
-    print(plain(str(made)))
+    print(made_visible(str(made)))
 
 
 @app.command()
@@ -164,7 +164,7 @@ def milestone(
     from attncourse.grading.student.package import has_reached
     from attncourse.milestones import find
     from attncourse.milestones.milestone import run
-    from attncourse.milestones.parts import parts_of
+    from attncourse.milestones.parts import read_parts
     from attncourse.milestones.talking import require_answers, talk
 
     place = picture or Path(f"{name}.png")
@@ -172,7 +172,7 @@ def milestone(
         with stopping("nothing was drawn"):
             made = find(name)
             require_answers(made, ask)
-            outcome = run(made, parts_of(parts))
+            outcome = run(made, read_parts(parts))
             print(outcome)
             if outcome.passed:
                 talk(outcome, ask)
@@ -470,9 +470,9 @@ def similar(
     from rich.console import Console
 
     from attncourse.grading.class_.similar import similar as find_similar
-    from attncourse.grading.class_.terminal import alike
+    from attncourse.grading.class_.terminal import pairs_to_look_at
 
-    Console().print(alike(find_similar(course, assignment), pairs))
+    Console().print(pairs_to_look_at(find_similar(course, assignment), pairs))
 
 
 @app.command()

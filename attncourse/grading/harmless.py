@@ -30,7 +30,7 @@ ACTING = ("Cc", "Cf", "Cs")  # control and format characters, halves of characte
 JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
 
 
-def plain(text: str) -> str:
+def made_visible(text: str) -> str:
     """The text with visible signs for characters that would act instead of being shown."""
     return UNSEEN.sub(sign, text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -63,9 +63,9 @@ def short(text: str, limit: int) -> str:
 
 def message(text: str) -> str:
     """``plain`` text that does not tell where files lie on the machine that it comes from."""
-    return FOLDERS.sub("…/", plain(text))
+    return FOLDERS.sub("…/", made_visible(text))
 
 
 def markdown(text: str) -> str:
     """Markdown that shows everything and does nothing: no HTML, no images, links to the web."""
-    return MARKUP.sub(lambda found: found[0] + BREAK, plain(text))
+    return MARKUP.sub(lambda found: found[0] + BREAK, made_visible(text))

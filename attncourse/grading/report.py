@@ -72,7 +72,7 @@ def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Rep
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
 
 
-def seen(mistakes: Iterable[tuple[str, str]]) -> list[str]:
+def shown_mistakes(mistakes: Iterable[tuple[str, str]]) -> list[str]:
     """Mistakes as they are shown, each behind the name of its exercise."""
     return [f"{target.split('.')[-1]}: {name}" for target, name in mistakes]
 

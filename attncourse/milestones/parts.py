@@ -56,7 +56,7 @@ def ours(target: str) -> Callable:
     return found
 
 
-def parts_of(folder: Path) -> Parts:
+def read_parts(folder: Path) -> Parts:
     """The parts of a package that ``attncourse assemble`` has made.
 
     Raises ``ValueError`` where there is none, or where it cannot be imported.

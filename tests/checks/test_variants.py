@@ -15,26 +15,26 @@ from conftest import ROOT
 from course import load
 
 from attncourse import STEMS, lookup
-from attncourse.checks import examine, exercise, variants_of
+from attncourse.checks import examine, find_exercise, variants_of
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import trials_of
 from attncourse.checks.variants.adapter import Adapter, adapted
 from attncourse.checks.variants.conventions import FORBIDDEN
 from attncourse.checks.variants.rewriting import BITS, COLUMNS, NEGATED, PERCENT
-from attncourse.grading.course.variants import FILE, choose, solved, variants_in
+from attncourse.grading.course.variants import FILE, choose_variant, solved, variants_in
 from attncourse.grading.demo import fill_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import check_file
-from attncourse.grading.submission.varied import CALL, HIDDEN, varied
+from attncourse.grading.submission.varied import CALL, HIDDEN, notebook_in_variant
 from exercises import released
 
 SEED = 20261123
-ANY = exercise("masking.leak")
+ANY = find_exercise("masking.leak")
 FOLDERS = {stem: f"{number:02d}_{stem}" for number, stem in enumerate(STEMS, start=1)}
 VARIANTS = [(stem, variant) for stem in STEMS for variant in variants_of(stem)]
-ALL = [(exercise(f"{s}.{name}", v.name), v) for s, v in VARIANTS for name in v.adapters]
+ALL = [(find_exercise(f"{s}.{name}", v.name), v) for s, v in VARIANTS for name in v.adapters]
 
 
 def name(value) -> str:
@@ -99,7 +99,7 @@ def test_mistakes_made_in_the_variant_are_named(one, mistake):
 
 
 def test_two_mistakes_at_once_are_found_in_a_variant():
-    one = exercise("positions.apply_rope", "halves")
+    one = find_exercise("positions.apply_rope", "halves")
     names = {"turned the other way", "the slowest pair first"}
     parts = [parts_of(m.wrong) for m in one.mistakes if m.name in names]
     both = parts[0].compose(**parts[0].chosen, **parts[1].chosen)
@@ -117,7 +117,7 @@ def test_a_published_answer_that_refuses_in_words_of_its_own_is_told_why():
 
 
 def test_what_the_checks_say_is_said_for_the_variant():
-    one = exercise("masking.masked_softmax", "forbidden")
+    one = find_exercise("masking.masked_softmax", "forbidden")
     ignored = next(m for m in one.mistakes if m.name == "the mask is ignored")
     assert "Scores where it is True become −∞" in ignored.explanation
     verdict = judge(one, ignored.wrong, SEED)
@@ -149,7 +149,7 @@ def test_what_is_written_is_read_back(change):
 
 
 def test_the_verdict_can_be_repeated():
-    one = exercise("gpt.perplexity", "bits")
+    one = find_exercise("gpt.perplexity", "bits")
     verdict = examine("gpt.perplexity", one.reference, seed=3, variant="bits")
     assert verdict.again == 'examine("gpt.perplexity", perplexity, seed=3, variant="bits")'
     assert examine("gpt.perplexity", one.reference, seed=3, variant="bits") == verdict
@@ -167,7 +167,7 @@ def test_a_variant_that_is_none_is_refused():
 
 @pytest.mark.parametrize(("stem", "variant"), VARIANTS, ids=name)
 def test_every_rewording_is_of_something_that_is_said(stem, variant):
-    exercises = [exercise(f"{stem}.{name}") for name in variant.adapters]
+    exercises = [find_exercise(f"{stem}.{name}") for name in variant.adapters]
     said = sources(solved_notebook(stem))
     said += [m.explanation for e in exercises for m in e.mistakes]
     said += [c.name for e in exercises for c in e.criteria]
@@ -178,7 +178,7 @@ def test_every_rewording_is_of_something_that_is_said(stem, variant):
 @pytest.mark.parametrize(("stem", "variant"), VARIANTS, ids=name)
 def test_the_assignment_asks_for_the_variant(stem, variant):
     before = sources(solved_notebook(stem))
-    data = varied(solved_notebook(stem), variant.name, FOLDERS[stem])
+    data = notebook_in_variant(solved_notebook(stem), variant.name, FOLDERS[stem])
     nbformat.validate(nbformat.reads(data.decode(), as_version=4))
     after = sources(data)
     assert len(after) == len(before)
@@ -194,7 +194,9 @@ def test_the_assignment_asks_for_the_variant(stem, variant):
 
 
 def test_what_is_said_of_other_exercises_stays():
-    text = "\n".join(sources(varied(solved_notebook("mixing"), "percent", "02_mixing")))
+    text = "\n".join(
+        sources(notebook_in_variant(solved_notebook("mixing"), "percent", "02_mixing"))
+    )
     assert "whose rows sum to 1 is called *row-stochastic*" in text
     assert "whether its rows sum to 100 is not" in text
     assert "10000" not in text
@@ -206,7 +208,7 @@ def test_the_instructors_page_says_what_published_answers_keep(stem, variant):
     row = re.search(
         rf"^\| {STEMS.index(stem) + 1} \| `{variant.name}` \| .* \| (\d+) of (\d+) \|$", page, re.M
     )
-    exercises = [exercise(f"{stem}.{name}", variant.name) for name in variant.adapters]
+    exercises = [find_exercise(f"{stem}.{name}", variant.name) for name in variant.adapters]
     verdicts = [judge(one, one.published.reference, SEED) for one in exercises]
     kept = sum(v.earned for v in verdicts), sum(v.possible for v in verdicts)
     assert tuple(map(int, row.groups())) == kept
@@ -227,28 +229,28 @@ def course(tmp_path):
 def test_the_variant_is_recorded_and_taken_back(course):
     path = course / "solutions/02_mixing/02_mixing.ipynb"
     assert solved(course, path) == path.read_bytes()
-    choose(course, "02_mixing", "percent")
-    choose(course, "02_mixing", "percent")
+    choose_variant(course, "02_mixing", "percent")
+    choose_variant(course, "02_mixing", "percent")
     assert variants_in(course) == {"02_mixing": "percent"}
-    assert solved(course, path) == varied(path.read_bytes(), "percent", "02_mixing")
-    choose(course, "02_mixing", "published")
+    assert solved(course, path) == notebook_in_variant(path.read_bytes(), "percent", "02_mixing")
+    choose_variant(course, "02_mixing", "published")
     assert variants_in(course) == {}
     assert solved(course, path) == path.read_bytes()
 
 
 def test_what_was_handed_in_is_not_graded_as_another_variant(course):
-    choose(course, "02_mixing", "percent")
+    choose_variant(course, "02_mixing", "percent")
     (course / "submitted/ana/02_mixing").mkdir(parents=True)
-    choose(course, "02_mixing", "percent")
+    choose_variant(course, "02_mixing", "percent")
     said = r"02_mixing was handed in as percent by 1, and would be graded as published: move subm"
     with pytest.raises(UserError, match=said):
-        choose(course, "02_mixing", "published")
+        choose_variant(course, "02_mixing", "published")
     assert variants_in(course) == {"02_mixing": "percent"}
 
 
 def test_what_is_wrong_with_a_variant_is_said_in_a_line(course):
     with pytest.raises(UserError, match=r"02_mixing has no variant halves: it has percent$"):
-        choose(course, "02_mixing", "halves")
+        choose_variant(course, "02_mixing", "halves")
     assert not (course / FILE).exists()
     (course / FILE).write_text('"02_mixing" = percent')
     with pytest.raises(UserError, match=rf"cannot read .*{FILE}: .*mend it or delete it"):
@@ -324,14 +326,14 @@ def test_a_variant_is_released_and_graded(course):
 
 @pytest.mark.slow  # releases through nbgrader
 def test_make_exercises_keeps_the_variant(course):
-    choose(course, "02_mixing", "percent")
+    choose_variant(course, "02_mixing", "percent")
     answers = {"02_mixing": solved_notebook("mixing").decode()}
     made = released(replace(load(ROOT), root=course), answers)
     assert 'check("mixing.mix", mix, variant="percent")' in made["02_mixing"].replace('\\"', '"')
 
 
 def test_a_student_checks_the_variant(course):
-    data = varied(solved_notebook("mixing"), "percent", "02_mixing").decode()
+    data = notebook_in_variant(solved_notebook("mixing"), "percent", "02_mixing").decode()
     path = course / "02_mixing.ipynb"
     path.write_text(fill_in(data, {"mix": RIGHT["mix"]}))
     report = check_file(path, Limits())

@@ -45,7 +45,7 @@ PAGES = [page for page in settings.load(ROOT).pages if (ROOT / f"{page}.md").exi
 # What pages show
 
 
-def cells(page: str) -> Iterator[colab.Piece]:
+def cells(page: str) -> Iterator[colab.PagePiece]:
     """A page's code cells."""
     text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     for block in colab.parse(text.splitlines(), page):

@@ -18,7 +18,7 @@ from test_export import RESULTS
 
 from attncourse.grading.autograder import run as harness
 from attncourse.grading.autograder.bundle import bundle, requirements
-from attncourse.grading.course.variants import choose
+from attncourse.grading.course.variants import choose_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import Layer
 
@@ -109,7 +109,7 @@ def test_the_zip_grades_in_the_variant_and_by_the_settings_of_the_course(tmp_pat
     (course / "nbgrader_config.py").write_text(
         "c = get_config()\nc.JudgeExporter.follow_on = False\n"
     )
-    choose(course, name, "halves")
+    choose_variant(course, name, "halves")
     with zipfile.ZipFile(bundle(course, name)) as archive:
         archive.extractall(root / "source")
     assert json.loads((root / "source" / "settings.json").read_text()) == {"follow_on": False}

@@ -24,7 +24,7 @@ from attncourse.grading.nbgrader.autograded import (
     LONGEST,
     ROOM,
     autograded,
-    to_json,
+    cell_to_json,
     verdict_html,
 )
 from attncourse.grading.nbgrader.feedback import CleanOutputs, HideTests
@@ -102,7 +102,7 @@ def test_hostile_markdown_is_shown_and_does_nothing(text):
     assert acts(stock_html(harmless.markdown(text))) == []
     assert acts(page_markdown(text)) == []  # also where nobody has made it harmless before
     kept = harmless.markdown(text).replace(harmless.BREAK, "")
-    assert kept == harmless.plain(text)  # nothing of it is lost
+    assert kept == harmless.made_visible(text)  # nothing of it is lost
 
 
 def test_stock_nbgrader_lets_most_of_it_act():
@@ -329,10 +329,10 @@ def test_endless_text_is_cut():
 
 def test_a_verdict_looks_as_it_does_in_a_notebook():
     from attncourse.checks import examine
-    from attncourse.grading.judge.outcomes import describe
+    from attncourse.grading.judge.outcomes import describe_verdict
 
     verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
-    told = describe(verdict, "points_attention_scores")
+    told = describe_verdict(verdict, "points_attention_scores")
     assert verdict._repr_html_() in verdict_html(told)
     forged = {**told, "mistake": "<script>", "text": "<script>", "target": "<script>.x"}
     forged["criteria"] = [
@@ -458,7 +458,7 @@ def by_nbgrader(one: Cell) -> str:
     from nbformat.notebooknode import from_dict
     from nbgrader.preprocessors import ClearMarkScheme, ClearSolutions
 
-    content = {**to_json(one), "source": one.source}
+    content = {**cell_to_json(one), "source": one.source}
     kernel = {"kernelspec": {"language": "python"}}
     made = from_dict({"cells": [content], "metadata": kernel})
     for step in (ClearSolutions(), ClearMarkScheme()):

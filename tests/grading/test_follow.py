@@ -9,16 +9,16 @@ from conftest import ROOT
 from small_course import cell, graded, notebook, solution
 
 from attncourse import STEMS
-from attncourse.checks import exercise, variants_of
+from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.judging import judge
 from attncourse.grading.course.settings import follow_on_earns
-from attncourse.grading.judge.follow import called, exchanged, provided_source
+from attncourse.grading.judge.follow import provided_source, steps_with_ours, wrong_ones_called
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
-from attncourse.grading.submission.varied import varied
+from attncourse.grading.submission.varied import notebook_in_variant
 
 CANARY = "canary-5512"
 OURS = {
@@ -161,11 +161,13 @@ def test_what_an_answer_calls_is_found_through_helpers_and_ours():
         Step("cell eight", "def eight(x):\n    return 2 * helper(x)"),
     ]
     everything = ["double", "quad", "eight"]
-    assert called("eight", everything, steps, TASK) == ("double", "quad")
-    assert called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
-    assert called("eight", ["double", "eight"], steps, TASK) == ()
+    assert wrong_ones_called("eight", everything, steps, TASK) == ("double", "quad")
+    assert wrong_ones_called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
+    assert wrong_ones_called("eight", ["double", "eight"], steps, TASK) == ()
     steps[0] = Step("cell double", "def double(x):\n    return quad(x) / 2")
-    assert called("double", everything, steps, TASK) == ()  # a later exercise's is not shown
+    assert (
+        wrong_ones_called("double", everything, steps, TASK) == ()
+    )  # a later exercise's is not shown
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_the_setting_is_the_courses(tmp_path, written, earns):
 def fill_variant(stem: str, variant: str, **changed) -> tuple[Assignment, bytes]:
     """A chapter's assignment in a variant; ours handed in, but for what replaces words of it."""
     path = next(ROOT.glob(f"solutions/*_{stem}/*_{stem}.ipynb"))
-    data = varied(path.read_bytes(), variant, path.stem)
+    data = notebook_in_variant(path.read_bytes(), variant, path.stem)
     book = json.loads(data)
     for one in book["cells"]:
         for old, new in changed.get(one["metadata"].get("nbgrader", {}).get("grade_id"), ()):
@@ -226,7 +228,9 @@ def test_a_convention_without_a_name_has_no_answer_of_ours(monkeypatch):
     assert "normalize_rows" in provided_source("normalize_rows", task)
     monkeypatch.setattr("attncourse.checks.variants.adapter.NOTATIONS", {})
     assert provided_source("normalize_rows", task) == ""
-    assert exchanged("mix", ("normalize_rows",), [Step("cell normalize_rows", "")], task) == []
+    assert (
+        steps_with_ours("mix", ("normalize_rows",), [Step("cell normalize_rows", "")], task) == []
+    )
 
 
 EVERY = [(s, v.name, n) for s in STEMS for v in variants_of(s) for n in v.adapters]
@@ -244,5 +248,5 @@ def test_what_is_given_is_right_in_every_variant(stem, variant, name):
     asked = {n for s, v, n in EVERY if (s, v) == (stem, variant)}
     namespace |= dict.fromkeys(asked)
     exec(provided_source(name, task), namespace)
-    verdict = judge(exercise(f"{stem}.{name}", variant), namespace[name], 5)
+    verdict = judge(find_exercise(f"{stem}.{name}", variant), namespace[name], 5)
     assert verdict.passed, verdict

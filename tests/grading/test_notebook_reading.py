@@ -15,7 +15,7 @@ from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read, read_cells
 from attncourse.grading.submission.plan import plan
-from attncourse.grading.submission.source import names, repaired
+from attncourse.grading.submission.source import made_python, names
 from attncourse.grading.submission.text import LARGEST, sides
 
 SMALL = Assignment(NAME, read_cells(small()))
@@ -203,7 +203,7 @@ def test_what_only_looks_like_a_conflict_is_none(text):
     ],
 )
 def test_characters_are_replaced_only_where_that_makes_python(source, expected):
-    assert repaired(source) == expected
+    assert made_python(source) == expected
 
 
 def test_the_names_that_a_cell_binds_and_reads():

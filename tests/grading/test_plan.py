@@ -15,7 +15,7 @@ from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
-from attncourse.grading.submission.plan import in_place, plan
+from attncourse.grading.submission.plan import laid_out, plan
 from attncourse.grading.submission.source import names as source_names
 from attncourse.grading.submission.source import without_magics
 
@@ -258,7 +258,7 @@ def test_halves_are_joined_and_whole_cells_are_not():
 def test_names_of_cells_are_the_assignments_and_not_the_students():
     strange = cell("a = 1", "x" * 500 + "\n")
     assert names(strange)[0] in ("1", "setup")
-    stands, _ = in_place(read_cells(notebook(strange)), SMALL)
+    stands, _ = laid_out(read_cells(notebook(strange)), SMALL)
     assert stands[0].grade_id == "setup"
 
 

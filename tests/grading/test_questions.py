@@ -11,7 +11,7 @@ from attncourse.grading.judge.judge import grade
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
-from attncourse.grading.submission.plan import parts_of, plan
+from attncourse.grading.submission.plan import parts_in_order, plan
 
 QUESTION = (
     "## Why twice?\n\nExplain in *one* sentence.\n\n| points | for |\n| --: | --- |\n| 3 | why |"
@@ -149,10 +149,10 @@ def test_what_nobody_answered_has_no_answer(cells):
 
 
 def test_a_note_says_where_it_was_found():
-    parts, notes = parts_of(read_cells(notebook(*WAYS["in two cells"])), ONE)
+    parts, notes = parts_in_order(read_cells(notebook(*WAYS["in two cells"])), ONE)
     assert notes == ["the answer to why was found in cell 5, 6"]
     assert [part.number for part in parts] == [1, 2, 3, 4, 7, 8, 9]
-    assert parts_of(read_cells(notebook(*WAYS["in place"])), ONE)[1] == []
+    assert parts_in_order(read_cells(notebook(*WAYS["in place"])), ONE)[1] == []
 
 
 def test_two_questions_get_what_stands_with_each_or_else_all_of_it():

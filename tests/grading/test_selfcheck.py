@@ -18,7 +18,7 @@ from attncourse.grading.student.selfcheck import (
     check_file,
     named,
     page_of,
-    read_file,
+    read_own_notebook,
 )
 from attncourse.grading.submission.notebook import Cell
 
@@ -39,7 +39,7 @@ def report(request, tmp_path_factory):
     answers = {"project": PROJECT}
     answers |= {"AttentionHead": HEAD.format(request.param)} if request.param else {}
     path = released(tmp_path_factory.mktemp("work"), "05_kqv", **answers)
-    data, cells = read_file(path)
+    data, cells = read_own_notebook(path)
     return check_cells(path, data, cells, LIMITS), cells
 
 
@@ -76,10 +76,10 @@ def test_a_chapter_is_known_by_its_exercises_or_else_by_its_checks():
 
 def test_a_pages_notebook_is_told_from_one_with_exercises(tmp_path):
     page = ROOT / "book/05_kqv.ipynb"
-    place, folder, stem = page_of(read_file(page)[1])
+    place, folder, stem = page_of(read_own_notebook(page)[1])
     assert (folder, stem) == ("05_kqv", "kqv")
     assert place.startswith("https://colab.research.google.com/")
-    assert page_of(read_file(released(tmp_path, "05_kqv"))[1]) is None
+    assert page_of(read_own_notebook(released(tmp_path, "05_kqv"))[1]) is None
     assert page_of(CELLS) is None
     assert page_of(()) is None
     words = ("chapter 5's page", "exercises/05_kqv/05_kqv.ipynb")

@@ -18,7 +18,7 @@ from attncourse.milestones import NAMES
 from attncourse.milestones import find as milestone
 from attncourse.milestones.milestone import Gate, MilestoneResult, reached, tried
 from attncourse.milestones.milestone import run as reach
-from attncourse.milestones.parts import Parts, ours, parts_of
+from attncourse.milestones.parts import Parts, ours, read_parts
 from attncourse.milestones.reaching import NotYet
 from attncourse.milestones.reaching import reach as in_notebook
 
@@ -381,8 +381,8 @@ def _forget():
 
 
 def test_what_a_package_defines_is_theirs_and_what_it_imports_is_ours(tmp_path):
-    first = parts_of(package(tmp_path / "a"))
-    second = parts_of(package(tmp_path / "b", "1"))
+    first = read_parts(package(tmp_path / "a"))
+    second = read_parts(package(tmp_path / "b", "1"))
     assert list(first.theirs) == [HEAD]
     assert first.owner("kqv.scaled_dot_product_attention") == "ours"
     assert first[HEAD] is not second[HEAD]
@@ -392,10 +392,10 @@ def test_what_a_package_defines_is_theirs_and_what_it_imports_is_ours(tmp_path):
 
 def test_what_is_no_package_is_refused(tmp_path):
     with pytest.raises(ValueError, match="attncourse assemble"):
-        parts_of(tmp_path / "mine")
+        read_parts(tmp_path / "mine")
     (package(tmp_path) / "kqv.py").write_text("import nowhere_at_all")
     with pytest.raises(ValueError, match="cannot be imported"):
-        parts_of(tmp_path / "mine")
+        read_parts(tmp_path / "mine")
     with pytest.raises(ValueError, match="no part is called"):
         ours("kqv.attention")
     with pytest.raises(ValueError, match="no milestone is called 'reverse'"):

@@ -183,7 +183,7 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             if is_guarded(node, other):
                 yield GUARD, "Without the small number in {}", kept
     if isinstance(node, ast.Call):
-        name = called(node)
+        name = method_name(node)
         if name in BOUNDS and isinstance(node.func, ast.Attribute):
             inner = node.args[0] if is_module(node.func.value) and node.args else node.func.value
             yield BOUND, f"Without `{name}` in {{}}", inner
@@ -305,7 +305,9 @@ def axes_of(node: ast.AST) -> list[tuple[ast.AST, tuple[str, int | None], ast.AS
         return [(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
     if not isinstance(node, ast.Call):
         return []
-    found = [(node, ("args", i), a) for i, a in enumerate(node.args) if called(node) in OVER_AXES]
+    found = [
+        (node, ("args", i), a) for i, a in enumerate(node.args) if method_name(node) in OVER_AXES
+    ]
     found += [(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
     several = [(a, ("elts", i), e) for *_, a in found for i, e in enumerate(listed_in(a))]
     return [place for place in found + several if is_axis(place[2])]
@@ -496,13 +498,13 @@ def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    if isinstance(node, ast.Call) and called(node) in REDUCTIONS:
+    if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
             more = [*node.keywords, ast.keyword(word, ast.Constant(True))]
             yield LITTLE, "With the axis kept in {}", like(node, keywords=more)
         last = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
         yield LITTLE, "With an axis named in {}", like(node, keywords=last)
-    if isinstance(node, ast.Call) and called(node) in MAKERS:
+    if isinstance(node, ast.Call) and method_name(node) in MAKERS:
         of_floats = [*node.keywords, ast.keyword("dtype", ast.Name("float", ast.Load()))]
         yield LITTLE, "With a dtype named in {}", like(node, keywords=of_floats)
     if not isinstance(node, ast.expr) or not is_used(parent, node):
@@ -624,7 +626,7 @@ def attributes_in(definition: ast.AST) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def called(node: ast.Call) -> str:
+def method_name(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
 

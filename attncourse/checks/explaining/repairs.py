@@ -26,8 +26,8 @@ from attncourse.checks.explaining.changes import (
     NUMBER,
     OPERATOR,
     Change,
-    called,
     changes,
+    method_name,
 )
 from attncourse.checks.explaining.effort import calls_in
 from attncourse.checks.trying.compare import as_numbers
@@ -220,7 +220,7 @@ class Looked(ast.NodeTransformer):
 
 
 def is_softmax(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and called(node) == "softmax"
+    return isinstance(node, ast.Call) and method_name(node) == "softmax"
 
 
 @contextmanager

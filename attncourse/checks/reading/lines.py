@@ -40,7 +40,7 @@ def where(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
     Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
     """
     values = dict(held(line, there))
-    arrays = [v for v in values.values() if is_array(v)]
+    arrays = [v for v in values.values() if is_plain_array(v)]
     if not arrays and None not in values.values():
         return ""  # nothing that an error of sizes is about
     kinds = {dtype(v) for v in arrays if of_dtypes or "float" in dtype(v)}
@@ -67,7 +67,7 @@ def held(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             name, value = f"{node.value.id}.{node.attr}", attribute(there, node)
         else:
             continue
-        if value is None or type(value) in (bool, int) or is_array(value):
+        if value is None or type(value) in (bool, int) or is_plain_array(value):
             yield name, value
 
 
@@ -87,7 +87,7 @@ def attribute(there: dict[str, Any], node: ast.Attribute) -> Any:
 NOTHING = object()
 
 
-def is_array(value: Any) -> bool:
+def is_plain_array(value: Any) -> bool:
     """Whether it is an array or a tensor, of no class of the student's own."""
     torch = sys.modules.get("torch")
     kinds = (torch.Tensor, torch.nn.Parameter) if torch else ()
@@ -95,7 +95,7 @@ def is_array(value: Any) -> bool:
 
 
 def in_short(value: Any, with_dtype: bool) -> str:
-    if not is_array(value):
+    if not is_plain_array(value):
         return str(value) if abs(value or 0) < 10**9 else "a huge number"
     return f"{tuple(value.shape)}{f' of {dtype(value)}' if with_dtype else ''}"
 

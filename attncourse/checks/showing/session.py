@@ -8,7 +8,14 @@ from attncourse import MILESTONES, STEMS
 from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
 from attncourse.checks.index import questions
 from attncourse.checks.reading.cells import cells_here
-from attncourse.checks.showing.verdict import NOT_ATTEMPTED, OPEN, STATES, Verdict, inline, points
+from attncourse.checks.showing.verdict import (
+    NOT_ATTEMPTED,
+    OPEN,
+    STATES,
+    Verdict,
+    inline,
+    points_in_words,
+)
 
 MARKS = dict(zip(STATES, "✓✗○", strict=True))
 CELL = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
@@ -49,8 +56,8 @@ class ChapterProgress:
         earned = sum(row.earned for row in self.rows)
         possible = sum(row.exercise.points for row in self.rows)
         person = sum(self.questions.values())
-        more = f"; {points(person)} for a person" if person else ""
-        return f"{', '.join([done, *rest])} · {earned} of {points(possible)}{more}"
+        more = f"; {points_in_words(person)} for a person" if person else ""
+        return f"{', '.join([done, *rest])} · {earned} of {points_in_words(possible)}{more}"
 
     @property
     def asked(self) -> list[tuple[str, str, str]]:
@@ -59,7 +66,7 @@ class ChapterProgress:
         found = []
         for name, number in self.questions.items():
             mark, said = states[None if self.answered is None else name in self.answered]
-            found.append((mark, name, f"{said}a person gives its {points(number)}"))
+            found.append((mark, name, f"{said}a person gives its {points_in_words(number)}"))
         return found
 
     @property
@@ -110,7 +117,7 @@ class ChapterProgress:
 
 def hidden_points(exercises: int) -> str:
     """The points that no check shows, in a sentence."""
-    more = points(HIDDEN_POINTS * exercises).replace(" ", " more ")
+    more = points_in_words(HIDDEN_POINTS * exercises).replace(" ", " more ")
     return f"{more} for tests that are run only when your notebook is graded."
 
 

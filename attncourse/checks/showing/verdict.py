@@ -119,7 +119,7 @@ class Verdict:
 
     @property
     def score(self) -> str:
-        return f"{self.earned} of {points(self.possible)}"
+        return f"{self.earned} of {points_in_words(self.possible)}"
 
     @property
     def provided(self) -> str:
@@ -144,7 +144,7 @@ class Verdict:
             return ""
         lost = self.possible - self.earned
         worth = (
-            f"That is worth {self.worth} of the {points(lost)} lost"
+            f"That is worth {self.worth} of the {points_in_words(lost)} lost"
             if self.worth
             else ("That alone earns no point yet")
         )
@@ -320,7 +320,7 @@ def alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
     return all(errors) and errors[0].groups() == errors[1].groups()
 
 
-def points(number: int) -> str:
+def points_in_words(number: int) -> str:
     return "1 point" if number == 1 else f"{number} points"
 
 

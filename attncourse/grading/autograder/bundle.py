@@ -18,7 +18,7 @@ import attncourse
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.course.variants import FILE as VARIANTS
-from attncourse.grading.course.variants import variants_in, written
+from attncourse.grading.course.variants import choices_text, variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
 
@@ -53,7 +53,7 @@ def files(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
     solved = f"solutions/{name}/{name}.ipynb"
     yield solved, (course / solved).read_bytes()
     if variant := variants_in(course).get(name):
-        yield VARIANTS, written({name: variant}).encode()
+        yield VARIANTS, choices_text({name: variant}).encode()
     yield SETTINGS, (json.dumps({"follow_on": follow_on_earns(course)}) + "\n").encode()
     for path in sorted(PACKAGE.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:

@@ -20,7 +20,7 @@ from attncourse.grading.class_.roster import (
     column_of,
     match,
     own_column,
-    read_roster,
+    read_canvas_roster,
     same,
 )
 from attncourse.grading.class_.scores import Person
@@ -43,7 +43,7 @@ def rows(
     With ``column``, the roster's column of that title or id gets the points of the one class.
     """
     students = people(classes)
-    known = read_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
+    known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
     columns = [column_of(found.assignment, known.others) for found in classes]
     if column is not None:
         columns = [own_column(column, known)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.grading.class_.results import ClassResults, StudentResult, read_report
-from attncourse.grading.harmless import one_line, plain, short
+from attncourse.grading.harmless import made_visible, one_line, short
 from attncourse.grading.report import Report
 
 LONGEST = 20_000  # characters of one output
@@ -92,4 +92,4 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
 
 def fit(text: str) -> str:
     """A text that JSON and a database can hold, of bearable length."""
-    return short(plain(text), LONGEST)
+    return short(made_visible(text), LONGEST)

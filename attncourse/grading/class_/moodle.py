@@ -19,7 +19,7 @@ from attncourse.grading.class_.results import ClassResults, StudentResult, peopl
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import seen
+from attncourse.grading.report import shown_mistakes
 from attncourse.grading.spreadsheet import Value, unchanged
 
 IDENTIFIERS = {
@@ -84,7 +84,7 @@ def feedback(r: StudentResult) -> str:
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
-    said = seen(r.mistakes)
+    said = shown_mistakes(r.mistakes)
     said += [r.lateness] if r.lateness else []
     said += [*r.notes, r.waits] if r.waits else r.notes
     text = "\n".join(one_line(line) for line in said)

@@ -17,7 +17,7 @@ from attncourse.grading.class_.summary import Summary, count, urgency
 from attncourse.grading.course.dates import shown_in, span
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import seen
+from attncourse.grading.report import shown_mistakes
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table
@@ -96,5 +96,5 @@ def name(value: str, limit: int = 80) -> Markup:
 
 def told(mistakes: tuple[tuple[str, str], ...]) -> Markup:
     """The first few mistakes of a student in one line."""
-    shown = "; ".join(one_line(s, 90) for s in seen(mistakes[:3]))
+    shown = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
     return text(shown + ("; …" if len(mistakes) > 3 else ""), 300)

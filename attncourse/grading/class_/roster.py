@@ -30,7 +30,7 @@ class Roster:
     points: dict[str, str]
 
 
-def read_roster(path: Path) -> Roster:
+def read_canvas_roster(path: Path) -> Roster:
     """A roster from a file; raises ``UserError`` where it is no export of Canvas'."""
     lines = rows_in(path)
     head = lines[0] if lines else []

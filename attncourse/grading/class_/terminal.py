@@ -16,7 +16,7 @@ from attncourse.grading.class_.similar import Likenesses
 from attncourse.grading.class_.summary import SeenMistake, Summary, count
 from attncourse.grading.course.dates import span
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import Report, seen
+from attncourse.grading.report import Report, shown_mistakes
 
 SHOWN = 10
 HALF = 0.5
@@ -168,7 +168,7 @@ def class_table(
         full = report.points == report.maximum
         made.append(f" {name:<{across}}  ").append(f"{score:>{down}}", "green" if full else "")
         for line in [*lateness((late or {}).get(report.student)), *findings(report)]:
-            made.append(f"\n   {shorten(line, width - 4)}", "dim")
+            made.append(f"\n   {words_that_fit(line, width - 4)}", "dim")
         made.append("\n")
     return made
 
@@ -177,10 +177,10 @@ def findings(report: Report) -> list[str]:
     """The mistakes that were seen, then the notes, each as one line."""
     notes = [one_line(note) for note in report.notes]
     notes[MOST:] = [f"and {len(notes) - MOST} more"] if len(notes) > MOST else []
-    return [*map(one_line, seen(report.mistakes)), *notes]
+    return [*map(one_line, shown_mistakes(report.mistakes)), *notes]
 
 
-def shorten(line: str, width: int) -> str:
+def words_that_fit(line: str, width: int) -> str:
     """As many words of a line as there is room for."""
     return textwrap.shorten(line, max(width, 20), placeholder=" …", break_on_hyphens=False)
 
@@ -219,7 +219,7 @@ def told_above(note: str, report: Report) -> bool:
     return (name in names and told) or about == NOT_ATTEMPTED or note.split(",")[0] in right
 
 
-def alike(found: Likenesses, most: int) -> Group:
+def pairs_to_look_at(found: Likenesses, most: int) -> Group:
     """The pairs to look at, or the nearest where there are none, and how to read them."""
     looked = found.to_look_at
     made = table("pair", "bits#", "by chance#", "alike in")

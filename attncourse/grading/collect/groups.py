@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.columns import columns_of
-from attncourse.grading.collect.roster import Class, Member, unfit
+from attncourse.grading.collect.roster import Class, Member, why_no_folder
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import words
@@ -50,7 +50,7 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
 def person(asked: str, people: Class, place: str) -> str:
     """The one who is meant by an id, an address or a name."""
     found = people.meant(asked)
-    if not found and not people.closed and not unfit(asked):
+    if not found and not people.closed and not why_no_folder(asked):
         return asked
     if len(found) != 1:
         near = sorted(found) or people.nearest(asked)

@@ -5,7 +5,7 @@ All that a path says of a person has to agree: a file called after another is gi
 
 from collections.abc import Iterable
 
-from attncourse.grading.collect.roster import Class, unfit
+from attncourse.grading.collect.roster import Class, why_no_folder
 from attncourse.grading.collect.schemes import OwnerClaim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
@@ -76,7 +76,7 @@ def newcomer(claim: OwnerClaim, people: Class) -> str:
     if people.closed or not claim.platform or anonymous(name):
         return ""
     is_id = claim.platform == "nbgrader" or name in claim.ids
-    made = name if is_id and not unfit(name) else file_name(name)
+    made = name if is_id and not why_no_folder(name) else file_name(name)
     if made in people.members:  # of whom another name is known
         raise several(claim, {made}, people)
     return made

@@ -147,7 +147,7 @@ def read_roster(path: Path) -> list[Member]:
         member = member_of(cells)
         if any(map(is_test_student, member.called)):
             continue
-        if fault := unfit(member.id):
+        if fault := why_no_folder(member.id):
             raise UserError(f"{path}, line {number}: {fault}")
         before, other = found.get(member.id, (number, member))
         both = other.merged(member)
@@ -178,7 +178,7 @@ def member_of(cells: dict[str, list[str]]) -> Member:
     )
 
 
-def unfit(student: str) -> str:
+def why_no_folder(student: str) -> str:
     """Why a student's id can be no folder's name; empty if it can."""
     if not student:
         return "no id and no e-mail address"

@@ -11,7 +11,7 @@ from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.folders import find_assignment, folders_in
 from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
 from attncourse.grading.course.settings import importable
-from attncourse.grading.course.variants import PUBLISHED, choose, solved, variants_in
+from attncourse.grading.course.variants import PUBLISHED, choose_variant, solved, variants_in
 from attncourse.grading.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def release(
     due = due_in(book, name)
     known = knows(book, name)  # or it is another course's gradebook
     before = variants_in(course).get(name, PUBLISHED)
-    choose(course, name, variant or before)
+    choose_variant(course, name, variant or before)
     changed = record(book, name) if known else []
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
@@ -53,7 +53,7 @@ def release(
             enter_due(gradebook, name, due)
     place = course / "exercises" / name
     if not result["success"]:
-        choose(course, name, before)
+        choose_variant(course, name, before)
         said = (result.get("error") or result.get("log") or "no reason given").strip()
         raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
     return sorted(path for path in place.rglob("*") if path.is_file()), changed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
-from attncourse.grading.submission.varied import varied
+from attncourse.grading.submission.varied import notebook_in_variant
 
 FILE = "variants.toml"
 PUBLISHED = "published"  # what goes back to the convention of the book
@@ -37,7 +37,7 @@ def variants_in(course: Path) -> dict[str, str]:
 def solved(course: Path, path: Path) -> bytes:
     """An instructor's solved notebook, in the variant of its assignment."""
     variant, data = variants_in(course).get(path.parent.name), read(path)
-    return varied(data, variant, path.parent.name) if variant else data
+    return notebook_in_variant(data, variant, path.parent.name) if variant else data
 
 
 def read(path: Path) -> bytes:
@@ -50,7 +50,7 @@ def read(path: Path) -> bytes:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
 
 
-def choose(course: Path, name: str, variant: str) -> None:
+def choose_variant(course: Path, name: str, variant: str) -> None:
     """Records the variant of an assignment. Raises ``UserError`` where it has none of this name.
 
     And where students have handed in another one, which would be graded as this.
@@ -60,7 +60,7 @@ def choose(course: Path, name: str, variant: str) -> None:
     if variant == before:
         return
     if variant != PUBLISHED:
-        varied(read(course / "solutions" / name / f"{name}.ipynb"), variant, name)
+        notebook_in_variant(read(course / "solutions" / name / f"{name}.ipynb"), variant, name)
         chosen[name] = variant
     if handed_in := [
         place for place in (course / "submitted").glob("*") if (place / name).exists()
@@ -69,10 +69,10 @@ def choose(course: Path, name: str, variant: str) -> None:
             f"{name} was handed in as {before} by {len(handed_in)}, and would be graded as "
             f"{variant}: move submitted/*/{name} elsewhere first"
         )
-    replace_file(course / FILE, written(chosen))
+    replace_file(course / FILE, choices_text(chosen))
 
 
-def written(chosen: dict[str, str]) -> str:
+def choices_text(chosen: dict[str, str]) -> str:
     """The file's text: each assignment's variant."""
     lines = [f"{json.dumps(one)} = {json.dumps(its)}\n" for one, its in sorted(chosen.items())]
     return HEAD + "".join(lines)

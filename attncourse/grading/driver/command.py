@@ -23,7 +23,7 @@ from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import Journal, holds_results, open_journal
 from attncourse.grading.errors import UserError
-from attncourse.grading.harmless import plain
+from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report
 
@@ -156,7 +156,7 @@ def show(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"
 
 def tell(console: "Console", line: str) -> None:
     """Prints a line as it is: names in it are files' and students', and none of them is markup."""
-    console.print(plain(line), soft_wrap=True, highlight=False, markup=False)
+    console.print(made_visible(line), soft_wrap=True, highlight=False, markup=False)
 
 
 def closing(tally: Tally, book: str) -> str:

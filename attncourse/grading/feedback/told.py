@@ -6,12 +6,12 @@ from typing import Any
 
 from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.summary import TOLERANCE
-from attncourse.grading.harmless import message, plain, short
-from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_released, shortened
+from attncourse.grading.harmless import made_visible, message, short
+from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_much_as_fits, released_cells
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import Part, bare
-from attncourse.grading.submission.plan import given_texts, parts_of
+from attncourse.grading.submission.plan import given_texts, parts_in_order
 from attncourse.grading.submission.source import names
 
 FURTHER = "not all of the further tests passed"  # these are hidden, and stay so
@@ -66,9 +66,9 @@ def told(
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
     """
-    parts = parts_of(cells, assignment)[0]
+    parts = parts_in_order(cells, assignment)[0]
     own = {c.grade_id: c for c in assignment.cells if c.solution and c.grade_id}
-    given = as_released(assignment)
+    given = released_cells(assignment)
     found: dict[str, Told] = {}
     before = ""
     for cell in assignment.cells:
@@ -81,7 +81,7 @@ def told(
         if one is None:
             asked = own.get(name, cell)
             one = found[name] = Told(name, label_of(name, asked))
-            one.comment = plain(r.comments.get(name, ""))
+            one.comment = made_visible(r.comments.get(name, ""))
             stub = given[asked.grade_id].strip()
             one.answers = in_one(answers(parts, asked), stub)
             one.empty = all(c.source.strip() in ("", stub) for c in one.answers)
@@ -126,7 +126,7 @@ def answers(parts: list[Part], asked: Cell) -> list[Cell]:
     bound = names(asked.source).bound if asked.code and names(asked.source) else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
-    return [shown(part.cell) for part in shortened([part for _, part in chosen])]
+    return [shown(part.cell) for part in as_much_as_fits([part for _, part in chosen])]
 
 
 def in_one(cells: list[Cell], stub: str) -> list[Cell]:
@@ -146,9 +146,9 @@ def others(assignment: Assignment, cells: tuple[Cell, ...], seen: list[Told]) ->
     """The student's own cells that answer nothing by themselves: helpers, trials."""
     given = given_texts(assignment)
     used = {cell.source for one in seen for cell in one.answers}
-    parts = parts_of(cells, assignment)[0]
+    parts = parts_in_order(cells, assignment)[0]
     own = [part for part in parts if part.runs and bare(part.cell.source) not in given]
-    for part in shortened(own):
+    for part in as_much_as_fits(own):
         cell = shown(part.cell)
         if cell.source not in used:
             yield cell
@@ -156,4 +156,4 @@ def others(assignment: Assignment, cells: tuple[Cell, ...], seen: list[Told]) ->
 
 def shown(cell: Cell) -> Cell:
     """A cell as it may be shown: nothing in it acts, and there is an end to it."""
-    return Cell(short(plain(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id)
+    return Cell(short(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id)

@@ -87,7 +87,7 @@ def in_words(shape: tuple) -> str:
 
 def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
     """The shapes of two values that are compared; beside an array, a text or None is one thing."""
-    arrays = is_array(a) or is_array(b)
+    arrays = is_of_a_library(a) or is_of_a_library(b)
     shapes = [
         () if shape is None and arrays and not isinstance(value, LISTS) else shape
         for value, shape in ((a, shape_of(a)), (b, shape_of(b)))
@@ -97,7 +97,7 @@ def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
 
 def shape_of(value: Any) -> tuple | None:
     """The shape of an array, a number or lists of numbers; None for everything else."""
-    if is_array(value):
+    if is_of_a_library(value):
         return tuple(value.shape)
     if isinstance(value, int | float | complex):
         return ()
@@ -112,7 +112,7 @@ def shape_of(value: Any) -> tuple | None:
     return None if shape is None else (len(value), *shape)
 
 
-def is_array(value: Any) -> bool:
+def is_of_a_library(value: Any) -> bool:
     """Whether a value is NumPy's or torch's, or of another library that the test uses.
 
     A tuple may have fields of any name. Of a submission's own object nothing is asked.

@@ -7,7 +7,7 @@ from collections.abc import KeysView, Set
 from contextlib import suppress
 from functools import lru_cache
 
-from attncourse.checks import exercise
+from attncourse.checks import find_exercise
 from attncourse.grading.judge.guard import names_read
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.source import without_magics
@@ -106,7 +106,7 @@ def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
     forbids = {}
     for name, target in checked.items():
         with suppress(ValueError):  # no exercise is called so: its test will say that
-            forbids[name] = exercise(target).forbids
+            forbids[name] = find_exercise(target).forbids
     return {name: found for name, found in forbids.items() if found}
 
 

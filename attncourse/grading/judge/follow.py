@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from attncourse.checks import exercise, variants_of
+from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
@@ -75,8 +75,8 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
     followed, cut = [], False
     assignment, wrong = means.assignment, wrong_answers(found, means.assignment)
     for name in [n for n in wrong if n not in as_published(found)]:
-        given = called(name, wrong, found.steps, assignment)
-        steps = exchanged(name, given, found.steps, assignment)
+        given = wrong_ones_called(name, wrong, found.steps, assignment)
+        steps = steps_with_ours(name, given, found.steps, assignment)
         if not steps or found.trouble or means.budget.left() < LEAST:
             continue
         rest = Budget(means.budget.left())
@@ -107,7 +107,7 @@ def told_of(outcome: StepOutcome | None) -> list[tuple]:
     return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
 
-def answers_of(assignment: Assignment) -> dict[str, str]:
+def our_answers(assignment: Assignment) -> dict[str, str]:
     """Ours, by the exercises' names, in order."""
     cells = assignment.cells
     return {c.grade_id: c.source for c in cells if c.code and c.solution and c.grade_id}
@@ -120,7 +120,7 @@ def wrong_answers(found: Findings, assignment: Assignment) -> list[str]:
         for test, outcome in found.tests().items()
         if not is_full(assignment, test, outcome)
     }
-    return [name for name in answers_of(assignment) if name in lost]
+    return [name for name in our_answers(assignment) if name in lost]
 
 
 def as_published(found: Findings) -> set[str]:
@@ -132,7 +132,7 @@ def as_published(found: Findings) -> set[str]:
     return {
         v["target"].split(".")[1]
         for v in verdicts
-        if v["mistake"] == exercise(v["target"], v["variant"]).mistakes[0].name
+        if v["mistake"] == find_exercise(v["target"], v["variant"]).mistakes[0].name
     }
 
 
@@ -141,11 +141,11 @@ def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) 
     return cell is None or judge_cell(cell, outcome).points == cell.points
 
 
-def called(
+def wrong_ones_called(
     name: str, wrong: list[str], steps: Sequence[Step], assignment: Assignment
 ) -> tuple[str, ...]:
     """The wrong answers to earlier exercises that an answer calls, itself or through others."""
-    ours, earlier = answers_of(assignment), wrong[: wrong.index(name)]
+    ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     own = [touched(step.source) for step in steps if step.kind != "test"]
     todo, seen = [name], set()
     while todo:
@@ -159,7 +159,7 @@ def called(
     return tuple(one for one in earlier if one in seen)
 
 
-def exchanged(
+def steps_with_ours(
     name: str, given: tuple[str, ...], steps: Sequence[Step], assignment: Assignment
 ) -> list[Step]:
     """The steps with ours behind these answers, wherever they stand, and no tests but its own.
@@ -190,13 +190,13 @@ def provided_source(name: str, assignment: Assignment) -> str:
 
     Empty where that cannot be told to another process (``as_data``).
     """
-    ours = answers_of(assignment)
+    ours = our_answers(assignment)
     asked = variants_asked(cell.source for cell in assignment.cells if cell.code)
     if not asked:
         return ours[name]
     upto, defines = list(ours).index(name) + 1, sorted(touched(ours[name]).changes)
     told = {
-        one: as_data(variant.adapters[one], exercise(target))
+        one: as_data(variant.adapters[one], find_exercise(target))
         for target, chosen in asked.items()
         for variant in variants_of(target.split(".")[0])
         if variant.name == chosen and (one := target.split(".")[1]) in variant.adapters

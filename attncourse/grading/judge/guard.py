@@ -23,8 +23,8 @@ from typing import Any
 
 from attncourse.checks.trying.asking import in_place
 from attncourse.grading.judge.comparing import (
-    is_array,
     is_nothing,
+    is_of_a_library,
     is_theirs,
     objects_in,
     require_all_comparable,
@@ -84,7 +84,7 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
         return partial(what, a, b) if callable(what) else partial(getattr(a, what), b)
 
     def operated(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
-        if is_array(a) or is_array(b):  # lists compare as a whole
+        if is_of_a_library(a) or is_of_a_library(b):  # lists compare as a whole
             require_values(a, b)
             first, second = shapes_of(a, b)
             if name.removeprefix("i") not in ARITHMETIC:

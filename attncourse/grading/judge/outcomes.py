@@ -46,7 +46,7 @@ def first_line(text: str) -> str:
     return text.splitlines()[0] if text else ""
 
 
-def describe(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
+def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
     """What a report keeps of a verdict; of a ``silent`` one no words."""
     if silent:
         criteria = tuple(replace(c, message="", brief="", follows=False) for c in verdict.criteria)

@@ -17,7 +17,7 @@ from attncourse.checks.standing import GIVES, name_taken
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.checker import Checker, Means
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.follow import LEAST, answers_of, wrong_answers
+from attncourse.grading.judge.follow import LEAST, our_answers, wrong_answers
 from attncourse.grading.judge.late import touched
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import exercise_of
@@ -54,7 +54,7 @@ class Overwritten:
 def overwritten(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
     """The wrong answers of a run that use a taken name, and whether another run was cut."""
     told, cut = [], False
-    names = answers_of(means.assignment)
+    names = our_answers(means.assignment)
     for name in wrong_answers(found, means.assignment):
         first = {t: o for t, o in found.tests().items() if exercise_of(t) == name}
         if not any(verdict["failed"] for o in first.values() if o for verdict in o.verdicts):

@@ -18,7 +18,7 @@ from attncourse.grading.judge.guard import compiled, guards
 from attncourse.grading.judge.outcomes import (
     MESSAGE,
     StepOutcome,
-    describe,
+    describe_verdict,
     first_line,
     shortened,
     text_of,
@@ -85,7 +85,7 @@ class StepRunner:
             ended = self.session.ended and f"the submission {self.session.ended}"
             outcome.cut = self.session.overdue or ended
         outcome.hidden = self.is_late(step)
-        outcome.verdicts = [describe(v, step.grade_id, outcome.hidden) for v in verdicts]
+        outcome.verdicts = [describe_verdict(v, step.grade_id, outcome.hidden) for v in verdicts]
         if self.session.unasked:
             who = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
             self.changed.append((step.name, who))

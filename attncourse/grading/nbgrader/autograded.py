@@ -19,7 +19,7 @@ from attncourse.grading.harmless import message
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.parts import Part, in_place_of
-from attncourse.grading.submission.plan import in_place
+from attncourse.grading.submission.plan import laid_out
 from attncourse.grading.submission.questions import lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -40,10 +40,10 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
         cells = read(notebook).versions[report.version]
     except Unreadable:
         cells = ()
-    released = as_released(assignment)
-    made = [to_json(Cell(about(report), code=False))]
-    for cell in marked(shortened(in_place(cells, assignment)[0]), assignment, released):
-        made.append(to_json(cell, released.get(cell.grade_id)))
+    released = released_cells(assignment)
+    made = [cell_to_json(Cell(about(report), code=False))]
+    for cell in marked(as_much_as_fits(laid_out(cells, assignment)[0]), assignment, released):
+        made.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
             made[-1]["outputs"] = outputs(cell, report)
     content = {
@@ -84,7 +84,7 @@ def same_answers(before: str, now: str) -> frozenset[str]:
     return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
 
 
-def shortened(stands: list[Part | Cell]) -> list[Part | Cell]:
+def as_much_as_fits(stands: list[Part | Cell]) -> list[Part | Cell]:
     """What stands in a submission, of its own parts as much as there is room for."""
     room, kept = ROOM, []
     for stand in stands:
@@ -137,24 +137,24 @@ def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
 
 def untouched(cell: Cell, released: dict[str, str]) -> bool:
     """Whether an answer's cell holds what the release gave, and no more."""
-    text = lines(harmless.plain(cell.source))
+    text = lines(harmless.made_visible(cell.source))
     return text in ([], lines(released[cell.grade_id]))
 
 
 def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
     """A submission's text as it may be shown. The instructor's own Markdown stays as it is."""
     if cell.code:
-        return harmless.plain(cell.source)
+        return harmless.made_visible(cell.source)
     return cell.source if cell.source.strip() in given else harmless.markdown(cell.source)
 
 
 @lru_cache(maxsize=8)
-def as_released(assignment: Assignment) -> dict[str, str]:
+def released_cells(assignment: Assignment) -> dict[str, str]:
     """What students were given in the place of the instructor's cells, by grade id."""
     return {cell.grade_id: in_place_of(cell) for cell in assignment.cells if cell.grade_id}
 
 
-def to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
+def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
     """One cell in the notebook format, with nbgrader's metadata.
 
     With what was released in an answer's place, it has the checksum by which nbgrader sees that
@@ -180,7 +180,7 @@ def checksum(cell: Cell) -> str:
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
-    return compute_checksum(from_dict({**to_json(cell), "source": cell.source}))
+    return compute_checksum(from_dict({**cell_to_json(cell), "source": cell.source}))
 
 
 def about(report: Report) -> str:

@@ -28,10 +28,10 @@ from attncourse.grading.student.selfcheck import (
     chapter_of,
     check_each,
     handed_in_by,
-    read_file,
+    read_own_notebook,
 )
 from attncourse.grading.submission.notebook import Cell
-from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import parse
 
 MISSING = "not written yet"
@@ -82,7 +82,7 @@ def assemble(
     limits = limits.stretched(slowness())
     read: dict[str, File] = {}
     for path in notebooks:
-        data, cells = read_file(path)
+        data, cells = read_own_notebook(path)
         stem = chapter_of(cells, path.stem)
         require_this_version(path, stem, cells)
         if stem in read:
@@ -168,7 +168,9 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
 def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
     """For each exercise why the student's answer cannot be used; nothing where it can."""
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
-    broken = {c.grade_id for c in cells if c.solution and c.code and parse(plain(c.source)) is None}
+    broken = {
+        c.grade_id for c in cells if c.solution and c.code and parse(python_alone(c.source)) is None
+    }
     found, written = {}, attempted(cells)
     for target, cell in report.cells.items():
         verdict, name = verdicts.get(target), target.split(".")[1]

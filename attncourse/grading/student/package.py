@@ -19,7 +19,7 @@ from attncourse import MILESTONES, STEMS
 from attncourse.grading.files import explained, replace_file
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
-from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import begins_at, bound_names, names_in, parse
 
 INSTALLS = "#@title"  # the cell that Colab needs
@@ -88,7 +88,7 @@ def definitions(cells: Iterable[Cell]) -> tuple[Definition, ...]:
     found = []
     for cell in cells:
         own = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
-        source = plain(cell.source) if own else ""
+        source = python_alone(cell.source) if own else ""
         lines, tree = source.split("\n"), parse(source)
         for node in tree.body if tree else ():
             if defines(node):

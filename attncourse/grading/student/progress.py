@@ -10,7 +10,14 @@ from rich.text import Text
 from attncourse import MILESTONES, STEMS
 from attncourse.checks.index import index, questions
 from attncourse.checks.reading.cells import UNANSWERED
-from attncourse.checks.showing.verdict import DONE, NOT_ATTEMPTED, OPEN, STATES, TRIED, points
+from attncourse.checks.showing.verdict import (
+    DONE,
+    NOT_ATTEMPTED,
+    OPEN,
+    STATES,
+    TRIED,
+    points_in_words,
+)
 from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
@@ -23,7 +30,7 @@ from attncourse.grading.student.selfcheck import (
     chapter_of,
     check_each,
     handed_in_by,
-    read_file,
+    read_own_notebook,
 )
 from attncourse.grading.submission.notebook import Cell
 from attncourse.milestones import as_reached
@@ -57,7 +64,7 @@ class FolderProgress:
         """The points of answered questions, in one chapter or in all; nothing without any."""
         answered = [t for t in self.waiting if not stem or t.startswith(f"{stem}.")]
         number = sum(questions()[t] for t in answered)
-        return f"; {points(number)} for a person" if answered else ""
+        return f"; {points_in_words(number)} for a person" if answered else ""
 
     @property
     def next(self) -> str:
@@ -98,7 +105,7 @@ def progress(
     found, left_out = [], students_own(len(every) - len(paths))
     for path in paths:
         try:
-            data, cells = read_file(path)
+            data, cells = read_own_notebook(path)
             stem = chapter_of(cells, path.stem)
         except UserError as problem:
             left_out.append(str(problem))

@@ -44,7 +44,7 @@ def check_file(path: Path, limits: Limits) -> Report:
 
     Raises ``UserError`` for a notebook without exercises: a page's.
     """
-    data, cells = read_file(path)
+    data, cells = read_own_notebook(path)
     if page := page_of(cells):
         place, folder, stem = page
         raise UserError(
@@ -109,7 +109,7 @@ def require_own(path: Path) -> None:
         )
 
 
-def read_file(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
+def read_own_notebook(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
     """A notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
     try:
         data = path.read_bytes()

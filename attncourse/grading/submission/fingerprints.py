@@ -14,7 +14,7 @@ from functools import lru_cache
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import plan
-from attncourse.grading.submission.source import plain, written
+from attncourse.grading.submission.source import file_written, python_alone
 from attncourse.grading.submission.syntax import parse
 
 NEIGHBOURS = 4
@@ -36,7 +36,7 @@ def answers_of(cells: tuple[Cell, ...], assignment: Assignment) -> dict[str, Pri
     own = [step.source for step in steps if step.kind == "cell"]
     found: dict[str, set] = {}
     for source in own:
-        tree = parse(written(source)[1] or source)
+        tree = parse(file_written(source)[1] or source)
         if tree is None:
             continue
         bound = {getattr(node, "name", "") for node in tree.body}
@@ -62,7 +62,7 @@ def as_much_as_fits(cells: tuple[Cell, ...], exercises: list[str]) -> tuple[Cell
 def given_by(assignment: Assignment) -> Prints:
     """The fingerprints of what students were given: stubs, signatures, code around the answers."""
     texts = [as_released(c.source, answer=c.solution) for c in assignment.cells if c.code]
-    trees = [tree for text in texts if (tree := parse(plain(text)))]
+    trees = [tree for text in texts if (tree := parse(python_alone(text)))]
     return frozenset().union(*map(fingerprints, trees))
 
 

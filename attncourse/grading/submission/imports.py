@@ -7,7 +7,7 @@ person, who may want to know what ctypes is for.
 import ast
 from collections.abc import Iterable
 
-from attncourse.grading.submission.source import plain, written
+from attncourse.grading.submission.source import file_written, python_alone
 from attncourse.grading.submission.syntax import parse, remembered
 
 PACKAGES = """
@@ -33,7 +33,9 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
     Not those that the ``given`` cells of the assignment import, nor the student's own files.
     """
     sources = list(sources)
-    files = {path.removesuffix(".py").split("/")[0] for path, _ in map(written, sources) if path}
+    files = {
+        path.removesuffix(".py").split("/")[0] for path, _ in map(file_written, sources) if path
+    }
     known = ORDINARY | {name.split(".")[0] for source in given for name in imported(source)} | files
     return [
         list(dict.fromkeys(name for name in imported(source) if is_unusual(name, known)))
@@ -50,7 +52,7 @@ def is_unusual(name: str, known: frozenset[str]) -> bool:
 @remembered
 def imported(source: str) -> tuple[str, ...]:
     """What a cell imports anywhere in it, by full names; of a file that it writes, that one's."""
-    tree, found = parse(plain(written(source)[1] or source)), []
+    tree, found = parse(python_alone(file_written(source)[1] or source)), []
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Import):
             found += [item.name for item in node.names]

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import LONGEST, parse
 
 Version = tuple[int, int]
@@ -22,7 +22,7 @@ DEEPEST = 20  # texts in texts
 
 def needed(source: str) -> str:
     """The Python version that a cell needs, as "3.12", where this one is older; or nothing."""
-    source = plain(source)
+    source = python_alone(source)
     if len(source) > LONGEST or parse(source):
         return ""
     versions: list[Version] = []

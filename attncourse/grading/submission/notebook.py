@@ -14,7 +14,7 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
-from attncourse.grading.submission.source import at_top, repaired, shorten
+from attncourse.grading.submission.source import at_top, made_python, shorten
 from attncourse.grading.submission.text import sides, to_text
 
 MOST_CODE = 1_000_000  # characters
@@ -218,7 +218,7 @@ def mend(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], list[str]]:
     """The cells, those repaired that are Python but for invisible or typographic characters."""
     mended, notes = list(cells), []
     for number, cell in enumerate(cells, start=1):
-        source = repaired(cell.source) if cell.code else None
+        source = made_python(cell.source) if cell.code else None
         if source is not None:
             mended[number - 1] = replace(cell, source=source)
             notes.append(f"cell {number}: invisible characters or typographic quotes were replaced")

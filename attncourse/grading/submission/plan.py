@@ -20,7 +20,7 @@ from attncourse.grading.submission.parts import (
     unanswered,
 )
 from attncourse.grading.submission.questions import answered
-from attncourse.grading.submission.source import names, plain, without_magics
+from attncourse.grading.submission.source import names, python_alone, without_magics
 from attncourse.grading.submission.syntax import CellNames
 
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
@@ -46,7 +46,7 @@ class Step:
 
 def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], list[str]]:
     """The steps to run for a submission's cells, in order, and notes on what was mended."""
-    stands, notes = in_place(cells, assignment)
+    stands, notes = laid_out(cells, assignment)
     given = given_texts(assignment)
     steps = []
     for stand in stands:
@@ -55,7 +55,7 @@ def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], l
                 steps.append(Step(f"test {stand.grade_id}", stand.source, "test", stand.grade_id))
             elif not shows_only(stand):
                 name = f"cell {stand.grade_id or 'given'}"
-                steps.append(Step(name, plain(stand.source), "given"))
+                steps.append(Step(name, python_alone(stand.source), "given"))
         elif stand.runs:
             source, lost = without_magics(stand.cell.source)
             kind = "given" if bare(stand.cell.source) in given else "cell"
@@ -64,14 +64,14 @@ def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], l
     return steps, notes
 
 
-def in_place(
+def laid_out(
     cells: tuple[Cell, ...], assignment: Assignment
 ) -> tuple[list[Part | Cell], list[str]]:
     """The submission's parts with the instructor's cells among them, and notes.
 
     Every test of the assignment is there exactly once, in the instructor's words.
     """
-    parts, notes = parts_of(cells, assignment)
+    parts, notes = parts_in_order(cells, assignment)
     waiting: dict[int, list[Cell]] = defaultdict(list)
     for place, cell in Places(parts, assignment).all():
         waiting[place].append(cell)
@@ -86,7 +86,7 @@ def in_place(
     return stands, notes
 
 
-def parts_of(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
+def parts_in_order(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """A submission's cells as parts, in order, and notes on what was mended."""
     parts, notes = labelled(cells, assignment)
     steps = (joined, as_code) if another(cells, assignment) else (answered, joined, as_code)

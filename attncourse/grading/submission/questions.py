@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import ANSWER, FENCED, Part, as_released
-from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import parse
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
@@ -119,7 +119,7 @@ def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int])
 
 def is_prose(cell: Cell) -> bool:
     """Whether a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
-    tree = parse(plain(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
+    tree = parse(python_alone(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
     if not cell.code:
         return not (
             tree and any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)

@@ -9,7 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.submission.source import cell_magic, plain
+from attncourse.grading.submission.source import cell_magic, python_alone
 from attncourse.grading.submission.strangers import name_of, name_of_json
 from attncourse.grading.submission.syntax import begins_at, parse, same_code
 
@@ -210,7 +210,7 @@ def fenced(text: str) -> list[Raw] | None:
 
 def statements(text: str) -> list[Raw] | None:
     """One cell for each statement, so that one that fails costs itself and not all after it."""
-    tree = parse(plain(text))
+    tree = parse(python_alone(text))
     if tree is None:
         return blocks(text)
     if not any(isinstance(node, CODE) for node in tree.body):
@@ -237,8 +237,10 @@ def blocks(text: str) -> list[Raw] | None:
     """The same of a text of which not all is Python: pieces from one definition to the next."""
     starts = [0, *(found.start() for found in islice(BEGINS.finditer(text), MANY))]
     pieces = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
-    whole = [piece for piece in pieces if parse(plain(piece))]
-    if not any(isinstance(node, CODE[:3]) for piece in whole for node in parse(plain(piece)).body):
+    whole = [piece for piece in pieces if parse(python_alone(piece))]
+    if not any(
+        isinstance(node, CODE[:3]) for piece in whole for node in parse(python_alone(piece)).body
+    ):
         return None
     return [made("", piece) for piece in pieces]
 

@@ -53,7 +53,7 @@ TYPOGRAPHIC = INVISIBLE | {
 @remembered
 def names(source: str) -> CellNames | None:
     """What a cell binds and reads, its magics aside; None where it is no Python."""
-    tree = parse(plain(source))
+    tree = parse(python_alone(source))
     return None if tree is None else names_in(tree)
 
 
@@ -62,7 +62,7 @@ def is_python(source: str) -> bool:
     return names(source) is not None
 
 
-def repaired(source: str) -> str | None:
+def made_python(source: str) -> str | None:
     """Python made of a text by replacing what does not belong there.
 
     None where there is nothing to repair or where that would not help.
@@ -79,7 +79,7 @@ def repaired(source: str) -> str | None:
 # --- IPython ------------------------------------------------------------------------------------
 
 
-def plain(source: str) -> str:
+def python_alone(source: str) -> str:
     """A cell without magics, shell commands and questions for help."""
     return without_magics(source)[0]
 
@@ -120,7 +120,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(lost)
 
 
-def written(source: str) -> tuple[str, str]:
+def file_written(source: str) -> tuple[str, str]:
     """The path of the file that a cell writes by a magic, and the file's text; or nothing."""
     if "writefile" not in source and "%%file" not in source:
         return "", ""

@@ -5,7 +5,7 @@ import re
 import warnings
 from typing import Any
 
-from attncourse.grading.submission.source import plain
+from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import LONGEST
 
 ITSELF = "hand in the notebook itself, the .ipynb file"
@@ -59,7 +59,7 @@ def mistake(text: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(plain(text[:LONGEST]))
+            ast.parse(python_alone(text[:LONGEST]))
     except SyntaxError as error:
         return f" with a mistake in line {error.lineno} ({error.msg})"
     except (ValueError, RecursionError, MemoryError):

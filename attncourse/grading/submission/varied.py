@@ -27,7 +27,7 @@ assert examine("{target}", {name}, seed=random.randrange(2**32)).passed, "the sa
 ### END HIDDEN TESTS"""
 
 
-def varied(data: bytes, name: str, assignment: str) -> bytes:
+def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
     """A solved notebook in the variant of this name. Raises ``UserError`` where there is none."""
     book = json.loads(data)
     cells = book["cells"]

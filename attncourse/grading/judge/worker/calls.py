@@ -156,7 +156,7 @@ def put_back_torch(torch: Any) -> None:
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 
 
-def describe(error: BaseException) -> dict[str, Any]:
+def describe_error(error: BaseException) -> dict[str, Any]:
     """An exception as text: its class, the builtin classes above it, message and line."""
     if isinstance(error, TimeUp):
         return {"timeout": True}

@@ -30,8 +30,8 @@ from attncourse.grading.judge.worker.calls import (
     MESSAGE,
     USES,
     Settings,
-    describe,
     describe_class,
+    describe_error,
     describe_module,
     generator,
     gradients,
@@ -137,7 +137,7 @@ class Worker:
             raise
         except BaseException as error:
             del self.arrays[before:]
-            reply = {"error": describe(error)}
+            reply = {"error": describe_error(error)}
         reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
         self.ready.append(reply)
         return reply
@@ -157,7 +157,9 @@ class Worker:
         try:
             execute(request["source"], f"<{request['name']}>", self.namespace)
         except Skipped as problem:
-            return {"error": describe(problem.__cause__) | {"skipped": problem.lines[:SKIPPED]}}
+            return {
+                "error": describe_error(problem.__cause__) | {"skipped": problem.lines[:SKIPPED]}
+            }
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
