@@ -21,8 +21,8 @@ from attncourse import llama as chapter
 from attncourse.byte_pairs import BytePairs
 from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
-from attncourse.checks.writing import mistakes
-from attncourse.checks.writing.mistakes import Attention
+from attncourse.checks.writing import mistakes, recipes
+from attncourse.checks.writing.decisions import Attention
 from attncourse.gpt import generate, next_token_loss
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.llama import Llama, RotaryAttention
@@ -85,7 +85,7 @@ def attention(**options: Any) -> Places:
     return {"scaled_dot_product_attention": lambda q, k, v, mask: made.output(q, k, v, mask)}
 
 
-def of_attention(name: str, stem: str, recipe: mistakes.Recipe) -> UndoneDecision:
+def of_attention(name: str, stem: str, recipe: recipes.Recipe) -> UndoneDecision:
     entry = ("kqv.scaled_dot_product_attention", recipe.name)
     return UndoneDecision(name, stem, lambda model: attention(**recipe.ways[0]), entry)
 

@@ -19,8 +19,8 @@ from attncourse.checks.drivers import call_on_llama
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
-from attncourse.checks.writing.mistakes import made, mistake
 from attncourse.checks.writing.modules import State, spread, tensor
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.llama import Llama, LlamaConfig
 
 

@@ -13,16 +13,9 @@ from attncourse import cross_attention
 from attncourse.checks.drivers import call_module_with_gradients
 from attncourse.checks.exercise import Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
-from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing import cases, decisions, mistakes
 from attncourse.checks.writing.cases import Drawn, between, hole, row, standard
-from attncourse.checks.writing.mistakes import (
-    attention_class,
-    linear,
-    made,
-    mistake,
-    mixed,
-    shared_out,
-)
+from attncourse.checks.writing.decisions import attention_class, linear, mixed, shared_out
 from attncourse.checks.writing.modules import (
     ModuleTable,
     State,
@@ -31,6 +24,7 @@ from attncourse.checks.writing.modules import (
     start_case,
     tensor,
 )
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -186,14 +180,14 @@ def added_where_it_fits(attention, *given):
 
 def as_a_buffer(self, layers):
     queries = layers.pop("queries")
-    mistakes.assigned(self, layers)
+    decisions.assigned(self, layers)
     self.register_buffer("queries", queries.data)
 
 
 def with_axis(scores, mask, n_axes):
     """Masked, with an axis for the queries in every mask of so many axes."""
     there = mask is not None and mask.ndim == n_axes
-    return mistakes.hide(scores, mask.unsqueeze(-2) if there else mask)
+    return decisions.hide(scores, mask.unsqueeze(-2) if there else mask)
 
 
 SQUEEZED = shown(lambda maps: maps.squeeze(-2))

@@ -20,7 +20,7 @@ from attncourse.checks.exercise import Case, Criterion, Rng, composition, exerci
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import ONE_SIDE
 from attncourse.checks.variants.variant import Variant, rewordings
-from attncourse.checks.writing import mistakes
+from attncourse.checks.writing import decisions, mistakes
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
@@ -33,16 +33,10 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import (
-    Attention,
-    Between,
-    by_root_of_d_k,
-    filled_with,
-    hide,
-    made,
-    mistake,
-)
+from attncourse.checks.writing.decisions import Attention, by_root_of_d_k, hide
+from attncourse.checks.writing.mistakes import Between, filled_with
 from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: online_softmax ---------------------------------------------------------------------
 
@@ -320,7 +314,7 @@ def cut(x, part):
 
 @composition
 def tiles(
-    roles=mistakes.as_they_come,
+    roles=decisions.as_they_come,
     factor=by_root_of_d_k,
     hide=hide,
     size=lambda block, m, n: block,

@@ -34,8 +34,10 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Attention, Between, made, mistake
+from attncourse.checks.writing.decisions import Attention
+from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: next_token_loss ------------------------------------------------------------------
 

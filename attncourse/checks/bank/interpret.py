@@ -19,8 +19,9 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import LAST_FIRST
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.modules import State, tensor
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads

@@ -10,17 +10,11 @@ from attncourse import kqv
 from attncourse.checks.drivers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
-from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing import cases, decisions, mistakes
 from attncourse.checks.writing.cases import CaseTable, Drawn, hole, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import (
-    Attention,
-    attention_class,
-    dot,
-    linear,
-    made,
-    mistake,
-)
+from attncourse.checks.writing.decisions import Attention, attention_class, dot, linear
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -109,8 +103,8 @@ CAUSAL = (
     mistake("""causal where nobody asked for it
     You hide later keys without a mask, or besides it. `None` allows everything; which keys a query
     may see is for the caller to say.""")
-    .by(hide=lambda s, mask: mistakes.hide(s, causal(s) if mask is None else mask))
-    .by(hide=lambda s, mask: mistakes.hide(mistakes.hide(s, mask), causal(s)))
+    .by(hide=lambda s, mask: decisions.hide(s, causal(s) if mask is None else mask))
+    .by(hide=lambda s, mask: decisions.hide(decisions.hide(s, mask), causal(s)))
 )
 COLUMNS_BLEND = mistake("""column i blends output i, not row i
     You mix with the transposed weights. Row i holds the weights of query i: leave it a row.

@@ -26,7 +26,7 @@ from attncourse.checks.exercise import (
     unchanged,
 )
 from attncourse.checks.variants.conventions import forbidden, masked
-from attncourse.checks.writing import mistakes
+from attncourse.checks.writing import decisions, mistakes
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
@@ -39,8 +39,9 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Attention, made, mistake
+from attncourse.checks.writing.decisions import Attention
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.masking import causal_mask
 from attncourse.positions import apply_rope
 
@@ -437,16 +438,16 @@ def with_guard(number: float) -> dict:
 
 
 def three_layers(d_model, d_ff):
-    return mistakes.linear(
+    return decisions.linear(
         {"W_gate": (d_model, d_ff), "W_up": (d_model, d_ff), "W_down": (d_ff, d_model)}
     )
 
 
 @composition
 def gating(
-    super_init=mistakes.begun,
+    super_init=decisions.begun,
     layers=three_layers,
-    hold=mistakes.assigned,
+    hold=decisions.assigned,
     width=lambda d_model, d_ff: d_ff,
     take=lambda x: x,
     gate=lambda self, x: self.W_gate(x),
@@ -570,7 +571,7 @@ def refuse_heads(d_model, n_heads, n_kv_heads):
 def of_the_block(d_model, n_heads, n_kv_heads, d_ff):
     d_kv = d_model // n_heads * n_kv_heads
     views = {"W_q": d_model, "W_k": d_kv, "W_v": d_kv, "W_o": d_model}
-    attention = mistakes.linear({name: (d_model, d) for name, d in views.items()})
+    attention = decisions.linear({name: (d_model, d) for name, d in views.items()})
     return {
         "attention": nn.ModuleDict(attention),
         "feed_forward": llama.SwiGLU(d_model, d_ff),
@@ -633,10 +634,10 @@ def shared_out(scores):
 
 @composition
 def building(
-    super_init=mistakes.begun,
+    super_init=decisions.begun,
     refuse=refuse_heads,
     layers=of_the_block,
-    hold=mistakes.assigned,
+    hold=decisions.assigned,
     sizes=lambda d_model, n_heads, n_kv_heads, d_ff: (d_model, n_heads, n_kv_heads, d_ff),
     pace=lambda base: base,
     place=counted,
@@ -1093,17 +1094,17 @@ GATED_LAYER = exercise(
             A layer has another size. W_gate and W_up lead from d_model to d_ff, W_down from d_ff
             back to d_model.""")
         .by(
-            layers=lambda d, f: mistakes.linear(
+            layers=lambda d, f: decisions.linear(
                 {"W_gate": (d, f), "W_up": (d, f), "W_down": (f, f)}
             )
         )
         .by(
-            layers=lambda d, f: mistakes.linear(
+            layers=lambda d, f: decisions.linear(
                 {"W_gate": (f, d), "W_up": (f, d), "W_down": (d, f)}
             )
         )
         .by(
-            layers=lambda d, f: mistakes.linear(
+            layers=lambda d, f: decisions.linear(
                 {"W_gate": (d, f), "W_up": (d, d), "W_down": (f, d)}
             )
         ),

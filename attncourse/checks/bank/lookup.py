@@ -12,8 +12,9 @@ from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import mistakes, numpy_mistakes
 from attncourse.checks.writing import softmaxes as soft
 from attncourse.checks.writing.cases import CaseTable, Drawn, Row, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.numpy_mistakes import dots, result, swapped
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.checks.writing.softmaxes import Softmax, nothing
 
 # --- cases -----------------------------------------------------------------------------------

@@ -31,15 +31,10 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import (
-    Attention,
-    Between,
-    filled_with,
-    made,
-    mistake,
-    over_keys,
-)
+from attncourse.checks.writing.decisions import Attention, over_keys
+from attncourse.checks.writing.mistakes import Between, filled_with
 from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: masks ----------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.numpy_mistakes import (
     EACH_ROW,
     over,
@@ -26,6 +26,7 @@ from attncourse.checks.writing.numpy_mistakes import (
     swapped,
     within,
 )
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.checks.writing.softmaxes import Softmax
 
 # --- cases -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from attncourse.checks import drivers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.variants.conventions import masked as with_mask
-from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing import cases, decisions, mistakes
 from attncourse.checks.writing.cases import (
     CaseTable,
     Count,
@@ -27,8 +27,9 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Attention, made, mistake
+from attncourse.checks.writing.decisions import Attention
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: split_heads, merge_heads ---------------------------------------------------------
 
@@ -334,10 +335,10 @@ def for_every_head(mask, n_axes):
 
 @composition
 def heads(
-    super_init=mistakes.begun,
+    super_init=decisions.begun,
     refuse=refused,
     layers=four_layers,
-    hold=mistakes.assigned,
+    hold=decisions.assigned,
     defaults=in_their_places,
     query=lambda self, x: self.W_q(x),
     key=lambda self, x: self.W_k(x),
@@ -349,8 +350,8 @@ def heads(
     merge=multihead.merge_heads,
     mix=lambda self, merged, query: self.W_o(merged),
     finish=lambda self, output, *given: output,
-    answer=mistakes.mixed,
-    shares=mistakes.shared_out,
+    answer=decisions.mixed,
+    shares=decisions.shared_out,
     shown=lambda self, maps, *given: maps,
     **options,
 ):

@@ -28,8 +28,9 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases -----------------------------------------------------------------------------------
 

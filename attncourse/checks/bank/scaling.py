@@ -22,7 +22,7 @@ from attncourse.checks.exercise import Case, Criterion, Rng, composition, exerci
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import BITS
 from attncourse.checks.variants.variant import Variant, rewordings
-from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing import cases, decisions, mistakes
 from attncourse.checks.writing.cases import (
     CaseTable,
     Count,
@@ -32,8 +32,9 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, mistake, reversed_axes
+from attncourse.checks.writing.mistakes import Between, reversed_axes
 from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.checks.writing.softmaxes import Softmax
 
 SEEDS = 32
@@ -148,9 +149,9 @@ def experiment(
 
 @composition
 def scaling_by(
-    factor=mistakes.by_root_of_d_k,
+    factor=decisions.by_root_of_d_k,
     take=lambda scores: scores,
-    times=mistakes.times,
+    times=decisions.times,
     finish=lambda scaled: scaled,
 ):
     """The scaling made of decisions; ``factor`` sees empty queries and keys, and d_k."""

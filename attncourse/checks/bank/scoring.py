@@ -12,17 +12,11 @@ from attncourse.checks.bank import kqv
 from attncourse.checks.drivers import with_gradients
 from attncourse.checks.exercise import Between, Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden, masked
-from attncourse.checks.writing import cases, mistakes
+from attncourse.checks.writing import cases, decisions, mistakes
 from attncourse.checks.writing.cases import CaseTable, Drawn, hole, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import (
-    Attention,
-    Score,
-    linear,
-    made,
-    mistake,
-    module_class,
-)
+from attncourse.checks.writing.decisions import Attention, Score, linear, module_class
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, start_case, tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases -----------------------------------------------------------------------------------
 
@@ -490,7 +484,7 @@ ATTEND = exercise(
         mistake("""an axis is added to a mask of two axes
             You take a mask of two axes for (b, n) and put an axis between them. Such a mask is (m,
             n) here, for every sequence. It broadcasts to the scores as it is: add nothing.
-        """).by(hide=lambda s, mask: mistakes.hide(s, with_sequences(mask))),
+        """).by(hide=lambda s, mask: decisions.hide(s, with_sequences(mask))),
         mistake("""another number than the maximum is subtracted
             You subtract each row's smallest score, or its mean. exp of a score far above that still
             overflows: subtract the largest.""")

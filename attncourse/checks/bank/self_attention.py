@@ -14,8 +14,8 @@ from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing import softmaxes as soft
 from attncourse.checks.writing.cases import CaseTable, Drawn, Row, normal, once_more, row, standard
-from attncourse.checks.writing.mistakes import made, mistake
 from attncourse.checks.writing.numpy_mistakes import dots, result, swapped, unit, within
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: self-attention -------------------------------------------------------------------
 

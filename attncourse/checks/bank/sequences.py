@@ -40,8 +40,8 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import PERCENT
 from attncourse.checks.variants.variant import Variant, rewordings
 from attncourse.checks.writing.cases import once_more
-from attncourse.checks.writing.mistakes import made, mistake
 from attncourse.checks.writing.numpy_mistakes import refuse_if
+from attncourse.checks.writing.recipes import made, mistake
 from attncourse.sequences import ALPHABET
 
 # --- encode_cdr3 -----------------------------------------------------------------------------

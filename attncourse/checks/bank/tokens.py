@@ -20,8 +20,9 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Between, made, mistake
+from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.numpy_mistakes import EACH_ROW, dots, over, refuse_if, result
+from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases -----------------------------------------------------------------------------------
 

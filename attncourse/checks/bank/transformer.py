@@ -18,7 +18,7 @@ from attncourse.checks.exercise import Case, Criterion, Rng, composition, exerci
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.variants.rewriting import NEGATED
-from attncourse.checks.writing import mistakes
+from attncourse.checks.writing import decisions, mistakes
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
     ONE_MASK,
@@ -31,8 +31,8 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.mistakes import Recipe, made, mistake
 from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.recipes import Recipe, made, mistake
 from attncourse.multihead import MultiHeadAttention
 
 # --- cases: layer_norm -----------------------------------------------------------------------
@@ -251,10 +251,10 @@ def two_layers(d_model, d_ff, bias):
 
 @composition
 def feeding(
-    super_init=mistakes.begun,
+    super_init=decisions.begun,
     width=lambda d_model, d_ff: 4 * d_model if d_ff is None else d_ff,
     layers=two_layers,
-    hold=mistakes.assigned,
+    hold=decisions.assigned,
     default=F.gelu,
     keep=lambda activation, default: default if activation is None else activation,
     take=lambda x: x,
@@ -376,9 +376,9 @@ def block_class(
     name,
     branches,
     layers,
-    super_init=mistakes.begun,
+    super_init=decisions.begun,
     sizes=lambda d_model, n_heads, d_ff: (d_model, n_heads, d_ff),
-    hold=mistakes.assigned,
+    hold=decisions.assigned,
     pick=lambda pre_norm: pre_norm,
     pre=before,
     post=after,

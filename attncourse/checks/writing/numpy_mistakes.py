@@ -2,14 +2,14 @@
 
 An exercise shares them by deciding under the same names: ``along`` is the axis of a sum, ``divide``
 a quotient, ``close`` and ``gather`` a comparison, ``finish`` what becomes of the result. Those of
-softmax stand in ``softmaxes``; ``mistakes`` says what one is.
+softmax stand in ``softmaxes``; ``recipes`` says how one is written.
 """
 
 import numpy as np
 
 from attncourse.checks.exercise import REFUSED, Between
 from attncourse.checks.writing import mistakes
-from attncourse.checks.writing.mistakes import mistake
+from attncourse.checks.writing.recipes import mistake
 
 # --- what is right ---------------------------------------------------------------------------
 

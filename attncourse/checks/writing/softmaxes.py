@@ -1,6 +1,6 @@
 """Softmax in NumPy as decisions, and what goes wrong there: for the chapters before torch.
 
-``mistakes`` says what one is; those that torch's softmax shares have their words there.
+``recipes`` says how one is written; those that torch's softmax shares have their words there.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 
 from attncourse.checks.exercise import Between
 from attncourse.checks.writing import mistakes
-from attncourse.checks.writing.mistakes import mistake
+from attncourse.checks.writing.recipes import mistake
 
 # --- what is right ---------------------------------------------------------------------------
 

@@ -1,0 +1,201 @@
+"""Decisions of attention, each right unless another option is given, and modules made of them.
+
+An exercise on attention is a composition: its bank builds an implementation out of an
+``Attention`` or a ``Score``. Their wrong options stand in ``mistakes``.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from attncourse.checks.exercise import composition
+
+
+def as_they_come(query, key, other):
+    return query, key, other
+
+
+def products(query, key):
+    return query @ key.mT
+
+
+def by_root_of_d_k(query, key, other):
+    return query.shape[-1] ** -0.5
+
+
+def in_its_place(default, scale):
+    return default if scale is None else scale
+
+
+def hide(scores, mask):
+    """Scores with −∞ wherever the mask forbids."""
+    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
+
+
+def over_keys(scores):
+    return scores.softmax(-1)
+
+
+def times(scores, factor):
+    return scores * factor
+
+
+def as_they_are(weights, mask, factor):
+    return weights
+
+
+def blend(weights, value):
+    return weights @ value
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions, one a field; each is right unless another option is given."""
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Any:
+        """The decisions, with those options that are some of them; they are taken out."""
+        own = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in own})
+
+
+@dataclass(frozen=True)
+class Attention(Decisions):
+    """Attention as decisions.
+
+    ``roles`` gives query, key and value their parts, ``compare`` makes the scores, ``factor`` is
+    the default scale, ``given`` what a scale argument does to it, ``scale`` what it does to the
+    scores. ``hide`` masks them, ``normalize`` makes weights of them, ``after`` is done to those,
+    ``mix`` blends the values. ``other`` is the values, or the tokens that a module was given.
+    """
+
+    roles: Callable = as_they_come
+    compare: Callable = products
+    factor: Callable = by_root_of_d_k
+    given: Callable = in_its_place
+    scale: Callable = times
+    hide: Callable = hide
+    normalize: Callable = over_keys
+    after: Callable = as_they_are
+    mix: Callable = blend
+
+    def weights(self, query, key, other=None, mask=None, scale=None):
+        """The attention map ``(..., m, n)``."""
+        query, key, other = self.roles(query, key, other)
+        factor = self.given(self.factor(query, key, other), scale)
+        return self.shares(self.scale(self.compare(query, key), factor), mask, factor)
+
+    def shares(self, scores, mask=None, factor=1.0):
+        """The attention map of scores that are there."""
+        return self.after(self.normalize(self.hide(scores, mask)), mask, factor)
+
+    def output(self, query, key, value, mask=None, scale=None, other=None):
+        """The blended values ``(..., m, d_v)``."""
+        weights = self.weights(query, key, value if other is None else other, mask, scale)
+        return self.mix(weights, self.roles(query, key, value)[2])
+
+
+@dataclass(frozen=True)
+class Score(Decisions):
+    """A product of every query with every key as decisions; between them stands W, if there is one.
+
+    ``prepare`` is done to both, ``through`` takes the query through W, ``project`` the key.
+    """
+
+    prepare: Callable = lambda query, key: (query, key)
+    through: Callable = lambda query, W: query if W is None else query @ W
+    project: Callable = lambda key, W: key
+    compare: Callable = products
+    finish: Callable = lambda scores, query, key: scores
+
+    def __call__(self, query, key, W=None):
+        query, key = self.prepare(query, key)
+        scores = self.compare(self.through(query, W), self.project(key, W))
+        return self.finish(scores, query, key)
+
+
+@composition
+def dot(**options):
+    """A product of every query with every key, made of decisions."""
+    score = Score.of(options)
+
+    def answer(query, key):
+        return score(query, key)
+
+    return answer
+
+
+# --- modules -----------------------------------------------------------------------------------
+
+
+def linear(sizes: dict[str, tuple[int, int]], bias: bool = False) -> dict[str, Any]:
+    """Linear layers of these sizes, by name."""
+    from torch import nn  # chapters on NumPy do without
+
+    return {name: nn.Linear(*size, bias=bias) for name, size in sizes.items()}
+
+
+def begun(self):
+    super(type(self), self).__init__()
+
+
+def assigned(self, layers):
+    for name, layer in layers.items():
+        setattr(self, name, layer)
+
+
+def mixed(attention, views, mask, other):
+    return attention.output(*views, mask, other=other)
+
+
+def shared_out(attention, views, mask, other):
+    return attention.weights(*views[:2], other, mask)
+
+
+def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> type:
+    """A module class: ``layers(*sizes)`` is what it holds, by name. A method of None is left out.
+
+    ``super_init(self)`` calls ``super().__init__()``, ``hold(self, layers)`` keeps the layers.
+    """
+    from torch import nn  # chapters on NumPy do without
+
+    def __init__(self, *sizes, **options):
+        super_init(self)
+        hold(self, layers(*sizes, **options))
+
+    there = {n: method for n, method in methods.items() if method is not None}
+    return type(name, (nn.Module,), {"__init__": __init__, **there})
+
+
+def attention_class(
+    name,
+    layers,
+    query,
+    key,
+    value,
+    inputs=1,
+    answer=mixed,
+    shares=shared_out,
+    other=None,
+    **options,
+):
+    """A module class for attention between views of what it is called on, by default one input.
+
+    ``query(self, *inputs)``, ``key`` and ``value`` are the views, ``answer`` and ``shares`` what
+    ``forward`` and ``weights`` return, ``other(self, *inputs)`` what the attention knows besides,
+    the first input if it is not given. Further options are decisions of ``Attention`` and of
+    ``module_class``.
+    """
+    attention = Attention.of(options)
+
+    def method(made, mixes):
+        def call(self, *given):
+            *seen, mask = (*given, None)[: inputs + 1]
+            views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
+            return made(attention, views, mask, other(self, *seen) if other else seen[0])
+
+        return made and call
+
+    forward, weights = method(answer, True), method(shares, shares is mixed)
+    return module_class(name, layers, forward=forward, weights=weights, **options)

@@ -1,0 +1,83 @@
+"""How a bank writes a mistake, before there is an implementation.
+
+A ``mistake`` is a wrong option in a composition, or several. What is written is a ``Recipe`` of it,
+and ``made`` carries recipes out in one composition. A bank adds ways to make a mistake with ``by``,
+and replaces them with ``here``; where something is called otherwise, ``naming`` and ``said`` put it
+in other words.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attncourse.checks.exercise import Between, Family, Mistake
+
+Way = dict[str, Any]  # the wrong options that make a mistake, by decision
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make a mistake in a composition: its name, its cure, and the ``ways``.
+
+    The first way is the one that is shown, and tried together with other mistakes. ``family`` gives
+    the way for a number, ``values`` are the numbers to try.
+    """
+
+    name: str
+    explanation: str
+    ways: tuple[Way, ...] = ()
+    family: Callable[[Any], Way] | None = None
+    values: Between | tuple = ()
+
+    def by(self, *ways: Way, **options: Any) -> "Recipe":
+        """The mistake, made in these ways too: ``by(decision=option)`` is one of them."""
+        return replace(self, ways=(*self.ways, *ways, *([options] if options else ())))
+
+    def by_any(self, family: Callable[[Any], Way], values: Between | tuple) -> "Recipe":
+        """The mistake, made with any of the numbers too."""
+        return replace(self, family=family, values=values)
+
+    def here(self, *ways: Way, **options: Any) -> "Recipe":
+        """The mistake as it is made in another composition or library: in these ways alone."""
+        return Recipe(self.name, self.explanation).by(*ways, **options)
+
+    def whole(self, wrong: Callable, *also: Callable) -> Mistake:
+        """The mistake that is no wrong option but a whole wrong implementation."""
+        return Mistake(self.name, self.explanation, wrong, also=also)
+
+    def said(self, explanation: str) -> "Recipe":
+        """The same mistake, put right in words that fit another exercise."""
+        return replace(self, explanation=" ".join(explanation.split()))
+
+    def called(self, name: str) -> "Recipe":
+        return replace(self, name=name)
+
+    def naming(self, **words: str) -> "Recipe":
+        """The same mistake where something is called otherwise: ``naming(d_k="d")``."""
+        name, explanation = self.name, self.explanation
+        for one, other in words.items():
+            name, explanation = name.replace(one, other), explanation.replace(one, other)
+        return replace(self, name=name, explanation=explanation)
+
+
+def mistake(words: str) -> Recipe:
+    """A mistake: the first line of the words names it, the others are what a student is told."""
+    name, explanation = words.split("\n", 1)
+    return Recipe(name, " ".join(explanation.split()))
+
+
+def made(compose: Callable, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[Mistake, ...]:
+    """The mistakes that the recipes make in one composition.
+
+    ``beside`` are options with which a mistake, where it has none of them itself, shows only in
+    part; those are not tried in pairs.
+    """
+
+    def carried_out(one: Recipe) -> Mistake:
+        first, *others = one.ways
+        in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
+        family = one.family and Family(lambda value: compose(**one.family(value)), one.values)
+        also = (*(compose(**way) for way in others), *in_part)
+        return Mistake(one.name, one.explanation, compose(**first), family, also)
+
+    return tuple(map(carried_out, recipes))
