@@ -1,6 +1,6 @@
 """Softmax in NumPy as decisions, and what goes wrong there: for the chapters before torch.
 
-``recipes`` says how one is written; those that torch's softmax shares have their words there.
+Those that torch's softmax shares have their words in ``mistakes``.
 """
 
 from collections.abc import Callable
